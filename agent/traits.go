@@ -1,0 +1,50 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// Traits say what the hub may do with the runs of an agent. The zero Traits are
+// the careful choice: runs are at most once, and tasks run side by side.
+type Traits struct {
+	// Idempotent runs may be repeated after a crash, at most three times, as long as
+	// nobody was told more than SUBMITTED and WORKING.
+	Idempotent bool
+	// Serial agents run the tasks of one context one after the other.
+	Serial bool
+	// Silence ends a run that yields nothing for so long. Zero means the hub's
+	// default; negative means never.
+	Silence time.Duration
+	// NoMessage declares that the agent never answers with a bare message, so that
+	// the hub need not wait for its first event before it shows the task.
+	NoMessage bool
+}
+
+// Described is an executor that has Traits. An executor without this method has
+// the zero Traits.
+type Described interface {
+	Traits() Traits
+}
+
+// With gives an executor traits.
+func With(e a2asrv.AgentExecutor, t Traits) a2asrv.AgentExecutor {
+	return described{e, t}
+}
+
+type described struct {
+	a2asrv.AgentExecutor
+	traits Traits
+}
+
+// Traits implements Described.
+func (d described) Traits() Traits { return d.traits }
+
+// TraitsOf returns the traits of e.
+func TraitsOf(e a2asrv.AgentExecutor) Traits {
+	if d, ok := e.(Described); ok {
+		return d.Traits()
+	}
+	return Traits{}
+}

@@ -1,0 +1,93 @@
+// Package auth says who a caller is.
+//
+// A [Principal] is the authenticated caller of a request. It comes from an
+// [Authenticator], travels in the context, and is never taken from a payload. The
+// owner of a task is derived from it.
+//
+// # Concurrency
+//
+// A Principal is immutable once it was handed out. Authenticators are called
+// concurrently.
+package auth
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Local is the id of the anonymous caller on the loopback interface.
+const Local = "local"
+
+// Principal is an authenticated caller.
+type Principal struct {
+	// ID identifies the caller. It is required.
+	ID string `json:"id"`
+	// DisplayName is for people. If empty, ID is shown.
+	DisplayName string `json:"displayName,omitempty"`
+	// Org, if set, owns the caller's tasks instead of the caller.
+	Org string `json:"org,omitempty"`
+	// Roles are names that policies refer to.
+	Roles []string `json:"roles,omitempty"`
+	// Claims are further facts that the authenticator vouches for.
+	Claims map[string]string `json:"claims,omitempty"`
+}
+
+// Owner returns the scope of the tasks that p makes.
+func (p *Principal) Owner() task.Owner {
+	if p.Org != "" {
+		return task.Owner("org:" + p.Org)
+	}
+	return task.Owner(p.ID)
+}
+
+// Anonymous reports whether nobody vouches for p.
+func (p *Principal) Anonymous() bool { return p == nil || p.ID == Local }
+
+// Request is what an Authenticator sees of a call, over HTTP or gRPC.
+type Request struct {
+	// Header returns the values of a header (or gRPC metadata key); the name's case
+	// does not matter.
+	Header func(name string) []string
+	// RemoteAddr is the address of the peer, "host:port".
+	RemoteAddr string
+}
+
+// ErrUnauthenticated is what an Authenticator returns for missing or wrong
+// credentials.
+var ErrUnauthenticated = errors.New("unauthenticated")
+
+// Authenticator finds the principal of a call. It returns an error wrapping
+// ErrUnauthenticated if the credentials are missing or wrong; any other error is
+// an internal one.
+type Authenticator interface {
+	Authenticate(ctx context.Context, r *Request) (*Principal, error)
+}
+
+// Func makes an Authenticator of a function.
+type Func func(ctx context.Context, r *Request) (*Principal, error)
+
+// Authenticate calls f.
+func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) { return f(ctx, r) }
+
+// Anyone authenticates every caller as the anonymous local principal. It is meant
+// for the loopback interface.
+func Anyone() Authenticator {
+	return Func(func(context.Context, *Request) (*Principal, error) {
+		return &Principal{ID: Local, DisplayName: "local"}, nil
+	})
+}
+
+type contextKey struct{}
+
+// WithPrincipal returns a context that carries p.
+func WithPrincipal(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// PrincipalFrom returns the principal of ctx, or nil.
+func PrincipalFrom(ctx context.Context) *Principal {
+	p, _ := ctx.Value(contextKey{}).(*Principal)
+	return p
+}

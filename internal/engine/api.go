@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"github.com/parley-a2a/parley/task"
+)
+
+// Answer is a task as it was at one moment, or a bare message.
+type Answer struct {
+	// Head is the task's head. Its Version is that of Fold.
+	Head task.Head
+	// Fold is the whole task; nil when Message is set.
+	Fold *task.Fold
+	// Message is a bare message as v1.0 JSON; nil when the answer is a task.
+	Message []byte
+	// History limits the history to show; nil means all of it.
+	History *int
+}
+
+// Event is an entry together with its v1.0 frame.
+type Event struct {
+	task.Entry
+	// Frame is the StreamResponse object as v1.0 JSON, shared by all readers; nil
+	// when the entry has no frame (a message of the caller).
+	Frame []byte
+}
+
+// Page is the answer of ListTasks.
+type Page struct {
+	// Tasks have a nil Fold unless artifacts or history were asked for.
+	Tasks         []Answer
+	NextPageToken string
+	PageSize      int
+	TotalSize     int
+	// Artifacts says whether artifacts are to be shown, even when empty.
+	Artifacts bool
+}

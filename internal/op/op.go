@@ -1,0 +1,107 @@
+// Package op is the operations of the protocol as decoded values: what a binding
+// hands to the engine, whatever wire the call came over.
+//
+// A value of this package has passed the checks that need no knowledge of tasks:
+// required fields are there, enums are known, numbers are in range, JSON is valid,
+// compact UTF-8. What depends on stored tasks or registered agents is checked by
+// the engine.
+package op
+
+import (
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Caller is who calls, and what came beside the payload.
+type Caller struct {
+	// Principal is never nil when the engine is called.
+	Principal *auth.Principal
+	// Params are the service parameters (specification §3.2.6): header names in
+	// lower case with their values.
+	Params map[string][]string
+	// Extensions are the extension URIs that the caller named.
+	Extensions []string
+}
+
+// Target says which agent is meant.
+type Target struct {
+	// Agent is the name from the path, or empty.
+	Agent task.Agent
+	// Tenant is the protocol's routing string from the payload, or empty. It names
+	// an agent. If both are set they must be the same.
+	Tenant string
+}
+
+// Message is a message of a caller.
+type Message struct {
+	ID        string
+	ContextID string
+	TaskID    a2a.TaskID
+	// Skill is the skill named by the message's metadata, then the request's:
+	// the keys skill, skillId, skillHint in this order. Empty if none.
+	Skill string
+	// MediaTypes are the media types of the parts, in order, empty where a part
+	// names none.
+	MediaTypes []string
+	// Body is the message as canonical v1.0 JSON on one line, with role and parts
+	// exact and unknown fields kept, but without taskId and contextId: the engine
+	// puts those in front. It begins with '{' and has at least one member.
+	Body []byte
+}
+
+// Send is SendMessage and SendStreamingMessage.
+type Send struct {
+	Target
+	Message Message
+	// Metadata is the request's metadata object, or nil.
+	Metadata          []byte
+	ReturnImmediately bool
+	// HistoryLength limits the history of the answer; nil means all of it.
+	HistoryLength       *int
+	AcceptedOutputModes []string
+	// Push is set when the request carries a push notification config.
+	Push bool
+	// NewIDs says that the surface lets callers choose the id of a new task.
+	NewIDs bool
+}
+
+// Get is GetTask.
+type Get struct {
+	Target
+	ID            a2a.TaskID
+	HistoryLength *int
+}
+
+// Cancel is CancelTask.
+type Cancel struct {
+	Target
+	ID a2a.TaskID
+	// Metadata is the request's metadata object, or nil.
+	Metadata []byte
+}
+
+// Subscribe is SubscribeToTask.
+type Subscribe struct {
+	Target
+	ID a2a.TaskID
+	// LastEventID is the header of that name, or empty.
+	LastEventID string
+}
+
+// List is ListTasks.
+type List struct {
+	Target
+	ContextID string
+	// State filters; Unspecified does not.
+	State task.State
+	// PageSize is the number of tasks of a page, 1 to 100; the decoder fills in the
+	// surface's default.
+	PageSize  int
+	PageToken string
+	// HistoryLength limits each task's history; nil means none.
+	HistoryLength    *int
+	Since            task.Millis
+	IncludeArtifacts bool
+}

@@ -1,0 +1,156 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Why Apply refuses an entry. Callers test with errors.Is.
+var (
+	// ErrIllegal: the protocol forbids the entry in the state of the task.
+	ErrIllegal = errors.New("illegal event")
+	// ErrTerminal is the ErrIllegal of a task that has ended.
+	ErrTerminal = fmt.Errorf("task has ended: %w", ErrIllegal)
+	// ErrFenced: the event comes from a run that is no longer the task's run.
+	ErrFenced = errors.New("run is fenced")
+	// ErrRepeated: the event was applied before. It is not an error of the sender.
+	ErrRepeated = errors.New("event was applied before")
+	// ErrGap: an event before this one is missing.
+	ErrGap = errors.New("event is missing")
+)
+
+// MaxSealed is how many sealed artifacts a head remembers. Sealing is enforced for
+// the most recent ones only, so that the head of a task with many artifacts stays
+// small.
+const MaxSealed = 256
+
+// stateSet is a set of states.
+type stateSet uint16
+
+func setOf(states ...State) stateSet {
+	var s stateSet
+	for _, st := range states {
+		s |= 1 << st
+	}
+	return s
+}
+
+func (s stateSet) has(st State) bool { return s&(1<<st) != 0 }
+
+// transitions says which states may follow a state. The specification gives no
+// matrix; this one is accepted by every known client and kit.
+var transitions = [numStates]stateSet{
+	Unspecified:   setOf(Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Rejected),
+	Submitted:     setOf(Submitted, Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
+	Working:       setOf(Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
+	InputRequired: setOf(Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
+	AuthRequired:  setOf(Working, InputRequired, AuthRequired, Completed, Failed, Canceled, Rejected),
+}
+
+// CanFollow reports whether a task in state from may change to state to. From
+// Unspecified means a new task.
+func CanFollow(from, to State) bool {
+	return from < numStates && to < numStates && transitions[from].has(to)
+}
+
+// Apply returns the head after e and e as it is to be stored: with its version,
+// and with its time moved forward if the task's clock is ahead. It returns an
+// error wrapping ErrIllegal if the protocol forbids e in the state of h, and
+// ErrFenced, ErrRepeated or ErrGap if e does not fit into the run of h. It does
+// not change Rev, Key or the Run beyond Seq and Told; that is for the caller.
+func Apply(h Head, e Entry) (Head, Entry, error) {
+	if err := admit(&h, &e); err != nil {
+		return h, e, err
+	}
+	e.Version = h.Version + 1
+	e.At = max(e.At, h.UpdatedAt)
+	h.Version = e.Version
+	h.UpdatedAt = e.At
+	if e.Epoch != 0 {
+		h.Run.Seq = e.Seq
+	}
+	switch e.Kind {
+	case Created:
+		h.CreatedAt = e.At
+		h.Asked = e.Version
+		h.setStatus(&e, nil)
+	case Message:
+		h.Asked = e.Version
+	case Status:
+		h.setStatus(&e, e.Body)
+	case Artifact:
+		h.Run.Told = true
+		if e.LastChunk {
+			h.seal(&e)
+		}
+	}
+	return h, e, nil
+}
+
+// admit decides whether e may be applied to h.
+func admit(h *Head, e *Entry) error {
+	switch {
+	case e.Kind == Created && h.Version != 0:
+		return fmt.Errorf("create a task that exists: %w", ErrIllegal)
+	case e.Kind != Created && h.Version == 0:
+		return fmt.Errorf("event of a task that does not exist: %w", ErrIllegal)
+	case e.Epoch != 0 && e.Epoch != h.Run.Epoch:
+		return fmt.Errorf("epoch %d, run is in epoch %d: %w", e.Epoch, h.Run.Epoch, ErrFenced)
+	case e.Epoch != 0 && e.Seq <= h.Run.Seq:
+		return ErrRepeated
+	case e.Epoch != 0 && e.Seq > h.Run.Seq+1:
+		return fmt.Errorf("event %d after %d: %w", e.Seq, h.Run.Seq, ErrGap)
+	case h.State.Terminal():
+		return fmt.Errorf("%v: %w", h.State, ErrTerminal)
+	}
+	return admitKind(h, e)
+}
+
+func admitKind(h *Head, e *Entry) error {
+	switch e.Kind {
+	case Created, Status:
+		if !CanFollow(h.State, e.State) {
+			return fmt.Errorf("%v after %v: %w", e.State, h.State, ErrIllegal)
+		}
+	case Message:
+		if len(e.Body) == 0 {
+			return fmt.Errorf("message without content: %w", ErrIllegal)
+		}
+	case Artifact:
+		if e.ArtifactID == "" {
+			return fmt.Errorf("artifact without id: %w", ErrIllegal)
+		}
+		if slices.Contains(h.Sealed, e.ArtifactID) {
+			return fmt.Errorf("artifact %q had its last chunk: %w", e.ArtifactID, ErrIllegal)
+		}
+	default:
+		return fmt.Errorf("kind %d: %w", e.Kind, ErrIllegal)
+	}
+	return nil
+}
+
+func (h *Head) setStatus(e *Entry, message []byte) {
+	h.State = e.State
+	h.StatusAt = e.At
+	h.StatusMessage = message
+	if e.State != Submitted && e.State != Working {
+		h.Run.Told = true
+	}
+	if e.State.Terminal() {
+		h.Sealed = nil
+		h.CancelAt = 0
+		h.Run.Holder = ""
+		h.Run.Dispatch = Idle
+	}
+}
+
+// seal remembers that an artifact is complete. The slice is shared with earlier
+// heads, so it is copied.
+func (h *Head) seal(e *Entry) {
+	from := max(0, len(h.Sealed)+1-MaxSealed)
+	sealed := append(make([]a2a.ArtifactID, 0, len(h.Sealed)+1-from), h.Sealed[from:]...)
+	h.Sealed = append(sealed, e.ArtifactID)
+}

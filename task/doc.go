@@ -1,0 +1,36 @@
+// Package task is the core of Parley: what a task is, which changes are legal,
+// and what a store of tasks must promise.
+//
+// A task is an append-only log of [Entry] values plus one small mutable row, its
+// [Head]. [Apply] is the only place where the rules of a task's life stand; it is
+// a pure function of the head and never sees the whole task. [Fold] rebuilds the
+// whole task from entries when somebody asks for it.
+//
+// # Guarantees
+//
+// Versions of entries are gapless: 1, 2, 3 … They count protocol mutations only
+// (the task and its first message, a further message, a status, an artifact).
+// Everything else that changes (the run, leases, a cancel request) lives in the
+// head and is counted by [Head.Rev] alone. A store accepts a [Change] only if the
+// head it was made from is still the stored one; a loser gets [ErrConflict] and
+// nothing of its change is stored. Once Append returns nil, the change survives
+// the death of the process, if the store is durable at all.
+//
+// A terminal state is final: Apply refuses whatever comes later.
+//
+// # What it does not promise
+//
+// Callers are not authenticated here: an [Owner] is an opaque scope that somebody
+// else made. The scoped methods ([Log.Head], [Index]) never answer for another
+// owner's task; the methods of [Work] and [Sweeper] are explicitly unscoped and
+// belong to the hub itself.
+//
+// # Concurrency
+//
+// Apply and the encoders are pure. Stores are safe for concurrent use. A [Fold]
+// belongs to one goroutine.
+//
+// # Testing
+//
+// Package tasktest is the suite that every store passes.
+package task

@@ -1,0 +1,140 @@
+package task
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// What a store answers. Callers test with errors.Is.
+var (
+	// ErrNotFound: there is no such task for this owner.
+	ErrNotFound = errors.New("task not found")
+	// ErrExists: the owner already has a task with this id.
+	ErrExists = errors.New("task exists")
+	// ErrConflict: the head is not the one that the change was made from. Nothing
+	// was stored; read the head again.
+	ErrConflict = errors.New("concurrent modification")
+	// ErrUnavailable: the store cannot write or read now (disk full, read-only,
+	// closed, connection lost). The change may or may not be stored.
+	ErrUnavailable = errors.New("store unavailable")
+)
+
+// Change is one atomic step of one task: a new head, and the entries that lead to
+// it. A change without entries alters the row alone.
+type Change struct {
+	// Prev is the head that the change was made from. Its Rev must still be the
+	// stored one. The zero Head creates the task.
+	Prev Head
+	// Next is the head to store. Its Rev is Prev.Rev + 1. When the task is created,
+	// the store sets Next.Key.
+	Next Head
+	// Entries are numbered Prev.Version + 1 … Next.Version.
+	Entries []Entry
+}
+
+// Log is the record of tasks. Methods are safe for concurrent use.
+type Log interface {
+	// Append stores c, and returns when it is durable. It returns ErrConflict,
+	// ErrExists or ErrUnavailable. The store retains c.Entries and the byte slices
+	// of c.Next; the caller must not change them afterwards. Cancelling ctx stops
+	// the waiting, not the writing. A task has at most one append in flight.
+	Append(ctx context.Context, c *Change) error
+	// Head returns the head of the owner's task, shown or not, or ErrNotFound.
+	Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error)
+	// Read returns entries with versions above after, in order: as many as fit in a
+	// page (at most 256 entries or about 1 MiB, at least one). None means that
+	// there are none yet. A key that was deleted gives ErrNotFound.
+	Read(ctx context.Context, key Key, after int64) ([]Entry, error)
+}
+
+// MaxTotal is how far ListPage.Total is exact when a timestamp filters the list.
+const MaxTotal = 10_000
+
+// Query chooses tasks of one owner. Zero fields do not filter. Only tasks shown to
+// the caller are listed.
+type Query struct {
+	Owner     Owner
+	Agent     Agent
+	ContextID string
+	State     State
+	// Since keeps tasks whose status timestamp is not before it.
+	Since Millis
+	// After continues behind the task that a page ended with.
+	After Cursor
+	// Limit is the largest number of heads to return; it must be positive.
+	Limit int
+}
+
+// Cursor is a place in a list: the status timestamp and key of a task. The zero
+// Cursor is the beginning.
+type Cursor struct {
+	At  Millis
+	Key Key
+}
+
+// ListPage is one page of a list.
+type ListPage struct {
+	// Heads are ordered by status timestamp, newest first, then by key, newest
+	// first.
+	Heads []Head
+	// More is set when further tasks follow the last head.
+	More bool
+	// Total counts the tasks that match without regard to After and Limit. With a
+	// Since filter it is exact up to MaxTotal and MaxTotal + 1 beyond.
+	Total int
+}
+
+// Index finds tasks of an owner.
+type Index interface {
+	List(ctx context.Context, q *Query) (ListPage, error)
+	// Interrupted returns the newest interrupted task of the owner with this agent
+	// and context, or ErrNotFound.
+	Interrupted(ctx context.Context, q *Query) (Head, error)
+}
+
+// Work gives the hub its open tasks, of every owner.
+type Work interface {
+	// Open returns up to limit heads of open tasks (of any state that is not
+	// terminal, and not Answered) with keys above after, in order of their keys.
+	Open(ctx context.Context, after Key, limit int) ([]Head, error)
+	// Stale returns up to limit heads of interrupted tasks that have no run and
+	// whose context has seen no change since before.
+	Stale(ctx context.Context, before Millis, limit int) ([]Head, error)
+}
+
+// Sweeper removes what nobody needs any more.
+type Sweeper interface {
+	// Sweep deletes up to limit tasks that ended, or were answered, before before,
+	// with their entries, and returns how many it deleted. Deleted ids are not
+	// found; their numbers leave the totals.
+	Sweep(ctx context.Context, before Millis, limit int) (int, error)
+}
+
+// Snapshot is a task folded up to a version. A reader may begin with it instead of
+// the first entry.
+type Snapshot struct {
+	Version int64
+	// Data is what Fold.AppendBinary wrote.
+	Data []byte
+}
+
+// Snapshots is the ability of a store to keep snapshots. A store without it is
+// read from the first entry.
+type Snapshots interface {
+	// Snapshot returns the newest snapshot of a task, or the zero Snapshot.
+	Snapshot(ctx context.Context, key Key) (Snapshot, error)
+	// SaveSnapshot keeps s instead of an older one. It is best effort: losing it
+	// costs time, not entries.
+	SaveSnapshot(ctx context.Context, key Key, s Snapshot) error
+}
+
+// Store is all that the hub asks of a place for tasks. It is large because it is
+// a sum of small parts; who needs one part should ask for that part.
+type Store interface {
+	Log
+	Index
+	Work
+	Sweeper
+}
