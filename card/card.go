@@ -1,0 +1,147 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Layout is one shape of the document.
+type Layout uint8
+
+const (
+	// V1 has the keys of A2A v1.0 alone (specification §4.4.1).
+	V1 Layout = iota
+	// Union has the keys of v1.0 together with those that readers of v0.3 look for.
+	// Each kind of reader ignores the other's keys.
+	Union
+)
+
+// Options is what the hub adds to a registered card. The zero Options describe an
+// agent that streams and cannot be reached.
+type Options struct {
+	Layout Layout
+	// Name is written when the registered card has no name.
+	Name string
+	// Interfaces are the ways to reach the agent, the preferred one first.
+	Interfaces []*a2a.AgentInterface
+	// NoStreaming declares that the streaming operations are switched off.
+	NoStreaming bool
+	// PushNotifications declares that webhooks can be registered.
+	PushNotifications bool
+	// ExtendedCard declares that there is a further card for authenticated callers.
+	ExtendedCard bool
+}
+
+// Fallbacks for required fields that a registered card leaves empty.
+const (
+	noVersion   = "0.0.0"
+	defaultMode = "text/plain"
+)
+
+// JSON returns the document for the registered card c. It fails when c has a
+// security scheme, flow or parameter that JSON or the protocol cannot express.
+func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
+	d, err := makeDocument(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("card of %q: %w", or(c.Name, o.Name), err)
+	}
+	if o.Layout == Union {
+		err = d.addLegacy(c, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // addresses stay readable
+	if err := enc.Encode(d); err != nil {
+		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func makeDocument(c *a2a.AgentCard, o *Options) (*document, error) {
+	name := or(c.Name, o.Name)
+	schemes, err := schemesOf(c.SecuritySchemes)
+	if err != nil {
+		return nil, err
+	}
+	return &document{
+		Name:                 name,
+		Description:          or(c.Description, name),
+		SupportedInterfaces:  interfacesOf(o.Interfaces),
+		Provider:             providerOf(c.Provider),
+		Version:              or(c.Version, noVersion),
+		DocumentationURL:     c.DocumentationURL,
+		Capabilities:         capabilitiesOf(c, o),
+		SecuritySchemes:      schemes,
+		SecurityRequirements: requirementsOf(c.SecurityRequirements),
+		DefaultInputModes:    modesOf(c.DefaultInputModes),
+		DefaultOutputModes:   modesOf(c.DefaultOutputModes),
+		Skills:               skillsOf(c.Skills),
+		IconURL:              c.IconURL,
+	}, nil
+}
+
+func capabilitiesOf(c *a2a.AgentCard, o *Options) capabilities {
+	caps := capabilities{
+		Streaming:         !o.NoStreaming,
+		PushNotifications: o.PushNotifications,
+		ExtendedAgentCard: o.ExtendedCard,
+	}
+	for _, x := range c.Capabilities.Extensions {
+		caps.Extensions = append(caps.Extensions, extension{x.URI, x.Description, x.Required, x.Params})
+	}
+	return caps
+}
+
+func interfacesOf(list []*a2a.AgentInterface) []iface {
+	out := make([]iface, 0, len(list))
+	for _, i := range list {
+		out = append(out, iface{i.URL, string(i.ProtocolBinding), i.Tenant, string(i.ProtocolVersion)})
+	}
+	return out
+}
+
+func providerOf(p *a2a.AgentProvider) *provider {
+	if p == nil {
+		return nil
+	}
+	return &provider{URL: p.URL, Organization: p.Org}
+}
+
+func modesOf(modes []string) []string {
+	if len(modes) == 0 {
+		return []string{defaultMode}
+	}
+	return modes
+}
+
+func skillsOf(list []a2a.AgentSkill) []skill {
+	out := make([]skill, 0, len(list))
+	for i := range list {
+		s := &list[i]
+		name := or(s.Name, s.ID)
+		out = append(out, skill{
+			ID:                   s.ID,
+			Name:                 name,
+			Description:          or(s.Description, name),
+			Tags:                 append([]string{}, s.Tags...),
+			Examples:             s.Examples,
+			InputModes:           s.InputModes,
+			OutputModes:          s.OutputModes,
+			SecurityRequirements: requirementsOf(s.SecurityRequirements),
+		})
+	}
+	return out
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

@@ -1,0 +1,93 @@
+package card
+
+// The types of this file spell the documents key by key, in the order in which
+// they are written. Keys without omitempty are required by the protocol, or say
+// something by being false.
+
+type document struct {
+	Name                 string            `json:"name"`
+	Description          string            `json:"description"`
+	SupportedInterfaces  []iface           `json:"supportedInterfaces"`
+	Provider             *provider         `json:"provider,omitempty"`
+	Version              string            `json:"version"`
+	DocumentationURL     string            `json:"documentationUrl,omitempty"`
+	Capabilities         capabilities      `json:"capabilities"`
+	SecuritySchemes      map[string]scheme `json:"securitySchemes,omitempty"`
+	SecurityRequirements []requirement     `json:"securityRequirements,omitempty"`
+	DefaultInputModes    []string          `json:"defaultInputModes"`
+	DefaultOutputModes   []string          `json:"defaultOutputModes"`
+	Skills               []skill           `json:"skills"`
+	IconURL              string            `json:"iconUrl,omitempty"`
+	*legacyDocument
+}
+
+// legacyDocument has the keys that v0.3 had at the top. Embedded as a pointer, it
+// leaves no trace when it is nil.
+type legacyDocument struct {
+	ProtocolVersion      string              `json:"protocolVersion"`
+	URL                  string              `json:"url"`
+	PreferredTransport   string              `json:"preferredTransport"`
+	AdditionalInterfaces []legacyIface       `json:"additionalInterfaces"`
+	Security             []legacyRequirement `json:"security,omitempty"`
+	ExtendedCard         bool                `json:"supportsAuthenticatedExtendedCard"`
+}
+
+type iface struct {
+	URL             string `json:"url"`
+	ProtocolBinding string `json:"protocolBinding"`
+	Tenant          string `json:"tenant,omitempty"`
+	ProtocolVersion string `json:"protocolVersion"`
+}
+
+type legacyIface struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+}
+
+type provider struct {
+	URL          string `json:"url"`
+	Organization string `json:"organization"`
+}
+
+type capabilities struct {
+	Streaming         bool        `json:"streaming"`
+	PushNotifications bool        `json:"pushNotifications"`
+	Extensions        []extension `json:"extensions,omitempty"`
+	ExtendedAgentCard bool        `json:"extendedAgentCard"`
+	*legacyCapabilities
+}
+
+type legacyCapabilities struct {
+	StateTransitionHistory bool `json:"stateTransitionHistory"`
+}
+
+type extension struct {
+	URI         string         `json:"uri,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Required    bool           `json:"required,omitempty"`
+	Params      map[string]any `json:"params,omitempty"`
+}
+
+type skill struct {
+	ID                   string        `json:"id"`
+	Name                 string        `json:"name"`
+	Description          string        `json:"description"`
+	Tags                 []string      `json:"tags"`
+	Examples             []string      `json:"examples,omitempty"`
+	InputModes           []string      `json:"inputModes,omitempty"`
+	OutputModes          []string      `json:"outputModes,omitempty"`
+	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
+	// Security is the same for readers of v0.3.
+	Security []legacyRequirement `json:"security,omitempty"`
+}
+
+// requirement names schemes that are needed together, each with its scopes.
+type requirement struct {
+	Schemes map[string]scopes `json:"schemes"`
+}
+
+type scopes struct {
+	List []string `json:"list"`
+}
+
+type legacyRequirement map[string][]string
