@@ -1,0 +1,104 @@
+package rawjson
+
+import "iter"
+
+// Kind is the type of a JSON value.
+type Kind byte
+
+// The types of JSON values. Invalid is what cannot begin a value.
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	// Text is a string; the name String belongs to the function.
+	Text
+	Array
+	Object
+)
+
+// KindOf returns the type of the value that b begins with, from its first
+// character alone.
+func KindOf(b []byte) Kind {
+	i := skipSpace(b, 0)
+	if i == len(b) {
+		return Invalid
+	}
+	switch b[i] {
+	case '{':
+		return Object
+	case '[':
+		return Array
+	case '"':
+		return Text
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return Number
+	}
+	return Invalid
+}
+
+// Fields returns the members of a valid JSON object in their order: the name
+// unquoted, the value raw and without white space around it. Anything that is not
+// an object has none.
+func Fields(obj []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) { eachField(obj, yield) }
+}
+
+func eachField(b []byte, yield func(string, []byte) bool) {
+	i := enter(b, '{')
+	for i < len(b) && b[i] == '"' {
+		end := skipString(b, i)
+		name := nameOf(b[i:end])
+		i = skipSpace(b, end)
+		if i == len(b) || b[i] != ':' {
+			return
+		}
+		i = skipSpace(b, i+1)
+		end = skipValue(b, i)
+		if end == i || !yield(name, b[i:end:end]) {
+			return
+		}
+		i = next(b, end)
+	}
+}
+
+// Elements returns the elements of a valid JSON array in their order, raw and
+// without white space around them. Anything that is not an array has none.
+func Elements(arr []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { eachElement(arr, yield) }
+}
+
+func eachElement(b []byte, yield func([]byte) bool) {
+	i := enter(b, '[')
+	for i < len(b) && b[i] != ']' {
+		end := skipValue(b, i)
+		if end == i || !yield(b[i:end:end]) {
+			return
+		}
+		i = next(b, end)
+	}
+}
+
+// enter returns the index of what follows the opening bracket, or len(b) if b
+// begins with something else.
+func enter(b []byte, bracket byte) int {
+	i := skipSpace(b, 0)
+	if i == len(b) || b[i] != bracket {
+		return len(b)
+	}
+	return skipSpace(b, i+1)
+}
+
+// next returns the index of what follows the comma at or after i, or len(b) if
+// there is no comma.
+func next(b []byte, i int) int {
+	i = skipSpace(b, i)
+	if i == len(b) || b[i] != ',' {
+		return len(b)
+	}
+	return skipSpace(b, i+1)
+}
