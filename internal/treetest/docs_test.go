@@ -1,0 +1,187 @@
+package treetest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	report(t, packageComments(load(t).code()), "write package comments that are manuals (what it is, guarantees, "+
+		"what it does not promise, concurrency, testing)")
+}
+
+func TestPackageCommentsRule(t *testing.T) {
+	t.Parallel()
+	mustFind(t, packageComments([]*source{snippet(t, "a/a.go", "package a\n")}), 1)
+	mustFind(t, packageComments([]*source{snippet(t, "a/a.go", "// Package a is one. It has two.\npackage a\n")}), 1)
+	mustFind(t, packageComments([]*source{snippet(t, "a/a.go", "// Something else. With three. Sentences.\npackage a\n")}), 1)
+	mustFind(t, packageComments([]*source{snippet(t, "a/a.go", "// Package a is one. It has two. And three.\npackage a\n")}), 0)
+	long := "// Package a is one. It has two. And three.\n//\n// # Guarantees\npackage a\n" + strings.Repeat("\n", nontrivial)
+	mustFind(t, packageComments([]*source{snippet(t, "a/a.go", long)}), 3)
+	mustFind(t, packageComments([]*source{snippet(t, "internal/a/a.go", long)}), 0)
+	mustFind(t, packageComments([]*source{snippet(t, "cmd/a/main.go", "// Command a does a thing.\npackage main\n")}), 0)
+	mustFind(t, packageComments([]*source{snippet(t, "cmd/a/main.go", "package main\n")}), 1)
+}
+
+// nontrivial is the number of lines from which on a public package needs all the
+// headings of a manual.
+const nontrivial = 150
+
+// headings are what the manual of a public package has.
+var headings = []string{"# Guarantees", "# What it does not promise", "# Concurrency", "# Testing"}
+
+// sentenceEnd is the end of a sentence in a comment.
+var sentenceEnd = regexp.MustCompile(`[.!?:…][)"]?(\s|$)`)
+
+func packageComments(code []*source) []string {
+	type manual struct {
+		name  string
+		doc   string
+		lines int
+	}
+	dirs := map[string]*manual{}
+	for _, s := range code {
+		m := dirs[s.dir()]
+		if m == nil {
+			m = &manual{name: s.file.Name.Name}
+			dirs[s.dir()] = m
+		}
+		m.doc += s.file.Doc.Text()
+		m.lines += s.lines
+	}
+	var problems []string
+	for dir, m := range dirs {
+		switch n := len(sentenceEnd.FindAllString(m.doc, -1)); {
+		case m.doc == "":
+			problems = append(problems, dir+": no package comment")
+		case m.name == "main":
+		case !strings.HasPrefix(m.doc, "Package "+m.name+" "):
+			problems = append(problems, fmt.Sprintf("%s: the comment must begin with %q (and stand in one file)", dir, "Package "+m.name))
+		case n < 3:
+			problems = append(problems, fmt.Sprintf("%s: %d sentences, want at least 3", dir, n))
+		case m.lines >= nontrivial && !strings.Contains(dir, "internal/"):
+			problems = append(problems, missingHeadings(dir, m.doc)...)
+		}
+	}
+	return problems
+}
+
+func missingHeadings(dir, doc string) []string {
+	var problems []string
+	lines := strings.Split(doc, "\n")
+	for _, h := range headings {
+		if !slices.Contains(lines, h) {
+			problems = append(problems, fmt.Sprintf("%s: no heading %q", dir, h))
+		}
+	}
+	return problems
+}
+
+func TestExportedNamesAreDocumented(t *testing.T) {
+	t.Parallel()
+	report(t, undocumented(load(t).code()), "document these exported names: meaning, units, defaults, zero value, errors")
+}
+
+func TestExportedNamesRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a/a.go", `package a
+
+type T struct{}
+
+func (T) M() {}
+
+func F() {}
+
+const C = 1
+
+var (
+	V = 1
+	// W is documented.
+	W = 2
+	X = 3 // X is, too.
+)
+
+// These are errors.
+var (
+	ErrA = 1
+	ErrB = 2
+)
+
+func hidden() {}
+
+type hiddenType struct{}
+
+func (hiddenType) M() {}
+`)
+	mustFind(t, undocumented([]*source{s}), 5)
+	mustFind(t, undocumented([]*source{snippet(t, "a/a.go", "package main\n\nfunc F() {}\n")}), 0)
+}
+
+func undocumented(code []*source) []string {
+	var problems []string
+	for _, s := range code {
+		if s.file.Name.Name == "main" {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			for _, name := range bare(d) {
+				problems = append(problems, s.at(name.Pos())+": "+name.Name)
+			}
+		}
+	}
+	return problems
+}
+
+// bare returns the exported names that d declares without a comment.
+func bare(d ast.Decl) []*ast.Ident {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc.Text() == "" && exportedReceiver(d) {
+			return []*ast.Ident{d.Name}
+		}
+	case *ast.GenDecl:
+		if d.Tok == token.IMPORT || d.Lparen.IsValid() && d.Doc.Text() != "" {
+			return nil
+		}
+		return bareSpecs(d)
+	}
+	return nil
+}
+
+func bareSpecs(d *ast.GenDecl) []*ast.Ident {
+	var names []*ast.Ident
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if d.Doc.Text()+spec.Doc.Text()+spec.Comment.Text() == "" {
+				names = append(names, spec.Name)
+			}
+		case *ast.ValueSpec:
+			if d.Doc.Text()+spec.Doc.Text()+spec.Comment.Text() == "" {
+				names = append(names, spec.Names...)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(n *ast.Ident) bool { return !n.IsExported() })
+}
+
+// exportedReceiver reports whether d is a function, or a method of an exported type.
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	var first *ast.Ident
+	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && first == nil {
+			first = id
+		}
+		return first == nil
+	})
+	return first.IsExported()
+}

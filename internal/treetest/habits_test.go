@@ -1,0 +1,322 @@
+package treetest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestContextComesFirst(t *testing.T) {
+	t.Parallel()
+	report(t, lateContexts(load(t).code()), "make the context the first parameter")
+}
+
+func TestContextRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a.go", `package a
+
+import "context"
+
+func good(ctx context.Context, id string) {}
+
+func bad(id string, ctx context.Context) {}
+
+type i interface {
+	M(a, b int, ctx context.Context)
+}
+
+var f = func(ctx, other context.Context) {}
+`)
+	mustFind(t, lateContexts([]*source{s}), 2)
+}
+
+func lateContexts(code []*source) []string {
+	var problems []string
+	for _, s := range code {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncType); ok && lateContext(f) {
+				problems = append(problems, s.at(f.Pos()))
+			}
+			return true
+		})
+	}
+	return problems
+}
+
+// lateContext reports whether a context stands behind another parameter.
+func lateContext(f *ast.FuncType) bool {
+	for i, field := range f.Params.List {
+		if i > 0 && isSelector(field.Type, "context", "Context") {
+			return true
+		}
+	}
+	return false
+}
+
+// isSelector reports whether e is pkg.name.
+func isSelector(e ast.Expr, pkg, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name != name {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	return ok && id.Name == pkg
+}
+
+// A place is a node together with the nodes around it, outermost first.
+type place struct {
+	node   ast.Node
+	around []ast.Node
+}
+
+// calls returns the calls in s, with what is around them.
+func (s *source) calls() []place {
+	var places []place
+	var around []ast.Node
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if n == nil {
+			around = around[:len(around)-1]
+			return true
+		}
+		if _, ok := n.(*ast.CallExpr); ok {
+			places = append(places, place{n, slices.Clone(around)})
+		}
+		around = append(around, n)
+		return true
+	})
+	return places
+}
+
+func TestTestsDoNotSleep(t *testing.T) {
+	t.Parallel()
+	report(t, sleeps(load(t).sources), "wait for the event, or sleep in a synctest bubble (a helper's comment must say that it runs in one)")
+}
+
+func TestSleepRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a_test.go", `package a
+
+import ("testing"; "testing/synctest"; "time")
+
+func TestA(t *testing.T) {
+	time.Sleep(1)
+	synctest.Test(t, func(t *testing.T) { time.Sleep(1) })
+}
+
+// tick runs in a bubble.
+func tick() { time.Sleep(1) }
+
+func tock() { time.Sleep(1) }
+`)
+	mustFind(t, sleeps([]*source{s}), 2)
+}
+
+func sleeps(sources []*source) []string {
+	var problems []string
+	for _, s := range sources {
+		if !s.test && !imports(s, "testing") {
+			continue
+		}
+		for _, p := range s.calls() {
+			if isSelector(p.node.(*ast.CallExpr).Fun, "time", "Sleep") && !p.inBubble() {
+				problems = append(problems, s.at(p.node.Pos()))
+			}
+		}
+	}
+	return problems
+}
+
+// inBubble reports whether p is inside a call of synctest.Test, or in a function
+// whose comment speaks of a bubble.
+func (p place) inBubble() bool {
+	return slices.ContainsFunc(p.around, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			return isSelector(n.Fun, "synctest", "Test")
+		case *ast.FuncDecl:
+			return strings.Contains(n.Doc.Text(), "bubble")
+		}
+		return false
+	})
+}
+
+// imports reports whether s imports the package with this path.
+func imports(s *source, path string) bool {
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool {
+		return i.Path.Value == `"`+path+`"`
+	})
+}
+
+func TestSkipsGoThroughNeed(t *testing.T) {
+	t.Parallel()
+	report(t, skips(load(t).sources), "say what is missing with package internal/need, which fails in CI; to drop an input of a fuzz target, return")
+}
+
+func TestSkipRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a/a_test.go", `package a
+
+func TestA(t *testing.T) {
+	t.Skip("no")
+	if testing.Short() {
+		t.SkipNow()
+	}
+	rapid.Check(t, func(t *rapid.T) { t.Skip("no such draw") })
+	need.Tool(t, "sh")
+	b.r.Skip(3)
+}
+
+func helper(tb testing.TB) { tb.Skipf("%d", 1) }
+`)
+	mustFind(t, skips([]*source{s}), 4)
+}
+
+func skips(sources []*source) []string {
+	var problems []string
+	for _, s := range sources {
+		if s.dir() == "internal/need" {
+			continue
+		}
+		for _, p := range s.calls() {
+			fun := p.node.(*ast.CallExpr).Fun
+			if isSelector(fun, "testing", "Short") || p.skips(fun) {
+				problems = append(problems, s.at(p.node.Pos()))
+			}
+		}
+	}
+	return problems
+}
+
+// skips reports whether fun is the Skip of a parameter that is a test.
+func (p place) skips(fun ast.Expr) bool {
+	sel, ok := fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	typ := p.typeOf(id.Name)
+	return typ != nil && slices.ContainsFunc([]string{"T", "B", "F", "TB"}, func(name string) bool {
+		return isSelector(typ, "testing", name)
+	})
+}
+
+// typeOf returns the type of the parameter with this name in the innermost function
+// around p that has one; of a pointer, what it points to.
+func (p place) typeOf(name string) ast.Expr {
+	for _, n := range slices.Backward(p.around) {
+		var f *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			f = n.Type
+		case *ast.FuncLit:
+			f = n.Type
+		default:
+			continue
+		}
+		for _, field := range f.Params.List {
+			for _, id := range field.Names {
+				if id.Name == name {
+					return pointee(field.Type)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func pointee(e ast.Expr) ast.Expr {
+	if star, ok := e.(*ast.StarExpr); ok {
+		return star.X
+	}
+	return e
+}
+
+// scriptSkip is a skip in a script that does not depend on the operating system.
+var scriptSkip = regexp.MustCompile(`(?m)^(\[!?(short|exec:[^\]]*|net)\] *)?(skip|stop)\b`)
+
+func TestScriptsDoNotSkip(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	var problems []string
+	for _, name := range tr.files {
+		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "/script/") && scriptSkip.MatchString(tr.read(t, name)) {
+			problems = append(problems, name)
+		}
+	}
+	report(t, problems, "these scripts skip; only another operating system is a reason")
+}
+
+func TestScriptSkipRule(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"exec parley\nskip later\n":   true,
+		"[!exec:sh] skip 'no shell'":  true,
+		"[windows] skip 'no signals'": false,
+		"exec parley --skip\n":        false,
+	} {
+		if got := scriptSkip.MatchString(text); got != want {
+			t.Errorf("the rule matches %q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// marks are the words of unfinished work. They are put together here so that this
+// file does not contain them.
+var marks = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b|panic\("(soon|not implemented|unimplemented)`)
+
+func TestNothingIsMarkedUnfinished(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	var problems []string
+	for _, s := range tr.sources {
+		problems = append(problems, unfinished(s.path, tr.read(t, s.path))...)
+	}
+	report(t, problems, "finish these, or write them into docs/rough-edges.md")
+}
+
+func TestUnfinishedRule(t *testing.T) {
+	t.Parallel()
+	mustFind(t, unfinished("a.go", "// TO"+"DO: more\nfunc f() { panic(\"so"+"on\") }\n"), 2)
+	mustFind(t, unfinished("a.go", "// All done.\n"), 0)
+}
+
+func unfinished(name, text string) []string {
+	var problems []string
+	for i, line := range strings.Split(text, "\n") {
+		if marks.MatchString(line) {
+			problems = append(problems, fmt.Sprintf("%s:%d: %s", name, i+1, strings.TrimSpace(line)))
+		}
+	}
+	return problems
+}
+
+func TestGoroutinesHaveOwners(t *testing.T) {
+	t.Parallel()
+	report(t, looseGoroutines(load(t).code()), "start goroutines with WaitGroup.Go or an errgroup whose owner waits")
+}
+
+func TestGoroutineRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a.go", "package a\n\nfunc f() {\n\tgo f()\n\tvar wg sync.WaitGroup\n\twg.Go(f)\n}\n")
+	mustFind(t, looseGoroutines([]*source{s}), 1)
+}
+
+func looseGoroutines(code []*source) []string {
+	var problems []string
+	for _, s := range code {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok && g.Go != token.NoPos {
+				problems = append(problems, s.at(g.Pos()))
+			}
+			return true
+		})
+	}
+	return problems
+}

@@ -1,0 +1,290 @@
+package treetest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// direction forbids imports. Packages are named without the module path; a name
+// that ends in "/..." means the packages below it as well.
+type direction struct {
+	from []string
+	// not are packages of the tree that from must not import.
+	not []string
+	// only, if set, are all the packages of the tree that from may import.
+	only []string
+	// deep forbids indirect imports as well.
+	deep bool
+	why  string
+}
+
+// leaves are packages that know nothing of tasks and may be imported from anywhere.
+var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir"}
+
+var (
+	stores = []string{"store/..."}
+	fronts = []string{"internal/httpfront/...", "grpcbind/...", "internal/adminapi/...", "internal/openaifront/...", "internal/console/..."}
+	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/config/...", "cmd/..."})
+)
+
+// directions are the arrows of docs/design.md.
+var directions = []direction{
+	{
+		from: []string{"task"}, only: leaves, deep: true,
+		why: "task is the core and knows nobody",
+	},
+	{
+		from: []string{"task/tasktest"}, only: append([]string{"task"}, leaves...), deep: true,
+		why: "the suite of stores knows tasks alone",
+	},
+	{
+		from: leaves, only: leaves,
+		why: "a leaf package knows nobody",
+	},
+	{
+		from: stores, only: append([]string{"task", "task/tasktest", "store/...", "internal/sqlstore"}, leaves...),
+		why: "a store knows task and leaf packages; what two stores share goes into task or internal",
+	},
+	{
+		from: []string{"internal/engine/..."}, not: append([]string{".", "internal/dialect/...", "client/..."}, edges...), deep: true,
+		why: "the engine knows contracts, not who speaks to it nor where tasks are stored",
+	},
+	{
+		from: []string{"internal/dialect/...", "internal/a2ajson/...", "internal/op/...", "internal/fault/..."},
+		not:  append([]string{".", "internal/engine/...", "client/..."}, edges...), deep: true,
+		why: "a wire shape is values in and bytes out",
+	},
+	{
+		from: []string{"internal/httpfront/..."}, not: append([]string{".", "grpcbind/...", "internal/cli/...", "client/..."}, stores...), deep: true,
+		why: "a front speaks to the engine alone",
+	},
+	{
+		from: []string{"client/...", "card/...", "mcptool/...", "mock/..."},
+		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
+		why: "the caller's side must not carry a server, an engine or a store",
+	},
+	{
+		from: []string{"agent/...", "auth/..."}, not: append([]string{".", "internal/engine/..."}, edges...), deep: true,
+		why: "agents and identity are contracts that the engine builds on",
+	},
+	{
+		from: []string{"."}, not: slices.Concat(stores, []string{"grpcbind/...", "internal/cli/...", "internal/config/...", "cmd/..."}), deep: true,
+		why: "an embedder chooses stores and bindings; the facade must not bring them along",
+	},
+}
+
+func TestImportDirections(t *testing.T) {
+	t.Parallel()
+	report(t, wrongDirections(list(t), directions), "turn these imports round: what both sides need belongs to the inner one")
+}
+
+func TestImportDirectionsRule(t *testing.T) {
+	t.Parallel()
+	pkgs := graph(map[string][]string{
+		"task":                {"internal/rawjson", "fmt"},
+		"internal/rawjson":    nil,
+		"client":              {"auth"},
+		"auth":                {"store/sqlitestore"},
+		"store/sqlitestore":   {"task"},
+		"internal/deep":       {"internal/deep/er"},
+		"internal/deep/er":    {"task"},
+		"internal/deep/er/er": nil,
+	})
+	mustFind(t, wrongDirections(pkgs, nil), 0)
+	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"task"}, only: leaves}}), 0)
+	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"task"}, only: []string{"auth"}}}), 1)
+	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"client"}, not: stores}}), 0)
+	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"client"}, not: stores, deep: true}}), 1)
+	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"internal/deep/..."}, not: []string{"task"}, deep: true}}), 2)
+}
+
+// graph makes packages of the tree from their direct imports.
+func graph(imports map[string][]string) map[string]*pkg {
+	full := func(names []string) []string {
+		var paths []string
+		for _, n := range names {
+			if _, ok := imports[n]; ok {
+				n = module + "/" + n
+			}
+			paths = append(paths, n)
+		}
+		return paths
+	}
+	var reach func(name string) []string
+	reach = func(name string) []string {
+		deps := full(imports[name])
+		for _, n := range imports[name] {
+			deps = append(deps, reach(n)...)
+		}
+		return deps
+	}
+	pkgs := map[string]*pkg{}
+	for name := range imports {
+		path := module + "/" + name
+		pkgs[path] = &pkg{ImportPath: path, Imports: full(imports[name]), Deps: reach(name)}
+	}
+	return pkgs
+}
+
+func wrongDirections(pkgs map[string]*pkg, rules []direction) []string {
+	var problems []string
+	for _, r := range rules {
+		for _, p := range pkgs {
+			if ours(p.ImportPath) && matches(short(p.ImportPath), r.from) {
+				problems = append(problems, r.broken(p)...)
+			}
+		}
+	}
+	return problems
+}
+
+// broken returns the imports of p that r forbids.
+func (r *direction) broken(p *pkg) []string {
+	imports := p.Imports
+	if r.deep {
+		imports = p.Deps
+	}
+	var problems []string
+	for _, imp := range imports {
+		name := short(imp)
+		switch {
+		case !ours(imp):
+		case matches(name, r.not), r.only != nil && !matches(name, r.only):
+			problems = append(problems, short(p.ImportPath)+" imports "+name+": "+r.why)
+		}
+	}
+	return problems
+}
+
+// matches reports whether name is one of the patterns.
+func matches(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		base, below := strings.CutSuffix(p, "/...")
+		return name == base || below && strings.HasPrefix(name, base+"/")
+	})
+}
+
+// edgeOnly says which packages may import a heavy dependency (a path or what is
+// below it) themselves.
+var edgeOnly = map[string][]string{
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/..."},
+	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
+	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/..."},
+	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
+	"google.golang.org/protobuf":                {"grpcbind/..."},
+	"google.golang.org/genproto":                {"grpcbind/..."},
+	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
+	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
+	"github.com/alecthomas/kong":                {"internal/cli/..."},
+	"github.com/goccy/go-yaml":                  {"internal/config/..."},
+	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
+	"github.com/google/go-cmp":                  {"task/tasktest/..."},
+	"pgregory.net/rapid":                        {"task/tasktest/..."},
+	"go.uber.org/goleak":                        {"task/tasktest/..."},
+	"github.com/rogpeppe/go-internal":           {"internal/cli/..."},
+	module + "/store/sqlitestore":               {"internal/cli/..."},
+	module + "/grpcbind":                        {"internal/cli/..."},
+	module + "/internal/cli":                    {"cmd/..."},
+}
+
+func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {
+	t.Parallel()
+	report(t, strays(list(t), edgeOnly), "import these only from the packages named, and hand their values in")
+}
+
+func TestHeavyDependenciesRule(t *testing.T) {
+	t.Parallel()
+	pkgs := graph(map[string][]string{
+		"task":     {"google.golang.org/grpc/codes", "google.golang.org/grpcweb"},
+		"grpcbind": {"google.golang.org/grpc"},
+	})
+	mustFind(t, strays(pkgs, edgeOnly), 1)
+}
+
+func strays(pkgs map[string]*pkg, allowed map[string][]string) []string {
+	var problems []string
+	for _, p := range pkgs {
+		if !ours(p.ImportPath) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			for dep, from := range allowed {
+				if under(imp, dep) && !matches(short(p.ImportPath), from) {
+					problems = append(problems, short(p.ImportPath)+" imports "+imp+", which belongs to "+strings.Join(from, " and "))
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// under reports whether an import path is dep or below it.
+func under(importPath, dep string) bool {
+	return importPath == dep || strings.HasPrefix(importPath, dep+"/")
+}
+
+// facadeBudget are the third-party modules that an embedder of the root package
+// inherits.
+var facadeBudget = []string{
+	"github.com/a2aproject/a2a-go/v2",
+	"github.com/google/uuid",
+	"golang.org/x/sync",
+	"go.opentelemetry.io/otel",
+	"go.opentelemetry.io/otel/trace",
+	"go.opentelemetry.io/otel/metric",
+}
+
+// facadeDenied are the modules that must never get in, with the way out.
+var facadeDenied = map[string]string{
+	"google.golang.org/grpc":     "gRPC belongs to grpcbind",
+	"google.golang.org/protobuf": "protocol buffers belong to grpcbind",
+	"zombiezen.com/go/sqlite":    "SQLite belongs to store/sqlitestore",
+	"modernc.org/sqlite":         "SQLite belongs to store/sqlitestore",
+	"github.com/alecthomas/kong": "the command line belongs to internal/cli",
+	"github.com/goccy/go-yaml":   "configuration files belong to internal/config",
+}
+
+func TestFacadeBudget(t *testing.T) {
+	t.Parallel()
+	pkgs := list(t)
+	if pkgs[module] == nil || pkgs[module].Name == "" {
+		t.Fatalf("there is no package %s", module)
+	}
+	report(t, overBudget(pkgs, module), "an embedder inherits these; move what needs them to an edge package")
+}
+
+func TestFacadeBudgetRule(t *testing.T) {
+	t.Parallel()
+	third := func(mod string) *pkg { return &pkg{Module: &struct{ Path string }{mod}} }
+	pkgs := map[string]*pkg{
+		module:      {Deps: []string{"fmt", "grpc", "uuid", "other"}},
+		"fmt":       {Standard: true},
+		"grpc":      third("google.golang.org/grpc"),
+		"uuid":      third("github.com/google/uuid"),
+		"other":     third("example.com/other"),
+		"unrelated": third("example.com/unrelated"),
+	}
+	mustFind(t, overBudget(pkgs, module), 2)
+}
+
+func overBudget(pkgs map[string]*pkg, root string) []string {
+	extra := map[string]bool{}
+	for _, dep := range pkgs[root].Deps {
+		p := pkgs[dep]
+		if p == nil || p.Standard || p.Module == nil || ours(p.Module.Path) || slices.Contains(facadeBudget, p.Module.Path) {
+			continue
+		}
+		extra[p.Module.Path] = true
+	}
+	var problems []string
+	for mod := range maps.Keys(extra) {
+		why := facadeDenied[mod]
+		if why == "" {
+			why = "not in the budget"
+		}
+		problems = append(problems, mod+": "+why)
+	}
+	return problems
+}
