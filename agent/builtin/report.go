@@ -1,0 +1,90 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// reportWords is how many words a report looks at.
+const reportWords = 24
+
+// report yields a text and an image about the words of the message.
+func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
+	all := strings.Fields(textOf(ec.Message))
+	words := all[:min(len(all), reportWords)]
+	chart, err := drawChart(words)
+	if err != nil {
+		yield(nil, fmt.Errorf("report: draw chart: %w", err))
+		return
+	}
+	text := a2a.NewTextPart(writeReport(words, len(all)))
+	text.MediaType, text.Filename = markdown, "report.md"
+	picture := a2a.NewRawPart(chart)
+	picture.MediaType, picture.Filename = pngImage, "chart.png"
+	say(yield,
+		status(ec, a2a.TaskStateWorking),
+		whole(ec, &a2a.Artifact{
+			ID: "report", Name: "report.md", Description: "The words of the message and their lengths",
+			Parts: a2a.ContentParts{text},
+		}),
+		whole(ec, &a2a.Artifact{
+			ID: "chart", Name: "chart.png", Description: "A bar for each word, as high as the word is long",
+			Parts: a2a.ContentParts{picture},
+		}),
+		status(ec, a2a.TaskStateCompleted, text),
+	)
+}
+
+// writeReport returns the report on words, the first of total, in Markdown.
+func writeReport(words []string, total int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Report\n\nThe message has %d words.\n", total)
+	if len(words) == 0 {
+		return b.String()
+	}
+	b.WriteString("\n| Word | Letters |\n|---|---|\n")
+	for _, w := range words {
+		fmt.Fprintf(&b, "| %s | %d |\n", strings.ReplaceAll(w, "|", `\|`), utf8.RuneCountInString(w))
+	}
+	return b.String()
+}
+
+// The measures of the chart, in pixels.
+const (
+	barWidth  = 12
+	barGap    = 4
+	barMost   = 96
+	perLetter = 8
+)
+
+// drawChart returns a PNG image with a bar for each word.
+func drawChart(words []string) ([]byte, error) {
+	width := barGap + max(1, len(words))*(barWidth+barGap)
+	img := image.NewPaletted(image.Rect(0, 0, width, barMost+2*barGap), color.Palette{
+		color.White,
+		color.RGBA{R: 0x22, G: 0x66, B: 0xaa, A: 0xff},
+	})
+	for i, w := range words {
+		height := min(barMost, perLetter*utf8.RuneCountInString(w))
+		left := barGap + i*(barWidth+barGap)
+		for y := range height {
+			for x := range barWidth {
+				img.SetColorIndex(left+x, barGap+barMost-1-y, 1)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

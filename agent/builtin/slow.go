@@ -1,0 +1,89 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+const (
+	slowDefault = 5 * time.Second
+	slowMost    = time.Hour
+	slowStep    = time.Second
+)
+
+// slow works for as long as the text says, telling its progress every second. The
+// first number of the text counts seconds; "1.5s" and "2m" are understood too. More
+// than an hour is rejected.
+func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
+	total := duration(textOf(ec.Message))
+	if total < 0 || total > slowMost {
+		problem := fmt.Sprintf("the time to work must be between 0 s and %v", slowMost)
+		say(yield, status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
+		return
+	}
+	if !work(ctx, ec, yield, total) {
+		return
+	}
+	answer := a2a.NewTextPart("worked for " + seconds(total))
+	say(yield,
+		whole(ec, &a2a.Artifact{ID: "result", Name: "result", Parts: a2a.ContentParts{answer}}),
+		status(ec, a2a.TaskStateCompleted, answer),
+	)
+}
+
+// work waits for total and tells how far it is. It reports whether it came to the
+// end.
+func work(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc, total time.Duration) bool {
+	timer := time.NewTimer(slowMost)
+	defer timer.Stop()
+	for done := time.Duration(0); ; done += slowStep {
+		progress := fmt.Sprintf("%s of %s", seconds(min(done, total)), seconds(total))
+		if !say(yield, status(ec, a2a.TaskStateWorking, a2a.NewTextPart(progress))) {
+			return false
+		}
+		if done >= total {
+			return true
+		}
+		timer.Reset(min(slowStep, total-done))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			yield(nil, fmt.Errorf("slow: %w", context.Cause(ctx)))
+			return false
+		}
+	}
+}
+
+// duration returns the first number or duration in text, or the default.
+func duration(text string) time.Duration {
+	for _, word := range strings.Fields(text) {
+		word = strings.Trim(word, ".,;:!?()")
+		if n, err := strconv.ParseFloat(word, 64); err == nil {
+			return fromSeconds(n)
+		}
+		if d, err := time.ParseDuration(word); err == nil {
+			return d
+		}
+	}
+	return slowDefault
+}
+
+// fromSeconds returns n seconds, or a duration out of range if n is.
+func fromSeconds(n float64) time.Duration {
+	// The comparison is also false for NaN.
+	if n >= 0 && n <= slowMost.Seconds() {
+		return time.Duration(n * float64(time.Second))
+	}
+	return -1
+}
+
+// seconds writes d for a person.
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+}
