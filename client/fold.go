@@ -1,0 +1,68 @@
+package client
+
+import "github.com/a2aproject/a2a-go/v2/a2a"
+
+// Fold is what the events of a stream add up to. The zero Fold has seen none.
+type Fold struct {
+	// Task is the task after the events so far; nil before the first one, and for an
+	// answer with a bare message.
+	Task *a2a.Task
+	// Message is the bare message that the agent answered with, or nil.
+	Message *a2a.Message
+}
+
+// Apply adds an event. It takes over the event's artifacts: the caller must not
+// change the event afterwards. An event that comes before the task itself makes
+// one with what it tells.
+func (f *Fold) Apply(event a2a.Event) {
+	switch e := event.(type) {
+	case *a2a.Message:
+		f.Message = e
+	case *a2a.Task:
+		task := *e
+		f.Task = &task
+	case *a2a.TaskStatusUpdateEvent:
+		f.need(e)
+		f.Task.Status = e.Status
+	case *a2a.TaskArtifactUpdateEvent:
+		f.need(e)
+		f.artifact(e)
+	}
+}
+
+// Result is the fold as an answer of SendMessage, or nil if nothing was seen.
+func (f *Fold) Result() a2a.SendMessageResult {
+	switch {
+	case f.Message != nil:
+		return f.Message
+	case f.Task != nil:
+		return f.Task
+	}
+	return nil
+}
+
+func (f *Fold) need(event a2a.Event) {
+	if f.Task == nil {
+		info := event.TaskInfo()
+		f.Task = &a2a.Task{ID: info.TaskID, ContextID: info.ContextID}
+	}
+}
+
+// artifact replaces an artifact, or appends to it (specification §4.2.2).
+func (f *Fold) artifact(e *a2a.TaskArtifactUpdateEvent) {
+	if e.Artifact == nil {
+		return
+	}
+	for i, known := range f.Task.Artifacts {
+		if known.ID != e.Artifact.ID {
+			continue
+		}
+		if e.Append {
+			known.Parts = append(known.Parts, e.Artifact.Parts...)
+		} else {
+			f.Task.Artifacts[i] = e.Artifact
+		}
+		return
+	}
+	f.Task.Artifacts = append(f.Task.Artifacts, e.Artifact)
+}
