@@ -1,0 +1,218 @@
+package task
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// ErrCorrupt: stored bytes are not what this program wrote.
+var ErrCorrupt = errors.New("corrupt data")
+
+// The first byte of a stored form, so that a later form can be told apart.
+const (
+	entriesFormat = 1
+	foldFormat    = 1
+)
+
+// What an encoded entry has.
+const (
+	hasBody = 1 << iota
+	hasMeta
+	hasCall
+	hasRun
+	hasArtifact
+	// sameArtifact: the artifact of the entry before.
+	sameArtifact
+	isAppend
+	isLastChunk
+)
+
+// AppendEntries appends the compact form in which stores keep consecutive entries
+// of one task. Empty bodies are the same as absent ones.
+func AppendEntries(dst []byte, es []Entry) []byte {
+	dst = append(dst, entriesFormat)
+	dst = binary.AppendUvarint(dst, uint64(len(es)))
+	if len(es) == 0 {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, uint64(es[0].Version))
+	var before Entry
+	for i := range es {
+		dst = appendEntry(dst, &before, &es[i])
+		before.At, before.ArtifactID = es[i].At, es[i].ArtifactID
+	}
+	return dst
+}
+
+func appendEntry(dst []byte, before, e *Entry) []byte {
+	flags := flagsOf(before, e)
+	dst = append(dst, byte(e.Kind), byte(e.State), flags)
+	dst = binary.AppendVarint(dst, int64(e.At-before.At))
+	if flags&hasRun != 0 {
+		dst = binary.AppendVarint(dst, e.Epoch)
+		dst = binary.AppendVarint(dst, e.Seq)
+	}
+	if flags&hasArtifact != 0 {
+		dst = appendBytes(dst, e.ArtifactID)
+	}
+	if flags&hasBody != 0 {
+		dst = appendBytes(dst, e.Body)
+	}
+	if flags&hasMeta != 0 {
+		dst = appendBytes(dst, e.Meta)
+	}
+	if flags&hasCall != 0 {
+		dst = appendBytes(dst, e.Call)
+	}
+	return dst
+}
+
+func flagsOf(before, e *Entry) byte {
+	flags := flagIf(len(e.Body) > 0, hasBody) |
+		flagIf(len(e.Meta) > 0, hasMeta) |
+		flagIf(len(e.Call) > 0, hasCall) |
+		flagIf(e.Epoch != 0 || e.Seq != 0, hasRun) |
+		flagIf(e.Append, isAppend) |
+		flagIf(e.LastChunk, isLastChunk)
+	switch e.ArtifactID {
+	case "":
+	case before.ArtifactID:
+		flags |= sameArtifact
+	default:
+		flags |= hasArtifact
+	}
+	return flags
+}
+
+func flagIf(set bool, flag byte) byte {
+	if set {
+		return flag
+	}
+	return 0
+}
+
+func appendBytes[T string | []byte | a2a.ArtifactID](dst []byte, b T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// leastEntry is the length of the shortest encoded entry.
+const leastEntry = 4
+
+// DecodeEntries returns the entries that AppendEntries wrote. Their slices alias
+// b. The error wraps ErrCorrupt.
+func DecodeEntries(b []byte) ([]Entry, error) {
+	r := reader{b: b}
+	if format := r.byte(); format != entriesFormat && !r.bad {
+		return nil, fmt.Errorf("decode entries: format %d: %w", format, ErrCorrupt)
+	}
+	n := r.count(leastEntry)
+	if n == 0 {
+		return nil, r.done("decode entries")
+	}
+	version := int64(r.uvarint())
+	es := make([]Entry, n)
+	var before Entry
+	for i := range es {
+		e := &es[i]
+		e.Version = version + int64(i)
+		r.entry(&before, e)
+		before.At, before.ArtifactID = e.At, e.ArtifactID
+	}
+	if err := r.done("decode entries"); err != nil {
+		return nil, err
+	}
+	return es, nil
+}
+
+func (r *reader) entry(before, e *Entry) {
+	e.Kind, e.State = Kind(r.byte()), State(r.byte())
+	flags := r.byte()
+	if e.Kind < Created || e.Kind > Artifact || e.State >= numStates {
+		r.bad = true
+	}
+	e.At = before.At + Millis(r.varint())
+	e.Append, e.LastChunk = flags&isAppend != 0, flags&isLastChunk != 0
+	if flags&hasRun != 0 {
+		e.Epoch, e.Seq = r.varint(), r.varint()
+	}
+	switch {
+	case flags&hasArtifact != 0:
+		e.ArtifactID = a2a.ArtifactID(r.bytes())
+	case flags&sameArtifact != 0:
+		e.ArtifactID = before.ArtifactID
+	}
+	if flags&hasBody != 0 {
+		e.Body = r.bytes()
+	}
+	if flags&hasMeta != 0 {
+		e.Meta = r.bytes()
+	}
+	if flags&hasCall != 0 {
+		e.Call = r.bytes()
+	}
+}
+
+// reader takes values from the front of b. Once something is missing, bad is set
+// and everything it returns is zero.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) byte() byte {
+	if r.bad || len(r.b) == 0 {
+		r.bad = true
+		return 0
+	}
+	c := r.b[0]
+	r.b = r.b[1:]
+	return c
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if r.bad || n <= 0 {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// count returns a number of things that take at least least bytes each, so that
+// nobody makes room for more than can follow.
+func (r *reader) count(least int) int {
+	n := r.uvarint()
+	if n > uint64(len(r.b)/least) {
+		r.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+// bytes returns what appendBytes wrote, aliasing the input; nil if it is empty.
+func (r *reader) bytes() []byte {
+	n := r.count(1)
+	if n == 0 {
+		return nil
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}
+
+// done returns an error unless everything was read and was in order.
+func (r *reader) done(operation string) error {
+	if r.bad || len(r.b) > 0 {
+		return fmt.Errorf("%s: %w", operation, ErrCorrupt)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package task
+
+import (
+	"strconv"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// AppendJSON appends m as a JSON string with exactly three digits of a second,
+// such as "2026-03-12T09:05:00.000Z" (specification §5.6.1). Never, the zero
+// Millis, is null. Years outside 0000 to 9999 are written as the nearest of those.
+func (m Millis) AppendJSON(dst []byte) []byte {
+	if m == 0 {
+		return append(dst, "null"...)
+	}
+	t := min(max(m, minMillis), maxMillis).Time()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = append(dst, '"', byte('0'+year/1000), byte('0'+year/100%10))
+	dst = appendTwo(dst, year%100, '-')
+	dst = appendTwo(dst, int(month), '-')
+	dst = appendTwo(dst, day, 'T')
+	dst = appendTwo(dst, hour, ':')
+	dst = appendTwo(dst, minute, ':')
+	dst = appendTwo(dst, second, '.')
+	ms := t.Nanosecond() / 1e6
+	dst = append(dst, byte('0'+ms/100))
+	dst = appendTwo(dst, ms%100, 'Z')
+	return append(dst, '"')
+}
+
+// The first and the last millisecond that four digits of a year can say.
+const (
+	minMillis Millis = -62167219200000
+	maxMillis Millis = 253402300799999
+)
+
+func appendTwo(dst []byte, n int, after byte) []byte {
+	return append(dst, byte('0'+n/10), byte('0'+n%10), after)
+}
+
+// AppendFrame appends the StreamResponse object that shows e to a reader of its
+// task (specification §3.2.3, §4.2): the task, a status update or an artifact
+// update. A further message of the caller has no frame; dst is then returned
+// unchanged. Only the ids of h are used, so h may be newer than e.
+func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
+	switch e.Kind {
+	case Created:
+		dst = appendIDs(append(dst, `{"task":{"id":`...), h)
+		dst = appendStatus(append(dst, `,"status":`...), e.State, nil, e.At)
+		dst = append(dst, `,"history":[`...)
+		dst = append(dst, e.Body...)
+		return append(dst, `]}}`...)
+	case Status:
+		dst = appendEventIDs(append(dst, `{"statusUpdate":{"taskId":`...), h)
+		dst = appendStatus(append(dst, `,"status":`...), e.State, e.Body, e.At)
+		return append(appendMeta(dst, e.Meta), `}}`...)
+	case Artifact:
+		dst = appendEventIDs(append(dst, `{"artifactUpdate":{"taskId":`...), h)
+		dst = append(dst, `,"artifact":`...)
+		dst = append(dst, e.Body...)
+		if e.Append {
+			dst = append(dst, `,"append":true`...)
+		}
+		if e.LastChunk {
+			dst = append(dst, `,"lastChunk":true`...)
+		}
+		return append(appendMeta(dst, e.Meta), `}}`...)
+	}
+	return dst
+}
+
+// AppendHead appends the Task object without history, artifacts and metadata.
+func AppendHead(dst []byte, h *Head) []byte {
+	return append(appendHead(dst, h), '}')
+}
+
+// appendHead leaves the object open for further members.
+func appendHead(dst []byte, h *Head) []byte {
+	dst = appendIDs(append(dst, `{"id":`...), h)
+	return appendStatus(append(dst, `,"status":`...), h.State, h.StatusMessage, h.StatusAt)
+}
+
+// appendIDs omits an empty context; it is optional in a Task.
+func appendIDs(dst []byte, h *Head) []byte {
+	if h.ContextID == "" {
+		return rawjson.AppendString(dst, string(h.ID))
+	}
+	return appendEventIDs(dst, h)
+}
+
+func appendEventIDs(dst []byte, h *Head) []byte {
+	dst = rawjson.AppendString(dst, string(h.ID))
+	return rawjson.AppendString(append(dst, `,"contextId":`...), h.ContextID)
+}
+
+func appendStatus(dst []byte, s State, message []byte, at Millis) []byte {
+	dst = append(dst, `{"state":"`...)
+	dst = append(dst, s.String()...)
+	dst = append(dst, '"')
+	if len(message) > 0 {
+		dst = append(dst, `,"message":`...)
+		dst = append(dst, message...)
+	}
+	if at != 0 {
+		dst = at.AppendJSON(append(dst, `,"timestamp":`...))
+	}
+	return append(dst, '}')
+}
+
+func appendMeta(dst, meta []byte) []byte {
+	if len(meta) == 0 {
+		return dst
+	}
+	return append(append(dst, `,"metadata":`...), meta...)
+}
+
+// TaskOptions says how much of a task to show. The zero TaskOptions show the whole
+// history and no artifacts.
+type TaskOptions struct {
+	// History is the largest number of messages to show, the most recent ones
+	// (specification §3.2.4). Nil shows all of them; with zero the key is absent.
+	History *int
+	// Artifacts shows the artifacts.
+	Artifacts bool
+	// EmptyHistory writes an empty array where the history key would be absent.
+	EmptyHistory bool
+	// EmptyArtifacts writes an empty array if Artifacts is set and the task has
+	// none.
+	EmptyArtifacts bool
+}
+
+// AppendTask appends the whole Task object (specification §4.1.1). The status is
+// that of h, which must be the head at the version of f. A nil Fold has neither
+// history nor artifacts nor metadata.
+func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
+	if f == nil {
+		f = &Fold{}
+	}
+	dst = appendHead(dst, h)
+	if o.Artifacts && (len(f.artifacts) > 0 || o.EmptyArtifacts) {
+		dst = f.AppendArtifacts(append(dst, `,"artifacts":`...))
+	}
+	if f.shown(o.History) > 0 || o.EmptyHistory {
+		dst = f.AppendHistory(append(dst, `,"history":`...), h, o.History)
+	}
+	if f.meta.len() > 0 {
+		dst = f.meta.append(append(dst, `,"metadata":`...))
+	}
+	return append(dst, '}')
+}
+
+// AppendArtifacts appends the array of the task's artifacts, in the order in which
+// they began.
+func (f *Fold) AppendArtifacts(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i := range f.artifacts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = f.artifacts[i].append(dst)
+	}
+	return append(dst, ']')
+}
+
+// AppendHistory appends the array of at most n messages, the most recent ones; nil
+// means all. A message of the caller that no run of the task read before it ended
+// carries the member "parley.undelivered": true in its metadata.
+func (f *Fold) AppendHistory(dst []byte, h *Head, n *int) []byte {
+	dst = append(dst, '[')
+	skip := f.historyLen() - f.shown(n)
+	first := true
+	for i := range f.messages {
+		if i == f.current-1 {
+			continue
+		}
+		if skip--; skip >= 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		m := &f.messages[i]
+		if m.caller && h.State.Terminal() && m.version > h.Read {
+			dst = appendUndelivered(dst, m.body)
+		} else {
+			dst = append(dst, m.body...)
+		}
+	}
+	return append(dst, ']')
+}
+
+// shown is how many messages a limit leaves.
+func (f *Fold) shown(limit *int) int {
+	if limit == nil {
+		return f.historyLen()
+	}
+	return min(max(*limit, 0), f.historyLen())
+}
+
+// undelivered marks a message that the task ended without reading.
+const undelivered = "parley.undelivered"
+
+func appendUndelivered(dst, body []byte) []byte {
+	var meta members
+	dst = append(dst, '{')
+	for name, value := range rawjson.Fields(body) {
+		if name == "metadata" {
+			meta.merge(value)
+			continue
+		}
+		dst = rawjson.AppendString(dst, name)
+		dst = append(append(append(dst, ':'), value...), ',')
+	}
+	meta.set(undelivered, strconv.AppendBool(nil, true))
+	dst = meta.append(append(dst, `"metadata":`...))
+	return append(dst, '}')
+}

@@ -1,0 +1,77 @@
+package task
+
+import "github.com/parley-a2a/parley/internal/rawjson"
+
+// members is a JSON object that is put together from others. Members keep the
+// place where they first came and the value that came last. The zero value is
+// empty.
+type members struct {
+	list []member
+	// places finds members by name once there are many; nil before.
+	places map[string]int
+}
+
+type member struct {
+	name  string
+	value []byte
+}
+
+// manyMembers is the number from which a map finds a name faster.
+const manyMembers = 16
+
+func (m *members) len() int { return len(m.list) }
+
+func (m *members) merge(obj []byte) {
+	for name, value := range rawjson.Fields(obj) {
+		m.set(name, value)
+	}
+}
+
+func (m *members) set(name string, value []byte) {
+	if i := m.find(name); i >= 0 {
+		m.list[i].value = value
+		return
+	}
+	m.list = append(m.list, member{name, value})
+	switch {
+	case m.places != nil:
+		m.places[name] = len(m.list) - 1
+	case len(m.list) >= manyMembers:
+		m.places = make(map[string]int, 2*manyMembers)
+		for i := range m.list {
+			m.places[m.list[i].name] = i
+		}
+	}
+}
+
+func (m *members) find(name string) int {
+	if m.places != nil {
+		if i, ok := m.places[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range m.list {
+		if m.list[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// append appends the object.
+func (m *members) append(dst []byte) []byte {
+	return append(m.appendList(append(dst, '{')), '}')
+}
+
+// appendList appends the members without the braces.
+func (m *members) appendList(dst []byte) []byte {
+	for i := range m.list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(dst, m.list[i].name)
+		dst = append(append(dst, ':'), m.list[i].value...)
+	}
+	return dst
+}

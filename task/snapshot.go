@@ -1,0 +1,100 @@
+package task
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// AppendBinary appends f in the form that DecodeFold reads: what stores keep as a
+// Snapshot.
+func (f *Fold) AppendBinary(dst []byte) []byte {
+	dst = append(dst, foldFormat)
+	dst = binary.AppendUvarint(dst, uint64(f.Version))
+	dst = binary.AppendUvarint(dst, uint64(len(f.messages)))
+	for i := range f.messages {
+		m := &f.messages[i]
+		dst = append(dst, flagIf(m.caller, 1))
+		dst = binary.AppendUvarint(dst, uint64(m.version))
+		dst = appendBytes(dst, m.body)
+	}
+	dst = binary.AppendUvarint(dst, uint64(f.current))
+	dst = binary.AppendUvarint(dst, uint64(len(f.artifacts)))
+	for i := range f.artifacts {
+		dst = f.artifacts[i].appendBinary(dst)
+	}
+	return f.meta.appendBinary(dst)
+}
+
+func (a *artifact) appendBinary(dst []byte) []byte {
+	dst = appendBytes(dst, a.id)
+	dst = a.fields.appendBinary(dst)
+	dst = a.meta.appendBinary(dst)
+	size := max(len(a.parts)-1, 0)
+	for _, run := range a.parts {
+		size += len(run)
+	}
+	return a.appendParts(binary.AppendUvarint(dst, uint64(size)))
+}
+
+func (m *members) appendBinary(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(m.list)))
+	for i := range m.list {
+		dst = appendBytes(dst, m.list[i].name)
+		dst = appendBytes(dst, m.list[i].value)
+	}
+	return dst
+}
+
+// DecodeFold returns the fold that AppendBinary wrote. It aliases b. The error
+// wraps ErrCorrupt.
+func DecodeFold(b []byte) (*Fold, error) {
+	r := reader{b: b}
+	if format := r.byte(); format != foldFormat && !r.bad {
+		return nil, fmt.Errorf("decode fold: format %d: %w", format, ErrCorrupt)
+	}
+	f := &Fold{Version: int64(r.uvarint())}
+	if n := r.count(3); n > 0 {
+		f.messages = make([]message, n)
+	}
+	for i := range f.messages {
+		f.messages[i] = message{caller: r.byte() != 0, version: int64(r.uvarint()), body: r.bytes()}
+	}
+	current := r.uvarint()
+	if current > uint64(len(f.messages)) {
+		r.bad = true
+	}
+	f.current = int(current)
+	for range r.count(4) {
+		r.artifact(f)
+	}
+	r.members(&f.meta)
+	if err := r.done("decode fold"); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (r *reader) artifact(f *Fold) {
+	id := a2a.ArtifactID(r.bytes())
+	if _, twice := f.places[id]; twice || r.bad {
+		r.bad = true
+		return
+	}
+	a := &f.artifacts[f.place(id)]
+	r.members(&a.fields)
+	r.members(&a.meta)
+	if parts := r.bytes(); len(parts) > 0 {
+		a.parts = [][]byte{parts}
+	}
+}
+
+func (r *reader) members(m *members) {
+	for range r.count(2) {
+		name := string(r.bytes())
+		if value := r.bytes(); !r.bad {
+			m.set(name, value)
+		}
+	}
+}
