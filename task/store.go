@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -19,6 +20,10 @@ var (
 	// ErrUnavailable: the store cannot write or read now (disk full, read-only,
 	// closed, connection lost). The change may or may not be stored.
 	ErrUnavailable = errors.New("store unavailable")
+	// ErrFull is the ErrUnavailable of a disk without room.
+	ErrFull = fmt.Errorf("disk is full: %w", ErrUnavailable)
+	// ErrReadOnly is the ErrUnavailable of a disk or file that cannot be written.
+	ErrReadOnly = fmt.Errorf("disk is read-only: %w", ErrUnavailable)
 )
 
 // Change is one atomic step of one task: a new head, and the entries that lead to
@@ -137,4 +142,10 @@ type Store interface {
 	Index
 	Work
 	Sweeper
+}
+
+// Prober is the ability of a store to say whether it can write.
+type Prober interface {
+	// Probe makes a small durable write and returns ErrUnavailable if it cannot.
+	Probe(ctx context.Context) error
 }

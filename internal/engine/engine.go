@@ -2,14 +2,24 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/task"
 )
+
+// ErrDraining is the cause with which the context of an executor is canceled when
+// the engine stops before the run has ended.
+var ErrDraining = errors.New("hub is draining")
 
 // Agent is an agent that the engine can run.
 type Agent struct {
@@ -19,75 +29,152 @@ type Agent struct {
 }
 
 // Engine admits, runs and remembers tasks.
-type Engine struct{}
+type Engine struct {
+	cfg    Config
+	store  task.Store
+	holder task.Holder
+	live   *registry
+	line   *line
 
-// Register adds an agent. The first one is the default.
-func (e *Engine) Register(a Agent) error { panic("soon") }
+	// ctx outlives callers; it ends when Run returns.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// runs ends first: it is the parent of the executors' contexts.
+	runs    context.Context
+	endRuns context.CancelCauseFunc
+	// execs are the executors, which may not obey; work is everything else.
+	execs sync.WaitGroup
+	work  sync.WaitGroup
+
+	tailBytes atomic.Int64
+	running   atomic.Int64
+	fenced    atomic.Bool
+	snapping  atomic.Bool
+	phase     atomic.Int32
+	health    atomic.Pointer[string]
+	doubts    doubts
+
+	mu     sync.RWMutex // guards the fields below
+	agents []Agent
+	byName map[task.Agent]int
+}
+
+// The phases of an engine.
+const (
+	starting int32 = iota
+	serving
+	draining
+)
+
+// New returns an Engine. Messages are admitted at once; tasks that an earlier
+// process left are looked at when Run is called.
+func New(cfg Config) *Engine {
+	cfg = cfg.withDefaults()
+	e := &Engine{
+		cfg:    cfg,
+		store:  cfg.Store,
+		holder: task.Holder("hub:" + uuid.NewString()),
+		live:   newRegistry(),
+		line:   newLine(cfg.MaxRuns),
+		byName: make(map[task.Agent]int),
+	}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.runs, e.endRuns = context.WithCancelCause(e.ctx)
+	return e
+}
+
+// Register adds an agent. The first one is the default. A second agent with the
+// same name is an error.
+func (e *Engine) Register(a Agent) error {
+	if a.Name == "" || a.Executor == nil || a.Card == nil {
+		return errors.New("register agent: name, card and executor are required")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, there := e.byName[a.Name]; there {
+		return fmt.Errorf("register agent %q: the name is taken", a.Name)
+	}
+	e.byName[a.Name] = len(e.agents)
+	e.agents = append(e.agents, a)
+	return nil
+}
 
 // Agents returns the registered agents in the order of their registration.
-func (e *Engine) Agents() []Agent { panic("soon") }
+func (e *Engine) Agents() []Agent {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return append([]Agent(nil), e.agents...)
+}
 
 // Agent returns the agent with the given name; the empty name is the default agent.
-func (e *Engine) Agent(name task.Agent) (Agent, bool) { panic("soon") }
+func (e *Engine) Agent(name task.Agent) (Agent, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if name == "" && len(e.agents) > 0 {
+		return e.agents[0], true
+	}
+	i, ok := e.byName[name]
+	if !ok {
+		return Agent{}, false
+	}
+	return e.agents[i], true
+}
 
-// Run recovers what an earlier process left, and works until ctx ends; then it
-// drains. It returns when everything it started has stopped.
-func (e *Engine) Run(ctx context.Context) error { panic("soon") }
+// traits returns what the agent says about its runs.
+func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }
 
 // Check is one named condition of readiness.
 type Check struct {
-	Name string
-	OK   bool
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
 	// Detail says why the check fails, for a person.
-	Detail string
+	Detail string `json:"detail,omitempty"`
 }
 
 // Ready returns the checks that /readyz shows.
-func (e *Engine) Ready(ctx context.Context) []Check { panic("soon") }
-
-// Send admits a message and, unless told otherwise, waits until its task has ended
-// or waits for the caller, at most for Config.MaxWait.
-func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, error) {
-	panic("soon")
+func (e *Engine) Ready(context.Context) []Check {
+	phase := Check{Name: "recovered", OK: true}
+	drain := Check{Name: "accepting", OK: true}
+	switch e.phase.Load() {
+	case starting:
+		phase.OK, phase.Detail = false, "recovering the tasks of an earlier process"
+	case draining:
+		drain.OK, drain.Detail = false, "draining"
+	}
+	store := Check{Name: "store", OK: true}
+	if p := e.health.Load(); p != nil {
+		store.OK, store.Detail = false, *p
+	}
+	return []Check{phase, drain, store}
 }
 
-// Stream admits a message and returns a reader of its task that ends with the
-// task, or when the task requires input.
-func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream, error) {
-	panic("soon")
+// storeOK notes that the store works.
+func (e *Engine) storeOK() {
+	if e.health.Load() == nil {
+		return
+	}
+	if e.health.Swap(nil) != nil {
+		e.cfg.Logger.Info("store works again")
+	}
 }
 
-// Subscribe returns a reader of a task that ends with the task.
-func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (*Stream, error) {
-	panic("soon")
+// storeFailed notes that the store does not work, and returns what to tell a
+// caller.
+func (e *Engine) storeFailed(err error) error {
+	if !errors.Is(err, task.ErrUnavailable) {
+		return err
+	}
+	detail := "the store cannot be written"
+	switch {
+	case errors.Is(err, task.ErrFull):
+		detail = "the disk is full"
+	case errors.Is(err, task.ErrReadOnly):
+		detail = "the disk is read-only"
+	}
+	if e.health.Swap(&detail) == nil {
+		e.cfg.Logger.Error("store does not work", "error", err)
+	}
+	return errors.Join(&fault.Error{
+		Err: fault.ErrUnavailable, Message: "the hub cannot store this now: " + detail, RetryAfter: 5 * time.Second,
+	}, err)
 }
-
-// Get returns a task of the caller.
-func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, error) { panic("soon") }
-
-// List returns a page of the caller's tasks.
-func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, error) { panic("soon") }
-
-// Cancel asks to cancel a task and waits until it is canceled or refuses.
-func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
-	panic("soon")
-}
-
-// Stream is a reader's position in the log of one task. It belongs to one
-// goroutine.
-type Stream struct {
-	// First is what the reader must be shown first: the task at its Head.Version,
-	// or a bare message, after which the stream ends. It is nil when the reader
-	// resumes from a version that it has seen.
-	First *Answer
-	// Task identifies the task of the events that follow.
-	Task task.Head
-}
-
-// Next returns the next events, at least one, in order. It returns io.EOF when the
-// stream has ended, and no events with a nil error when wait has passed without
-// any; wait ≤ 0 waits as long as ctx allows.
-func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) { panic("soon") }
-
-// Close lets go of the task. It must be called, and may be called again.
-func (s *Stream) Close() { panic("soon") }

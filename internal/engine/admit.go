@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Limits of what a caller may choose.
+const (
+	maxTaskID    = 128
+	maxContextID = 256
+)
+
+// admitted is a message that is durable in its task.
+type admitted struct {
+	live *live
+	// version is the version of the message.
+	version int64
+}
+
+// admit makes a message durable, in a new task or in an existing one, and starts
+// the run if there is room. The caller releases the task.
+func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
+	if e.phase.Load() == draining {
+		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
+	}
+	if r.Push {
+		return nil, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+	}
+	if err := checkIDs(&r.Message); err != nil {
+		return nil, err
+	}
+	if r.Message.TaskID == "" {
+		return e.create(c, r, wait)
+	}
+	ad, err := e.followUp(ctx, c, r)
+	if errors.Is(err, a2a.ErrTaskNotFound) && r.NewIDs {
+		ad, err = e.create(c, r, wait)
+		if errors.Is(err, task.ErrExists) {
+			// Somebody of the same owner made it in between, or it is not for callers.
+			return e.followUp(ctx, c, r)
+		}
+	}
+	return ad, err
+}
+
+// checkIDs checks the ids that the caller chose.
+func checkIDs(m *op.Message) error {
+	if err := checkID("message.taskId", string(m.TaskID), maxTaskID); err != nil {
+		return err
+	}
+	return checkID("message.contextId", m.ContextID, maxContextID)
+}
+
+func checkID(field, id string, limit int) error {
+	if len(id) > limit {
+		return fault.Field(a2a.ErrInvalidParams, field, "longer than %d bytes", limit)
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return fault.Field(a2a.ErrInvalidParams, field, "contains a control character")
+	}
+	return nil
+}
+
+// create makes a task of a first message.
+func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
+	a, err := e.resolve(&r.Target, r.Message.Skill)
+	if err != nil {
+		return nil, err
+	}
+	if err := accepts(a, &r.Message); err != nil {
+		return nil, err
+	}
+	h := task.Head{
+		ID: r.Message.TaskID, ContextID: r.Message.ContextID, Owner: c.Principal.Owner(), Agent: a.Name,
+	}
+	if h.ID == "" {
+		h.ID = a2a.NewTaskID()
+	}
+	if h.ContextID == "" {
+		h.ContextID = a2a.NewContextID()
+	}
+	if wait && !a.traits().NoMessage {
+		h.Shown = task.Quiet
+	}
+	return e.admitNew(a, h, c, r)
+}
+
+// admitNew makes the first change of a task: created, and claimed if there is room.
+func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*admitted, error) {
+	call, err := encodeCall(c, r)
+	if err != nil {
+		return nil, fmt.Errorf("encode call: %w", err)
+	}
+	ln := laneOf(a, &h)
+	entered := e.line.tryEnter(ln)
+	if !entered && e.line.length() >= e.cfg.MaxQueued {
+		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
+	}
+	l := e.newLive(ref{h.Owner, h.ID}, task.Head{})
+	l.contextID = h.ContextID
+	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
+	err = e.change(l, func(ch *task.Change) error {
+		var err error
+		if ch.Next, en, err = task.Apply(h, en); err != nil {
+			return err
+		}
+		ch.Entries = []task.Entry{en}
+		if entered {
+			e.claim(&ch.Next, 1, 1)
+		} else {
+			ch.Next.Shown, ch.Next.Run.Dispatch = task.ToCaller, task.Pending
+		}
+		return nil
+	})
+	if err != nil {
+		if errors.Is(err, task.ErrUnavailable) {
+			e.doubts.add(l.ref)
+		}
+		if entered {
+			e.launchAll(e.line.leave(ln))
+		}
+		return nil, err
+	}
+	l = e.live.add(l)
+	e.live.retain(l)
+	if entered {
+		e.start(l, a, inbound{en.Version, en.Body, en.Call})
+	} else {
+		e.launchAll(e.line.wait(seat{l, ln}))
+	}
+	return &admitted{live: l, version: en.Version}, nil
+}
+
+// followUp adds a message to a task.
+func (e *Engine) followUp(ctx context.Context, c *op.Caller, r *op.Send) (*admitted, error) {
+	l, err := e.find(ctx, c, &r.Target, r.Message.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	ad, err := e.say(l, c, r)
+	if err != nil {
+		e.live.release(l)
+	}
+	return ad, err
+}
+
+// say makes a further message durable, and claims a run for it if none is open.
+func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
+	if id := r.Message.ContextID; id != "" && id != l.contextID {
+		return nil, fault.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
+	}
+	a, ok := e.Agent(l.snapshot().Agent)
+	if !ok {
+		return nil, fault.New(a2a.ErrUnsupportedOperation, "the agent of this task is no longer here")
+	}
+	if err := accepts(&a, &r.Message); err != nil {
+		return nil, err
+	}
+	call, err := encodeCall(c, r)
+	if err != nil {
+		return nil, fmt.Errorf("encode call: %w", err)
+	}
+	h := l.snapshot()
+	ln := laneOf(&a, &h)
+	entered := idle(&h) && e.line.tryEnter(ln)
+	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
+	claimed, waits := false, false
+	err = e.change(l, func(ch *task.Change) error {
+		claimed, waits = false, false
+		return e.sayChange(ch, en, entered, &claimed, &waits)
+	})
+	if entered && !claimed {
+		e.launchAll(e.line.leave(ln))
+	}
+	if err != nil {
+		return nil, err
+	}
+	version := l.snapshot().Asked
+	switch {
+	case claimed:
+		e.live.retain(l)
+		e.start(l, &a, inbound{version, en.Body, call})
+	case waits:
+		e.live.retain(l)
+		e.launchAll(e.line.wait(seat{l, ln}))
+	}
+	return &admitted{live: l, version: version}, nil
+}
+
+// idle reports whether a task waits for its caller, without a run.
+func idle(h *task.Head) bool { return h.State.Interrupted() && h.Run.Dispatch == task.Idle }
+
+// sayChange fills in the change that a further message makes.
+func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed, waits *bool) error {
+	if ch.Prev.State.Terminal() {
+		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%v); it takes no further messages", ch.Prev.State)
+	}
+	if ch.Prev.Asked-ch.Prev.Read >= int64(e.cfg.MaxWaiting) {
+		return &fault.Error{Err: fault.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
+	}
+	var err error
+	if ch.Next, en, err = task.Apply(ch.Next, en); err != nil {
+		return err
+	}
+	ch.Entries = []task.Entry{en}
+	switch {
+	case !idle(&ch.Prev) || ch.Prev.Waiting():
+	case entered:
+		*claimed = true
+		e.claim(&ch.Next, en.Version, 1)
+	default:
+		*waits = true
+		ch.Next.Run.Dispatch = task.Pending
+	}
+	return nil
+}
+
+// find holds the caller's task, if the call may see it.
+func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, id a2a.TaskID) (*live, error) {
+	scope, err := e.scope(t)
+	if err != nil {
+		return nil, err
+	}
+	l, err := e.open(ctx, ref{c.Principal.Owner(), id})
+	if err != nil {
+		return nil, notFound(err)
+	}
+	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || scope != "" && h.Agent != scope {
+		e.live.release(l)
+		return nil, notFound(task.ErrNotFound)
+	}
+	return l, nil
+}
+
+// notFound turns a store's "not found" into the protocol's.
+func notFound(err error) error {
+	if errors.Is(err, task.ErrNotFound) {
+		return fault.New(a2a.ErrTaskNotFound, "no such task")
+	}
+	return err
+}
+
+func partField(i int) string { return "message.parts[" + strconv.Itoa(i) + "]" }

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// message handles a bare message of the executor, which ends its run. If the
+// caller has not been told of a task, the message is the answer; otherwise the
+// task completes with it.
+func (r *run) message(m *a2a.Message, first bool) {
+	body, err := r.live.agentMessage(m)
+	if err != nil {
+		r.failed(err)
+		return
+	}
+	if first && r.answer(m) {
+		return
+	}
+	en := task.Entry{Kind: task.Status, State: task.Completed, At: now(), Body: body}
+	r.emit(en)
+}
+
+// answer closes a quiet task with a bare message; it reports whether the task was
+// still quiet.
+func (r *run) answer(m *a2a.Message) bool {
+	c := *m
+	c.TaskID = ""
+	c.ContextID = r.live.contextID
+	body, err := a2aMessage(&c)
+	if err != nil {
+		r.failed(err)
+		return true
+	}
+	return r.closeQuiet(func(l *live) { l.answer = body })
+}
+
+// refusals are the errors of an executor that are answers to its caller.
+var refusals = []error{
+	a2a.ErrInvalidParams, a2a.ErrInvalidRequest, a2a.ErrUnsupportedContentType, a2a.ErrUnsupportedOperation,
+	a2a.ErrExtensionSupportRequired, a2a.ErrUnauthorized, a2a.ErrUnauthenticated,
+}
+
+// refuse closes a quiet task with an error that the executor has for its caller.
+func (r *run) refuse(err error) bool {
+	for _, sentinel := range refusals {
+		if errors.Is(err, sentinel) {
+			return r.closeQuiet(func(l *live) { l.refusal = err })
+		}
+	}
+	return false
+}
+
+// closeQuiet closes a task that nobody has been told of, and gives its caller the
+// outcome. It reports whether the task was still quiet.
+func (r *run) closeQuiet(outcome func(*live)) bool {
+	closed := false
+	err := r.engine.change(r.live, func(c *task.Change) error {
+		closed = c.Prev.Shown == task.Quiet && c.Prev.Run.Epoch == r.epoch
+		if !closed {
+			return errUnchanged
+		}
+		c.Next.Shown = task.Answered
+		c.Next.UpdatedAt = now()
+		rest(&c.Next)
+		return nil
+	})
+	if err != nil || !closed {
+		return false
+	}
+	r.live.mu.Lock()
+	outcome(r.live)
+	r.live.wakeLocked()
+	r.live.mu.Unlock()
+	return true
+}

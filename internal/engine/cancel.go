@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Cancel asks to cancel a task and waits until it is canceled, or its agent
+// refuses, or Config.CancelWait has passed; then the run is fenced and the task
+// canceled without it. The request is durable before the agent hears of it.
+func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
+	l, err := e.find(ctx, c, &r.Target, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(l)
+	mine, err := e.requestCancel(l)
+	if err != nil {
+		return nil, err
+	}
+	if mine {
+		e.live.retain(l)
+		e.work.Go(func() {
+			defer e.live.release(l)
+			e.cancelTask(l, c, r.Metadata)
+		})
+	}
+	_, err = e.await(ctx, l, func() bool {
+		return l.head.State.Terminal() || l.head.CancelAt == 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	h := l.snapshot()
+	if h.State != task.Canceled {
+		return nil, notCancelable(&h)
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Head: h, Fold: f}, nil
+}
+
+func notCancelable(h *task.Head) error {
+	if h.State.Terminal() {
+		return fault.New(a2a.ErrTaskNotCancelable, "the task has ended (%v)", h.State).With("taskId", string(h.ID))
+	}
+	return fault.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
+}
+
+// requestCancel makes the request durable. It reports whether this request is the
+// first, which has to tell the agent.
+func (e *Engine) requestCancel(l *live) (mine bool, err error) {
+	err = e.change(l, func(c *task.Change) error {
+		mine = false
+		if c.Prev.State.Terminal() {
+			return notCancelable(&c.Prev)
+		}
+		if c.Prev.CancelAt != 0 {
+			return errUnchanged
+		}
+		mine = true
+		c.Next.CancelAt = now()
+		return nil
+	})
+	return mine, err
+}
+
+// cancelTask tells the agent, and cancels the task.
+func (e *Engine) cancelTask(l *live, c *op.Caller, metadata []byte) {
+	ctx, stop := context.WithTimeoutCause(e.runs, e.cfg.CancelWait, errors.New("cancellation was not confirmed in time"))
+	defer stop()
+	refused := make(chan error, 1)
+	e.execs.Go(func() { refused <- e.tellAgent(ctx, l, c, metadata) })
+	select {
+	case err := <-refused:
+		if err != nil && !l.snapshot().State.Terminal() {
+			e.cfg.Logger.Info("agent refuses to cancel", "task", l.ref.id, "error", err)
+			e.withdrawCancel(l)
+			return
+		}
+	case <-ctx.Done():
+	}
+	if err := e.end(l, task.Canceled, "", errCanceled); err != nil {
+		e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
+	}
+}
+
+// tellAgent runs the executor's Cancel and applies what it yields. It returns the
+// executor's refusal.
+func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, metadata []byte) (err error) {
+	h := l.snapshot()
+	a, ok := e.Agent(h.Agent)
+	if !ok {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			reference := uuid.NewString()
+			e.cfg.Logger.Error("agent panicked in cancel", "agent", a.Name, "task", l.ref.id, "reference", reference, "panic", fmt.Sprint(p))
+			err = nil
+		}
+	}()
+	rec := &callRecord{Principal: c.Principal, Metadata: metadata, Params: c.Params, Extensions: c.Extensions}
+	ec, ctx, err := e.execContext(ctx, l, rec)
+	if err != nil {
+		return nil
+	}
+	if ec.StoredTask, err = e.stored(ctx, l); err != nil {
+		return nil
+	}
+	for ev, err := range a.Executor.Cancel(ctx, ec) {
+		if err != nil {
+			return err
+		}
+		if ev != nil && !e.applyCancel(l, ev) {
+			break
+		}
+	}
+	return nil
+}
+
+// applyCancel applies an event of an executor's Cancel; it reports whether further
+// ones count.
+func (e *Engine) applyCancel(l *live, ev a2a.Event) bool {
+	entries, err := l.entries(ev)
+	if err != nil || len(entries) == 0 {
+		return err == nil
+	}
+	err = e.change(l, func(c *task.Change) error {
+		c.Entries = nil
+		for i := range entries {
+			h, en, err := task.Apply(c.Next, entries[i])
+			if err != nil {
+				return err
+			}
+			c.Next, c.Entries = h, append(c.Entries, en)
+		}
+		c.Next.Shown = task.ToCaller
+		return nil
+	})
+	return err == nil && l.snapshot().State.Open()
+}
+
+// withdrawCancel forgets a request that the agent has refused.
+func (e *Engine) withdrawCancel(l *live) {
+	err := e.change(l, func(c *task.Change) error {
+		if c.Prev.CancelAt == 0 {
+			return errUnchanged
+		}
+		c.Next.CancelAt = 0
+		return nil
+	})
+	if err != nil {
+		e.cfg.Logger.Error("withdraw cancellation", "task", l.ref.id, "error", err)
+	}
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Config says how an Engine works. The zero Config is ready to use.
+type Config struct {
+	// Store keeps the tasks. If nil, they live in memory.
+	Store task.Store
+	// Logger receives operational records. If nil, nothing is logged.
+	Logger *slog.Logger
+	// MaxWait is the longest time that a blocking call waits before it returns the
+	// task as it is. Zero means 300 s.
+	MaxWait time.Duration
+	// FirstEvent is how long an agent may take to decide whether it answers with a
+	// bare message; after that the caller gets a task. Zero means 1 s.
+	FirstEvent time.Duration
+	// AgentSilence ends a run that yields nothing for so long, unless its agent says
+	// otherwise. Zero means 15 min; negative means never.
+	AgentSilence time.Duration
+	// CancelWait is how long an agent may take to confirm a cancellation before its
+	// run is fenced and the task canceled without it. Zero means 10 s.
+	CancelWait time.Duration
+	// DrainTimeout is how long runs may go on after the engine was told to stop.
+	// Zero means 10 s; negative means not at all.
+	DrainTimeout time.Duration
+	// Retention is how long a finished task is kept. Zero means 30 days.
+	Retention time.Duration
+	// IdleRetention is how long an interrupted task whose context sees no change is
+	// kept open; then it fails, and Retention begins. Zero means 30 days.
+	IdleRetention time.Duration
+	// MaxRuns limits the runs at one time; further tasks wait in line. Zero means
+	// 10,000.
+	MaxRuns int
+	// MaxQueued limits the tasks in line; further messages are refused. Zero means
+	// 100,000.
+	MaxQueued int
+	// MaxWaiting limits the unread messages of one task. Zero means 100.
+	MaxWaiting int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Store == nil {
+		c.Store = new(task.Memory)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.MaxWait, 300 * time.Second},
+		{&c.FirstEvent, time.Second},
+		{&c.AgentSilence, 15 * time.Minute},
+		{&c.CancelWait, 10 * time.Second},
+		{&c.DrainTimeout, 10 * time.Second},
+		{&c.Retention, 30 * 24 * time.Hour},
+		{&c.IdleRetention, 30 * 24 * time.Hour},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	for _, n := range []struct {
+		field *int
+		value int
+	}{{&c.MaxRuns, 10_000}, {&c.MaxQueued, 100_000}, {&c.MaxWaiting, 100}} {
+		if *n.field == 0 {
+			*n.field = n.value
+		}
+	}
+	return c
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// launchAll starts the tasks whose turn it is.
+func (e *Engine) launchAll(seats []seat) {
+	for len(seats) > 0 {
+		s := seats[0]
+		seats = seats[1:]
+		if !e.launch(s.live) {
+			e.live.release(s.live)
+			seats = append(seats, e.line.leave(s.lane)...)
+		}
+	}
+}
+
+// launch claims and starts the next message of a task that has a place; it reports
+// whether a run has taken over hold and place.
+func (e *Engine) launch(l *live) bool {
+	m, ok := e.take(l, 0)
+	if !ok {
+		return false
+	}
+	a, there := e.Agent(l.snapshot().Agent)
+	if !there {
+		e.fail(l, "the agent of this task is no longer here")
+		return false
+	}
+	e.start(l, &a, m)
+	return true
+}
+
+// take claims the next unread message of l for a run. If a run of epoch after was
+// the last one, nobody else may have claimed since.
+func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
+	err := e.change(l, func(c *task.Change) error {
+		ok = false
+		h := &c.Prev
+		if h.State.Terminal() || h.Run.Dispatch == task.Claimed || after != 0 && h.Run.Epoch != after || e.fenced.Load() {
+			return errUnchanged
+		}
+		l.mu.Lock()
+		ok = len(l.inbox) > 0
+		if ok {
+			m = l.inbox[0]
+		}
+		l.mu.Unlock()
+		if !ok {
+			return errUnchanged
+		}
+		e.claim(&c.Next, m.version, h.Run.Attempt+1)
+		return nil
+	})
+	if err != nil {
+		e.cfg.Logger.Error("claim task", "task", l.ref.id, "error", err)
+		return inbound{}, false
+	}
+	return m, ok
+}
+
+// finished goes on after a run: with the next message of the task, or with the next
+// task in line.
+func (e *Engine) finished(r *run) {
+	defer e.running.Add(-1)
+	l := r.live
+	e.letGo(r)
+	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
+		if m, ok := e.take(l, r.epoch); ok {
+			e.start(l, r.agent, m)
+			return
+		}
+	}
+	next := e.line.leave(r.lane)
+	e.live.release(l)
+	if !e.fenced.Load() {
+		e.launchAll(next)
+	}
+}
+
+// letGo gives up the claim of a run that ended and left its task open.
+func (e *Engine) letGo(r *run) {
+	h := r.live.snapshot()
+	if h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
+		return
+	}
+	err := e.change(r.live, func(c *task.Change) error {
+		if c.Prev.Run.Dispatch != task.Claimed || c.Prev.Run.Epoch != r.epoch || c.Prev.State.Terminal() {
+			return errUnchanged
+		}
+		rest(&c.Next)
+		return nil
+	})
+	if err != nil {
+		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
+	}
+}
+
+// end writes a final status of the hub's own, unless the task has ended, and
+// fences the run.
+func (e *Engine) end(l *live, s task.State, text string, cause error) error {
+	err := e.change(l, func(c *task.Change) error {
+		if c.Prev.State.Terminal() || c.Prev.Shown == task.Answered {
+			return errUnchanged
+		}
+		h, en, err := task.Apply(c.Next, l.statusEntry(s, text))
+		if err != nil {
+			return err
+		}
+		c.Next, c.Entries = h, []task.Entry{en}
+		c.Next.Shown = task.ToCaller
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	r := l.run
+	l.mu.Unlock()
+	if r != nil {
+		r.fence(cause)
+	}
+	return nil
+}
+
+// fail writes FAILED with a reason, and logs what went wrong with that.
+func (e *Engine) fail(l *live, reason string) {
+	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil && !errors.Is(err, context.Canceled) {
+		e.cfg.Logger.Error("fail task", "task", l.ref.id, "reason", reason, "error", err)
+	}
+}

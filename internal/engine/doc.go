@@ -1,0 +1,36 @@
+// Package engine admits messages, runs agents, and lets callers follow their
+// tasks. It knows executors and stores; it knows no wire.
+//
+// Every change of a task goes one way: an event becomes an entry, task.Apply says
+// what it changes, the store makes it durable, and only then anybody is told.
+// Blocking calls, streams and answers are readers of the same log. A [Stream] is a
+// position in it: it takes what it can from the task's tail in memory and the rest
+// from the store, so that a slow reader costs nobody anything.
+//
+// # Guarantees
+//
+// Once a caller knows a task id, the task ends or waits for the caller, whatever
+// happens to the process: Run recovers what an earlier process left. Readers see
+// every entry after their position, in order, once. Entries are durable before
+// they are seen. A caller that goes away changes nothing. At most one run of a
+// task counts: events of an older epoch are refused.
+//
+// # What it does not promise
+//
+// A run that was started and then interrupted by a crash is repeated only if its
+// agent declares itself idempotent and nobody was told more than SUBMITTED and
+// WORKING; otherwise the task fails and says so. Effects that an agent has in the
+// world are its own affair; it gets a stable key for them (agent.Call).
+//
+// # Concurrency
+//
+// All methods of Engine are safe for concurrent use. A Stream belongs to one
+// goroutine. Locks are taken in the order live.write, then registry.mu, then
+// live.mu, then run.mu; none is held while an executor or a caller's code runs, and
+// only live.write is held while the store works.
+//
+// # Testing
+//
+// The tests run the engine on the memory store, and in bubbles of fake time where
+// waiting matters.
+package engine

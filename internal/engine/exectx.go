@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// callRecord is what a run needs beside its message, as it is stored in
+// Entry.Call.
+type callRecord struct {
+	Principal  *auth.Principal     `json:"principal,omitempty"`
+	Metadata   json.RawMessage     `json:"metadata,omitempty"`
+	Params     map[string][]string `json:"params,omitempty"`
+	Extensions []string            `json:"extensions,omitempty"`
+	Tenant     string              `json:"tenant,omitempty"`
+	Skill      string              `json:"skill,omitempty"`
+}
+
+// encodeCall returns the record of a call; nil if it says nothing that is not the
+// default.
+func encodeCall(c *op.Caller, r *op.Send) ([]byte, error) {
+	plain := len(r.Metadata) == 0 && len(c.Params) == 0 && len(c.Extensions) == 0 && r.Tenant == "" && r.Message.Skill == ""
+	if plain && c.Principal.Anonymous() {
+		return nil, nil
+	}
+	return json.Marshal(&callRecord{
+		Principal: c.Principal, Metadata: r.Metadata, Params: c.Params,
+		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill,
+	})
+}
+
+func decodeCall(b []byte) (*callRecord, error) {
+	rec := new(callRecord)
+	if len(b) > 0 {
+		if err := json.Unmarshal(b, rec); err != nil {
+			return nil, fmt.Errorf("decode call: %w", err)
+		}
+	}
+	if rec.Principal == nil {
+		rec.Principal = &auth.Principal{ID: auth.Local, DisplayName: auth.Local}
+	}
+	return rec, nil
+}
+
+// context returns what the executor of r is called with.
+func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
+	rec, err := decodeCall(r.msg.call)
+	if err != nil {
+		return nil, nil, err
+	}
+	msg := new(a2a.Message)
+	if err := json.Unmarshal(r.msg.body, msg); err != nil {
+		return nil, nil, fmt.Errorf("decode message: %w", err)
+	}
+	ec, ctx, err := r.engine.execContext(r.ctx, r.live, rec)
+	if err != nil {
+		return nil, nil, err
+	}
+	ec.Message = msg
+	if r.msg.version > 1 {
+		if ec.StoredTask, err = r.engine.stored(r.ctx, r.live); err != nil {
+			return nil, nil, err
+		}
+	}
+	ec.RelatedTasks = r.engine.related(r.ctx, r.live.ref.owner, msg.ReferenceTasks)
+	call := agent.Call{
+		Key:        string(r.live.ref.id) + "/" + strconv.FormatInt(r.msg.version, 10),
+		Attempt:    r.attempt,
+		Agent:      r.agent.Name,
+		Skill:      rec.Skill,
+		Message:    r.msg.body,
+		Extensions: rec.Extensions,
+	}
+	return ec, agent.WithCall(ctx, agent.NewCall(call, r.barrier)), nil
+}
+
+// execContext returns the part of an executor's context that runs and
+// cancellations share.
+func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2asrv.ExecutorContext, context.Context, error) {
+	ec := &a2asrv.ExecutorContext{
+		TaskID: l.ref.id, ContextID: l.contextID, Tenant: rec.Tenant,
+		User:          user(rec.Principal),
+		ServiceParams: a2asrv.NewServiceParams(rec.Params),
+	}
+	if len(rec.Metadata) > 0 {
+		if err := json.Unmarshal(rec.Metadata, &ec.Metadata); err != nil {
+			return nil, nil, fmt.Errorf("decode metadata: %w", err)
+		}
+	}
+	ctx = auth.WithPrincipal(ctx, rec.Principal)
+	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
+	call.User = ec.User
+	return ec, ctx, nil
+}
+
+func user(p *auth.Principal) *a2asrv.User {
+	name := p.DisplayName
+	if name == "" {
+		name = p.ID
+	}
+	u := &a2asrv.User{Name: name, Authenticated: !p.Anonymous()}
+	if len(p.Claims) > 0 || !p.Anonymous() {
+		u.Attributes = map[string]any{"id": p.ID}
+		for k, v := range p.Claims {
+			u.Attributes[k] = v
+		}
+	}
+	return u
+}
+
+// stored returns the task as the SDK's struct.
+func (e *Engine) stored(ctx context.Context, l *live) (*a2a.Task, error) {
+	h := l.snapshot()
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	return f.A2A(&h)
+}
+
+// maxRelated limits the tasks that a message can refer to.
+const maxRelated = 16
+
+// related returns the tasks of the owner that a message refers to. One that does
+// not exist is left out.
+func (e *Engine) related(ctx context.Context, owner task.Owner, ids []a2a.TaskID) []*a2a.Task {
+	var tasks []*a2a.Task
+	for _, id := range ids[:min(len(ids), maxRelated)] {
+		l, err := e.open(ctx, ref{owner, id})
+		if err != nil {
+			continue
+		}
+		if t, err := e.stored(ctx, l); err == nil && l.snapshot().Shown == task.ToCaller {
+			tasks = append(tasks, t)
+		}
+		e.live.release(l)
+	}
+	return tasks
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Maintenance.
+const (
+	sweepEvery  = time.Minute
+	doubtsEvery = time.Second
+	sweepSlice  = 500
+)
+
+// errStopped is the cause with which everything ends that outlives callers.
+var errStopped = errors.New("engine has stopped")
+
+// Run recovers what an earlier process left, and works until ctx ends; then it
+// drains: no message is admitted any more, runs may end within DrainTimeout, and
+// what is left is fenced, told to stop, and recovered by the next process. It
+// returns when everything it started has stopped, or an error that says how many
+// executors did not obey. An Engine runs once.
+func (e *Engine) Run(ctx context.Context) error {
+	err := e.recover(ctx)
+	if err == nil {
+		e.phase.CompareAndSwap(starting, serving)
+		e.maintain(ctx)
+	} else if ctx.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, e.drain())
+}
+
+// maintain sweeps until ctx ends.
+func (e *Engine) maintain(ctx context.Context) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	doubt := time.NewTicker(doubtsEvery)
+	defer doubt.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-sweep.C:
+			e.sweep(ctx)
+		case <-doubt.C:
+			e.probe(ctx)
+			e.resolveDoubts(ctx)
+		}
+	}
+}
+
+// probe tries a store that did not work, so that the hub becomes ready again
+// without traffic.
+func (e *Engine) probe(ctx context.Context) {
+	if e.health.Load() == nil {
+		return
+	}
+	if p, ok := e.store.(task.Prober); ok && p.Probe(ctx) != nil {
+		return
+	}
+	e.storeOK()
+}
+
+// sweep fails abandoned tasks and deletes old ones, a slice at a time.
+func (e *Engine) sweep(ctx context.Context) {
+	at := time.Now()
+	if err := e.failStale(ctx, task.MillisOf(at.Add(-e.cfg.IdleRetention))); err != nil {
+		e.cfg.Logger.Error("fail abandoned tasks", "error", err)
+	}
+	before := task.MillisOf(at.Add(-e.cfg.Retention))
+	for ctx.Err() == nil {
+		n, err := e.store.Sweep(ctx, before, sweepSlice)
+		if err != nil {
+			e.cfg.Logger.Error("sweep", "error", err)
+			return
+		}
+		if n < sweepSlice {
+			return
+		}
+	}
+}
+
+// failStale fails the interrupted tasks that nobody has come back to.
+func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
+	for ctx.Err() == nil {
+		heads, err := e.store.Stale(ctx, before, sweepSlice)
+		if err != nil || len(heads) == 0 {
+			return err
+		}
+		for i := range heads {
+			l, err := e.open(ctx, ref{heads[i].Owner, heads[i].ID})
+			if err != nil {
+				return err
+			}
+			err = e.end(l, task.Failed, "abandoned: nobody answered", errFencedBy)
+			e.live.release(l)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drain stops everything, in the order: admission, runs that end by themselves,
+// the others, readers.
+func (e *Engine) drain() error {
+	e.phase.Store(draining)
+	e.awaitRuns(e.cfg.DrainTimeout)
+	e.fenced.Store(true)
+	e.endRuns(ErrDraining)
+	left := e.awaitRuns(max(e.cfg.DrainTimeout, time.Second))
+	e.cancel(errStopped)
+	e.work.Wait()
+	if left > 0 {
+		return fmt.Errorf("drain: %d executors did not stop", left)
+	}
+	return nil
+}
+
+// awaitRuns waits until no executor runs, at most for d, and returns how many do.
+func (e *Engine) awaitRuns(d time.Duration) int64 {
+	if d <= 0 || e.running.Load() == 0 {
+		return e.running.Load()
+	}
+	done := make(chan struct{})
+	go func() { // ends with the executors, which may not obey
+		e.execs.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	return e.running.Load()
+}

@@ -1,0 +1,359 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// ref identifies a task to callers.
+type ref struct {
+	owner task.Owner
+	id    a2a.TaskID
+}
+
+// live is a task that somebody in this process runs or reads. It holds the head as
+// it was last made durable, and the tail of the log.
+type live struct {
+	ref       ref
+	contextID string
+
+	// write is held over one change, from reading the head to the end of the append.
+	write sync.Mutex
+	// doubt is a change whose outcome is unknown; guarded by write.
+	doubt *task.Change
+
+	refs int // guarded by the registry's lock
+
+	mu   sync.Mutex // guards the fields below
+	head task.Head
+	tail tail
+	// statusVersion is the version of the current status, as far as this process
+	// has seen it; 0 if it is older.
+	statusVersion int64
+	// answer is the bare message that the task ended as.
+	answer []byte
+	// refusal is the error that the agent gave instead of a first event.
+	refusal error
+	run     *run
+	// inbox are the messages that no run has read.
+	inbox []inbound
+	// wake is closed when anything above changes; nil if nobody waits.
+	wake chan struct{}
+}
+
+// inbound is a message that waits for a run.
+type inbound struct {
+	version int64
+	body    []byte
+	call    []byte
+}
+
+// changed returns a channel that is closed at the next change. The caller holds
+// l.mu.
+func (l *live) changedLocked() <-chan struct{} {
+	if l.wake == nil {
+		l.wake = make(chan struct{})
+	}
+	return l.wake
+}
+
+func (l *live) wakeLocked() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
+// snapshot returns the head as it is now.
+func (l *live) snapshot() task.Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// publish tells everybody about a durable change.
+func (l *live) publish(c *task.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head = c.Next
+	l.tail.add(c.Entries)
+	for i := range c.Entries {
+		switch e := &c.Entries[i]; e.Kind {
+		case task.Created, task.Message:
+			l.inbox = append(l.inbox, inbound{e.Version, e.Body, e.Call})
+			if e.Kind == task.Created {
+				l.statusVersion = e.Version
+			}
+		case task.Status:
+			l.statusVersion = e.Version
+		}
+	}
+	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Read {
+		l.inbox = l.inbox[1:]
+	}
+	l.wakeLocked()
+}
+
+// registry holds the live tasks.
+type registry struct {
+	shards [64]shard
+	seed   maphash.Seed
+}
+
+type shard struct {
+	mu    sync.Mutex
+	tasks map[ref]*live
+}
+
+func newRegistry() *registry {
+	r := &registry{seed: maphash.MakeSeed()}
+	for i := range r.shards {
+		r.shards[i].tasks = make(map[ref]*live)
+	}
+	return r
+}
+
+func (r *registry) shard(k ref) *shard {
+	return &r.shards[maphash.Comparable(r.seed, k)%uint64(len(r.shards))]
+}
+
+// hold returns the live task k with one more holder, or nil.
+func (r *registry) hold(k ref) *live {
+	s := r.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.tasks[k]
+	if l != nil {
+		l.refs++
+	}
+	return l
+}
+
+// add makes l known unless the task is live already; it returns the one to use,
+// with one more holder.
+func (r *registry) add(l *live) *live {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.tasks[l.ref]; there != nil {
+		there.refs++
+		return there
+	}
+	s.tasks[l.ref] = l
+	l.refs++
+	return l
+}
+
+// retain adds a holder to a task that the caller holds.
+func (r *registry) retain(l *live) {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.refs++
+}
+
+// release gives a holder back and forgets a task that nobody holds.
+func (r *registry) release(l *live) {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.refs--; l.refs > 0 {
+		return
+	}
+	delete(s.tasks, l.ref)
+	l.mu.Lock()
+	l.tail.free()
+	l.mu.Unlock()
+}
+
+// peek returns the head of the live task k without holding it.
+func (r *registry) peek(k ref) (task.Head, bool) {
+	l := r.hold(k)
+	if l == nil {
+		return task.Head{}, false
+	}
+	defer r.release(l)
+	h := l.snapshot()
+	return h, h.Version > 0
+}
+
+// newLive returns a task that is not registered yet.
+func (e *Engine) newLive(k ref, h task.Head) *live {
+	return &live{ref: k, contextID: h.ContextID, head: h, tail: tail{total: &e.tailBytes}}
+}
+
+// open holds the task k, reading its head if it is not live. The caller releases
+// it.
+func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
+	if l := e.live.hold(k); l != nil {
+		return l, nil
+	}
+	h, err := e.store.Head(ctx, k.owner, k.id)
+	if err != nil {
+		return nil, err
+	}
+	l := e.live.add(e.newLive(k, h))
+	if err := e.fillInbox(ctx, l); err != nil {
+		e.live.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// fillInbox reads the messages that no run has read yet, after a restart.
+func (e *Engine) fillInbox(ctx context.Context, l *live) error {
+	h := l.snapshot()
+	if !h.Waiting() || h.State.Terminal() {
+		return nil
+	}
+	var inbox []inbound
+	for after := h.Read; after < h.Asked; {
+		page, err := e.store.Read(ctx, h.Key, after)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			return fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.Asked)
+		}
+		for i := range page {
+			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.Asked {
+				inbox = append(inbox, inbound{en.Version, en.Body, en.Call})
+			}
+		}
+		after = page[len(page)-1].Version
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head.Rev == h.Rev && len(l.inbox) == 0 {
+		l.inbox = inbox
+	}
+	return nil
+}
+
+// errUnchanged is returned by a step that has nothing to do.
+var errUnchanged = errors.New("nothing to change")
+
+// step computes a change from the head as it is. It may be called again after a
+// conflict. It fills in Next and Entries; Rev is set for it.
+type step func(c *task.Change) error
+
+// change makes one durable change of l and publishes it. What f returns is
+// returned as it is.
+func (e *Engine) change(l *live, f step) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	for range 8 {
+		if err := e.settle(l); err != nil {
+			return err
+		}
+		prev := l.snapshot()
+		c := &task.Change{Prev: prev, Next: prev}
+		if err := f(c); err != nil {
+			if errors.Is(err, errUnchanged) {
+				return nil
+			}
+			return err
+		}
+		c.Next.Rev = prev.Rev + 1
+		if c.Next.UpdatedAt < prev.UpdatedAt {
+			c.Next.UpdatedAt = prev.UpdatedAt
+		}
+		err := e.store.Append(e.ctx, c)
+		switch {
+		case err == nil:
+			e.storeOK()
+			l.publish(c)
+			return nil
+		case errors.Is(err, task.ErrConflict):
+			if err := e.reload(l); err != nil {
+				return err
+			}
+		default:
+			l.doubt = c
+			return e.storeFailed(fmt.Errorf("append %s after v%d: %w", l.ref.id, prev.Version, err))
+		}
+	}
+	return fmt.Errorf("append %s: %w", l.ref.id, task.ErrConflict)
+}
+
+// settle finds out what became of a change whose outcome is unknown. The caller
+// holds l.write.
+func (e *Engine) settle(l *live) error {
+	if l.doubt == nil {
+		return nil
+	}
+	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
+	if err != nil {
+		return e.storeFailed(fmt.Errorf("read %s: %w", l.ref.id, err))
+	}
+	c := l.doubt
+	l.doubt = nil
+	if h.Rev == c.Next.Rev {
+		l.publish(c)
+	}
+	return nil
+}
+
+// reload takes over what somebody else stored. The caller holds l.write.
+func (e *Engine) reload(l *live) error {
+	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.ref.id, err)
+	}
+	for {
+		have := l.snapshot()
+		if have.Version >= h.Version {
+			break
+		}
+		page, err := e.store.Read(e.ctx, h.Key, have.Version)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.ref.id, err)
+		}
+		if len(page) == 0 {
+			return fmt.Errorf("read %s: log ends at v%d, head is at v%d", l.ref.id, have.Version, h.Version)
+		}
+		next := have
+		next.Version = page[len(page)-1].Version
+		l.publish(&task.Change{Prev: have, Next: next, Entries: page})
+	}
+	l.publish(&task.Change{Next: h})
+	return nil
+}
+
+// await waits until done reports true, the context ends, MaxWait has passed, or
+// the engine stops; it reports whether done did. done is called with l.mu held.
+func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, error) {
+	l.mu.Lock()
+	if done() {
+		l.mu.Unlock()
+		return true, nil
+	}
+	timer := time.NewTimer(e.cfg.MaxWait)
+	defer timer.Stop()
+	for {
+		wake := l.changedLocked()
+		l.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-timer.C:
+			return false, nil
+		case <-e.ctx.Done():
+			return false, nil
+		}
+		l.mu.Lock()
+		if done() {
+			l.mu.Unlock()
+			return true, nil
+		}
+	}
+}

@@ -1,0 +1,477 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Bounds of the events that a run has yielded and that are not durable yet. An
+// executor that is further ahead waits.
+const (
+	queueEvents = 256
+	queueBytes  = 1 << 20
+	// linger is how long the first event of a batch waits for company, so that an
+	// agent that answers at once costs one append.
+	linger = 300 * time.Microsecond
+)
+
+// Why the context of a run ends.
+var (
+	errRunEnded = errors.New("run has ended")
+	errCanceled = errors.New("task was canceled")
+	errFencedBy = errors.New("another run has taken over")
+)
+
+// run is one execution of an agent for one message of a task.
+type run struct {
+	engine *Engine
+	live   *live
+	agent  *Agent
+	traits agent.Traits
+	lane   lane
+	// epoch and msg belong to this execution.
+	epoch   int64
+	attempt int
+	msg     inbound
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	watch   watch
+
+	// writing is held over a flush, so that what was written leaves the queue once.
+	writing sync.Mutex
+
+	mu      sync.Mutex // guards the fields below
+	pending []task.Entry
+	bytes   int
+	seq     int64
+	// closed is set when no further event counts: after a final or interrupted one,
+	// and when the run is fenced.
+	closed bool
+	// flushing is set while a goroutine other than the executor's is at work.
+	flushing bool
+	timer    *time.Timer
+	space    chan struct{} // closed when pending shrinks; nil if nobody waits
+	flushed  int64         // seq of the last durable event
+}
+
+// claim fills in what a head says of a run that starts now with message version v.
+func (e *Engine) claim(h *task.Head, v int64, attempt int) {
+	h.Run = task.Run{
+		Epoch:    h.Run.Epoch + 1,
+		Holder:   e.holder,
+		Dispatch: task.Claimed,
+		Attempt:  attempt,
+	}
+	h.Read = v
+}
+
+// rest marks a head as having no run.
+func rest(h *task.Head) {
+	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
+}
+
+// start runs the claimed task l with message m in a goroutine of its own. The
+// caller hands over one hold on l and one place in the line.
+func (e *Engine) start(l *live, a *Agent, m inbound) {
+	h := l.snapshot()
+	r := &run{
+		engine: e, live: l, agent: a, traits: a.traits(), lane: laneOf(a, &h),
+		epoch: h.Run.Epoch, attempt: h.Run.Attempt, msg: m,
+	}
+	r.ctx, r.stop = context.WithCancelCause(e.runs)
+	l.mu.Lock()
+	l.run = r
+	l.mu.Unlock()
+	e.running.Add(1)
+	e.execs.Go(r.perform)
+}
+
+// laneOf returns the lane of a task.
+func laneOf(a *Agent, h *task.Head) lane {
+	if !a.traits().Serial {
+		return lane{}
+	}
+	return lane{h.Owner, h.Agent, h.ContextID}
+}
+
+// perform executes the agent, then goes on with whatever waits.
+func (r *run) perform() {
+	r.watch.start(r)
+	r.execute()
+	r.watch.end(r)
+	r.settle()
+	r.stop(errRunEnded)
+	r.live.mu.Lock()
+	if r.live.run == r {
+		r.live.run = nil
+	}
+	r.live.wakeLocked()
+	r.live.mu.Unlock()
+	r.engine.finished(r)
+}
+
+// execute drives the executor until its iterator ends or no event counts any more.
+func (r *run) execute() {
+	defer func() {
+		if p := recover(); p != nil {
+			r.panicked(p)
+		}
+	}()
+	ec, ctx, err := r.context()
+	if err != nil {
+		r.failed(err)
+		return
+	}
+	r.consume(r.agent.Executor.Execute(ctx, ec))
+}
+
+func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
+	first := true
+	for ev, err := range events {
+		r.watch.touch()
+		if err != nil {
+			r.failedWith(err, first)
+			return
+		}
+		if ev == nil {
+			continue
+		}
+		if m, ok := ev.(*a2a.Message); ok && m != nil {
+			r.message(m, first)
+			return
+		}
+		first = false
+		if !r.yield(ev) {
+			return
+		}
+	}
+	r.ended()
+}
+
+// yield takes an event of the executor; it reports whether further ones count.
+func (r *run) yield(ev a2a.Event) bool {
+	entries, err := r.live.entries(ev)
+	if err != nil {
+		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
+		return false
+	}
+	for i := range entries {
+		if !r.emit(entries[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// emit queues an entry and reports whether further ones count.
+func (r *run) emit(en task.Entry) bool {
+	r.mu.Lock()
+	if !r.roomLocked(&en) {
+		r.mu.Unlock()
+		return false
+	}
+	r.seq++
+	en.Epoch, en.Seq = r.epoch, r.seq
+	r.pending = append(r.pending, en)
+	r.bytes += size(&en)
+	last := en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)
+	r.closed = last
+	schedule := !last && !r.flushing
+	if schedule {
+		r.flushing = true
+		r.scheduleLocked(linger)
+	}
+	r.mu.Unlock()
+	return !last
+}
+
+// roomLocked waits until the queue has room; it reports whether events still
+// count.
+func (r *run) roomLocked(en *task.Entry) bool {
+	if r.ctx.Err() != nil {
+		return false
+	}
+	for !r.closed && len(r.pending) > 0 && (len(r.pending) >= queueEvents || r.bytes+size(en) > queueBytes) {
+		if r.space == nil {
+			r.space = make(chan struct{})
+		}
+		space := r.space
+		r.mu.Unlock()
+		select {
+		case <-space:
+		case <-r.ctx.Done():
+		}
+		r.mu.Lock()
+		if r.ctx.Err() != nil {
+			return false
+		}
+	}
+	return !r.closed
+}
+
+// scheduleLocked makes the queue be flushed soon, on a goroutine that the engine
+// waits for.
+func (r *run) scheduleLocked(d time.Duration) {
+	r.engine.work.Add(1)
+	r.timer = time.AfterFunc(d, func() {
+		defer r.engine.work.Done()
+		r.pump()
+	})
+}
+
+// pump flushes until the queue is empty.
+func (r *run) pump() {
+	for {
+		err := r.flush()
+		r.mu.Lock()
+		if len(r.pending) == 0 {
+			r.flushing = false
+			r.mu.Unlock()
+			return
+		}
+		if err != nil {
+			r.scheduleLocked(retryDelay)
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+	}
+}
+
+// retryDelay is the time between attempts to write to a store that does not work.
+const retryDelay = 500 * time.Millisecond
+
+// settle waits until everything that was yielded is durable, or the engine stops.
+func (r *run) settle() {
+	r.mu.Lock()
+	if r.flushing && r.timer != nil && r.timer.Stop() {
+		r.engine.work.Done()
+		r.flushing = false
+	}
+	r.mu.Unlock()
+	for {
+		err := r.flush()
+		r.mu.Lock()
+		empty := len(r.pending) == 0
+		r.mu.Unlock()
+		if empty {
+			return
+		}
+		if err == nil {
+			continue
+		}
+		select {
+		case <-time.After(retryDelay):
+		case <-r.engine.ctx.Done():
+			return
+		}
+	}
+}
+
+// flush makes what is queued durable in one append.
+func (r *run) flush() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	taken := 0
+	err := r.engine.change(r.live, func(c *task.Change) error {
+		r.mu.Lock()
+		batch := r.pending[:len(r.pending):len(r.pending)]
+		r.mu.Unlock()
+		taken = len(batch)
+		if taken == 0 {
+			return errUnchanged
+		}
+		return r.apply(c, batch)
+	})
+	var bad *badEvent
+	switch {
+	case err == nil:
+		r.took(taken)
+	case errors.As(err, &bad):
+		r.dropAfter(bad)
+	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):
+		r.fence(errFencedBy)
+	default:
+		return err
+	}
+	return nil
+}
+
+// badEvent is an event that the protocol forbids where it came.
+type badEvent struct {
+	index int
+	err   error
+}
+
+func (b *badEvent) Error() string { return b.err.Error() }
+func (b *badEvent) Unwrap() error { return b.err }
+
+// apply adds the batch to c. Once the engine fences its runs, nothing is added.
+func (r *run) apply(c *task.Change, batch []task.Entry) error {
+	if r.engine.fenced.Load() {
+		return fmt.Errorf("engine: %w", task.ErrFenced)
+	}
+	c.Next.Shown = task.ToCaller
+	c.Entries = make([]task.Entry, 0, len(batch))
+	for i := range batch {
+		h, en, err := task.Apply(c.Next, batch[i])
+		switch {
+		case errors.Is(err, task.ErrRepeated):
+			continue
+		case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal):
+			return err
+		case err != nil:
+			return &badEvent{i, err}
+		}
+		c.Next = h
+		c.Entries = append(c.Entries, en)
+		if en.Kind == task.Status && en.State == task.InputRequired {
+			rest(&c.Next)
+		}
+	}
+	if len(c.Entries) == 0 {
+		return errUnchanged
+	}
+	return nil
+}
+
+// took removes n durable entries from the queue.
+func (r *run) took(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	for i := range r.pending[:n] {
+		r.bytes -= size(&r.pending[i])
+	}
+	r.flushed = r.pending[n-1].Seq
+	if n == len(r.pending) {
+		r.pending = nil
+	} else {
+		r.pending = r.pending[n:]
+	}
+	r.spaceLocked()
+}
+
+func (r *run) spaceLocked() {
+	if r.space != nil {
+		close(r.space)
+		r.space = nil
+	}
+}
+
+// dropAfter keeps the events before a bad one and fails the task in its place.
+func (r *run) dropAfter(bad *badEvent) {
+	reference := uuid.NewString()
+	r.engine.cfg.Logger.Error("agent broke the protocol", "agent", r.agent.Name, "task", r.live.ref.id,
+		"reference", reference, "error", bad.err)
+	text := fmt.Sprintf("agent %q sent an event that the protocol forbids (reference %s)", r.agent.Name, reference)
+	r.mu.Lock()
+	en := r.live.statusEntry(task.Failed, text)
+	en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
+	r.pending = append(r.pending[:bad.index:bad.index], en)
+	r.seq = en.Seq
+	r.closed = true
+	r.spaceLocked()
+	r.mu.Unlock()
+	r.stop(bad.err)
+}
+
+// fence makes the run's events count no more and ends its context.
+func (r *run) fence(cause error) {
+	r.mu.Lock()
+	r.closed = true
+	r.pending, r.bytes = nil, 0
+	r.spaceLocked()
+	r.mu.Unlock()
+	r.stop(cause)
+}
+
+// barrier waits until everything yielded so far is durable.
+func (r *run) barrier(ctx context.Context) error {
+	r.mu.Lock()
+	want := r.seq
+	r.mu.Unlock()
+	for {
+		r.mu.Lock()
+		done := r.flushed >= want || r.closed && len(r.pending) == 0
+		r.mu.Unlock()
+		if done {
+			return nil
+		}
+		if err := r.flush(); err == nil {
+			continue
+		}
+		select {
+		case <-time.After(retryDelay):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// panicked fails the task after a panic of its agent.
+func (r *run) panicked(p any) {
+	reference := uuid.NewString()
+	r.engine.cfg.Logger.Error("agent panicked", "agent", r.agent.Name, "task", r.live.ref.id,
+		"reference", reference, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	r.status(task.Failed, fmt.Sprintf("agent %q panicked (reference %s)", r.agent.Name, reference))
+}
+
+// failed fails the task for a reason that is not for callers.
+func (r *run) failed(err error) {
+	reference := uuid.NewString()
+	r.engine.cfg.Logger.Error("agent failed", "agent", r.agent.Name, "task", r.live.ref.id,
+		"reference", reference, "error", err)
+	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
+}
+
+// failedWith ends the run with an error of the executor. Words that the executor
+// chose for its callers (a2a.Error) are passed on.
+func (r *run) failedWith(err error, first bool) {
+	if cause := context.Cause(r.ctx); cause != nil && errors.Is(err, context.Canceled) {
+		r.ended()
+		return
+	}
+	if first && r.refuse(err) {
+		return
+	}
+	var public *a2a.Error
+	if errors.As(err, &public) && public.Message != "" {
+		r.status(task.Failed, public.Message)
+		return
+	}
+	r.failed(err)
+}
+
+// ended handles an iterator that ended without a final event.
+func (r *run) ended() {
+	r.mu.Lock()
+	closed := r.closed
+	r.mu.Unlock()
+	if closed || r.ctx.Err() != nil {
+		return
+	}
+	r.settle()
+	if r.live.snapshot().State == task.AuthRequired {
+		return
+	}
+	r.status(task.Failed, "agent ended without a final state")
+}
+
+// status emits a status of the hub in the name of the run.
+func (r *run) status(s task.State, text string) {
+	r.emit(r.live.statusEntry(s, text))
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Send admits a message and, unless told otherwise, waits until its task has ended
+// or waits for the caller, at most for Config.MaxWait. A caller that goes away
+// changes nothing.
+func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, error) {
+	ad, err := e.admit(ctx, c, r, !r.ReturnImmediately)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(ad.live)
+	if !r.ReturnImmediately {
+		if err := e.awaitOutcome(ctx, ad); err != nil {
+			return nil, err
+		}
+	}
+	return e.answer(ctx, ad.live, r.HistoryLength)
+}
+
+// awaitOutcome waits until the admitted message has been dealt with.
+func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
+	l := ad.live
+	var unread bool
+	_, err := e.await(ctx, l, func() bool {
+		h := &l.head
+		unread = h.State.Terminal() && h.Read < ad.version
+		return l.answer != nil || l.refusal != nil || h.State.Terminal() ||
+			h.State.Interrupted() && l.statusVersion > ad.version
+	})
+	if err != nil {
+		return err
+	}
+	if unread {
+		return fault.New(a2a.ErrUnsupportedOperation, "the task ended before its agent read the message")
+	}
+	return nil
+}
+
+// answer returns the task as it is now, or the bare message that it ended as.
+func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, error) {
+	l.mu.Lock()
+	h, msg, refusal := l.head, l.answer, l.refusal
+	l.mu.Unlock()
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case msg != nil:
+		return &Answer{Head: h, Message: msg}, nil
+	}
+	if h.Shown == task.Quiet {
+		e.reveal(l)
+		h = l.snapshot()
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Head: h, Fold: f, History: history}, nil
+}
+
+// fold returns the whole task at the version of h.
+func (e *Engine) fold(ctx context.Context, l *live, h *task.Head) (*task.Fold, error) {
+	l.mu.Lock()
+	events, ok := l.tail.all()
+	l.mu.Unlock()
+	if !ok {
+		return e.foldLog(ctx, h)
+	}
+	f := new(task.Fold)
+	for i := range events {
+		if events[i].Version > h.Version {
+			break
+		}
+		if err := f.Add(&events[i].Entry); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// minSnapshot is the size of a log below which no snapshot is worth while.
+const minSnapshot = 16 << 10
+
+// foldLog folds what the store has, beginning with a snapshot if there is one, and
+// leaves a snapshot behind if the log has grown by more than the last one's size.
+func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) {
+	f, base, err := e.fromSnapshot(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	read := 0
+	for f.Version < h.Version {
+		page, err := e.store.Read(ctx, h.Key, f.Version)
+		if err != nil {
+			return nil, notFound(err)
+		}
+		if len(page) == 0 {
+			return nil, errors.New("fold " + string(h.ID) + ": the log is shorter than its head says")
+		}
+		for i := range page {
+			if page[i].Version > h.Version {
+				break
+			}
+			read += size(&page[i])
+			if err := f.Add(&page[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if read > max(minSnapshot, base) {
+		e.saveSnapshot(h.Key, f)
+	}
+	return f, nil
+}
+
+// fromSnapshot returns the newest usable snapshot and its size, or an empty fold.
+func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, int, error) {
+	s, ok := e.store.(task.Snapshots)
+	if !ok || h.Version < tailEntries/8 {
+		return new(task.Fold), 0, nil
+	}
+	snap, err := s.Snapshot(ctx, h.Key)
+	if err != nil {
+		return nil, 0, err
+	}
+	if snap.Version == 0 || snap.Version > h.Version {
+		return new(task.Fold), 0, nil
+	}
+	f, err := task.DecodeFold(snap.Data)
+	return f, len(snap.Data), err
+}
+
+// saveSnapshot keeps f, one at a time and beside the caller's work.
+func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
+	s, ok := e.store.(task.Snapshots)
+	if !ok || !e.snapping.CompareAndSwap(false, true) {
+		return
+	}
+	snap := task.Snapshot{Version: f.Version, Data: f.AppendBinary(nil)}
+	e.work.Go(func() {
+		defer e.snapping.Store(false)
+		if err := s.SaveSnapshot(e.ctx, key, snap); err != nil {
+			e.cfg.Logger.Warn("save snapshot", "error", err)
+		}
+	})
+}
+
+// Get returns a task of the caller.
+func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, error) {
+	l, err := e.find(ctx, c, &r.Target, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Head: h, Fold: f, History: r.HistoryLength}, nil
+}

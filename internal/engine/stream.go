@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Stream is a reader's position in the log of one task. It belongs to one
+// goroutine.
+type Stream struct {
+	// First is what the reader must be shown first: the task at its Head.Version,
+	// or a bare message, after which the stream ends. It is nil when the reader
+	// resumes from a version that it has seen.
+	First *Answer
+	// Task identifies the task of the events that follow.
+	Task task.Head
+	// Done is set when there is nothing left to follow after First: the reader has
+	// seen everything of a task that has ended.
+	Done bool
+
+	engine *Engine
+	live   *live
+	// pos is the version of the last event that was returned.
+	pos int64
+	// asked is the version of the message whose stream this is; the stream ends
+	// when the task requires input after it. Zero: the stream ends with the task.
+	asked int64
+	ended bool
+}
+
+// Stream admits a message and returns a reader of its task that ends with the
+// task, or when the task requires input.
+func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream, error) {
+	ad, err := e.admit(ctx, c, r, true)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{engine: e, live: ad.live, pos: ad.version, asked: ad.version}
+	if err := s.begin(ctx, r.HistoryLength); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin waits until it is known whether the agent answers with a message, and sets
+// the first thing to show.
+func (s *Stream) begin(ctx context.Context, history *int) error {
+	l := s.live
+	_, err := s.engine.await(ctx, l, func() bool {
+		return l.answer != nil || l.refusal != nil || l.head.Shown == task.ToCaller
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	s.Task = l.head
+	msg, refusal := l.answer, l.refusal
+	l.mu.Unlock()
+	switch {
+	case refusal != nil:
+		return refusal
+	case msg != nil:
+		s.First = &Answer{Head: s.Task, Message: msg}
+		s.Done, s.ended = true, true
+		return nil
+	}
+	return s.snapshot(ctx, history)
+}
+
+// snapshot sets First to the task at the position of the stream, as it was when
+// the message was admitted.
+func (s *Stream) snapshot(ctx context.Context, history *int) error {
+	h := s.Task
+	if s.asked == 1 {
+		h = createdHead(&h)
+	} else {
+		s.pos = h.Version
+		s.ended = h.State.Terminal() || h.State == task.InputRequired && s.live.statusSince(s.asked)
+	}
+	f, err := s.engine.fold(ctx, s.live, &h)
+	if err != nil {
+		return err
+	}
+	s.First = &Answer{Head: h, Fold: f, History: history}
+	return nil
+}
+
+// createdHead returns the head as it was when the task was created.
+func createdHead(h *task.Head) task.Head {
+	c := *h
+	c.Version, c.State = 1, task.Submitted
+	c.StatusAt, c.UpdatedAt = h.CreatedAt, h.CreatedAt
+	c.StatusMessage = nil
+	return c
+}
+
+func (l *live) statusSince(version int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.statusVersion > version
+}
+
+// Subscribe returns a reader of a task that ends with the task. A usable
+// LastEventID resumes after that version, also on a task that has ended; without
+// one a task that has ended is refused.
+func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (*Stream, error) {
+	l, err := e.find(ctx, c, &r.Target, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{engine: e, live: l, Task: l.snapshot()}
+	if err := s.resume(ctx, r.LastEventID); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Stream) resume(ctx context.Context, lastEventID string) error {
+	ended := s.Task.State.Terminal()
+	if v, err := strconv.ParseInt(lastEventID, 10, 64); err == nil && v >= 1 && v <= s.Task.Version {
+		s.pos = v
+		s.Done = ended && v == s.Task.Version
+		s.ended = s.Done
+		return nil
+	}
+	if ended {
+		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%v)", s.Task.State).
+			With("taskId", string(s.Task.ID))
+	}
+	f, err := s.engine.fold(ctx, s.live, &s.Task)
+	if err != nil {
+		return err
+	}
+	s.pos = s.Task.Version
+	s.First = &Answer{Head: s.Task, Fold: f}
+	return nil
+}
+
+// Next returns the next events, at least one, in order. It returns io.EOF when the
+// stream has ended, and no events with a nil error when wait has passed without
+// any; wait ≤ 0 waits as long as ctx allows.
+func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) {
+	var timeout <-chan time.Time
+	for {
+		if s.ended {
+			return nil, io.EOF
+		}
+		events, wake, err := s.poll(ctx)
+		if err != nil || len(events) > 0 {
+			return s.pass(events), err
+		}
+		if wait > 0 && timeout == nil {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-wake:
+		case <-timeout:
+			return nil, nil
+		case <-s.engine.ctx.Done():
+			// The hub stops; the reader may come back and resume.
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// poll returns events that are there, or a channel that is closed when there may
+// be some.
+func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
+	l := s.live
+	l.mu.Lock()
+	h := l.head
+	if h.Version <= s.pos {
+		wake := l.changedLocked()
+		l.mu.Unlock()
+		return nil, wake, nil
+	}
+	events, ok := l.tail.after(&h, s.pos)
+	l.mu.Unlock()
+	if ok {
+		return events, nil, nil
+	}
+	page, err := s.engine.store.Read(ctx, h.Key, s.pos)
+	if err != nil {
+		return nil, nil, notFound(err)
+	}
+	events = make([]Event, len(page))
+	for i := range page {
+		events[i].Entry = page[i]
+		if page[i].Kind != task.Message {
+			events[i].Frame = task.AppendFrame(nil, &h, &page[i])
+		}
+	}
+	return events, nil, nil
+}
+
+// pass moves the position over events, and cuts them off where the stream ends.
+func (s *Stream) pass(events []Event) []Event {
+	for i := range events {
+		ev := &events[i]
+		s.pos = ev.Version
+		if ev.Kind != task.Status {
+			continue
+		}
+		if ev.State.Terminal() || s.asked > 0 && ev.State == task.InputRequired && ev.Version > s.asked {
+			s.ended = true
+			return events[:i+1]
+		}
+	}
+	return events
+}
+
+// Close lets go of the task. It must be called, and may be called again.
+func (s *Stream) Close() {
+	if s.live != nil {
+		s.engine.live.release(s.live)
+		s.live = nil
+		s.ended = true
+	}
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Bounds of the tails in memory. Readers that are further behind read the log.
+const (
+	tailEntries  = 256
+	tailBytes    = 1 << 20
+	allTailBytes = 64 << 20
+)
+
+// tail is the most recent entries of a live task, so that readers that keep up
+// never touch the store. It is guarded by its task's lock.
+type tail struct {
+	// events hold the versions up to the head's, without gaps.
+	events []Event
+	bytes  int
+	// total is the size of all tails of the engine.
+	total *atomic.Int64
+}
+
+// add appends entries and drops the oldest ones that no longer fit.
+func (t *tail) add(entries []task.Entry) {
+	before := t.bytes
+	for i := range entries {
+		t.events = append(t.events, Event{Entry: entries[i]})
+		t.bytes += size(&entries[i])
+	}
+	drop := 0
+	spare := allTailBytes - t.total.Load()
+	for drop < len(t.events) && (len(t.events)-drop > tailEntries || t.bytes > tailBytes || int64(t.bytes-before) > spare) {
+		t.bytes -= size(&t.events[drop].Entry) + len(t.events[drop].Frame)
+		drop++
+	}
+	t.total.Add(int64(t.bytes - before))
+	if drop > 0 {
+		// A new array, because readers hold slices of the old one.
+		t.events = append(make([]Event, 0, len(t.events)-drop+16), t.events[drop:]...)
+	}
+}
+
+// after returns the events above version, and whether the tail reaches back that
+// far. Their frames are made on first use and shared by all readers.
+func (t *tail) after(h *task.Head, version int64) ([]Event, bool) {
+	if len(t.events) == 0 || t.events[0].Version > version+1 {
+		return nil, false
+	}
+	from := int(version + 1 - t.events[0].Version)
+	for i := from; i < len(t.events); i++ {
+		if ev := &t.events[i]; ev.Frame == nil && ev.Kind != task.Message {
+			ev.Frame = task.AppendFrame(nil, h, &ev.Entry)
+			t.bytes += len(ev.Frame)
+			t.total.Add(int64(len(ev.Frame)))
+		}
+	}
+	return t.events[from:len(t.events):len(t.events)], true
+}
+
+// entries returns all entries if the tail reaches back to the first one.
+func (t *tail) all() ([]Event, bool) {
+	if len(t.events) == 0 || t.events[0].Version != 1 {
+		return nil, false
+	}
+	return t.events[:len(t.events):len(t.events)], true
+}
+
+// free gives the tail's share back.
+func (t *tail) free() {
+	t.total.Add(-int64(t.bytes))
+	t.events, t.bytes = nil, 0
+}
+
+func size(e *task.Entry) int { return len(e.Body) + len(e.Meta) + len(e.Call) + 96 }
