@@ -3,7 +3,6 @@ package treetest
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"regexp"
 	"slices"
 	"strings"
@@ -299,24 +298,45 @@ func unfinished(name, text string) []string {
 
 func TestGoroutinesHaveOwners(t *testing.T) {
 	t.Parallel()
-	report(t, looseGoroutines(load(t).code()), "start goroutines with WaitGroup.Go or an errgroup whose owner waits")
+	report(t, looseGoroutines(load(t).code()), "start goroutines with WaitGroup.Go or an errgroup whose owner waits, "+
+		"or say on the line of the go statement when they end")
 }
 
 func TestGoroutineRule(t *testing.T) {
 	t.Parallel()
-	s := snippet(t, "a.go", "package a\n\nfunc f() {\n\tgo f()\n\tvar wg sync.WaitGroup\n\twg.Go(f)\n}\n")
+	s := snippet(t, "a.go", `package a
+
+func f() {
+	go f()
+	go f() // ends with f
+	var wg sync.WaitGroup
+	wg.Go(f)
+}
+`)
 	mustFind(t, looseGoroutines([]*source{s}), 1)
 }
 
 func looseGoroutines(code []*source) []string {
 	var problems []string
 	for _, s := range code {
+		argued := s.commentLines()
 		ast.Inspect(s.file, func(n ast.Node) bool {
-			if g, ok := n.(*ast.GoStmt); ok && g.Go != token.NoPos {
-				problems = append(problems, s.at(g.Pos()))
+			if g, ok := n.(*ast.GoStmt); ok && !argued[s.fset.Position(g.Go).Line] {
+				problems = append(problems, s.at(g.Go))
 			}
 			return true
 		})
 	}
 	return problems
+}
+
+// commentLines returns the lines on which a comment begins.
+func (s *source) commentLines() map[int]bool {
+	lines := map[int]bool{}
+	for _, group := range s.file.Comments {
+		for _, c := range group.List {
+			lines[s.fset.Position(c.Slash).Line] = true
+		}
+	}
+	return lines
 }
