@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -14,7 +15,7 @@ import (
 // part without content.
 func AppendMessage(dst []byte, m *a2a.Message) ([]byte, error) {
 	if m == nil {
-		return dst, Invalid("is nil")
+		return dst, broken("is nil")
 	}
 	id := m.ID
 	if id == "" {
@@ -26,7 +27,7 @@ func AppendMessage(dst []byte, m *a2a.Message) ([]byte, error) {
 		role = a2a.MessageRoleAgent
 	case a2a.MessageRoleAgent, a2a.MessageRoleUser:
 	default:
-		return dst, Under("role", Invalid("%q is not a role", string(role)))
+		return dst, Under("role", broken("%q is not a role", string(role)))
 	}
 	w := appender{out: append(dst, '{')}
 	w.text(`"messageId":`, id)
@@ -44,7 +45,7 @@ func AppendMessage(dst []byte, m *a2a.Message) ([]byte, error) {
 // a new one. Errors are those of AppendMessage.
 func AppendArtifact(dst []byte, a *a2a.Artifact) ([]byte, error) {
 	if a == nil {
-		return dst, Invalid("is nil")
+		return dst, broken("is nil")
 	}
 	id := a.ID
 	if id == "" {
@@ -79,6 +80,11 @@ func AppendMetadata(dst []byte, m map[string]any) ([]byte, error) {
 		return dst, err
 	}
 	return out, nil
+}
+
+// broken is an Invalid about a value that an agent made.
+func broken(format string, args ...any) *fault.Error {
+	return fault.Field(a2a.ErrInvalidAgentResponse, "", format, args...)
 }
 
 // appender writes one object. Its first error stays.
@@ -159,7 +165,7 @@ func (w *appender) parts(parts a2a.ContentParts) {
 
 func (w *appender) part(p *a2a.Part) {
 	if p == nil {
-		w.fail("", Invalid("is nil"))
+		w.fail("", broken("is nil"))
 		return
 	}
 	w.out = append(w.out, '{')
@@ -179,7 +185,7 @@ func (w *appender) content(c a2a.PartContent) {
 		w.out = append(base64.StdEncoding.AppendEncode(w.out, c), '"')
 	case a2a.URL:
 		if c == "" {
-			w.fail("url", Invalid("must not be empty"))
+			w.fail("url", broken("must not be empty"))
 		}
 		w.text(`"url":`, string(c))
 	case a2a.Data:
@@ -188,6 +194,6 @@ func (w *appender) content(c a2a.PartContent) {
 		w.out = out
 		w.fail("data", err)
 	default:
-		w.fail("", Invalid("has no content"))
+		w.fail("", broken("has no content"))
 	}
 }

@@ -30,7 +30,8 @@
 //
 // Errors of the canonicalisers are a *fault.Error that wraps
 // a2a.ErrInvalidParams and names the field as the caller wrote it, such as
-// "message.parts[2].raw". On an error dst is returned as it was.
+// "parts[2].raw"; [Under] puts the path of the object in front. On an error dst is
+// returned as it was.
 //
 // # What it does not promise
 //

@@ -95,7 +95,7 @@ func checkMetadata(v []byte) error {
 	var seen names
 	for name := range rawjson.Fields(v) {
 		if !seen.add(name) {
-			return Under(name, Invalid("is given twice"))
+			return Under(clip(name), Invalid("is given twice"))
 		}
 	}
 	return nil

@@ -119,7 +119,7 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 		return nil
 	}
 	if !seen.other.add(name) {
-		return Under(name, Invalid("is given twice"))
+		return Under(clip(name), Invalid("is given twice"))
 	}
 	for i := range s.fields {
 		if strings.EqualFold(name, s.fields[i].camel) {
@@ -127,6 +127,15 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 		}
 	}
 	return nil
+}
+
+// clip keeps a name that nobody knows from filling an error message.
+func clip(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // names is a set that costs little while it is small.

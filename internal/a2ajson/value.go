@@ -46,7 +46,7 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 
 func appendMap(dst []byte, m map[string]any, depth int) ([]byte, error) {
 	if depth <= 0 {
-		return dst, Invalid("is nested too deep")
+		return dst, broken("is nested too deep")
 	}
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -59,7 +59,7 @@ func appendMap(dst []byte, m map[string]any, depth int) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		if !utf8.ValidString(k) {
-			return dst, Invalid("has the name %q, which is not UTF-8", k)
+			return dst, broken("has the name %q, which is not UTF-8", k)
 		}
 		dst = append(rawjson.AppendString(dst, k), ':')
 		var err error
@@ -75,7 +75,7 @@ func appendArray(dst []byte, list []any, depth int) ([]byte, error) {
 		return append(dst, "null"...), nil
 	}
 	if depth <= 0 {
-		return dst, Invalid("is nested too deep")
+		return dst, broken("is nested too deep")
 	}
 	dst = append(dst, '[')
 	for i, v := range list {
@@ -94,7 +94,7 @@ func appendArray(dst []byte, list []any, depth int) ([]byte, error) {
 // as encoding/json.
 func appendFloat(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, Invalid("%v is not a JSON number", f)
+		return dst, broken("%v is not a JSON number", f)
 	}
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64), nil
@@ -109,7 +109,7 @@ func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 		return append(dst, '0'), nil
 	}
 	if b := []byte(n); rawjson.KindOf(b) != rawjson.Number || rawjson.Check(b, 0) != nil {
-		return dst, Invalid("%q is not a JSON number", string(n))
+		return dst, broken("%q is not a JSON number", string(n))
 	}
 	return append(dst, n...), nil
 }
@@ -120,10 +120,10 @@ func appendOther(dst []byte, v any, depth int) ([]byte, error) {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return dst, Invalid("is not JSON: %v", err)
+		return dst, broken("is not JSON: %v", err)
 	}
 	if err := rawjson.Check(buf.Bytes(), depth); err != nil {
-		return dst, Invalid("is not JSON: %v", err)
+		return dst, broken("is not JSON: %v", err)
 	}
 	return rawjson.AppendCompact(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), nil
 }

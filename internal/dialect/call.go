@@ -1,0 +1,116 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// maxRPCID is the largest length of a request id: it is written in front of each
+// frame of a stream.
+const maxRPCID = 1024
+
+// Call is a JSON-RPC request (specification §9.1). Its slices alias the body.
+type Call struct {
+	// ID is the id exactly as the caller wrote it: a string, an integer or null. It
+	// is nil if the request has none that could be used, which is written as null.
+	ID []byte
+	// Method is the name of the method; Lookup knows the operation.
+	Method string
+	// Params is an object, or nil if there is none.
+	Params []byte
+}
+
+// Call reads a JSON-RPC request. Its errors wrap a2a.ErrParseError if body is not
+// exactly one JSON value, a2a.ErrInvalidRequest if it is not a request (batches
+// and notifications are none, as A2A does not define them), and
+// a2a.ErrInvalidParams if params is something else than an object. With an error
+// the Call has at least the id, if there is one, so that the answer can carry it.
+func (d *Decoder) Call(body []byte) (Call, error) {
+	if err := d.check(body); err != nil {
+		return Call{}, err
+	}
+	switch rawjson.KindOf(body) {
+	case rawjson.Object:
+	case rawjson.Array:
+		return Call{}, fault.New(a2a.ErrInvalidRequest, "batches are not supported; send one request at a time")
+	default:
+		return Call{}, fault.New(a2a.ErrInvalidRequest, "a request must be a JSON object")
+	}
+	var e envelope
+	if err := e.read(body); err != nil {
+		return Call{}, err
+	}
+	return e.call()
+}
+
+// envelope is the members of a request as they came.
+type envelope struct {
+	version, id, method, params []byte
+}
+
+func (e *envelope) read(body []byte) error {
+	for name, v := range rawjson.Fields(body) {
+		var member *[]byte
+		switch name {
+		case "jsonrpc":
+			member = &e.version
+		case "id":
+			member = &e.id
+		case "method":
+			member = &e.method
+		case "params":
+			member = &e.params
+		default:
+			continue
+		}
+		if *member != nil {
+			return fault.Field(a2a.ErrInvalidRequest, name, "is given twice")
+		}
+		*member = v
+	}
+	return nil
+}
+
+func (e *envelope) call() (Call, error) {
+	var c Call
+	if !validID(e.id) {
+		if e.id == nil {
+			return c, fault.New(a2a.ErrInvalidRequest, "id is required: notifications are not supported")
+		}
+		return c, fault.Field(a2a.ErrInvalidRequest, "id",
+			"must be a string, an integer or null, of at most %d bytes", maxRPCID)
+	}
+	c.ID = e.id
+	if v, _ := rawjson.String(e.version); v != "2.0" {
+		return c, fault.Field(a2a.ErrInvalidRequest, "jsonrpc", `must be "2.0"`)
+	}
+	if c.Method, _ = rawjson.String(e.method); c.Method == "" {
+		return c, fault.Field(a2a.ErrInvalidRequest, "method", "must be the name of a method")
+	}
+	switch rawjson.KindOf(e.params) {
+	case rawjson.Object:
+		c.Params = e.params
+	case rawjson.Null, rawjson.Invalid:
+	default:
+		return c, a2ajson.Under("params", a2ajson.Invalid("must be an object"))
+	}
+	return c, nil
+}
+
+func validID(id []byte) bool {
+	if len(id) > maxRPCID {
+		return false
+	}
+	switch rawjson.KindOf(id) {
+	case rawjson.Text, rawjson.Null:
+		return true
+	case rawjson.Number:
+		return !bytes.ContainsAny(id, ".eE")
+	}
+	return false
+}

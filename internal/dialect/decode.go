@@ -1,0 +1,140 @@
+package dialect
+
+import (
+	"bytes"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// DefaultPageSize is how many tasks a page has if the caller does not say
+// (specification §3.1.4).
+const DefaultPageSize = 50
+
+const maxPageSize = 100
+
+// Decoder turns v1.0 requests into operations. The zero Decoder is ready to use,
+// and strict where the specification is. Its methods are safe for concurrent use.
+//
+// Methods that take params want a JSON object that Call or Body has checked, or
+// nothing, which is an empty object. Methods whose names end in At belong to
+// HTTP+JSON: they take what the path says and the query or the body as it came.
+// Errors wrap a2a.ErrInvalidParams and name the field as the caller wrote it,
+// unless said otherwise.
+type Decoder struct {
+	// MaxParts is the largest number of parts of a message; zero means
+	// a2ajson.DefaultMaxParts.
+	MaxParts int
+	// MaxDepth is how deep JSON may be nested; zero means a2ajson.DefaultMaxDepth.
+	MaxDepth int
+	// PageSize is the default page size of ListTasks; zero means DefaultPageSize.
+	PageSize int
+	// Fill completes a message that lacks its id or its role instead of refusing it.
+	Fill bool
+}
+
+// Body checks the body of an HTTP+JSON request. It returns an error that wraps
+// a2a.ErrParseError if b is not JSON, and a2a.ErrInvalidRequest if it is something
+// else than an object.
+func (d *Decoder) Body(b []byte) error {
+	if err := d.check(b); err != nil {
+		return err
+	}
+	if rawjson.KindOf(b) != rawjson.Object {
+		return fault.New(a2a.ErrInvalidRequest, "the body must be a JSON object")
+	}
+	return nil
+}
+
+func (d *Decoder) check(b []byte) error {
+	depth := d.MaxDepth
+	if depth == 0 {
+		depth = a2ajson.DefaultMaxDepth
+	}
+	if err := rawjson.Check(b, depth); err != nil {
+		return fault.New(a2a.ErrParseError, "%v", err)
+	}
+	return nil
+}
+
+// optionalBody is Body for operations that need none. White space is none.
+func (d *Decoder) optionalBody(b []byte) ([]byte, error) {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, nil
+	}
+	return b, d.Body(b)
+}
+
+var noParams = []byte("{}")
+
+// each visits the fields of params, which may be absent.
+func each(s *a2ajson.Schema, params []byte, visit func(i int, name string, v []byte) error) error {
+	if len(params) == 0 {
+		params = noParams
+	}
+	return s.Each(params, visit)
+}
+
+func required(field string) error {
+	return a2ajson.Under(field, a2ajson.Invalid("is required"))
+}
+
+// readInto reads a string into *to.
+func readInto(to *string, v []byte) (err error) {
+	*to, err = a2ajson.ReadString(v)
+	return err
+}
+
+// readTenant reads the routing string, which some callers name agentId.
+func readTenant(t *op.Target, v []byte) error {
+	s, err := a2ajson.ReadString(v)
+	if err != nil {
+		return err
+	}
+	if t.Tenant != "" && s != "" && t.Tenant != s {
+		return a2ajson.Invalid("contradicts another name of the tenant, %q", clip(t.Tenant))
+	}
+	if s != "" {
+		t.Tenant = s
+	}
+	return nil
+}
+
+// readTaskID reads the id of a task. On HTTP+JSON the path has one already, and
+// the payload must not have another.
+func readTaskID(id *a2a.TaskID, v []byte) error {
+	s, err := a2ajson.ReadString(v)
+	if err != nil {
+		return err
+	}
+	if *id != "" && s != "" && string(*id) != s {
+		return a2ajson.Invalid("differs from the id in the path")
+	}
+	if s != "" {
+		*id = a2a.TaskID(s)
+	}
+	return nil
+}
+
+// readHistory reads historyLength, whose zero differs from its absence
+// (specification §3.2.4).
+func readHistory(n **int, v []byte) error {
+	i, err := readCount(v)
+	if err != nil {
+		return err
+	}
+	*n = &i
+	return nil
+}
+
+func readCount(v []byte) (int, error) {
+	n, err := a2ajson.ReadInt(v)
+	if err == nil && n < 0 {
+		err = a2ajson.Invalid("must not be negative")
+	}
+	return n, err
+}

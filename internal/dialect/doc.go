@@ -1,0 +1,42 @@
+// Package dialect is the wire shapes of v1.0 over HTTP, in both directions:
+// operations in, frames and errors out.
+//
+// Two dialects are here. D1 is JSON-RPC: [Decoder.Call] reads the envelope,
+// [Lookup] finds the operation, and the Decoder's method of that name reads the
+// params. D2 is HTTP+JSON: the methods whose names end in At read what a path, a
+// query and a body say. Both give the same values of package op, and both are
+// answered by the same encoders; an [Envelope] stands around the results of D1.
+//
+// A further dialect fits in the same way. It reads its own shape into values of
+// package op, with the tools of package a2ajson, and it writes its own shape from
+// the v1.0 frames, which are what all readers of a task share. Errors go through
+// [Explain] in every dialect: there is one table, and only this package knows
+// codes.
+//
+// # Guarantees
+//
+// Decoders are liberal: they take both spellings of a field's name, enums by name
+// or number, numbers in strings, null for an absent field, and ignore fields that
+// they do not know. Encoders are exact. Each error of a decoder says which field
+// it is about, and nothing that was refused has any effect.
+//
+// The id of a JSON-RPC request is written back byte for byte.
+//
+// The text of an error reaches a caller only if it was written for callers.
+// Everything else leaves as "internal error" with a reference.
+//
+// # What it does not promise
+//
+// Decoders do not know tasks or agents: whether a task exists, a media type is
+// accepted or two names of an agent agree is for the engine to say.
+//
+// # Concurrency
+//
+// All functions are pure. A Decoder may be used by any number of goroutines.
+//
+// # Testing
+//
+// Each decoder has a fuzz target. What the encoders write is read back by the
+// SDK's types and by ProtoJSON. A test walks the error table in both directions and
+// fails when a sentinel has no row.
+package dialect

@@ -1,0 +1,49 @@
+package dialect
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// queryObject writes the parameters of a query that s knows as a JSON object, so
+// that they are read by the rules for params (specification §11.3). A parameter
+// that is repeated or cannot be unescaped is refused.
+func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
+	if query == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, a2ajson.Invalid("the query cannot be read: %v", err)
+	}
+	obj := []byte{'{'}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		i := s.Index(name)
+		if i == a2ajson.Unknown {
+			continue
+		}
+		if len(values[name]) > 1 {
+			return nil, a2ajson.Under(name, a2ajson.Invalid("is given twice"))
+		}
+		if len(obj) > 1 {
+			obj = append(obj, ',')
+		}
+		obj = append(rawjson.AppendString(obj, name), ':')
+		obj = appendParameter(obj, values[name][0], s == listSchema && i == listArtifacts)
+	}
+	return append(obj, '}'), nil
+}
+
+// appendParameter writes a parameter as a string, which numbers and enums may be
+// too, or as a truth value if it is one.
+func appendParameter(dst []byte, s string, truth bool) []byte {
+	if b, err := strconv.ParseBool(s); truth && err == nil {
+		return strconv.AppendBool(dst, b)
+	}
+	return rawjson.AppendString(dst, s)
+}

@@ -1,0 +1,154 @@
+package dialect
+
+import (
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+const (
+	sendTenant = iota
+	sendAgentID
+	sendMessage
+	sendConfiguration
+	sendMetadata
+	sendContextID
+	sendTaskID
+)
+
+var sendSchema = a2ajson.NewSchema(
+	"tenant", "agentId", "message", "configuration", "metadata", "contextId", "taskId")
+
+// Send reads the params of SendMessage and SendStreamingMessage (specification
+// §3.2.1). contextId and taskId are read from the params too, where some clients
+// put them; those of the message count first.
+func (d *Decoder) Send(params []byte) (*op.Send, error) {
+	r := &op.Send{}
+	var outer op.Message
+	seen := false
+	err := each(sendSchema, params, func(i int, _ string, v []byte) (err error) {
+		switch i {
+		case sendTenant, sendAgentID:
+			err = readTenant(&r.Target, v)
+		case sendMessage:
+			seen = true
+			err = d.message(&r.Message, v)
+		case sendConfiguration:
+			err = readConfiguration(r, v)
+		case sendMetadata:
+			r.Metadata, err = a2ajson.ReadObject(v)
+		case sendContextID:
+			outer.ContextID, err = a2ajson.ReadID(v)
+		case sendTaskID:
+			var id string
+			id, err = a2ajson.ReadID(v)
+			outer.TaskID = a2a.TaskID(id)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !seen {
+		return nil, required("message")
+	}
+	inherit(&r.Message, &outer)
+	if r.Message.Skill == "" {
+		r.Message.Skill = skillOf(r.Metadata)
+	}
+	return r, nil
+}
+
+// SendAt reads the body of message:send and message:stream. Its errors are those
+// of Body and of Send.
+func (d *Decoder) SendAt(body []byte) (*op.Send, error) {
+	if err := d.Body(body); err != nil {
+		return nil, err
+	}
+	return d.Send(body)
+}
+
+// inherit gives m the ids that stand beside it and that it lacks.
+func inherit(m, outer *op.Message) {
+	if m.TaskID == "" {
+		m.TaskID = outer.TaskID
+	}
+	if m.ContextID == "" {
+		m.ContextID = outer.ContextID
+	}
+}
+
+func (d *Decoder) message(m *op.Message, v []byte) error {
+	body, facts, err := a2ajson.Message(make([]byte, 0, len(v)+16), v, a2ajson.Options{
+		Role:     a2a.MessageRoleUser,
+		Fill:     d.Fill,
+		OmitIDs:  true,
+		Checked:  true,
+		MaxParts: d.MaxParts,
+	})
+	if err != nil {
+		return err
+	}
+	m.ID = facts.ID
+	m.ContextID = facts.ContextID
+	m.TaskID = facts.TaskID
+	m.Skill = skillOf(facts.Metadata)
+	m.MediaTypes = facts.MediaTypes
+	m.Body = body
+	return nil
+}
+
+const (
+	configModes = iota
+	configHistory
+	configReturn
+	configPush
+)
+
+// Some clients leave out the "task" of the push config's name.
+var configSchema = a2ajson.NewSchema("acceptedOutputModes", "historyLength", "returnImmediately",
+	"taskPushNotificationConfig:pushNotificationConfig")
+
+// readConfiguration reads a SendMessageConfiguration (specification §3.2.2).
+func readConfiguration(r *op.Send, v []byte) error {
+	return configSchema.Each(v, func(i int, _ string, v []byte) (err error) {
+		switch i {
+		case configModes:
+			r.AcceptedOutputModes, err = a2ajson.ReadStrings(v)
+		case configHistory:
+			err = readHistory(&r.HistoryLength, v)
+		case configReturn:
+			r.ReturnImmediately, err = a2ajson.ReadBool(v)
+		case configPush:
+			r.Push = true
+			if rawjson.KindOf(v) != rawjson.Object {
+				err = a2ajson.Invalid("must be an object")
+			}
+		}
+		return err
+	})
+}
+
+// skillKeys are the names under which clients ask for a skill, the first one
+// found counts.
+var skillKeys = [...]string{"skill", "skillId", "skillHint"}
+
+// skillOf returns the skill that a metadata object asks for, or the empty string.
+func skillOf(metadata []byte) string {
+	var found [len(skillKeys)]string
+	for name, v := range rawjson.Fields(metadata) {
+		for i, key := range skillKeys {
+			if name == key {
+				found[i], _ = rawjson.String(v)
+			}
+		}
+	}
+	for _, skill := range found {
+		if skill != "" {
+			return skill
+		}
+	}
+	return ""
+}

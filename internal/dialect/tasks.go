@@ -1,0 +1,151 @@
+package dialect
+
+import (
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+const (
+	taskTenant = iota
+	taskAgentID
+	taskID
+	taskHistory
+	taskMetadata
+)
+
+// taskSchema is the fields of the requests about one task.
+var taskSchema = a2ajson.NewSchema("tenant", "agentId", "id", "historyLength", "metadata")
+
+// Get reads the params of GetTask (specification §3.1.3).
+func (d *Decoder) Get(params []byte) (*op.Get, error) { return decodeGet("", params) }
+
+// GetAt reads GET /tasks/{id}.
+func (d *Decoder) GetAt(id a2a.TaskID, query string) (*op.Get, error) {
+	params, err := queryObject(taskSchema, query)
+	if err != nil {
+		return nil, err
+	}
+	return decodeGet(id, params)
+}
+
+func decodeGet(id a2a.TaskID, params []byte) (*op.Get, error) {
+	r := &op.Get{ID: id}
+	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
+		switch i {
+		case taskTenant, taskAgentID:
+			return readTenant(&r.Target, v)
+		case taskID:
+			return readTaskID(&r.ID, v)
+		case taskHistory:
+			return readHistory(&r.HistoryLength, v)
+		}
+		return nil
+	})
+	if err == nil && r.ID == "" {
+		err = required("id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Cancel reads the params of CancelTask (specification §3.1.5).
+func (d *Decoder) Cancel(params []byte) (*op.Cancel, error) { return decodeCancel("", params) }
+
+// CancelAt reads POST /tasks/{id}:cancel. The body may be empty. Errors are also
+// those of Body.
+func (d *Decoder) CancelAt(id a2a.TaskID, body []byte) (*op.Cancel, error) {
+	params, err := d.optionalBody(body)
+	if err != nil {
+		return nil, err
+	}
+	return decodeCancel(id, params)
+}
+
+func decodeCancel(id a2a.TaskID, params []byte) (*op.Cancel, error) {
+	r := &op.Cancel{ID: id}
+	err := each(taskSchema, params, func(i int, _ string, v []byte) (err error) {
+		switch i {
+		case taskTenant, taskAgentID:
+			err = readTenant(&r.Target, v)
+		case taskID:
+			err = readTaskID(&r.ID, v)
+		case taskMetadata:
+			r.Metadata, err = a2ajson.ReadObject(v)
+		}
+		return err
+	})
+	if err == nil && r.ID == "" {
+		err = required("id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Subscribe reads the params of SubscribeToTask (specification §3.1.6). The
+// Last-Event-ID is not among them; the binding adds it.
+func (d *Decoder) Subscribe(params []byte) (*op.Subscribe, error) {
+	return decodeSubscribe("", params)
+}
+
+// SubscribeAt reads GET or POST /tasks/{id}:subscribe. A body is not needed and
+// may carry a tenant; errors are also those of Body.
+func (d *Decoder) SubscribeAt(id a2a.TaskID, query string, body []byte) (*op.Subscribe, error) {
+	params, err := d.optionalBody(body)
+	if err == nil && params == nil {
+		params, err = queryObject(taskSchema, query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeSubscribe(id, params)
+}
+
+func decodeSubscribe(id a2a.TaskID, params []byte) (*op.Subscribe, error) {
+	r := &op.Subscribe{ID: id}
+	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
+		switch i {
+		case taskTenant, taskAgentID:
+			return readTenant(&r.Target, v)
+		case taskID:
+			return readTaskID(&r.ID, v)
+		}
+		return nil
+	})
+	if err == nil && r.ID == "" {
+		err = required("id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Extended reads the params of GetExtendedAgentCard (specification §3.1.11).
+func (d *Decoder) Extended(params []byte) (*op.ExtendedCard, error) {
+	r := &op.ExtendedCard{}
+	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
+		if i == taskTenant || i == taskAgentID {
+			return readTenant(&r.Target, v)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// ExtendedAt reads GET /extendedAgentCard.
+func (d *Decoder) ExtendedAt(query string) (*op.ExtendedCard, error) {
+	params, err := queryObject(taskSchema, query)
+	if err != nil {
+		return nil, err
+	}
+	return d.Extended(params)
+}

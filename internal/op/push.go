@@ -1,0 +1,38 @@
+package op
+
+import "github.com/a2aproject/a2a-go/v2/a2a"
+
+// PushConfig is CreateTaskPushNotificationConfig.
+type PushConfig struct {
+	Target
+	TaskID a2a.TaskID
+	// ID is the id that the caller chose, or empty.
+	ID  string
+	URL string
+	// Token is sent along with each notification, or empty.
+	Token string
+	// Scheme and Credentials authenticate the hub at the webhook; empty if it needs
+	// no authentication.
+	Scheme, Credentials string
+}
+
+// PushRef is GetTaskPushNotificationConfig and DeleteTaskPushNotificationConfig.
+type PushRef struct {
+	Target
+	TaskID a2a.TaskID
+	ID     string
+}
+
+// PushList is ListTaskPushNotificationConfigs.
+type PushList struct {
+	Target
+	TaskID a2a.TaskID
+	// PageSize is the largest number of configs to return; zero leaves it to the hub.
+	PageSize  int
+	PageToken string
+}
+
+// ExtendedCard is GetExtendedAgentCard.
+type ExtendedCard struct {
+	Target
+}
