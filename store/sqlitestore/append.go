@@ -1,0 +1,247 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Limits of one row of entries. What is appended together is one row unless it is
+// larger than a page that readers get.
+const (
+	maxRowEntries = 256
+	maxRowBytes   = 1 << 20
+)
+
+// maxAppend is the most bytes that one append may have: SQLite takes a row of up
+// to 1 GB, and would fail all that shares the commit.
+const maxAppend = 256 << 20
+
+// change is a task.Change in the form in which it is stored. It holds everything by
+// itself, so that the caller may go away.
+type change struct {
+	prev expected
+	next task.Head
+	// status says that the columns of the status change.
+	status bool
+	rows   []row
+	data   []byte
+}
+
+// expected is what must still be stored for the change to be made.
+type expected struct {
+	rev, version int64
+	state        task.State
+	shown        task.Shown
+}
+
+// row is a row of the log: its first version, and where its bytes end.
+type row struct {
+	first int64
+	end   int
+}
+
+// set takes c over.
+func (ch *change) set(c *task.Change) {
+	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Shown}
+	ch.next = c.Next
+	ch.status = c.Prev.State != c.Next.State || c.Prev.Shown != c.Next.Shown ||
+		c.Prev.StatusAt != c.Next.StatusAt || !bytes.Equal(c.Prev.StatusMessage, c.Next.StatusMessage)
+	for es := c.Entries; len(es) > 0; {
+		n := fit(es)
+		ch.data = task.AppendEntries(ch.data, es[:n])
+		ch.rows = append(ch.rows, row{first: es[0].Version, end: len(ch.data)})
+		es = es[n:]
+	}
+}
+
+// fit returns how many of es go into one row.
+func fit(es []task.Entry) int {
+	size := 0
+	for i := range es[:min(len(es), maxRowEntries)] {
+		size += len(es[i].Body) + len(es[i].Meta) + len(es[i].Call)
+		if i > 0 && size > maxRowBytes {
+			return i
+		}
+	}
+	return min(len(es), maxRowEntries)
+}
+
+// check finds the mistakes of a caller that would spoil the log.
+func check(c *task.Change) error {
+	switch {
+	case c.Next.Rev != c.Prev.Rev+1:
+		return fmt.Errorf("rev %d follows rev %d", c.Next.Rev, c.Prev.Rev)
+	case c.Next.Version != c.Prev.Version+int64(len(c.Entries)):
+		return fmt.Errorf("%d entries lead from version %d to %d", len(c.Entries), c.Prev.Version, c.Next.Version)
+	case c.Prev.Rev != 0 && !sameTask(&c.Prev, &c.Next):
+		return errors.New("key, id, owner, agent or context changes")
+	}
+	for i := range c.Entries {
+		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
+			return fmt.Errorf("entry has version %d instead of %d", c.Entries[i].Version, want)
+		}
+	}
+	return nil
+}
+
+// sameTask compares what a task keeps for life.
+func sameTask(a, b *task.Head) bool {
+	return a.Key == b.Key && a.ID == b.ID && a.Owner == b.Owner && a.Agent == b.Agent && a.ContextID == b.ContextID
+}
+
+// Tasks is the tasks in a file. It implements task.Store and task.Snapshots.
+type Tasks struct{ db *DB }
+
+var (
+	_ task.Store     = Tasks{}
+	_ task.Snapshots = Tasks{}
+)
+
+// Append stores c as the contract of task.Log says.
+func (t Tasks) Append(ctx context.Context, c *task.Change) error {
+	if err := t.append(ctx, c); err != nil {
+		return fmt.Errorf("append %s at rev %d: %w", c.Next.ID, c.Prev.Rev, err)
+	}
+	return nil
+}
+
+func (t Tasks) append(ctx context.Context, c *task.Change) error {
+	if err := check(c); err != nil {
+		return err
+	}
+	r := requests.Get().(*request)
+	r.change.set(c)
+	r.size = len(r.change.data) + len(c.Next.StatusMessage)
+	if r.size > maxAppend {
+		r.free()
+		return fmt.Errorf("%d bytes are more than %d", r.size, maxAppend)
+	}
+	answered, err := t.db.writer.queue.wait(ctx, r)
+	if err == nil {
+		c.Next.Key = r.change.next.Key
+	}
+	if answered {
+		r.free()
+	}
+	return err
+}
+
+var (
+	qCreate = prepared(`INSERT INTO tasks
+	(key, owner, id, scope, context, dialect, created_at,
+	shown, state, status_at, status_message, ended,
+	rev, version, updated_at, asked, read, epoch, seq,
+	dispatch, attempt, told, cancel_at, holder, sealed)
+	VALUES (?,?,?,?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?, ?,?,?,?,?,?)
+	ON CONFLICT (owner, id) DO NOTHING`)
+
+	// Indexes are touched only when their columns are set, so a change that leaves
+	// the status alone does not set them.
+	qChangeRun = prepared(`UPDATE tasks SET
+	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
+	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
+
+	qChangeStatus = prepared(`UPDATE tasks SET
+	shown = ?, state = ?, status_at = ?, status_message = ?, ended = ?,
+	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
+	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
+
+	qAddEntries = prepared("INSERT INTO entries VALUES (?, ?, ?)")
+)
+
+const whereSame = " WHERE key = ? AND rev = ? AND version = ? AND state = ? AND shown = ?"
+
+// store makes a change. The first error is the answer to the caller; the second is
+// one of SQLite, and fails the batch.
+func (w *writer) store(ch *change) (answer, err error) {
+	sc, err := w.scope(ch.next.Owner, ch.next.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if ch.prev.rev == 0 {
+		answer, err = w.create(ch, sc)
+	} else {
+		answer, err = w.update(ch)
+	}
+	if answer != nil || err != nil {
+		return answer, err
+	}
+	if ch.prev.rev != 0 && ch.prev.shown == task.ToCaller {
+		w.counters.add(shelf{sc.id, ch.prev.state}, -1)
+	}
+	if ch.next.Shown == task.ToCaller {
+		w.counters.add(shelf{sc.id, ch.next.State}, 1)
+	}
+	return nil, w.addEntries(ch)
+}
+
+func (w *writer) create(ch *change, sc scope) (answer, err error) {
+	key, err := w.peekKey()
+	if err != nil {
+		return nil, err
+	}
+	s := w.conn.start(qCreate)
+	s.int(key)
+	s.int(sc.owner)
+	s.text(string(ch.next.ID))
+	s.int(sc.id)
+	s.text(ch.next.ContextID)
+	s.int(int64(ch.next.Dialect))
+	s.int(int64(ch.next.CreatedAt))
+	bindStatus(&s, &ch.next)
+	bindRun(&s, &ch.next)
+	n, err := s.changed()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("insert task: %w", err)
+	case n == 0:
+		return task.ErrExists, nil
+	}
+	w.nextKey++
+	ch.next.Key = task.Key(key)
+	return nil, nil
+}
+
+func (w *writer) update(ch *change) (answer, err error) {
+	q := qChangeRun
+	if ch.status {
+		q = qChangeStatus
+	}
+	s := w.conn.start(q)
+	if ch.status {
+		bindStatus(&s, &ch.next)
+	}
+	bindRun(&s, &ch.next)
+	s.int(int64(ch.next.Key))
+	s.int(ch.prev.rev)
+	s.int(ch.prev.version)
+	s.int(int64(ch.prev.state))
+	s.int(int64(ch.prev.shown))
+	n, err := s.changed()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("update task %d: %w", ch.next.Key, err)
+	case n == 0:
+		return task.ErrConflict, nil
+	}
+	return nil, nil
+}
+
+func (w *writer) addEntries(ch *change) error {
+	from := 0
+	for _, r := range ch.rows {
+		s := w.conn.start(qAddEntries)
+		s.int(int64(ch.next.Key))
+		s.int(r.first)
+		s.blob(ch.data[from:r.end])
+		if err := s.done(); err != nil {
+			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)
+		}
+		from = r.end
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+)
+
+var qIntegrity = prepared("PRAGMA integrity_check(1)")
+
+// Check reads the whole file and returns an error that wraps ErrDamaged if it does
+// not hold together. It takes long for a large file; reading and writing go on.
+func (db *DB) Check(ctx context.Context) error {
+	var verdict string
+	err := db.read(ctx, func(c *conn) (err error) {
+		c.raw.SetInterrupt(ctx.Done())
+		defer c.raw.SetInterrupt(nil)
+		verdict, err = integrity(c)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("check %s: %w", db.path, context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("check %s: %w", db.path, err)
+	case verdict != "ok":
+		return fmt.Errorf("check %s: %w: %s: restore a backup", db.path, ErrDamaged, verdict)
+	}
+	return nil
+}
+
+// integrity returns "ok", or what is wrong first.
+func integrity(c *conn) (string, error) {
+	s := c.start(qIntegrity)
+	if !s.next() {
+		return "", s.err
+	}
+	verdict := s.getText()
+	s.close()
+	return verdict, s.err
+}

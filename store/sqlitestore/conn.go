@@ -1,0 +1,124 @@
+package sqlitestore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// queries are the texts of all statements. It is filled while the package is
+// initialised and only read afterwards.
+var queries []string
+
+// query is a statement that connections keep prepared.
+type query int
+
+func prepared(text string) query {
+	queries = append(queries, text)
+	return query(len(queries) - 1)
+}
+
+var (
+	qBegin    = prepared("BEGIN")
+	qBeginNow = prepared("BEGIN IMMEDIATE")
+	qCommit   = prepared("COMMIT")
+	qRollback = prepared("ROLLBACK")
+)
+
+// busyTimeout is how long a connection waits for a lock of another process.
+const busyTimeout = 5 * time.Second
+
+// conn is a connection with its prepared statements. It belongs to one goroutine at
+// a time.
+type conn struct {
+	raw   *sqlite.Conn
+	stmts []*sqlite.Stmt
+	// steps counts the executed statements.
+	steps int
+}
+
+// connOptions say how to open a connection.
+type connOptions struct {
+	path     string
+	readOnly bool
+	// cache is the size of the page cache in bytes.
+	cache int
+}
+
+func openConn(o connOptions) (*conn, error) {
+	flags := sqlite.OpenReadWrite
+	if o.readOnly {
+		flags = sqlite.OpenReadOnly
+	}
+	raw, err := sqlite.OpenConn(o.path, flags)
+	if err != nil {
+		return nil, err
+	}
+	raw.SetBusyTimeout(busyTimeout)
+	c := &conn{raw: raw, stmts: make([]*sqlite.Stmt, len(queries))}
+	// fullfsync matters on macOS only, where a plain fsync leaves data in the
+	// drive. Checkpoints are rare enough at 4,000 pages (16 MiB) and pay once for
+	// pages that many commits change.
+	for _, p := range []string{
+		fmt.Sprintf("cache_size = -%d", o.cache>>10),
+		"synchronous = FULL",
+		"fullfsync = ON",
+		"checkpoint_fullfsync = ON",
+		"wal_autocheckpoint = 4000",
+		"journal_size_limit = 67108864",
+		"temp_store = MEMORY",
+		"trusted_schema = OFF",
+	} {
+		if err := c.script("PRAGMA " + p); err != nil {
+			c.close()
+			return nil, fmt.Errorf("pragma %s: %w", p, err)
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) close() error { return c.raw.Close() }
+
+// script runs statements that are used once.
+func (c *conn) script(text string) error {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		s, rest, err := c.raw.PrepareTransient(text)
+		if err != nil {
+			return err
+		}
+		if err := drain(s); err != nil {
+			return err
+		}
+		text = text[len(text)-rest:]
+	}
+	return nil
+}
+
+// number returns the only value of a statement that is used once.
+func (c *conn) number(text string) (int64, error) {
+	s, _, err := c.raw.PrepareTransient(text)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Finalize()
+	if _, err := s.Step(); err != nil {
+		return 0, err
+	}
+	return s.ColumnInt64(0), nil
+}
+
+// drain steps through s and finalizes it.
+func drain(s *sqlite.Stmt) error {
+	for {
+		more, err := s.Step()
+		if err != nil {
+			s.Finalize()
+			return err
+		}
+		if !more {
+			return s.Finalize()
+		}
+	}
+}

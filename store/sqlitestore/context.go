@@ -1,0 +1,124 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// ofContext chooses the tasks of a context that a query lists.
+const ofContext = ` FROM owners o
+	JOIN tasks t ON t.owner = o.id AND t.context = ?2 AND t.shown = 0
+	JOIN scopes s ON s.id = t.scope
+	WHERE o.name = ?1 AND (?3 = '' OR s.agent = ?3) AND (?4 = 0 OR t.state = ?4)
+	AND t.status_at >= ?5`
+
+var (
+	qContext = prepared("SELECT " + columns + ofContext + `
+	AND t.status_at <= ?6 AND NOT (t.status_at = ?6 AND t.key >= ?7)
+	ORDER BY t.status_at DESC, t.key DESC LIMIT ?8`)
+
+	// Without further filters the index alone is enough to count.
+	qCountContext = prepared(`SELECT count(*) FROM owners o
+	JOIN tasks t ON t.owner = o.id AND t.context = ?2 AND t.shown = 0
+	WHERE o.name = ?1`)
+
+	qCountFiltered = prepared("SELECT count(*) FROM (SELECT 1" + ofContext + " LIMIT ?6)")
+)
+
+func bindContext(s *stmt, q *task.Query) {
+	s.text(string(q.Owner))
+	s.text(q.ContextID)
+	s.text(string(q.Agent))
+	s.int(int64(q.State))
+	s.int(int64(q.Since))
+}
+
+func listContext(c *conn, q *task.Query) (task.ListPage, error) {
+	s := c.start(qContext)
+	bindContext(&s, q)
+	s.int(int64(upTo(q)))
+	s.int(int64(q.After.Key))
+	s.int(int64(q.Limit) + 1)
+	found, err := heads(&s)
+	if err != nil {
+		return task.ListPage{}, err
+	}
+	total, err := countContext(c, q)
+	return task.ListPage{
+		Heads: found[:min(len(found), q.Limit)],
+		More:  len(found) > q.Limit,
+		Total: total,
+	}, err
+}
+
+func countContext(c *conn, q *task.Query) (int, error) {
+	var s stmt
+	switch {
+	case q.Agent == "" && q.State == task.Unspecified && q.Since == 0:
+		s = c.start(qCountContext)
+		s.text(string(q.Owner))
+		s.text(q.ContextID)
+	case q.Since > 0:
+		s = c.start(qCountFiltered)
+		bindContext(&s, q)
+		s.int(task.MaxTotal + 1)
+	default:
+		s = c.start(qCountFiltered)
+		bindContext(&s, q)
+		s.int(-1)
+	}
+	n, err := s.only()
+	return int(n), err
+}
+
+var qInterrupted = prepared("SELECT " + columns + ` FROM owners o
+	JOIN scopes s ON s.owner = o.id
+	JOIN tasks t ON t.scope = s.id AND t.context = ?2 AND t.state IN (6, 8)
+	WHERE o.name = ?1 AND (?3 = '' OR s.agent = ?3) AND t.shown = 0
+	ORDER BY t.status_at DESC, t.key DESC LIMIT 1`)
+
+// Interrupted returns a head as the contract of task.Index says. Without a context
+// in q it looks at all contexts.
+func (t Tasks) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
+	var found []task.Head
+	err := t.db.view(ctx, func(c *conn) (err error) {
+		if q.ContextID == "" {
+			found, err = interruptedAnywhere(c, q)
+			return err
+		}
+		s := c.start(qInterrupted)
+		s.text(string(q.Owner))
+		s.text(q.ContextID)
+		s.text(string(q.Agent))
+		found, err = heads(&s)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = task.ErrNotFound
+	}
+	if err != nil {
+		return task.Head{}, fmt.Errorf("interrupted task of context %q: %w", q.ContextID, err)
+	}
+	return found[0], nil
+}
+
+// interruptedAnywhere returns the newest interrupted task of an owner.
+func interruptedAnywhere(c *conn, q *task.Query) ([]task.Head, error) {
+	var shelves []counted
+	one := task.Query{Owner: q.Owner, Agent: q.Agent, Limit: 1}
+	for _, one.State = range []task.State{task.InputRequired, task.AuthRequired} {
+		more, err := shelvesOf(c, &one)
+		if err != nil {
+			return nil, err
+		}
+		shelves = append(shelves, more...)
+	}
+	found, err := merge(c, &one, shelves)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	h, err := headByKey(c, found[0].Key)
+	return []task.Head{h}, err
+}

@@ -1,0 +1,169 @@
+package sqlitestore
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// applicationID marks a file as ours ("Prly").
+const applicationID = 0x50726c79
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// migration is one step of the layout. Steps are never changed once released; a
+// file remembers the checksums of those that made it.
+type migration struct {
+	name string
+	text string
+}
+
+func (m migration) checksum() string {
+	sum := sha256.Sum256([]byte(m.text))
+	return hex.EncodeToString(sum[:])
+}
+
+// migrations returns the steps in order.
+func migrations() ([]migration, error) {
+	names, err := fs.Glob(schema, "schema/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]migration, 0, len(names))
+	for _, name := range names {
+		text, err := schema.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, migration{name: name[len("schema/"):], text: string(text)})
+	}
+	return steps, nil
+}
+
+// migrate brings the file of c to the newest layout. It writes nothing to a file
+// that is not ours, or that is newer than steps.
+func migrate(c *conn, steps []migration) error {
+	have, err := layout(c)
+	if err != nil {
+		return err
+	}
+	if have > len(steps) {
+		return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another data folder",
+			ErrNewer, have, len(steps))
+	}
+	if have > 0 {
+		if err := verify(c, steps[:have]); err != nil {
+			return err
+		}
+	}
+	if have < len(steps) {
+		if err := apply(c, steps, have); err != nil {
+			return err
+		}
+	}
+	return c.script("PRAGMA journal_mode = WAL")
+}
+
+// layout returns how many steps the file of c has, after checking that the file is
+// ours or empty.
+func layout(c *conn) (int, error) {
+	id, err := c.number("PRAGMA application_id")
+	if err != nil {
+		return 0, err
+	}
+	version, err := c.number("PRAGMA user_version")
+	if err != nil {
+		return 0, err
+	}
+	tables, err := c.number("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case id == applicationID && version > 0:
+		return int(version), nil
+	case id == 0 && version == 0 && tables == 0:
+		return 0, nil
+	}
+	return 0, fmt.Errorf("%w (application id %#x): choose another path", ErrForeign, uint32(id))
+}
+
+// apply makes the steps after the first have, all in one transaction.
+func apply(c *conn, steps []migration, have int) error {
+	if have == 0 {
+		// These take effect only before the first table is made.
+		if err := c.script("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL"); err != nil {
+			return err
+		}
+	}
+	if err := c.run(qBeginNow); err != nil {
+		return err
+	}
+	if err := applyAll(c, steps, have); err != nil {
+		return errors.Join(err, c.run(qRollback))
+	}
+	return c.run(qCommit)
+}
+
+func applyAll(c *conn, steps []migration, have int) error {
+	const ledger = `CREATE TABLE IF NOT EXISTS migrations (
+	step       INTEGER PRIMARY KEY,
+	name       TEXT    NOT NULL,
+	checksum   TEXT    NOT NULL,
+	applied_at INTEGER NOT NULL
+) STRICT`
+	if err := c.script(ledger); err != nil {
+		return err
+	}
+	for i := have; i < len(steps); i++ {
+		if err := c.script(steps[i].text); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+		}
+		if err := record(c, i+1, steps[i]); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[i].name, err)
+		}
+	}
+	return c.script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",
+		applicationID, len(steps)))
+}
+
+var (
+	qRecord = prepared("INSERT INTO migrations VALUES (?, ?, ?, ?)")
+	qLedger = prepared("SELECT step, name, checksum FROM migrations ORDER BY step")
+)
+
+func record(c *conn, step int, m migration) error {
+	s := c.start(qRecord)
+	s.int(int64(step))
+	s.text(m.name)
+	s.text(m.checksum())
+	s.int(time.Now().UnixMilli())
+	return s.done()
+}
+
+// verify compares the ledger of the file with the steps that should have made it.
+func verify(c *conn, steps []migration) error {
+	s := c.start(qLedger)
+	n := 0
+	for s.next() {
+		step, name, sum := s.getInt(), s.getText(), s.getText()
+		if n >= len(steps) || step != int64(n+1) || sum != steps[n].checksum() {
+			s.close()
+			return fmt.Errorf("%w: migration %s is not the one that this parley knows: use the parley that made the file",
+				ErrForeign, name)
+		}
+		n++
+	}
+	if s.err != nil {
+		return s.err
+	}
+	if n != len(steps) {
+		return fmt.Errorf("%w: %d of %d migrations are recorded: restore a backup", ErrDamaged, n, len(steps))
+	}
+	return nil
+}

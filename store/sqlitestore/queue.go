@@ -1,0 +1,148 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// A batch is limited so that a commit stays short and its waiters are told soon.
+const (
+	maxBatch      = 256
+	maxBatchBytes = 4 << 20
+)
+
+// request is something to write. Exactly one of change and job is set.
+type request struct {
+	change change
+	job    func(*writer) error
+	size   int
+	// err is what the writer answers if the batch is committed.
+	err  error
+	done chan error // of capacity 1, so that the writer never waits
+}
+
+// queue holds requests until the writer takes them. Methods are safe for concurrent
+// use.
+type queue struct {
+	wake chan struct{} // of capacity 1: something waits, or the queue is closed
+
+	mu      sync.Mutex // guards the fields below
+	waiting []*request
+	closed  bool
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+// put hands r to the writer. It reports false if the queue is closed.
+func (q *queue) put(r *request) bool {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return false
+	}
+	q.waiting = append(q.waiting, r)
+	first := len(q.waiting) == 1
+	q.mu.Unlock()
+	if first {
+		q.signal()
+	}
+	return true
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+}
+
+// take waits for requests and moves a batch of them to the empty batch. It returns
+// none when the queue is closed and empty.
+func (q *queue) take(batch []*request) []*request {
+	for {
+		q.mu.Lock()
+		if len(q.waiting) > 0 {
+			batch = q.cut(batch)
+			q.mu.Unlock()
+			return batch
+		}
+		closed := q.closed
+		q.mu.Unlock()
+		if closed {
+			return nil
+		}
+		<-q.wake
+	}
+}
+
+// cut moves requests to batch, at least one. The caller holds mu.
+func (q *queue) cut(batch []*request) []*request {
+	n, size := 0, 0
+	for n < len(q.waiting) && n < maxBatch {
+		size += q.waiting[n].size
+		if n > 0 && size > maxBatchBytes {
+			break
+		}
+		n++
+	}
+	batch = append(batch, q.waiting[:n]...)
+	rest := copy(q.waiting, q.waiting[n:])
+	clear(q.waiting[rest:])
+	q.waiting = q.waiting[:rest]
+	return batch
+}
+
+// requests are reused, because an append should allocate little. One that its
+// caller left behind belongs to the writer and is not reused.
+var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
+
+// maxKept is the largest buffer that a request keeps for its next use.
+const maxKept = 64 << 10
+
+func (r *request) free() {
+	rows := r.change.rows[:0]
+	data := r.change.data[:0]
+	if cap(data) > maxKept {
+		data = nil
+	}
+	r.change = change{rows: rows, data: data}
+	r.job, r.size, r.err = nil, 0, nil
+	requests.Put(r)
+}
+
+// wait hands r to the writer and waits for its answer. If the answer came, the
+// caller frees r.
+func (q *queue) wait(ctx context.Context, r *request) (answered bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if !q.put(r) {
+		return false, errClosed
+	}
+	select {
+	case err := <-r.done:
+		return true, err
+	case <-ctx.Done():
+		return false, fmt.Errorf("outcome unknown: %w", context.Cause(ctx))
+	}
+}
+
+// write runs job in the writer's next commit and returns when it is durable. An
+// error of job means that SQLite failed: everything in the commit is undone.
+func (db *DB) write(ctx context.Context, job func(*writer) error) error {
+	r := requests.Get().(*request)
+	r.job = job
+	answered, err := db.writer.queue.wait(ctx, r)
+	if answered {
+		r.free()
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Limits of a page of entries.
+const (
+	maxPageEntries = 256
+	maxPageBytes   = 1 << 20
+)
+
+// One statement serves all: an id of another owner is as missing as one that does
+// not exist, and takes the same time.
+var qHead = prepared("SELECT " + columns + ` FROM owners o
+	JOIN tasks t ON t.owner = o.id AND t.id = ?2
+	JOIN scopes s ON s.id = t.scope
+	WHERE o.name = ?1`)
+
+// Head returns a head as the contract of task.Log says.
+func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	var found []task.Head
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		s := c.start(qHead)
+		s.text(string(owner))
+		s.text(string(id))
+		found, err = heads(&s)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = task.ErrNotFound
+	}
+	if err != nil {
+		return task.Head{}, fmt.Errorf("head of %s: %w", id, err)
+	}
+	return found[0], nil
+}
+
+// heads reads all rows of s.
+func heads(s *stmt) ([]task.Head, error) {
+	var hs []task.Head
+	for s.next() {
+		hs = append(hs, getHead(s))
+	}
+	return hs, s.err
+}
+
+var (
+	// A row holds the entries from its first version on, so the one before after+1
+	// is looked for as well.
+	qEntries = prepared(`SELECT data FROM entries
+	WHERE task = ?1 AND first >= coalesce(
+		(SELECT max(first) FROM entries WHERE task = ?1 AND first <= ?2), 0)
+	AND EXISTS (SELECT 1 FROM tasks WHERE key = ?1)
+	ORDER BY first`)
+
+	qExists = prepared("SELECT EXISTS (SELECT 1 FROM tasks WHERE key = ?)")
+)
+
+// Read returns a page of entries as the contract of task.Log says.
+func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	var page []task.Entry
+	exists := true
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		page, err = entries(c, key, after)
+		if err == nil && len(page) == 0 {
+			exists, err = c.exists(key)
+		}
+		return err
+	})
+	if err == nil && !exists {
+		err = task.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read task %d after version %d: %w", key, after, err)
+	}
+	return page, nil
+}
+
+func (c *conn) exists(key task.Key) (bool, error) {
+	s := c.start(qExists)
+	s.int(int64(key))
+	n, err := s.only()
+	return n == 1, err
+}
+
+func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
+	after = max(after, 0)
+	s := c.start(qEntries)
+	s.int(int64(key))
+	s.int(after + 1)
+	var page []task.Entry
+	size := 0
+	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
+		data := s.getBlob()
+		es, err := task.DecodeEntries(data)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		size += len(data)
+		page = join(page, es, after)
+	}
+	s.close()
+	return page, s.err
+}
+
+// join adds to page what of es is behind after and fits.
+func join(page, es []task.Entry, after int64) []task.Entry {
+	for len(es) > 0 && es[0].Version <= after {
+		es = es[1:]
+	}
+	es = es[:min(len(es), maxPageEntries-len(page))]
+	if page == nil {
+		return es
+	}
+	return append(page, es...)
+}

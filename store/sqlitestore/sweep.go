@@ -1,0 +1,186 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Sweeping goes in slices, each in a commit that it shares with appends, so that
+// nobody waits long.
+const (
+	sliceTasks = 64
+	// sliceRows is how many rows of entries go at once; a task with more is deleted
+	// first and its entries after it.
+	sliceRows = 256
+	// slicePages is how many pages are given back to the file system at once. It
+	// stands in qVacuum, too.
+	slicePages = 256
+)
+
+var (
+	qEnded = prepared(`SELECT key, scope, state, shown, version FROM tasks
+	WHERE ended > 0 AND ended < ?1 ORDER BY ended LIMIT ?2`)
+
+	qDeleteTask    = prepared("DELETE FROM tasks WHERE key = ?")
+	qDeleteEntries = prepared("DELETE FROM entries WHERE task = ?")
+
+	// belongings are the rows that go with a task.
+	belongings = []query{
+		prepared("DELETE FROM snapshots WHERE task = ?"),
+		prepared("DELETE FROM lineage WHERE task = ?"),
+		prepared("DELETE FROM checkpoints WHERE task = ?"),
+		prepared("DELETE FROM requests WHERE task = ?"),
+		prepared("DELETE FROM messages WHERE task = ?"),
+		prepared("DELETE FROM push_configs WHERE task = ?"),
+	}
+
+	qDoom       = prepared("INSERT INTO doomed VALUES (?)")
+	qDoomed     = prepared("SELECT task FROM doomed LIMIT 1")
+	qUndoom     = prepared("DELETE FROM doomed WHERE task = ?")
+	qDeleteSome = prepared(`DELETE FROM entries WHERE task = ?1 AND first IN
+	(SELECT first FROM entries WHERE task = ?1 ORDER BY first LIMIT ?2)`)
+
+	qFree   = prepared("PRAGMA freelist_count")
+	qVacuum = prepared("PRAGMA incremental_vacuum(256)")
+)
+
+// Sweep deletes tasks as the contract of task.Sweeper says. It also removes what
+// an earlier sweep, cut short, has left, and shortens the file. When it returns an
+// error, the number says how many tasks were deleted nevertheless.
+func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
+	total := 0
+	for total < limit {
+		slice := min(limit-total, sliceTasks)
+		n, err := t.db.sweepSlice(ctx, before, slice)
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("sweep: %w", err)
+		}
+		if n < slice {
+			break
+		}
+	}
+	for _, step := range []func(*writer) (bool, error){(*writer).buryDoomed, (*writer).vacuum} {
+		if err := t.db.repeat(ctx, step); err != nil {
+			return total, fmt.Errorf("sweep: %w", err)
+		}
+	}
+	return total, nil
+}
+
+// repeat commits step again and again until it says that nothing is left.
+func (db *DB) repeat(ctx context.Context, step func(*writer) (more bool, err error)) error {
+	for {
+		more, err := ask(ctx, db, step)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// ask is write for a job with an answer. The answer is handed over with the end of
+// the job, because a caller may have gone by then.
+func ask[T any](ctx context.Context, db *DB, job func(*writer) (T, error)) (T, error) {
+	answer := new(T)
+	err := db.write(ctx, func(w *writer) (err error) {
+		*answer, err = job(w)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *answer, nil
+}
+
+func (db *DB) sweepSlice(ctx context.Context, before task.Millis, limit int) (int, error) {
+	return ask(ctx, db, func(w *writer) (int, error) {
+		found, err := w.endedTasks(before, limit)
+		if err != nil {
+			return 0, err
+		}
+		for i := range found {
+			if err := w.deleteTask(&found[i]); err != nil {
+				return 0, fmt.Errorf("delete task %d: %w", found[i].key, err)
+			}
+		}
+		return len(found), nil
+	})
+}
+
+// endedTask is a task to delete.
+type endedTask struct {
+	shelf
+	key, version int64
+	shown        task.Shown
+}
+
+func (w *writer) endedTasks(before task.Millis, limit int) ([]endedTask, error) {
+	s := w.conn.start(qEnded)
+	s.int(int64(before))
+	s.int(int64(limit))
+	var found []endedTask
+	for s.next() {
+		found = append(found, endedTask{
+			key:     s.getInt(),
+			shelf:   shelf{scope: s.getInt(), state: task.State(s.getInt())},
+			shown:   task.Shown(s.getInt()),
+			version: s.getInt(),
+		})
+	}
+	return found, s.err
+}
+
+func (w *writer) deleteTask(t *endedTask) error {
+	if err := w.forKey(qDeleteTask, t.key); err != nil {
+		return err
+	}
+	if t.shown == task.ToCaller {
+		w.counters.add(t.shelf, -1)
+	}
+	for _, q := range belongings {
+		if err := w.forKey(q, t.key); err != nil {
+			return err
+		}
+	}
+	if t.version > sliceRows {
+		return w.forKey(qDoom, t.key)
+	}
+	return w.forKey(qDeleteEntries, t.key)
+}
+
+func (w *writer) forKey(q query, key int64) error {
+	s := w.conn.start(q)
+	s.int(key)
+	return s.done()
+}
+
+// buryDoomed deletes some entries of a deleted task.
+func (w *writer) buryDoomed() (more bool, err error) {
+	s := w.conn.start(qDoomed)
+	if !s.next() {
+		return false, s.err
+	}
+	key := s.getInt()
+	s.close()
+	s = w.conn.start(qDeleteSome)
+	s.int(key)
+	s.int(sliceRows)
+	n, err := s.changed()
+	if err == nil && n < sliceRows {
+		err = w.forKey(qUndoom, key)
+	}
+	return true, err
+}
+
+// vacuum gives some free pages back. It leaves a few for the next tasks.
+func (w *writer) vacuum() (more bool, err error) {
+	s := w.conn.start(qFree)
+	free, err := s.only()
+	if err != nil || free < slicePages {
+		return false, err
+	}
+	return free >= 2*slicePages, w.conn.run(qVacuum)
+}

@@ -1,0 +1,171 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+)
+
+// keyBlock is how many keys the writer takes from the sequence at once. What is
+// left of a block when the process ends is not used.
+const keyBlock = 4096
+
+// writer is the only one who writes. Its fields, except queue, belong to the
+// goroutine that runs loop.
+type writer struct {
+	queue *queue
+	opts  connOptions
+	tune  func(*conn) error
+
+	conn     *conn // nil after a failure, until the next batch
+	scopes   scopeCache
+	counters counters
+	// nextKey up to lastKey can be given to new tasks.
+	nextKey, lastKey int64
+}
+
+func newWriter(opts connOptions, tune func(*conn) error) *writer {
+	return &writer{queue: newQueue(), opts: opts, tune: tune}
+}
+
+// first opens the file, brings it to the newest layout and prepares all
+// statements, which fails if the layout is not what it says.
+func (w *writer) first() error {
+	c, err := openConn(w.opts)
+	if err != nil {
+		return err
+	}
+	steps, err := migrations()
+	if err == nil {
+		err = migrate(c, steps)
+	}
+	if err == nil {
+		err = w.use(c)
+	}
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	for q := range queries {
+		if s := c.start(query(q)); s.err != nil {
+			return errors.Join(fmt.Errorf("%w: %w", ErrDamaged, s.err), c.close())
+		}
+	}
+	return nil
+}
+
+func (w *writer) use(c *conn) error {
+	if w.tune != nil {
+		if err := w.tune(c); err != nil {
+			return err
+		}
+	}
+	w.conn = c
+	return nil
+}
+
+// open opens the connection if there is none.
+func (w *writer) open() error {
+	if w.conn != nil {
+		return nil
+	}
+	c, err := openConn(w.opts)
+	if err != nil {
+		return err
+	}
+	if err := w.use(c); err != nil {
+		return errors.Join(err, c.close())
+	}
+	return nil
+}
+
+// forget gives up the connection and all that was read through it.
+func (w *writer) forget() {
+	if w.conn != nil {
+		_ = w.conn.close() // it has failed already
+		w.conn = nil
+	}
+	w.scopes.clear()
+	w.counters.clear()
+	w.nextKey, w.lastKey = 0, 0
+}
+
+// loop writes until the queue is closed and empty.
+func (w *writer) loop() {
+	batch := make([]*request, 0, maxBatch)
+	for {
+		batch = w.queue.take(batch[:0])
+		if len(batch) == 0 {
+			return
+		}
+		w.commit(batch)
+		clear(batch)
+	}
+}
+
+func (w *writer) close() error {
+	if w.conn == nil {
+		return nil
+	}
+	return w.conn.close()
+}
+
+// commit writes a batch and answers its requests.
+func (w *writer) commit(batch []*request) {
+	err := w.try(batch)
+	if err != nil {
+		w.forget()
+		err = unavailable(err)
+	}
+	for _, r := range batch {
+		// Once told, the caller may reuse r.
+		if err != nil {
+			r.done <- err
+		} else {
+			r.done <- r.err
+		}
+	}
+}
+
+// try writes a batch in one transaction. An error says that none of it is certain.
+func (w *writer) try(batch []*request) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	if err := w.conn.run(qBeginNow); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if err := w.apply(r); err != nil {
+			return err
+		}
+	}
+	if err := w.counters.flush(w.conn); err != nil {
+		return err
+	}
+	return w.conn.run(qCommit)
+}
+
+func (w *writer) apply(r *request) error {
+	if r.job != nil {
+		return r.job(w)
+	}
+	var err error
+	r.err, err = w.store(&r.change)
+	return err
+}
+
+var qTakeKeys = prepared("UPDATE sequence SET next_key = next_key + ? WHERE one = 1 RETURNING next_key")
+
+// peekKey returns the key that the next new task gets.
+func (w *writer) peekKey() (int64, error) {
+	if w.nextKey < w.lastKey {
+		return w.nextKey, nil
+	}
+	s := w.conn.start(qTakeKeys)
+	s.int(keyBlock)
+	end, err := s.only()
+	if err != nil {
+		return 0, fmt.Errorf("take keys: %w", err)
+	}
+	w.nextKey, w.lastKey = end-keyBlock, end
+	return w.nextKey, nil
+}
