@@ -340,3 +340,79 @@ func (s *source) commentLines() map[int]bool {
 	}
 	return lines
 }
+
+func TestLeaksAreLookedFor(t *testing.T) {
+	t.Parallel()
+	report(t, unwatched(load(t).sources), "these packages start goroutines; call goleak.VerifyTestMain in TestMain")
+}
+
+func TestLeakRule(t *testing.T) {
+	t.Parallel()
+	code := snippet(t, "a/a.go", "package a\n\nfunc f() { wg.Go(f) }\n")
+	bare := snippet(t, "a/a_test.go", "package a\n")
+	watched := snippet(t, "a/main_test.go", "package a\n\nimport \"go.uber.org/goleak\"\n")
+	mustFind(t, unwatched([]*source{code, bare}), 1)
+	mustFind(t, unwatched([]*source{code, bare, watched}), 0)
+	mustFind(t, unwatched([]*source{bare}), 0)
+}
+
+// unwatched returns the packages that start goroutines and whose tests do not look
+// for leaks.
+func unwatched(sources []*source) []string {
+	starts, watches := map[string]bool{}, map[string]bool{}
+	for _, s := range sources {
+		if s.test {
+			watches[s.dir()] = watches[s.dir()] || imports(s, "go.uber.org/goleak")
+			continue
+		}
+		for _, p := range s.calls() {
+			if sel, ok := p.node.(*ast.CallExpr).Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" {
+				starts[s.dir()] = true
+			}
+		}
+	}
+	var problems []string
+	for dir := range starts {
+		if watched, tested := watches[dir]; tested && !watched {
+			problems = append(problems, dir)
+		}
+	}
+	return problems
+}
+
+func TestErrorsSayWhat(t *testing.T) {
+	t.Parallel()
+	report(t, wordyErrors(load(t).code()), `say the operation and its subject ("append %s: %w"), not that it failed`)
+}
+
+func TestErrorsRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a.go", `package a
+
+var (
+	_ = fmt.Errorf("failed to open %s", name)
+	_ = errors.New("could not open")
+	_ = fmt.Errorf("open %s: %w", name, err)
+	_ = fmt.Sprintf("3 failed to open")
+)
+`)
+	mustFind(t, wordyErrors([]*source{s}), 2)
+}
+
+var wordy = regexp.MustCompile(`^["` + "`" + `](failed to|could not|unable to|error )`)
+
+func wordyErrors(code []*source) []string {
+	var problems []string
+	for _, s := range code {
+		for _, p := range s.calls() {
+			call := p.node.(*ast.CallExpr)
+			if len(call.Args) == 0 || !isSelector(call.Fun, "fmt", "Errorf") && !isSelector(call.Fun, "errors", "New") {
+				continue
+			}
+			if lit, ok := call.Args[0].(*ast.BasicLit); ok && wordy.MatchString(lit.Value) {
+				problems = append(problems, s.at(lit.Pos())+": "+lit.Value)
+			}
+		}
+	}
+	return problems
+}
