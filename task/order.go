@@ -1,0 +1,183 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// order is a sorted set of cursors: by time, then by key. It keeps them in blocks
+// of bounded length, so that adding and removing cost a search and a short move,
+// however large the set is. The newest are at the end, where most changes happen.
+type order struct {
+	blocks [][]Cursor
+	n      int
+}
+
+// maxBlock bounds a block. Neighbours that together fill less than half of one are
+// merged.
+const maxBlock = 256
+
+func compare(a, b Cursor) int {
+	if a.At != b.At {
+		return cmp.Compare(a.At, b.At)
+	}
+	return cmp.Compare(a.Key, b.Key)
+}
+
+// block returns the index of the first block that does not end before c.
+func (o *order) block(c Cursor) int {
+	return sort.Search(len(o.blocks), func(i int) bool {
+		b := o.blocks[i]
+		return compare(b[len(b)-1], c) >= 0
+	})
+}
+
+// insert adds c, which must not be in the set.
+func (o *order) insert(c Cursor) {
+	o.n++
+	i := o.block(c)
+	if i == len(o.blocks) {
+		o.push(c)
+		return
+	}
+	b := o.blocks[i]
+	at, _ := slices.BinarySearchFunc(b, c, compare)
+	b = slices.Insert(b, at, c)
+	if len(b) > maxBlock {
+		half := slices.Clone(b[maxBlock/2:])
+		b = b[:maxBlock/2]
+		o.blocks = slices.Insert(o.blocks, i+1, half)
+	}
+	o.blocks[i] = b
+}
+
+// push adds c behind all others. Full blocks stay full.
+func (o *order) push(c Cursor) {
+	last := len(o.blocks) - 1
+	if last < 0 || len(o.blocks[last]) == maxBlock {
+		o.blocks = append(o.blocks, []Cursor{c})
+		return
+	}
+	o.blocks[last] = append(o.blocks[last], c)
+}
+
+// remove takes c out, if it is there.
+func (o *order) remove(c Cursor) {
+	i := o.block(c)
+	if i == len(o.blocks) {
+		return
+	}
+	at, found := slices.BinarySearchFunc(o.blocks[i], c, compare)
+	if !found {
+		return
+	}
+	o.n--
+	o.blocks[i] = slices.Delete(o.blocks[i], at, at+1)
+	o.tidy(i)
+}
+
+// tidy drops block i if it is empty, or merges it with a neighbour if both are
+// short.
+func (o *order) tidy(i int) {
+	if len(o.blocks[i]) == 0 {
+		o.blocks = slices.Delete(o.blocks, i, i+1)
+		return
+	}
+	for _, left := range [...]int{i - 1, i} {
+		if left < 0 || left+1 >= len(o.blocks) {
+			continue
+		}
+		a, b := o.blocks[left], o.blocks[left+1]
+		if len(a)+len(b) <= maxBlock/2 {
+			o.blocks[left] = append(a, b...)
+			o.blocks = slices.Delete(o.blocks, left+1, left+2)
+			return
+		}
+	}
+}
+
+// move takes was out and puts is in. A cursor without a key stands for nothing.
+func (o *order) move(was, is Cursor) {
+	if was == is {
+		return
+	}
+	if was.Key != 0 {
+		o.remove(was)
+	}
+	if is.Key != 0 {
+		o.insert(is)
+	}
+}
+
+// since counts the cursors that are not before at, but stops above limit.
+func (o *order) since(at Millis, limit int) int {
+	n := 0
+	for i := len(o.blocks) - 1; i >= 0 && n <= limit; i-- {
+		b := o.blocks[i]
+		from, _ := slices.BinarySearchFunc(b, Cursor{At: at}, compare)
+		n += len(b) - from
+		if from > 0 {
+			break
+		}
+	}
+	return n
+}
+
+// ascend calls yield for each cursor above after until it returns false.
+func (o *order) ascend(after Cursor, yield func(Cursor) bool) {
+	for i := o.block(after); i < len(o.blocks); i++ {
+		for _, c := range o.blocks[i] {
+			if compare(c, after) > 0 && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// descent walks down an order. It is valid until the order changes.
+type descent struct {
+	blocks [][]Cursor
+	// block and next are the place of the cursor to come; block < 0 at the end.
+	block, next int
+}
+
+// below returns a descent through the cursors before c, or through all if c is
+// zero.
+func (o *order) below(c Cursor) descent {
+	d := descent{blocks: o.blocks, block: len(o.blocks) - 1}
+	if c != (Cursor{}) {
+		d.block = min(o.block(c), d.block)
+	}
+	if d.block < 0 {
+		return d
+	}
+	d.next = len(o.blocks[d.block]) - 1
+	if c != (Cursor{}) {
+		at, _ := slices.BinarySearchFunc(o.blocks[d.block], c, compare)
+		d.next = at - 1
+	}
+	d.settle()
+	return d
+}
+
+func (d *descent) settle() {
+	if d.next < 0 {
+		if d.block--; d.block >= 0 {
+			d.next = len(d.blocks[d.block]) - 1
+		}
+	}
+}
+
+// peek returns the cursor to come, if there is one.
+func (d *descent) peek() (Cursor, bool) {
+	if d.block < 0 {
+		return Cursor{}, false
+	}
+	return d.blocks[d.block][d.next], true
+}
+
+func (d *descent) step() {
+	d.next--
+	d.settle()
+}
