@@ -1,0 +1,168 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// runDir is the variable that marks a program with the folder of its run.
+const runDir = "PARLEY_RUN_DIR"
+
+// Files in the folder of a run.
+const (
+	inputFile   = "input"
+	messageFile = "message.json"
+	taskFile    = "task.json"
+	recordFile  = "process.json"
+)
+
+// folderPrefix begins the name of the folder of a run.
+const folderPrefix = "parley-run-"
+
+// realPath returns the one name of a folder by which a mark can be compared.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// folder is what a run has on disk: what the program reads, and the record for Reap.
+// It is readable by the hub's user alone.
+type folder struct {
+	path string
+	// recorded is set when Reap will look here.
+	recorded bool
+	rec      record
+	env      []string
+}
+
+// newFolder makes the folder of a run.
+func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*folder, error) {
+	base := a.Runs
+	if base == "" {
+		base = os.TempDir()
+	} else if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, err
+	}
+	base, err := realPath(base)
+	if err != nil {
+		return nil, err
+	}
+	path, err := os.MkdirTemp(base, folderPrefix)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{path: path, recorded: a.Runs != ""}
+	if err := f.fill(ctx, a, ec); err != nil {
+		f.remove()
+		return nil, err
+	}
+	return f, nil
+}
+
+// fill writes the files and makes the environment.
+func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) error {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		call = &agent.Call{Attempt: 1}
+	}
+	message, err := messageJSON(call, ec.Message)
+	if err != nil {
+		return err
+	}
+	if err := f.write(messageFile, message); err != nil {
+		return err
+	}
+	if err := f.write(inputFile, []byte(textOf(ec.Message))); err != nil {
+		return err
+	}
+	f.env = environment(a, map[string]string{
+		"PARLEY_MESSAGE_FILE": f.file(messageFile),
+		"PARLEY_TASK_ID":      string(ec.TaskID),
+		"PARLEY_CONTEXT_ID":   ec.ContextID,
+		"PARLEY_RUN_KEY":      call.Key,
+		"PARLEY_ATTEMPT":      strconv.Itoa(call.Attempt),
+		"PARLEY_SKILL":        call.Skill,
+		runDir:                f.path,
+	})
+	if ec.StoredTask != nil {
+		if err := f.writeTask(ec.StoredTask); err != nil {
+			return err
+		}
+	}
+	f.rec = record{Task: ec.TaskID, Key: call.Key, Attempt: call.Attempt}
+	return f.record()
+}
+
+func (f *folder) writeTask(t *a2a.Task) error {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("encode task: %w", err)
+	}
+	f.env = append(f.env, "PARLEY_TASK_FILE="+f.file(taskFile))
+	return f.write(taskFile, b)
+}
+
+// messageJSON returns the message as it came, if the hub has it.
+func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
+	if len(call.Message) > 0 {
+		return call.Message, nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	return b, nil
+}
+
+// environment returns the hub's environment without its own variables, then the
+// agent's, then vars.
+func environment(a *Agent, vars map[string]string) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PARLEY_") {
+			env = append(env, v)
+		}
+	}
+	env = append(env, a.Env...)
+	for name, value := range vars {
+		// A zero byte would end the value, and the start of the program with it.
+		env = append(env, name+"="+strings.ReplaceAll(value, "\x00", ""))
+	}
+	return env
+}
+
+// record writes the record for Reap, if there is to be one.
+func (f *folder) record() error {
+	if !f.recorded {
+		return nil
+	}
+	b, err := json.Marshal(&f.rec)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	// A reader sees the old record or the new one, never a half.
+	if err := f.write(recordFile+".new", b); err != nil {
+		return err
+	}
+	return os.Rename(f.file(recordFile+".new"), f.file(recordFile))
+}
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
+
+func (f *folder) write(name string, b []byte) error { return os.WriteFile(f.file(name), b, 0o600) }
+
+// remove deletes the folder. What cannot be deleted is left for the next Reap.
+func (f *folder) remove() { _ = os.RemoveAll(f.path) }

@@ -1,0 +1,155 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+const (
+	// maxAnswer is how much of the output is repeated in the message of the status:
+	// that is a part of the task's head, which is to stay small.
+	maxAnswer = 16 << 10
+	// maxHeld is how many newlines at the end of a chunk are held back, so that there
+	// is something to say when the artifact is closed.
+	maxHeld = 8
+	// maxTail is how much of standard error is kept.
+	maxTail = 2 << 10
+)
+
+// output turns what a program writes into chunks of one artifact. The zero value is
+// ready to use.
+type output struct {
+	id a2a.ArtifactID
+	// held has been written, but not given on: newlines, the beginning of a rune, or
+	// everything since the output was found to be binary.
+	held   []byte
+	binary bool
+	// text is the beginning of the text; cut says that it is not all.
+	text strings.Builder
+	cut  bool
+}
+
+// push takes b and returns the text that can be given on now, which may be none. It
+// never ends within a rune.
+func (o *output) push(b []byte) string {
+	o.held = append(o.held, b...)
+	if o.binary {
+		return ""
+	}
+	n := wholeRunes(o.held)
+	if !isText(o.held[:n]) {
+		o.binary = true
+		return ""
+	}
+	trimmed := bytes.TrimRight(o.held[:n], "\n")
+	n = max(len(trimmed), n-maxHeld)
+	text := string(o.held[:n])
+	o.held = append(o.held[:0], o.held[n:]...)
+	o.keep(text)
+	return text
+}
+
+// keep adds text to the answer.
+func (o *output) keep(text string) {
+	room := maxAnswer - o.text.Len()
+	if len(text) > room {
+		text = text[:wholeRunes([]byte(text[:room]))]
+		o.cut = true
+	}
+	o.text.WriteString(text)
+}
+
+// chunk returns the event of a further piece of text.
+func (o *output) chunk(ec *a2asrv.ExecutorContext, text string) *a2a.TaskArtifactUpdateEvent {
+	return o.event(ec, a2a.NewTextPart(text))
+}
+
+// last returns the event that closes the artifact, or nil if nothing was written.
+func (o *output) last(ec *a2asrv.ExecutorContext) *a2a.TaskArtifactUpdateEvent {
+	if o.id == "" && len(o.held) == 0 {
+		return nil
+	}
+	part := a2a.NewTextPart(string(o.held))
+	if o.binary || !isText(o.held) {
+		o.binary = true
+		part = a2a.NewRawPart(o.held)
+		part.MediaType = "application/octet-stream"
+	}
+	e := o.event(ec, part)
+	e.LastChunk = true
+	return e
+}
+
+func (o *output) event(ec *a2asrv.ExecutorContext, part *a2a.Part) *a2a.TaskArtifactUpdateEvent {
+	if o.id != "" {
+		return a2a.NewArtifactUpdateEvent(ec, o.id, part)
+	}
+	e := a2a.NewArtifactEvent(ec, part)
+	e.Artifact.Name = "output"
+	o.id = e.Artifact.ID
+	return e
+}
+
+// answer returns what the status says: the beginning of the text without the
+// newlines at its end. It is called after last.
+func (o *output) answer() string {
+	text := strings.TrimRight(o.text.String(), "\n")
+	switch {
+	case o.binary && text == "":
+		return fmt.Sprintf("%d bytes of application/octet-stream", len(o.held))
+	case o.cut:
+		return text + "…"
+	}
+	return text
+}
+
+// wholeRunes returns the length of b without a rune that is only begun at its end.
+func wholeRunes(b []byte) int {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return len(b) - i
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+// isText reports whether b is text that fits into JSON and every store: UTF-8
+// without zero bytes.
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p[max(0, len(p)-maxTail):]...)
+	if extra := len(t.b) - maxTail; extra > 0 {
+		t.b = append(t.b[:0], t.b[extra:]...)
+	}
+	return len(p), nil
+}
+
+// text returns the tail as text that can be shown: valid, and without the control
+// characters that move a terminal's cursor.
+func (t *tail) text() string {
+	b := t.b
+	for len(b) > 0 && len(t.b) == maxTail && !utf8.RuneStart(b[0]) {
+		b = b[1:]
+	}
+	shown := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), "\uFFFD"))
+	return strings.TrimSpace(shown)
+}

@@ -1,0 +1,203 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// yieldFunc receives the events of a run.
+type yieldFunc = func(a2a.Event, error) bool
+
+// run is one execution of the program.
+type run struct {
+	agent *Agent
+	ec    *a2asrv.ExecutorContext
+	stop  context.CancelCauseFunc
+	// gone is closed when no program runs any more.
+	gone chan struct{}
+	once sync.Once
+
+	out output
+}
+
+// leave says that no program of the run is alive.
+func (r *run) leave() { r.once.Do(func() { close(r.gone) }) }
+
+// perform runs the program and yields what comes of it.
+func (r *run) perform(ctx context.Context, yield yieldFunc) {
+	if !yield(status(r.ec, a2a.TaskStateWorking, ""), nil) {
+		return
+	}
+	if t := r.agent.Timeout; t > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t, errTimeout)
+		defer cancel()
+	}
+	f, err := newFolder(ctx, r.agent, r.ec)
+	if err != nil {
+		yield(nil, fmt.Errorf("prepare run: %w", err))
+		return
+	}
+	defer f.remove()
+	if ctx.Err() != nil {
+		r.conclude(ctx, yield, &ending{cause: context.Cause(ctx)})
+		return
+	}
+	p, err := start(r.agent, f)
+	if err != nil {
+		r.notStarted(yield, err)
+		return
+	}
+	end := r.follow(ctx, yield, p)
+	if errors.Is(end.cause, errUnread) {
+		return
+	}
+	r.conclude(ctx, yield, end)
+}
+
+// notStarted fails the task, unless the fault is the hub's.
+func (r *run) notStarted(yield yieldFunc, err error) {
+	var failure *startError
+	if !errors.As(err, &failure) {
+		yield(nil, fmt.Errorf("start program: %w", err))
+		return
+	}
+	yield(status(r.ec, a2a.TaskStateFailed, failure.Error()), nil)
+}
+
+// follow yields the output of p until p has ended.
+func (r *run) follow(ctx context.Context, yield yieldFunc, p *process) *ending {
+	var errTail tail
+	var watchers sync.WaitGroup
+	watchers.Go(func() { p.wait(); r.leave() })
+	watchers.Go(func() { p.guard(ctx, r.agent.grace()) })
+	watchers.Go(func() {
+		// The read ends when the program does; errors have no further meaning.
+		_, _ = io.Copy(&errTail, p.stderr)
+	})
+	copied := false
+	defer func() {
+		if !copied { // The consumer panicked.
+			r.stop(errUnread)
+		}
+		watchers.Wait()
+		p.close()
+	}()
+	r.copy(p.stdout, yield)
+	copied = true
+	watchers.Wait()
+	return &ending{cause: p.cause, state: p.state, err: p.err, stderr: errTail.text()}
+}
+
+// copy yields what the program writes, until it ends. When nothing of it counts any
+// more, it is still read, so that the program is not held up.
+func (r *run) copy(from io.Reader, yield yieldFunc) {
+	var total int64
+	listening := true
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		total += int64(n)
+		if listening && total > r.agent.maxOutput() {
+			listening = false
+			r.stop(errTooLarge)
+		}
+		if listening && n > 0 {
+			if text := r.out.push(buf[:n]); text != "" && !yield(r.out.chunk(r.ec, text), nil) {
+				listening = false
+				r.stop(errUnread)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// conclude yields the rest of the output and the final status.
+func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
+	switch {
+	case end.cause == nil:
+	case errors.Is(end.cause, errCanceled):
+		yield(status(r.ec, a2a.TaskStateCanceled, ""), nil)
+		return
+	case errors.Is(end.cause, errTimeout):
+		r.fail(yield, end, "was ended after "+r.agent.Timeout.String())
+		return
+	case errors.Is(end.cause, errTooLarge):
+		r.fail(yield, end, fmt.Sprintf("was ended because it wrote more than %d bytes", r.agent.maxOutput()))
+		return
+	default:
+		yield(nil, fmt.Errorf("run program: %w", stopped(ctx)))
+		return
+	}
+	if last := r.out.last(r.ec); last != nil && !yield(last, nil) {
+		return
+	}
+	r.exited(yield, end)
+}
+
+// exited yields the status that the exit of the program asks for.
+func (r *run) exited(yield yieldFunc, end *ending) {
+	switch code := end.code(); code {
+	case 0:
+		yield(status(r.ec, a2a.TaskStateCompleted, r.out.answer()), nil)
+	case ExitInput:
+		question := r.out.answer()
+		if question == "" {
+			question = "The program asks for input."
+		}
+		yield(status(r.ec, a2a.TaskStateInputRequired, question), nil)
+	default:
+		r.fail(yield, end, "ended with "+end.String())
+	}
+}
+
+// fail yields FAILED with what happened and the end of standard error.
+func (r *run) fail(yield yieldFunc, end *ending, what string) {
+	text := fmt.Sprintf("program %q %s", filepath.Base(r.agent.Command[0]), what)
+	if end.stderr != "" {
+		text += ": " + end.stderr
+	}
+	e := status(r.ec, a2a.TaskStateFailed, text)
+	if end.state != nil && end.state.Exited() {
+		e.Status.Message.Metadata = map[string]any{"exitCode": end.code()}
+	}
+	yield(e, nil)
+}
+
+// status returns a status event; with a message if there is a text. It has no
+// timestamp: the hub stamps what it stores.
+func status(ec *a2asrv.ExecutorContext, state a2a.TaskState, text string) *a2a.TaskStatusUpdateEvent {
+	e := &a2a.TaskStatusUpdateEvent{
+		TaskID:    ec.TaskID,
+		ContextID: ec.ContextID,
+		Status:    a2a.TaskStatus{State: state},
+	}
+	if text != "" {
+		e.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(text))
+	}
+	return e
+}
+
+// textOf returns the text parts of m, joined by newlines.
+func textOf(m *a2a.Message) string {
+	if m == nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range m.Parts {
+		if t, ok := p.Content.(a2a.Text); ok {
+			texts = append(texts, string(t))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
