@@ -1,0 +1,121 @@
+package httpfront
+
+import (
+	"bytes"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+var (
+	errNoPush         = fault.New(a2a.ErrPushNotificationNotSupported, "push notifications are not supported here")
+	errNoExtendedCard = fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
+	errNoExtendedYet  = fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
+	errNoStreaming    = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
+)
+
+// The methods of this file take a decoded call together with the error of its
+// decoder, so that both bindings hand their decoders' results on as they are.
+
+func (x *exchange) send(r *op.Send, err error) error {
+	if err != nil {
+		return err
+	}
+	x.ownSend(r)
+	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendSendResponse)
+}
+
+// ownSend completes a message. What it keeps of the request's buffer is copied,
+// because the task outlives the request.
+func (x *exchange) ownSend(r *op.Send) {
+	x.agent(&r.Target)
+	r.Metadata = bytes.Clone(r.Metadata)
+	r.NewIDs = !x.route.rpc
+}
+
+func (x *exchange) get(r *op.Get, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	a, err := x.front.cfg.Engine.Get(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendTask)
+}
+
+func (x *exchange) cancel(r *op.Cancel, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	r.Metadata = bytes.Clone(r.Metadata)
+	a, err := x.front.cfg.Engine.Cancel(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendTask)
+}
+
+func (x *exchange) list(r *op.List, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	p, err := x.front.cfg.Engine.List(x.r.Context(), &x.caller, r)
+	if err != nil {
+		return err
+	}
+	page := dialect.Page{
+		Tasks: make([]dialect.Answer, len(p.Tasks)), NextPageToken: p.NextPageToken,
+		PageSize: p.PageSize, TotalSize: p.TotalSize, Artifacts: p.Artifacts,
+	}
+	for i := range p.Tasks {
+		page.Tasks[i] = *shown(&p.Tasks[i])
+	}
+	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
+	return nil
+}
+
+// extendedCard answers for a card that nobody has yet: the errors say whether the
+// agent promises one (specification §3.1.11).
+func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	name := r.Agent
+	if name == "" {
+		name = task.Agent(r.Tenant)
+	}
+	if r.Tenant != "" && string(name) != r.Tenant {
+		return fault.Field(a2a.ErrInvalidParams, "tenant", "differs from the agent in the path")
+	}
+	a, ok := x.front.cfg.Engine.Agent(name)
+	switch {
+	case !ok:
+		return errNoAgent
+	case a.Card.Capabilities.ExtendedAgentCard:
+		return errNoExtendedYet
+	}
+	return errNoExtendedCard
+}
+
+// answer sends an answer of the engine, or returns its error.
+func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *dialect.Answer, dialect.Surface) []byte) error {
+	if err != nil {
+		return err
+	}
+	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
+	return nil
+}
+
+// result sends what write appends, in the envelope of the call.
+func (x *exchange) result(write func([]byte) []byte) {
+	buf := takeBuffer()
+	defer buf.put()
+	env := x.envelope()
+	buf.b = env.Close(write(env.Open(buf.b)))
+	x.reply(buf.b)
+}

@@ -1,0 +1,167 @@
+package httpfront
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// maxCards bounds the documents that are kept: their addresses may come from
+// callers.
+const maxCards = 256
+
+// cards keeps the card documents that were asked for. A document keeps its time of
+// modification for as long as it is kept.
+type cards struct {
+	mu   sync.Mutex // guards the fields below
+	docs map[cardKey]*cardDoc
+}
+
+// cardKey is all that a document depends on.
+type cardKey struct {
+	card   *a2a.AgentCard
+	base   string
+	name   string
+	root   bool
+	layout card.Layout
+}
+
+type cardDoc struct {
+	json     []byte
+	etag     string
+	modified string
+}
+
+// get returns the document for key, made by write if it is not there.
+func (c *cards) get(key cardKey, write func() ([]byte, error)) (*cardDoc, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.docs[key]; d != nil {
+		return d, nil
+	}
+	b, err := write()
+	if err != nil {
+		return nil, err
+	}
+	if c.docs == nil || len(c.docs) >= maxCards {
+		c.docs = make(map[cardKey]*cardDoc)
+	}
+	sum := sha256.Sum256(b)
+	d := &cardDoc{
+		json:     b,
+		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		modified: time.Now().UTC().Format(http.TimeFormat),
+	}
+	c.docs[key] = d
+	return d, nil
+}
+
+// serveCard answers a request for a public card (specification §8.2, §8.6). It
+// asks for no credentials, and scripts of every origin may read it.
+func (x *exchange) serveCard() {
+	r := x.r
+	h := x.w.Header()
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	if r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+		h.Set("Access-Control-Allow-Headers", "A2A-Version, A2A-Extensions, If-None-Match")
+		h.Set("Access-Control-Max-Age", "86400")
+		x.noContent()
+		return
+	}
+	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
+	if !ok {
+		x.fail(errNoAgent)
+		return
+	}
+	d, err := x.front.cardDoc(r, &a, &x.route)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	h.Set("ETag", d.etag)
+	h.Set("Last-Modified", d.modified)
+	h.Set("Cache-Control", "public, max-age=60")
+	if unchanged(r.Header, d) {
+		x.status(http.StatusNotModified)
+		return
+	}
+	x.body(http.StatusOK, jsonType, d.json)
+}
+
+var anyOrigin = []string{"*"}
+
+func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route) (*cardDoc, error) {
+	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == ""}
+	if at.place == atLegacyCard || f.cfg.UnionCard {
+		key.layout = card.Union
+	}
+	return f.cards.get(key, func() ([]byte, error) {
+		p := card.Place{Base: key.base, GRPC: f.cfg.GRPCAddr}
+		if !key.root {
+			p.Agent = key.name
+		}
+		return card.JSON(a.Card, &card.Options{
+			Layout:       key.layout,
+			Name:         key.name,
+			Interfaces:   card.Interfaces(p),
+			NoStreaming:  f.cfg.NoStreaming,
+			ExtendedCard: a.Card.Capabilities.ExtendedAgentCard,
+		})
+	})
+}
+
+// base returns the hub's address as the caller of r should know it.
+func (f *Front) base(r *http.Request) string {
+	if f.cfg.PublicURL != "" {
+		return f.cfg.PublicURL
+	}
+	scheme, host := "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if f.cfg.TrustForwarded {
+		if p := firstOf(r.Header.Get("X-Forwarded-Proto")); p == "http" || p == "https" {
+			scheme = p
+		}
+		if h := firstOf(r.Header.Get("X-Forwarded-Host")); h != "" {
+			host = h
+		}
+	}
+	return scheme + "://" + host
+}
+
+// firstOf returns the first element of a comma list: what the outermost proxy saw.
+func firstOf(list string) string {
+	s, _, _ := strings.Cut(list, ",")
+	return strings.TrimSpace(s)
+}
+
+// unchanged reports whether the caller has the document already (RFC 9110 §13.2.2:
+// an entity tag counts before a date).
+func unchanged(h http.Header, d *cardDoc) bool {
+	if tags := h.Values("If-None-Match"); len(tags) > 0 {
+		for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
+			tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+			if tag == d.etag || tag == "*" {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(h.Get("If-Modified-Since"))
+	if err != nil {
+		return false
+	}
+	modified, err := http.ParseTime(d.modified)
+	return err == nil && !modified.After(since)
+}

@@ -1,0 +1,88 @@
+package httpfront
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+)
+
+// Config says how a Front works. Only Engine is required.
+type Config struct {
+	// Engine does what callers ask for.
+	Engine *engine.Engine
+	// Auth finds out who calls. If nil, every caller is the anonymous local one; the
+	// front then acts as if Loopback were set and refuses callers from other
+	// machines, unless AllowAnonymous says otherwise.
+	Auth auth.Authenticator
+	// AllowAnonymous accepts callers from everywhere when Auth is nil.
+	AllowAnonymous bool
+	// Loopback refuses requests whose Host or Origin is not a loopback name or
+	// address, so that no web page can reach the hub through a browser.
+	Loopback bool
+	// PublicURL is the address that cards name, such as "https://hub.example". If
+	// empty, it is made from each request.
+	PublicURL string
+	// TrustForwarded takes X-Forwarded-Proto and X-Forwarded-Host for that, which is
+	// right only behind a proxy that sets both.
+	TrustForwarded bool
+	// GRPCAddr is the "host:port" that cards name for gRPC. If empty, they do not.
+	GRPCAddr string
+	// UnionCard serves the card with the keys of v0.3 also at agent-card.json.
+	UnionCard bool
+	// NoStreaming switches the streaming operations off; cards say so.
+	NoStreaming bool
+	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification
+	// §3.6.2 asks to refuse it).
+	LenientVersion bool
+	// SpecStatuses answers on HTTP+JSON with the specification's status where clients
+	// of that surface are used to another: 400 instead of 409 for a task that cannot
+	// be canceled, and instead of 501 for an extended card that is not declared.
+	SpecStatuses bool
+	// API serves everything below /api/v1. If nil, those paths are not found. It is
+	// called with the caller's principal in the context.
+	API http.Handler
+	// Logger receives a record for each error that the caller is not told. If nil,
+	// nothing is logged.
+	Logger *slog.Logger
+	// Limits are described there.
+	Limits Limits
+}
+
+// Limits bound what one request may take. Zero fields have the default named.
+type Limits struct {
+	// Body is the largest request body in bytes: 10 MiB.
+	Body int64
+	// BodyTime is how long a body may take to arrive: 30 s.
+	BodyTime time.Duration
+	// WriteTime is how long the reader of an answer may take to accept a write: 30 s.
+	// A reader who takes longer is cut off.
+	WriteTime time.Duration
+	// KeepAlive is the silence after which a stream sends a comment: 15 s.
+	KeepAlive time.Duration
+	// StreamsPerCaller is how many streams one owner may have open: 1,000. Negative
+	// means any number.
+	StreamsPerCaller int
+	// Streams is how many streams may be open in all: 20,000. Negative means any
+	// number.
+	Streams int
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Body = or(l.Body, 10<<20)
+	l.BodyTime = or(l.BodyTime, 30*time.Second)
+	l.WriteTime = or(l.WriteTime, 30*time.Second)
+	l.KeepAlive = or(l.KeepAlive, 15*time.Second)
+	l.StreamsPerCaller = or(l.StreamsPerCaller, 1_000)
+	l.Streams = or(l.Streams, 20_000)
+	return l
+}
+
+func or[T int | int64 | time.Duration](v, fallback T) T {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}

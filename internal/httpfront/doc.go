@@ -1,0 +1,63 @@
+// Package httpfront is the hub's HTTP side: it finds out what a request asks for
+// and who asks, lets the engine do it, and writes the answer.
+//
+// # What it is
+//
+// A [Front] serves both HTTP bindings of the protocol, the agent cards, and the
+// two health paths:
+//
+//	POST /  /a2a  /a2a/{agent}                       JSON-RPC
+//	POST /v1/a2a[/{tenant}]/message:send             HTTP+JSON
+//	POST /v1/a2a[/{tenant}]/message:stream
+//	GET  /v1/a2a[/{tenant}]/tasks
+//	GET  /v1/a2a[/{tenant}]/tasks/{id}
+//	POST /v1/a2a[/{tenant}]/tasks/{id}:cancel
+//	POST /v1/a2a[/{tenant}]/tasks/{id}:subscribe     and GET
+//	     /v1/a2a[/{tenant}]/tasks/{id}/pushNotificationConfigs[/{config}]
+//	GET  /v1/a2a[/{tenant}]/extendedAgentCard
+//	GET  /.well-known/agent-card.json                and agent.json
+//	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
+//	GET  /healthz  /readyz
+//
+// A tenant is the name of an agent. Paths are taken apart by hand: agents and task
+// ids are free text, and ":cancel" counts only where nobody escaped it.
+//
+// The order of the checks is fixed: path and method, caller, agent, version,
+// content type, size, payload. A JSON-RPC call has its version checked once its id
+// is known, so that the error carries it. Package dialect reads and writes the
+// payloads and holds the table of errors.
+//
+// # Guarantees
+//
+// Every answer to a call has the shape of the surface it came in by, errors
+// included. An error that was not written for callers leaves as "internal error"
+// with a reference, and is logged once under it.
+//
+// The frames of a stream are what the engine has stored, in its order; the id of an
+// event is the version of its entry, so a reader who comes back with Last-Event-ID
+// misses nothing and gets nothing twice. An error that is known before the first
+// event is a plain answer.
+//
+// A reader who does not take a write within [Limits].WriteTime is cut off; it holds
+// up nobody else, because the stream reads from the log and not from a channel. A
+// caller who goes away ends its own stream and nothing else.
+//
+// Without an authenticator only callers on this machine are served, and only by a
+// loopback name (see [Config].Auth).
+//
+// # What it does not promise
+//
+// Which events a write carries together is a matter of timing. Comments between
+// events mean only that the connection is alive.
+//
+// # Concurrency
+//
+// A Front serves any number of requests at once. It starts no goroutines; a stream
+// lives in the goroutine of its request and holds no buffer while it is idle.
+//
+// # Testing
+//
+// Protocol behaviour is written down as transcripts under testdata; -update writes
+// their answers again. Tests with timeouts run over in-memory connections in a
+// bubble with a clock of its own.
+package httpfront

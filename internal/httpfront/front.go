@@ -1,0 +1,208 @@
+package httpfront
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Front is the hub's HTTP handler.
+type Front struct {
+	cfg     Config
+	guarded bool
+	decoder dialect.Decoder
+	quota   quota
+	cards   cards
+}
+
+// New returns a Front. It panics if there is no engine.
+func New(cfg Config) *Front {
+	if cfg.Engine == nil {
+		panic("httpfront: Config.Engine is required")
+	}
+	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Front{
+		cfg:     cfg,
+		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
+		quota:   quota{each: cfg.Limits.StreamsPerCaller, total: cfg.Limits.Streams},
+	}
+	if cfg.Auth == nil {
+		f.cfg.Auth = f.anonymous()
+	}
+	return f
+}
+
+// anonymous takes every caller for the local one, if it is a local one.
+func (f *Front) anonymous() auth.Authenticator {
+	if f.cfg.AllowAnonymous {
+		return auth.Anyone()
+	}
+	anyone := auth.Anyone()
+	return auth.Func(func(ctx context.Context, r *auth.Request) (*auth.Principal, error) {
+		if !localPeer(r.RemoteAddr) {
+			return nil, auth.ErrUnauthenticated
+		}
+		return anyone.Authenticate(ctx, r)
+	})
+}
+
+// localPeer reports whether a peer is on this machine. A peer without an IP
+// address came over a socket of this machine.
+func localPeer(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || ip.Unmap().IsLoopback()
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)}
+	x.route = parsePath(r.URL.EscapedPath())
+	defer x.recovered()
+	x.deadlines()
+	if err := x.precheck(); err != nil {
+		x.fail(err)
+		return
+	}
+	x.serve()
+}
+
+// exchange is one request and its answer. It belongs to the request's goroutine.
+type exchange struct {
+	front  *Front
+	w      http.ResponseWriter
+	r      *http.Request
+	rc     *http.ResponseController
+	route  route
+	caller op.Caller
+	// id is the id of a JSON-RPC request as it came, or nil.
+	id []byte
+	// wrote is set once the answer has begun.
+	wrote bool
+}
+
+var (
+	errNowhere = &httpError{
+		status: http.StatusNotFound,
+		err:    fault.New(a2a.ErrMethodNotFound, "nothing is served at this path"),
+	}
+	errNoAgent = &httpError{
+		status: http.StatusNotFound,
+		err:    fault.New(a2a.ErrTaskNotFound, "no such agent or task"),
+	}
+)
+
+// precheck finds out whether there is something at the path for this method.
+func (x *exchange) precheck() error {
+	if x.front.guarded {
+		if err := guard(x.r); err != nil {
+			return err
+		}
+	}
+	if x.route.place == nowhere || x.route.place == atAPI && x.front.cfg.API == nil {
+		return errNowhere
+	}
+	if !x.route.allows(x.r.Method) {
+		return notAllowed(x.r.Method, allow[x.route.place])
+	}
+	return nil
+}
+
+func notAllowed(method, allow string) error {
+	return &httpError{
+		status: http.StatusMethodNotAllowed,
+		allow:  allow,
+		err:    fault.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", method, allow),
+	}
+}
+
+// serve answers a request for a place that is there.
+func (x *exchange) serve() {
+	switch x.route.place {
+	case atHealth:
+		x.serveHealth()
+		return
+	case atReady:
+		x.serveReady()
+		return
+	case atCard, atLegacyCard:
+		x.serveCard()
+		return
+	}
+	if err := x.identify(); err != nil {
+		x.fail(err)
+		return
+	}
+	switch {
+	case x.route.place == atAPI:
+		ctx := auth.WithPrincipal(x.r.Context(), x.caller.Principal)
+		x.wrote = true
+		x.front.cfg.API.ServeHTTP(x.w, x.r.WithContext(ctx))
+	case !x.agentThere():
+		x.fail(errNoAgent)
+	case x.route.rpc:
+		x.serveRPC()
+	default:
+		x.serveREST()
+	}
+}
+
+// agentThere reports whether the path names an agent that the hub has. Whoever is
+// not authenticated does not get here, so names cannot be probed.
+func (x *exchange) agentThere() bool {
+	if x.route.agent == "" {
+		return true
+	}
+	_, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
+	return ok
+}
+
+// deadlines bounds the time of the body, and of an interim answer to a caller who
+// wants to be asked for the body. The deadline of the answer is set when it is
+// written.
+func (x *exchange) deadlines() {
+	if x.r.ContentLength != 0 {
+		x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
+	}
+	if x.r.Header["Expect"] != nil {
+		x.writeSoon()
+	}
+}
+
+// recovered turns a panic into an internal error. If the answer has begun, the
+// connection is cut, so that nobody takes it for complete.
+func (x *exchange) recovered() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint // a panic value, not an error chain
+		panic(p)
+	}
+	ref := newReference()
+	x.front.cfg.Logger.Error("panic", logMethod, x.r.Method, logPath, x.r.URL.Path,
+		logReference, ref, "panic", p, "stack", string(debug.Stack()))
+	if x.wrote {
+		panic(http.ErrAbortHandler)
+	}
+	x.failAs(errors.New("panic"), ref)
+}

@@ -1,0 +1,93 @@
+package httpfront
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+)
+
+// identify finds out who calls, and what came beside the payload.
+func (x *exchange) identify() error {
+	p, err := x.front.cfg.Auth.Authenticate(x.r.Context(), &auth.Request{
+		Header:     x.r.Header.Values,
+		RemoteAddr: x.r.RemoteAddr,
+	})
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return errors.New("authenticator returned no principal")
+	}
+	x.caller.Principal = p
+	x.caller.Params = serviceParams(x.r.Header)
+	x.caller.Extensions = extensions(x.r.Header)
+	return nil
+}
+
+// serviceParams returns the headers that an agent may see, by their names in lower
+// case (specification §3.2.6). Credentials are not among them.
+func serviceParams(h http.Header) map[string][]string {
+	var params map[string][]string
+	for name, values := range h {
+		key := paramKey(name)
+		if key == "" {
+			continue
+		}
+		if params == nil {
+			params = make(map[string][]string, 4)
+		}
+		params[key] = values
+	}
+	return params
+}
+
+// paramKey returns the lower-case name of a service parameter, or "" if the header
+// is none. Names come in the form that package http gives them.
+func paramKey(name string) string {
+	switch name {
+	case versionHeader:
+		return "" // the binding has dealt with it
+	case "A2a-Extensions":
+		return "a2a-extensions"
+	case "Traceparent":
+		return "traceparent"
+	case "Tracestate":
+		return "tracestate"
+	case "X-Correlation-Id":
+		return "x-correlation-id"
+	case "X-Parent-Id":
+		return "x-parent-id"
+	}
+	if strings.HasPrefix(name, "A2a-") {
+		return strings.ToLower(name)
+	}
+	return ""
+}
+
+// extensions returns the extension URIs that the caller names, each once
+// (specification §4.6); the second header is that of v0.3.
+func extensions(h http.Header) []string {
+	var uris []string
+	for _, name := range [...]string{"A2a-Extensions", "X-A2a-Extensions"} {
+		for _, list := range h[name] {
+			for uri := range strings.SplitSeq(list, ",") {
+				uris = appendNew(uris, strings.TrimSpace(uri))
+			}
+		}
+	}
+	return uris
+}
+
+func appendNew(list []string, s string) []string {
+	if s == "" {
+		return list
+	}
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}

@@ -1,0 +1,171 @@
+package httpfront
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// The keys of log records.
+const (
+	logMethod    = "method"
+	logPath      = "path"
+	logReference = "reference"
+	logError     = "error"
+)
+
+var (
+	jsonType = []string{mediaJSON}
+	a2aType  = []string{mediaA2A}
+)
+
+// maxBuffered is how much of an answer package http buffers; it finds out the
+// length of such an answer itself.
+const maxBuffered = 2048
+
+// body sends an answer.
+func (x *exchange) body(code int, contentType []string, b []byte) {
+	h := x.w.Header()
+	h["Content-Type"] = contentType
+	if len(b) > maxBuffered {
+		h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	}
+	x.status(code)
+	_, _ = x.w.Write(b) // whoever asked is gone; nobody is left to be told
+}
+
+// status sends the status line and the headers.
+func (x *exchange) status(code int) {
+	x.wrote = true
+	x.writeSoon()
+	x.w.WriteHeader(code)
+}
+
+// reply sends a successful answer to a call. Answers are a caller's own and not
+// for caches.
+func (x *exchange) reply(b []byte) {
+	x.w.Header()["Cache-Control"] = noStore
+	x.body(http.StatusOK, x.mediaType(), b)
+}
+
+// mediaType returns the content type of an answer: JSON, which every client can
+// read, unless a caller of HTTP+JSON names the protocol's own type (specification
+// §11.1).
+func (x *exchange) mediaType() []string {
+	if x.route.rpc {
+		return jsonType
+	}
+	for _, name := range [...]string{"Accept", "Content-Type"} {
+		for _, v := range x.r.Header[name] {
+			if strings.Contains(v, mediaA2A) {
+				return a2aType
+			}
+		}
+	}
+	return jsonType
+}
+
+// httpError is an error whose HTTP status is the same on both bindings, because it
+// is about the request and not about what the request says.
+type httpError struct {
+	status int
+	// allow is the Allow header, or empty.
+	allow string
+	err   error
+}
+
+// Error implements error.
+func (e *httpError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error that has a row in the error table.
+func (e *httpError) Unwrap() error { return e.err }
+
+// fail answers with an error.
+func (x *exchange) fail(err error) { x.failAs(err, "") }
+
+// failAs answers with an error. An error whose text is kept from the caller is
+// logged, once, under the reference that the caller gets; if ref is not empty,
+// that has been done.
+func (x *exchange) failAs(err error, ref string) {
+	report := x.report(err, ref)
+	code := x.statusOf(err, &report)
+	x.failHeaders(err, &report)
+	buf := takeBuffer()
+	defer buf.put()
+	buf.b = x.appendError(buf.b, &report)
+	x.body(code, x.mediaType(), buf.b)
+}
+
+// report decides what the caller is told about err.
+func (x *exchange) report(err error, ref string) dialect.Report {
+	report := dialect.Explain(err, ref)
+	if !report.Hidden || ref != "" {
+		return report
+	}
+	ref = newReference()
+	x.front.cfg.Logger.Error("request failed", logMethod, x.r.Method, logPath, x.r.URL.Path,
+		logReference, ref, logError, err)
+	return dialect.Explain(err, ref)
+}
+
+// statusOf returns the HTTP status of an answer with the report, whose own status
+// it adapts where the surface has another one.
+func (x *exchange) statusOf(err error, report *dialect.Report) int {
+	var h *httpError
+	switch {
+	case errors.As(err, &h):
+		report.HTTP = h.status
+		return h.status
+	case x.route.rpc:
+		return report.RPCStatus()
+	case x.front.cfg.SpecStatuses:
+	case errors.Is(err, errNoExtendedCard):
+		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
+	case report.Sentinel == a2a.ErrTaskNotCancelable:
+		report.HTTP = http.StatusConflict
+	}
+	return report.HTTP
+}
+
+func (x *exchange) failHeaders(err error, report *dialect.Report) {
+	h := x.w.Header()
+	h["Cache-Control"] = noStore
+	if report.HTTP == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="parley"`)
+	}
+	if s := report.RetrySeconds(); s != "" {
+		h.Set("Retry-After", s)
+	}
+	var e *httpError
+	if errors.As(err, &e) && e.allow != "" {
+		h.Set("Allow", e.allow)
+	}
+}
+
+// appendError adds an error in the shape of the surface.
+func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
+	if x.route.rpc {
+		return report.AppendRPC(dst, x.id)
+	}
+	return report.AppendREST(dst)
+}
+
+// gone reports whether err only says that the caller has gone away.
+func (x *exchange) gone(err error) bool {
+	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil
+}
+
+// newReference returns a random name for a log record.
+func newReference() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,90 @@
+package httpfront
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// serveREST answers a request of HTTP+JSON (specification §11).
+func (x *exchange) serveREST() {
+	buf := takeBuffer()
+	defer buf.put()
+	err := dialect.Version(x.versions(), dialect.REST)
+	if err == nil {
+		err = x.readREST(buf)
+	}
+	if err == nil {
+		err = x.callREST(buf.b)
+	}
+	if err != nil {
+		x.fail(err)
+	}
+}
+
+// versions returns the version that a request names, in the header or, as this
+// binding allows, in the query (specification §3.6.1).
+func (x *exchange) versions() []string {
+	versions := x.r.Header[versionHeader]
+	if query := x.r.URL.RawQuery; len(query) >= len(versionHeader) && strings.Contains(strings.ToLower(query), "a2a-version") {
+		values, _ := url.ParseQuery(query) // the decoder of the call complains about the rest
+		for name, v := range values {
+			if strings.EqualFold(name, versionHeader) {
+				versions = append(versions[:len(versions):len(versions)], v...)
+			}
+		}
+	}
+	return versions
+}
+
+// readREST reads the body, if there is one.
+func (x *exchange) readREST(buf *buffer) (err error) {
+	if x.r.Method != http.MethodPost || x.r.ContentLength == 0 && x.bodyOptional() {
+		return nil
+	}
+	if !x.bodyOptional() || x.r.Header.Get("Content-Type") != "" {
+		if err := x.contentType(mediaJSON, mediaA2A); err != nil {
+			return err
+		}
+	}
+	buf.b, err = x.readBody(buf.b)
+	return err
+}
+
+// bodyOptional reports whether the operation can do without a body.
+func (x *exchange) bodyOptional() bool {
+	return x.route.place == atCancel || x.route.place == atSubscribe
+}
+
+// callREST performs the operation of the path.
+func (x *exchange) callREST(body []byte) error {
+	id, query := a2a.TaskID(x.route.task), x.r.URL.RawQuery
+	switch d := &x.front.decoder; x.route.place {
+	case atSend:
+		r, err := d.SendAt(body)
+		return x.send(r, err)
+	case atStream:
+		r, err := d.SendAt(body)
+		return x.stream(r, err)
+	case atTasks:
+		r, err := d.ListAt(query)
+		return x.list(r, err)
+	case atTask:
+		r, err := d.GetAt(id, query)
+		return x.get(r, err)
+	case atCancel:
+		r, err := d.CancelAt(id, body)
+		return x.cancel(r, err)
+	case atSubscribe:
+		r, err := d.SubscribeAt(id, query, body)
+		return x.subscribe(r, err)
+	case atExtendedCard:
+		r, err := d.ExtendedAt(query)
+		return x.extendedCard(r, err)
+	}
+	return errNoPush
+}

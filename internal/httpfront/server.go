@@ -1,0 +1,24 @@
+package httpfront
+
+import (
+	"net/http"
+	"time"
+)
+
+// NewServer returns a server for h whose limits fit a Front: headers must come
+// soon, idle connections end, and there is no limit on a whole request, because
+// streams live long; the Front sets deadlines for bodies and writes itself. It
+// speaks HTTP/1.1 and HTTP/2, the latter also without TLS.
+func NewServer(h http.Handler) *http.Server {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    64 << 10,
+		Protocols:         &p,
+	}
+}

@@ -1,0 +1,111 @@
+package httpfront
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// stream answers SendStreamingMessage, or returns an error that was known before
+// the first event.
+func (x *exchange) stream(r *op.Send, err error) error {
+	if err != nil {
+		return err
+	}
+	x.ownSend(r)
+	return x.follow(func() (*engine.Stream, error) {
+		return x.front.cfg.Engine.Stream(x.r.Context(), &x.caller, r)
+	})
+}
+
+// subscribe answers SubscribeToTask, or returns an error that was known before the
+// first event.
+func (x *exchange) subscribe(r *op.Subscribe, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	r.LastEventID = x.r.Header.Get("Last-Event-ID")
+	return x.follow(func() (*engine.Stream, error) {
+		return x.front.cfg.Engine.Subscribe(x.r.Context(), &x.caller, r)
+	})
+}
+
+// follow opens a stream within the limits and sends it to its end.
+func (x *exchange) follow(open func() (*engine.Stream, error)) error {
+	if x.front.cfg.NoStreaming {
+		return errNoStreaming
+	}
+	owner := x.caller.Principal.Owner()
+	if err := x.front.quota.take(owner); err != nil {
+		return err
+	}
+	defer x.front.quota.give(owner)
+	st, err := open()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if st.First == nil && st.Done {
+		x.noContent()
+		return nil
+	}
+	x.events(st)
+	return nil
+}
+
+// noContent says that there is nothing to send: to an EventSource, that it need
+// not come back.
+func (x *exchange) noContent() { x.status(http.StatusNoContent) }
+
+// events sends a stream. From here on, errors are events.
+func (x *exchange) events(st *engine.Stream) {
+	env := x.envelope()
+	s := &sse{
+		w:       x.w,
+		rc:      x.rc,
+		prefix:  env.Open(nil),
+		suffix:  env.Close(nil),
+		timeout: x.front.cfg.Limits.WriteTime,
+		timed:   x.r.ProtoMajor > 1,
+	}
+	x.wrote = true
+	s.begin()
+	err := x.firstEvent(s, st)
+	if err == nil && !st.Done {
+		err = s.copy(x.r.Context(), st, x.front.cfg.Limits.KeepAlive)
+	}
+	if err != nil && !errors.Is(err, errReader) && !x.gone(err) {
+		x.failEvent(s, err)
+	}
+}
+
+// firstEvent sends what comes first, or the headers alone to a reader who resumes.
+func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
+	buf := takeBuffer()
+	defer buf.put()
+	if a := st.First; a != nil {
+		st.First = nil // it may be large, and the stream may live long
+		var version int64
+		if a.Message == nil {
+			version = a.Head.Version
+		}
+		buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), shown(a), x.surface()))
+	}
+	if err := s.send(buf.b); err != nil {
+		return errors.Join(errReader, err)
+	}
+	return nil
+}
+
+// failEvent sends the error that ends a stream (specification §9.4.2, §11.7). It
+// has no id: there is nothing to resume after it.
+func (x *exchange) failEvent(s *sse, err error) {
+	report := x.report(err, "")
+	x.statusOf(err, &report)
+	whole := &sse{w: s.w, rc: s.rc, timeout: s.timeout, timed: s.timed}
+	_ = whole.send(whole.appendEvent(nil, 0, x.appendError(nil, &report)))
+}
