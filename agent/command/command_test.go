@@ -556,7 +556,8 @@ func TestCancelIsWithinTheOwner(t *testing.T) {
 func TestCancelGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	gate := fifo(t)
-	a := shell(`trap '' TERM; echo $$; read x < "$GATE"`)
+	// The gate is read only when the signal has come.
+	a := shell(`trap 'read x < "$GATE"; exit 0' TERM; echo $$; while :; do sleep 0.05; done`)
 	a.Env = []string{"GATE=" + gate}
 	a.Grace = 10 * time.Second
 	cause := errors.New("no more patience")
