@@ -28,10 +28,13 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	}
 	if mine {
 		e.live.retain(l)
-		e.work.Go(func() {
+		told := e.work.run(func() {
 			defer e.live.release(l)
 			e.cancelTask(l, c, r.Metadata)
 		})
+		if !told {
+			e.live.release(l)
+		}
 	}
 	_, err = e.await(ctx, l, func() bool {
 		return l.head.State.Terminal() || l.head.CancelAt == 0
@@ -80,7 +83,9 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, metadata []byte) {
 	ctx, stop := context.WithTimeoutCause(e.runs, e.cfg.CancelWait, errors.New("cancellation was not confirmed in time"))
 	defer stop()
 	refused := make(chan error, 1)
-	e.execs.Go(func() { refused <- e.tellAgent(ctx, l, c, metadata) })
+	if !e.execs.run(func() { refused <- e.tellAgent(ctx, l, c, metadata) }) {
+		refused <- nil
+	}
 	select {
 	case err := <-refused:
 		if err != nil && !l.snapshot().State.Terminal() {

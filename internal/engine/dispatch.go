@@ -66,7 +66,6 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 // finished goes on after a run: with the next message of the task, or with the next
 // task in line.
 func (e *Engine) finished(r *run) {
-	defer e.running.Add(-1)
 	l := r.live
 	e.letGo(r)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {

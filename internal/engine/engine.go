@@ -43,11 +43,10 @@ type Engine struct {
 	runs    context.Context
 	endRuns context.CancelCauseFunc
 	// execs are the executors, which may not obey; work is everything else.
-	execs sync.WaitGroup
-	work  sync.WaitGroup
+	execs crew
+	work  crew
 
 	tailBytes atomic.Int64
-	running   atomic.Int64
 	fenced    atomic.Bool
 	snapping  atomic.Bool
 	phase     atomic.Int32

@@ -111,33 +111,18 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 // the others, readers.
 func (e *Engine) drain() error {
 	e.phase.Store(draining)
-	e.awaitRuns(e.cfg.DrainTimeout)
+	if e.cfg.DrainTimeout > 0 {
+		e.execs.wait(e.cfg.DrainTimeout)
+	}
 	e.fenced.Store(true)
 	e.endRuns(ErrDraining)
-	left := e.awaitRuns(max(e.cfg.DrainTimeout, time.Second))
+	e.execs.close()
+	left := e.execs.wait(max(e.cfg.DrainTimeout, time.Second))
+	e.work.close()
 	e.cancel(errStopped)
-	e.work.Wait()
+	e.work.wait(0)
 	if left > 0 {
 		return fmt.Errorf("drain: %d executors did not stop", left)
 	}
 	return nil
-}
-
-// awaitRuns waits until no executor runs, at most for d, and returns how many do.
-func (e *Engine) awaitRuns(d time.Duration) int64 {
-	if d <= 0 || e.running.Load() == 0 {
-		return e.running.Load()
-	}
-	done := make(chan struct{})
-	go func() { // ends with the executors, which may not obey
-		e.execs.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
-	return e.running.Load()
 }

@@ -93,8 +93,10 @@ func (e *Engine) start(l *live, a *Agent, m inbound) {
 	l.mu.Lock()
 	l.run = r
 	l.mu.Unlock()
-	e.running.Add(1)
-	e.execs.Go(r.perform)
+	if !e.execs.run(r.perform) {
+		// The engine has stopped; the claim is for the next process to find.
+		e.live.release(l)
+	}
 }
 
 // laneOf returns the lane of a task.
@@ -223,9 +225,11 @@ func (r *run) roomLocked(en *task.Entry) bool {
 // scheduleLocked makes the queue be flushed soon, on a goroutine that the engine
 // waits for.
 func (r *run) scheduleLocked(d time.Duration) {
-	r.engine.work.Add(1)
+	if !r.engine.work.join() {
+		return
+	}
 	r.timer = time.AfterFunc(d, func() {
-		defer r.engine.work.Done()
+		defer r.engine.work.leave()
 		r.pump()
 	})
 }
@@ -256,7 +260,7 @@ const retryDelay = 500 * time.Millisecond
 func (r *run) settle() {
 	r.mu.Lock()
 	if r.flushing && r.timer != nil && r.timer.Stop() {
-		r.engine.work.Done()
+		r.engine.work.leave()
 		r.flushing = false
 	}
 	r.mu.Unlock()

@@ -148,12 +148,15 @@ func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
 		return
 	}
 	snap := task.Snapshot{Version: f.Version, Data: f.AppendBinary(nil)}
-	e.work.Go(func() {
+	started := e.work.run(func() {
 		defer e.snapping.Store(false)
 		if err := s.SaveSnapshot(e.ctx, key, snap); err != nil {
 			e.cfg.Logger.Warn("save snapshot", "error", err)
 		}
 	})
+	if !started {
+		e.snapping.Store(false)
+	}
 }
 
 // Get returns a task of the caller.

@@ -45,12 +45,11 @@ func (r *run) silence() time.Duration {
 func (w *watch) arm(r *run, d time.Duration, quiet bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped {
+	if w.stopped || !r.engine.work.join() {
 		return
 	}
-	r.engine.work.Add(1)
 	w.timer = time.AfterFunc(d, func() {
-		defer r.engine.work.Done()
+		defer r.engine.work.leave()
 		w.fire(r, quiet)
 	})
 }
@@ -82,7 +81,7 @@ func (w *watch) end(r *run) {
 	defer w.mu.Unlock()
 	w.stopped = true
 	if w.timer != nil && w.timer.Stop() {
-		r.engine.work.Done()
+		r.engine.work.leave()
 	}
 }
 
