@@ -1,0 +1,81 @@
+package parley_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley"
+)
+
+// shout answers in capitals.
+type shout struct{}
+
+func (shout) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		text := strings.ToUpper(ec.Message.Parts[0].Text())
+		answer := a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(text))
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, answer), nil)
+	}
+}
+
+func (shout) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+	}
+}
+
+var card = &a2a.AgentCard{Name: "Shout", Description: "Answers in capitals.", Version: "1.0.0"}
+
+// A hub is mounted in a mux of its own or in yours.
+func ExampleHub_Handler() {
+	hub := &parley.Hub{}
+	hub.Handle(card, shout{})
+
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- hub.Run(ctx) }()
+
+	mux := http.NewServeMux()
+	mux.Handle("/", hub.Handler())
+	srv := httptest.NewServer(mux)
+
+	body := `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
+	resp, err := http.Post(srv.URL+"/v1/a2a/message:send", "application/json", strings.NewReader(body))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	fmt.Println(resp.StatusCode, strings.Contains(string(answer), `"HELLO"`))
+
+	srv.Close()
+	stop()
+	fmt.Println(<-done)
+	// Output:
+	// 200 true
+	// <nil>
+}
+
+// ListenAndServe serves until its context ends. It does not listen where others
+// can call without saying who they are.
+func ExampleHub_ListenAndServe() {
+	hub := &parley.Hub{}
+	hub.Handle(card, shout{})
+	fmt.Println(hub.ListenAndServe(context.Background(), "0.0.0.0:4100"))
+	// Output:
+	// listen on 0.0.0.0:4100: anonymous callers are allowed on loopback addresses only
+}
+
+func ExampleAgentName() {
+	fmt.Println(parley.AgentName("Research Agent (v2)"))
+	// Output: research-agent-v2
+}

@@ -1,0 +1,249 @@
+package parley
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/task"
+)
+
+// ErrAnonymous is returned when a hub without an authenticator is asked to listen
+// on an address that others can reach.
+var ErrAnonymous = errors.New("anonymous callers are allowed on loopback addresses only")
+
+// Hub receives A2A requests and runs them on agents. The zero value keeps
+// everything in memory and is ready to use.
+type Hub struct {
+	// Store keeps the tasks. If nil, they live in memory and die with the process.
+	Store task.Store
+	// Auth finds the principal of each call. If nil, every caller is the anonymous
+	// "local", and the hub listens on loopback addresses only.
+	Auth auth.Authenticator
+	// AllowAnonymous lets a hub without Auth listen on any address.
+	AllowAnonymous bool
+	// Logger receives operational records. If nil, nothing is logged.
+	Logger *slog.Logger
+	// PublicURL is the address under which callers reach the hub, for agent cards.
+	// If empty, cards name the host of the request.
+	PublicURL string
+	// TrustForwarded takes the host for agent cards from X-Forwarded-Proto and
+	// X-Forwarded-Host. Set it behind a proxy that sets them.
+	TrustForwarded bool
+	// UnionCard adds the v0.3 keys to /.well-known/agent-card.json;
+	// /.well-known/agent.json always has them.
+	UnionCard bool
+	// GRPCAddr is the address of a gRPC listener to name in agent cards,
+	// "host:port". If empty, cards name none.
+	GRPCAddr string
+	// Limits bound time and space. The zero Limits are sensible.
+	Limits Limits
+
+	once   sync.Once
+	engine *engine.Engine
+	front  http.Handler
+}
+
+// Limits bound what callers and agents may use. A zero field means its default.
+type Limits struct {
+	// Body is the largest request in bytes; 10 MiB.
+	Body int64
+	// StreamsPerCaller is the number of streams that one caller may hold open;
+	// 1,000.
+	StreamsPerCaller int
+	// MaxWait is the longest time that a blocking call waits; 300 s. Then it returns
+	// the task as it is.
+	MaxWait time.Duration
+	// AgentSilence ends a run that yields nothing for so long; 15 min. Negative
+	// means never.
+	AgentSilence time.Duration
+	// DrainTimeout is how long runs may go on after the hub was told to stop; 10 s.
+	DrainTimeout time.Duration
+	// Retention is how long a finished task is kept; 30 days.
+	Retention time.Duration
+	// IdleRetention is how long an interrupted task of an idle context is kept
+	// open; 30 days.
+	IdleRetention time.Duration
+	// MaxRuns is the number of tasks that are executed at one time; 10,000.
+	MaxRuns int
+}
+
+func (h *Hub) init() {
+	h.once.Do(func() {
+		h.engine = engine.New(engine.Config{
+			Store:         h.Store,
+			Logger:        h.logger(),
+			MaxWait:       h.Limits.MaxWait,
+			AgentSilence:  h.Limits.AgentSilence,
+			DrainTimeout:  h.Limits.DrainTimeout,
+			Retention:     h.Limits.Retention,
+			IdleRetention: h.Limits.IdleRetention,
+			MaxRuns:       h.Limits.MaxRuns,
+		})
+		h.front = httpfront.New(h.frontConfig())
+	})
+}
+
+func (h *Hub) frontConfig() httpfront.Config {
+	return httpfront.Config{
+		Engine:         h.engine,
+		Auth:           h.authenticator(),
+		PublicURL:      h.PublicURL,
+		TrustForwarded: h.TrustForwarded,
+		Logger:         h.logger(),
+		GRPCAddr:       h.GRPCAddr,
+		UnionCard:      h.UnionCard,
+		Loopback:       h.Auth == nil && !h.AllowAnonymous,
+		Limits: httpfront.Limits{
+			Body:             h.Limits.Body,
+			StreamsPerCaller: h.Limits.StreamsPerCaller,
+		},
+	}
+}
+
+func (h *Hub) authenticator() auth.Authenticator {
+	if h.Auth == nil {
+		return auth.Anyone()
+	}
+	return h.Auth
+}
+
+func (h *Hub) logger() *slog.Logger {
+	if h.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return h.Logger
+}
+
+// Handle registers an agent. Its name in paths and tenants is card.Name in lower
+// case with every run of other characters than letters and digits as one hyphen.
+// The first agent that is registered is the default one. Interfaces and
+// capabilities of the card are filled in by the hub. Handle panics if card or
+// executor is nil, or if the name is empty or taken.
+func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
+	h.init()
+	if card == nil || executor == nil {
+		panic("parley: Handle needs a card and an executor")
+	}
+	err := h.engine.Register(engine.Agent{Name: AgentName(card.Name), Card: card, Executor: executor})
+	if err != nil {
+		panic("parley: " + err.Error())
+	}
+}
+
+// AgentName returns the name under which Handle registers an agent whose card says
+// name.
+func AgentName(name string) task.Agent {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(name) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			b.WriteRune(r)
+			gap = false
+		} else {
+			gap = true
+		}
+	}
+	return task.Agent(b.String())
+}
+
+// Handler returns the hub as an http.Handler, to be mounted at the root of a mux
+// or at the paths that the hub serves. Call Run beside it.
+func (h *Hub) Handler() http.Handler {
+	h.init()
+	return h.front
+}
+
+// Engine gives bindings in other packages (grpcbind) what they need.
+func (h *Hub) Engine() *engine.Engine {
+	h.init()
+	return h.engine
+}
+
+// Authenticator returns the authenticator in force: Auth, or the one that lets
+// everybody in as "local".
+func (h *Hub) Authenticator() auth.Authenticator { return h.authenticator() }
+
+// Run does the work of a hub whose Handler is served by somebody else: it recovers
+// the tasks of an earlier process and runs tasks until ctx ends; then it drains and
+// returns.
+func (h *Hub) Run(ctx context.Context) error {
+	h.init()
+	if h.Store == nil {
+		h.logger().Info("tasks are kept in memory only and end with this process")
+	}
+	return h.engine.Run(ctx)
+}
+
+// ListenAndServe listens on the TCP address addr and serves until ctx ends; then
+// it drains. It returns ErrAnonymous for an address that others can reach if
+// nobody authenticates callers.
+func (h *Hub) ListenAndServe(ctx context.Context, addr string) error {
+	if err := h.CheckAddr(addr); err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return h.Serve(ctx, l)
+}
+
+// CheckAddr returns ErrAnonymous if the hub may not listen on addr.
+func (h *Hub) CheckAddr(addr string) error {
+	if h.Auth != nil || h.AllowAnonymous {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("listen on %s: %w", addr, ErrAnonymous)
+}
+
+// shutdownTimeout is how long answers may take to leave after the last run.
+const shutdownTimeout = 5 * time.Second
+
+// Serve serves on l until ctx ends; then it drains and closes l. Callers are
+// answered while runs come to their end.
+func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
+	h.init()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	srv := httpfront.NewServer(h.front)
+	var wg sync.WaitGroup
+	var serveErr error
+	wg.Go(func() {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			serveErr = fmt.Errorf("serve: %w", err)
+			cancel(serveErr)
+		}
+	})
+	runErr := h.Run(ctx)
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer done()
+	if err := srv.Shutdown(stop); err != nil {
+		err = errors.Join(err, srv.Close())
+		h.logger().Warn("connections were cut", "error", err)
+	}
+	wg.Wait()
+	return errors.Join(runErr, serveErr)
+}
