@@ -1,0 +1,28 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package datadir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// acquire makes file, which must not exist.
+func acquire(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, errHeld
+	}
+	return f, err
+}
+
+// release removes the file that acquire made.
+func release(lock *os.File) error {
+	return errors.Join(lock.Close(), os.Remove(lock.Name()))
+}
+
+// heldHint adds what to do about a lock that nobody seems to hold.
+func heldHint(file string) string {
+	return ": if that process is gone, remove " + file
+}

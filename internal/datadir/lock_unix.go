@@ -1,0 +1,42 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// acquire opens and locks file. The file stays when the lock goes: to remove it
+// would let two processes lock two files of the same name.
+func acquire(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = errHeld
+	default:
+		err = fmt.Errorf("lock %s: %w", file, err)
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// release unlocks by closing: no child inherits the descriptor, so nobody else
+// keeps the lock.
+func release(lock *os.File) error { return lock.Close() }
+
+// heldHint adds what to do about a lock that nobody seems to hold.
+func heldHint(string) string { return "" }
