@@ -137,7 +137,7 @@ var (
 	rev, version, updated_at, asked, read, epoch, seq,
 	dispatch, attempt, told, cancel_at, holder, sealed)
 	VALUES (?,?,?,?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?, ?,?,?,?,?,?)
-	ON CONFLICT (owner, id) DO NOTHING`)
+	ON CONFLICT (id, owner) DO NOTHING`)
 
 	// Indexes are touched only when their columns are set, so a change that leaves
 	// the status alone does not set them.

@@ -42,13 +42,15 @@ CREATE TABLE tasks (
 	status_message BLOB
 ) STRICT;
 
-CREATE UNIQUE INDEX tasks_id ON tasks (owner, id);
+-- Ids and contexts come first, because they are mostly made in the order of time:
+-- the tasks of a commit then stand on few pages, however many owners they have.
+CREATE UNIQUE INDEX tasks_id ON tasks (id, owner);
 
 -- Lists of an owner: one ordered run for each agent and state, merged by readers.
 CREATE INDEX tasks_list ON tasks (scope, state, status_at) WHERE shown = 0;
 
 -- Lists of a context.
-CREATE INDEX tasks_context ON tasks (owner, context, shown, status_at);
+CREATE INDEX tasks_context ON tasks (context, owner, shown, status_at);
 
 CREATE INDEX tasks_open ON tasks (key) WHERE ended = 0;
 CREATE INDEX tasks_ended ON tasks (ended) WHERE ended > 0;
