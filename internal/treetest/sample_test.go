@@ -1,0 +1,65 @@
+package treetest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// samples are the files that README.md shows, by the language of their block.
+var samples = map[string]string{
+	"docs/hello/main.go":     "go",
+	"docs/hello/parley.yaml": "yaml",
+}
+
+func TestSamplesAreFiles(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	files := map[string][]string{}
+	for name, language := range samples {
+		files[language] = append(files[language], tr.read(t, name))
+	}
+	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of docs/hello byte for byte, so that every sample compiles; copy the file")
+}
+
+func TestSamplesRule(t *testing.T) {
+	t.Parallel()
+	files := map[string][]string{"go": {"package main\n"}}
+	mustFind(t, strangers("text\n```go\npackage main\n```\n```sh\nls\n```\n", files), 0)
+	mustFind(t, strangers("text\n```go\npackage main\n\n```\n", files), 2)
+	mustFind(t, strangers("text\n", files), 1)
+}
+
+// strangers returns the blocks of readme, in the languages of files, that are none
+// of the files, and the files that are no block.
+func strangers(readme string, files map[string][]string) []string {
+	var problems []string
+	for language, texts := range files {
+		blocks := fenced(readme, language)
+		for _, b := range blocks {
+			if !slices.Contains(texts, b) {
+				problems = append(problems, "a block is no file: "+b)
+			}
+		}
+		for _, f := range texts {
+			if !slices.Contains(blocks, f) {
+				problems = append(problems, "a file is no block: "+f)
+			}
+		}
+	}
+	return problems
+}
+
+// fenced returns the blocks of a Markdown text in a language.
+func fenced(text, language string) []string {
+	var blocks []string
+	for {
+		_, rest, ok := strings.Cut(text, "\n```"+language+"\n")
+		if !ok {
+			return blocks
+		}
+		block, after, _ := strings.Cut(rest, "\n```\n")
+		blocks = append(blocks, block+"\n")
+		text = "\n" + after
+	}
+}
