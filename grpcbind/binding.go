@@ -1,0 +1,93 @@
+package grpcbind
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Binding is the gRPC side of a hub.
+type Binding struct {
+	cfg     Config
+	service service
+}
+
+// New returns a Binding. It panics if there is no engine.
+func New(cfg Config) *Binding {
+	if cfg.Engine == nil {
+		panic("grpcbind: Config.Engine is required")
+	}
+	b := &Binding{cfg: cfg.withDefaults()}
+	b.service.cfg = &b.cfg
+	b.service.quota = quota{each: b.cfg.Limits.StreamsPerCaller, total: b.cfg.Limits.Streams}
+	return b
+}
+
+// Register adds the service to r, whose owner answers for the limits of its
+// messages and connections.
+func (b *Binding) Register(r grpc.ServiceRegistrar) {
+	pb.RegisterA2AServiceServer(r, &b.service)
+}
+
+// The least time between the pings of a client, and how long it may take to answer
+// ours.
+const (
+	leastPing   = 10 * time.Second
+	pingTimeout = 20 * time.Second
+)
+
+// Server returns a server that has the service, the limits of the Config and its
+// Options. Without credentials among these it speaks in the clear, which is meant
+// for this machine and for networks that protect it otherwise.
+func (b *Binding) Server() *grpc.Server {
+	opts := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(b.cfg.Limits.Message),
+		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
+	}
+	s := grpc.NewServer(append(opts, b.cfg.Options...)...)
+	b.Register(s)
+	return s
+}
+
+// Serve serves on l until ctx ends. Then it takes no further calls, gives those
+// that are open Limits.StopTime to end, and closes l. It returns an error if l
+// fails before that.
+func (b *Binding) Serve(ctx context.Context, l net.Listener) error {
+	s := b.Server()
+	failed := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+			b.stop(s)
+		case <-failed:
+		}
+	})
+	err := s.Serve(l)
+	close(failed)
+	s.Stop()
+	wg.Wait()
+	b.service.feeds.Wait()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// stop lets open calls end, for a while.
+func (b *Binding) stop(s *grpc.Server) {
+	late := time.AfterFunc(b.cfg.Limits.StopTime, func() {
+		b.cfg.Logger.Warn("gRPC calls were cut off")
+		s.Stop()
+	})
+	defer late.Stop()
+	s.GracefulStop()
+}

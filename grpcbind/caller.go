@@ -1,0 +1,103 @@
+package grpcbind
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// The metadata keys that have a meaning of their own.
+const (
+	keyVersion     = "a2a-version"
+	keyExtensions  = "a2a-extensions"
+	keyLastEventID = "last-event-id"
+	keyChallenge   = "www-authenticate"
+)
+
+// enter finds out who calls and what came beside the payload, and checks the
+// protocol version.
+func (s *service) enter(ctx context.Context) (*op.Caller, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	p, err := s.cfg.Auth.Authenticate(ctx, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return nil, errors.New("authenticator returned no principal")
+	}
+	if err := checkVersion(md); err != nil {
+		return nil, err
+	}
+	return &op.Caller{Principal: p, Params: serviceParams(md), Extensions: extensions(md)}, nil
+}
+
+func remoteAddr(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	return p.Addr.String()
+}
+
+// checkVersion applies the rule of a surface whose address names the version: none
+// means 1.0 (specification §3.6).
+func checkVersion(md metadata.MD) error {
+	return dialect.Version(split(md[keyVersion]), dialect.REST)
+}
+
+// serviceParams returns the metadata that an agent may see (specification §3.2.6).
+// Credentials are not among them.
+func serviceParams(md metadata.MD) map[string][]string {
+	var params map[string][]string
+	for key, values := range md {
+		if !isParam(key) {
+			continue
+		}
+		if params == nil {
+			params = make(map[string][]string, 4)
+		}
+		params[key] = values
+	}
+	return params
+}
+
+func isParam(key string) bool {
+	switch key {
+	case "traceparent", "tracestate", "x-correlation-id", "x-parent-id":
+		return true
+	}
+	return strings.HasPrefix(key, "a2a-")
+}
+
+// extensions returns the extension URIs that the caller names, each once
+// (specification §4.6).
+func extensions(md metadata.MD) []string {
+	var uris []string
+	for _, uri := range split(md[keyExtensions]) {
+		if !slices.Contains(uris, uri) {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// split returns the elements of comma-joined values, without empty ones.
+func split(values []string) []string {
+	var all []string
+	for _, list := range values {
+		for v := range strings.SplitSeq(list, ",") {
+			if v = strings.TrimSpace(v); v != "" {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}

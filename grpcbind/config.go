@@ -1,0 +1,123 @@
+package grpcbind
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+)
+
+// Config says how a Binding works. Only Engine is required.
+type Config struct {
+	// Engine does what callers ask for.
+	Engine *engine.Engine
+	// Auth finds out who calls. If nil, every caller on this machine is the anonymous
+	// local one, and callers from other machines are refused, unless AllowAnonymous
+	// says otherwise.
+	Auth auth.Authenticator
+	// AllowAnonymous accepts callers from everywhere when Auth is nil.
+	AllowAnonymous bool
+	// NoStreaming switches the streaming operations off.
+	NoStreaming bool
+	// Logger receives a record for each error that the caller is not told. If nil,
+	// nothing is logged.
+	Logger *slog.Logger
+	// Limits are described there.
+	Limits Limits
+	// Options are added to the options of the server that Server makes, such as
+	// transport credentials.
+	Options []grpc.ServerOption
+}
+
+// Limits bound what callers may take. Zero fields have the default named.
+type Limits struct {
+	// Message is the largest request in bytes: 10 MiB.
+	Message int
+	// SendTime is how long the reader of a stream may take to accept a message: 30 s.
+	SendTime time.Duration
+	// StreamsPerCaller is how many streams one owner may have open: 1,000. Negative
+	// means any number.
+	StreamsPerCaller int
+	// Streams is how many streams may be open in all: 20,000. Negative means any
+	// number.
+	Streams int
+	// CallsPerConnection is how many calls one connection may have open, streams
+	// among them: 1,000. Further calls wait. Negative means any number.
+	CallsPerConnection int
+	// KeepAlive is the silence after which a connection is asked whether it is still
+	// there: 60 s.
+	KeepAlive time.Duration
+	// StopTime is how long calls may go on after Serve was told to stop: 15 s. It
+	// should be longer than the engine takes to drain.
+	StopTime time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Message = or(l.Message, 10<<20)
+	l.SendTime = or(l.SendTime, 30*time.Second)
+	l.StreamsPerCaller = or(l.StreamsPerCaller, 1_000)
+	l.Streams = or(l.Streams, 20_000)
+	l.CallsPerConnection = or(l.CallsPerConnection, 1_000)
+	l.KeepAlive = or(l.KeepAlive, 60*time.Second)
+	l.StopTime = or(l.StopTime, 15*time.Second)
+	return l
+}
+
+func or[T int | time.Duration](v, fallback T) T {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}
+
+// callsPerConnection is the limit as HTTP/2 counts it.
+func (l *Limits) callsPerConnection() uint32 {
+	if l.CallsPerConnection < 0 {
+		return math.MaxUint32
+	}
+	return uint32(min(l.CallsPerConnection, math.MaxUint32))
+}
+
+func (c Config) withDefaults() Config {
+	c.Limits = c.Limits.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Auth == nil {
+		c.Auth = anonymous(c.AllowAnonymous)
+	}
+	return c
+}
+
+// anonymous takes every caller for the local one, if it is a local one or
+// everywhere is set.
+func anonymous(everywhere bool) auth.Authenticator {
+	anyone := auth.Anyone()
+	if everywhere {
+		return anyone
+	}
+	return auth.Func(func(ctx context.Context, r *auth.Request) (*auth.Principal, error) {
+		if !localPeer(r.RemoteAddr) {
+			return nil, auth.ErrUnauthenticated
+		}
+		return anyone.Authenticate(ctx, r)
+	})
+}
+
+// localPeer reports whether a peer is on this machine. A peer without an IP
+// address came over a socket of this machine.
+func localPeer(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || ip.Unmap().IsLoopback()
+}

@@ -1,0 +1,57 @@
+// Package grpcbind serves a hub over gRPC: the service lf.a2a.v1.A2AService of A2A
+// v1.0 (specification §10).
+//
+// # What it is
+//
+// A [Binding] turns the eleven calls of the service into operations of the engine
+// and the engine's answers into protocol buffers. It is a sibling of the HTTP
+// bindings, not a layer on top of them: requests pass the same decoders, so a field
+// that JSON-RPC refuses is refused here, with the same words and the same violation.
+//
+//	b := grpcbind.New(grpcbind.Config{Engine: hub.Engine(), Auth: hub.Authenticator()})
+//	err := b.Serve(ctx, listener)
+//
+// [Binding.Register] adds the service to a server that somebody else made.
+//
+// # Guarantees
+//
+// The tenant and the metadata of every call reach the engine. Calls are checked in
+// the order: who calls, which protocol version, what is asked for. Errors carry the
+// status of the protocol's table, a google.rpc.ErrorInfo, and where they apply a
+// google.rpc.BadRequest and a google.rpc.RetryInfo. The text of an unknown error
+// stays in the log; the caller gets a reference to it.
+//
+// Service parameters are metadata: a2a-version, a2a-extensions (specification
+// §3.2.6). Several values and values joined by commas mean the same. A call without
+// a2a-version is one of version 1.0, because the name of the service says so.
+//
+// A stream shows the task first and then every event in order. It ends with the
+// status OK when the task has ended or asks for input; it ends with UNAVAILABLE when
+// the hub stops before that. Its trailer last-event-id names the version up to which
+// the reader has seen the task, and SubscribeToTask resumes there if its metadata
+// carries last-event-id, as the header of that name does over HTTP.
+//
+// A reader that does not take a message within Limits.SendTime is cut off. Until
+// then it holds no more memory than one page of events.
+//
+// # What it does not promise
+//
+// Protocol buffers have less room than JSON. Fields that the protocol does not know
+// cannot be carried. Numbers in data and metadata are of type double: integers
+// beyond 2^53 lose digits, and numbers beyond the range of a double arrive as the
+// largest one. Over HTTP the same task shows all of it. A message that gRPC itself
+// cannot decode, or that is larger than Limits.Message, gets gRPC's own error
+// without ErrorInfo. Clients refuse answers above their own limit, often 4 MiB.
+//
+// The v0.3 service (a2a.v1.A2AService) is not served.
+//
+// # Concurrency
+//
+// A Binding is safe for concurrent use. A stream has a goroutine of its own beside
+// gRPC's, which ends with the call; Serve returns when all have.
+//
+// # Testing
+//
+// The tests call a real engine through a connection in memory, with the generated
+// client and with that of the SDK.
+package grpcbind

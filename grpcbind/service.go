@@ -1,0 +1,184 @@
+package grpcbind
+
+import (
+	"context"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// service implements lf.a2a.v1.A2AService (specification §10.2).
+type service struct {
+	pb.UnimplementedA2AServiceServer
+
+	cfg     *Config
+	decoder dialect.Decoder
+	quota   quota
+	// feeds are the goroutines that write to streams.
+	feeds sync.WaitGroup
+}
+
+var _ pb.A2AServiceServer = (*service)(nil)
+
+// call does what every call without a stream has in common.
+func call[T any](ctx context.Context, s *service, o dialect.Operation, do func(*op.Caller) (T, error)) (out T, err error) {
+	defer s.recovered(o, &err)
+	c, err := s.enter(ctx)
+	if err == nil {
+		out, err = do(c)
+	}
+	if err != nil {
+		var none T
+		return none, s.fail(ctx, o, err)
+	}
+	return out, nil
+}
+
+// SendMessage implements pb.A2AServiceServer.
+func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
+	return call(ctx, s, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
+		in, err := decode(s, r, s.decoder.Send)
+		if err != nil {
+			return nil, err
+		}
+		a, err := s.cfg.Engine.Send(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		return sent(a)
+	})
+}
+
+// GetTask implements pb.A2AServiceServer.
+func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, error) {
+	return call(ctx, s, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(s, r, s.decoder.Get)
+		if err != nil {
+			return nil, err
+		}
+		a, err := s.cfg.Engine.Get(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		return taskOf(a, true)
+	})
+}
+
+// ListTasks implements pb.A2AServiceServer.
+func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.ListTasksResponse, error) {
+	return call(ctx, s, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
+		in, err := decode(s, r, s.decoder.List)
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.cfg.Engine.List(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		return pageOf(p)
+	})
+}
+
+// CancelTask implements pb.A2AServiceServer.
+func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.Task, error) {
+	return call(ctx, s, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(s, r, s.decoder.Cancel)
+		if err != nil {
+			return nil, err
+		}
+		a, err := s.cfg.Engine.Cancel(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		return taskOf(a, true)
+	})
+}
+
+// SendStreamingMessage implements pb.A2AServiceServer.
+func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
+	return s.stream(dialect.SendStreamingMessage, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := decode(s, r, s.decoder.Send)
+		if err != nil {
+			return nil, err
+		}
+		return s.cfg.Engine.Stream(ctx, c, in)
+	})
+}
+
+// SubscribeToTask implements pb.A2AServiceServer.
+func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) error {
+	return s.stream(dialect.SubscribeToTask, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := decode(s, r, s.decoder.Subscribe)
+		if err != nil {
+			return nil, err
+		}
+		if ids := metadata.ValueFromIncomingContext(ctx, keyLastEventID); len(ids) > 0 {
+			in.LastEventID = ids[0]
+		}
+		return s.cfg.Engine.Subscribe(ctx, c, in)
+	})
+}
+
+// responses is the writing end of a stream.
+type responses = grpc.ServerStreamingServer[pb.StreamResponse]
+
+// GetExtendedAgentCard implements pb.A2AServiceServer. No hub has such a card yet
+// (specification §3.1.11).
+func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (*pb.AgentCard, error) {
+	return call(ctx, s, dialect.GetExtendedAgentCard, func(*op.Caller) (*pb.AgentCard, error) {
+		a, ok := s.cfg.Engine.Agent(task.Agent(r.GetTenant()))
+		switch {
+		case !ok:
+			return nil, fault.New(a2a.ErrTaskNotFound, "no such agent or task")
+		case a.Card.Capabilities.ExtendedAgentCard:
+			return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent has no extended card")
+		}
+		return nil, fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
+	})
+}
+
+// CreateTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) CreateTaskPushNotificationConfig(
+	ctx context.Context, _ *pb.TaskPushNotificationConfig,
+) (*pb.TaskPushNotificationConfig, error) {
+	return noPush[*pb.TaskPushNotificationConfig](ctx, s, dialect.CreatePushConfig)
+}
+
+// GetTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) GetTaskPushNotificationConfig(
+	ctx context.Context, _ *pb.GetTaskPushNotificationConfigRequest,
+) (*pb.TaskPushNotificationConfig, error) {
+	return noPush[*pb.TaskPushNotificationConfig](ctx, s, dialect.GetPushConfig)
+}
+
+// ListTaskPushNotificationConfigs implements pb.A2AServiceServer.
+func (s *service) ListTaskPushNotificationConfigs(
+	ctx context.Context, _ *pb.ListTaskPushNotificationConfigsRequest,
+) (*pb.ListTaskPushNotificationConfigsResponse, error) {
+	return noPush[*pb.ListTaskPushNotificationConfigsResponse](ctx, s, dialect.ListPushConfigs)
+}
+
+// DeleteTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) DeleteTaskPushNotificationConfig(
+	ctx context.Context, _ *pb.DeleteTaskPushNotificationConfigRequest,
+) (*emptypb.Empty, error) {
+	return noPush[*emptypb.Empty](ctx, s, dialect.DeletePushConfig)
+}
+
+// noPush answers the operations of a capability that no agent declares
+// (specification §3.3.4).
+func noPush[T any](ctx context.Context, s *service, o dialect.Operation) (T, error) {
+	return call(ctx, s, o, func(*op.Caller) (none T, err error) {
+		return none, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+	})
+}

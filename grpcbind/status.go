@@ -1,0 +1,123 @@
+package grpcbind
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// The attributes of log records.
+const (
+	logMethod    = "method"
+	logReference = "reference"
+)
+
+// fail returns the status that the caller of o gets for err. What it is not told is
+// logged. An error that is a status already comes from gRPC itself.
+func (s *service) fail(ctx context.Context, o dialect.Operation, err error) error {
+	if _, own := err.(interface{ GRPCStatus() *status.Status }); own { //nolint:errorlint // what an agent's error wraps is not ours to tell
+		return err
+	}
+	ref := newReference()
+	r := dialect.Explain(err, ref)
+	if r.Hidden {
+		s.cfg.Logger.Error("call failed", logMethod, o.String(), logReference, ref, "error", err)
+	}
+	if r.GRPC == dialect.Unauthenticated {
+		// The call is lost with its connection if this fails; the status says enough.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(keyChallenge, "Bearer"))
+	}
+	return toStatus(&r)
+}
+
+// recovered turns a panic into an internal error.
+func (s *service) recovered(o dialect.Operation, err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	ref := newReference()
+	s.cfg.Logger.Error("panic", logMethod, o.String(), logReference, ref,
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	r := dialect.Explain(errPanic, ref)
+	*err = toStatus(&r)
+}
+
+var errPanic = errors.New("panic")
+
+// newReference returns a name by which an operator finds a log record.
+func newReference() string { return rand.Text()[:12] }
+
+// Trailers must be short: peers limit the size of all headers, some to 8 KiB.
+const (
+	maxText = 1024
+	maxMany = 8
+)
+
+// toStatus writes a report as a gRPC status with details (specification §10.6).
+func toStatus(r *dialect.Report) error {
+	st := status.New(codes.Code(r.GRPC), clip(r.Message))
+	detailed, err := st.WithDetails(details(r)...)
+	if err != nil {
+		return st.Err()
+	}
+	return detailed.Err()
+}
+
+func details(r *dialect.Report) []protoadapt.MessageV1 {
+	list := []protoadapt.MessageV1{&errdetails.ErrorInfo{
+		Reason: r.Reason, Domain: a2a.ProtocolDomain, Metadata: clipMeta(r.Meta),
+	}}
+	if len(r.Violations) > 0 {
+		list = append(list, badRequest(r))
+	}
+	if r.RetryAfter > 0 {
+		list = append(list, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
+	}
+	return list
+}
+
+func badRequest(r *dialect.Report) *errdetails.BadRequest {
+	br := &errdetails.BadRequest{}
+	for _, v := range r.Violations[:min(len(r.Violations), maxMany)] {
+		br.FieldViolations = append(br.FieldViolations, &errdetails.BadRequest_FieldViolation{
+			Field: clip(v.Field), Description: clip(v.Problem),
+		})
+	}
+	return br
+}
+
+func clipMeta(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m))[:min(len(m), maxMany)] {
+		out[k] = clip(m[k])
+	}
+	return out
+}
+
+// clip shortens s to what fits into a trailer, and makes it valid UTF-8.
+func clip(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}

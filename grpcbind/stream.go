@@ -1,0 +1,171 @@
+package grpcbind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// stream does what both streaming calls have in common.
+func (s *service) stream(
+	o dialect.Operation, out responses, open func(context.Context, *op.Caller) (*engine.Stream, error),
+) (err error) {
+	defer s.recovered(o, &err)
+	ctx := out.Context()
+	c, err := s.enter(ctx)
+	if err != nil {
+		return s.fail(ctx, o, err)
+	}
+	if s.cfg.NoStreaming {
+		return s.fail(ctx, o, fault.New(a2a.ErrUnsupportedOperation, "this hub does not stream"))
+	}
+	owner := c.Principal.Owner()
+	if err := s.quota.take(owner); err != nil {
+		return s.fail(ctx, o, err)
+	}
+	defer s.quota.give(owner)
+	src, err := open(ctx, c)
+	if err != nil {
+		return s.fail(ctx, o, err)
+	}
+	f := &feed{src: src, out: out, sending: o == dialect.SendStreamingMessage}
+	if err := f.run(ctx, s, o); err != nil {
+		return s.fail(ctx, o, err)
+	}
+	return nil
+}
+
+// What a stream ends with if it ends before its task does.
+var (
+	errStopping = &fault.Error{
+		Err: fault.ErrUnavailable, Message: "the hub stops; subscribe again", RetryAfter: 5 * time.Second,
+	}
+	errStalled = fault.New(fault.ErrDeadline, "the stream is not read")
+)
+
+// feed writes the events of one task to one caller.
+type feed struct {
+	src *engine.Stream
+	out responses
+	// sending is set if the stream ends when the task asks for input.
+	sending bool
+
+	// timer runs while a message is being sent.
+	timer *time.Timer
+	limit time.Duration
+	// state and version are what the caller has seen last.
+	state   task.State
+	version int64
+}
+
+// run copies until the stream ends. The copying has a goroutine of its own, because
+// nothing but the return of the handler ends a send to a caller that does not read.
+func (f *feed) run(ctx context.Context, s *service, o dialect.Operation) error {
+	stalled := make(chan struct{})
+	f.limit = s.cfg.Limits.SendTime
+	f.timer = time.AfterFunc(f.limit, func() { close(stalled) })
+	f.timer.Stop()
+	done := make(chan error, 1)
+	s.feeds.Go(func() { done <- f.guarded(ctx, s, o) })
+	select {
+	case err := <-done:
+		if f.version > 0 {
+			f.out.SetTrailer(metadata.Pairs(keyLastEventID, strconv.FormatInt(f.version, 10)))
+		}
+		return err
+	case <-stalled:
+		s.cfg.Logger.Info("stream was not read", logMethod, o.String(), "task", f.src.Task.ID)
+		return errStalled
+	}
+}
+
+func (f *feed) guarded(ctx context.Context, s *service, o dialect.Operation) (err error) {
+	defer f.src.Close()
+	defer f.timer.Stop()
+	defer s.recovered(o, &err)
+	return f.copy(ctx)
+}
+
+// copy sends what there is to see until the stream ends.
+func (f *feed) copy(ctx context.Context) error {
+	if a := f.src.First; a != nil {
+		msg, err := first(a)
+		if err != nil {
+			return err
+		}
+		if err := f.send(msg); err != nil {
+			return err
+		}
+		if a.Message != nil {
+			return nil
+		}
+		f.state, f.version = a.Head.State, a.Head.Version
+	}
+	if f.src.Done {
+		return nil
+	}
+	for {
+		events, err := f.src.Next(ctx, 0)
+		if errors.Is(err, io.EOF) {
+			return f.end()
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.sendAll(events); err != nil {
+			return err
+		}
+	}
+}
+
+// end returns what the stream ends with: nothing if the task is through.
+func (f *feed) end() error {
+	if f.state.Terminal() || f.sending && f.state == task.InputRequired {
+		return nil
+	}
+	return errStopping
+}
+
+func (f *feed) sendAll(events []engine.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.Frame != nil {
+			if err := f.sendFrame(e.Frame); err != nil {
+				return err
+			}
+		}
+		if e.Kind == task.Status {
+			f.state = e.State
+		}
+		f.version = e.Version
+	}
+	return nil
+}
+
+func (f *feed) sendFrame(frame []byte) error {
+	var r reader
+	msg := r.frame(frame)
+	if r.err != nil {
+		return fmt.Errorf("write frame of task %s: %w", f.src.Task.ID, r.err)
+	}
+	return f.send(msg)
+}
+
+func (f *feed) send(msg *pb.StreamResponse) error {
+	f.timer.Reset(f.limit)
+	defer f.timer.Stop()
+	return f.out.Send(msg)
+}
