@@ -97,7 +97,11 @@ func appendFloat(dst []byte, f float64) ([]byte, error) {
 		return dst, broken("%v is not a JSON number", f)
 	}
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
-		return strconv.AppendFloat(dst, f, 'e', -1, 64), nil
+		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+		if n := len(dst); dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+			dst = append(dst[:n-2], dst[n-1])
+		}
+		return dst, nil
 	}
 	return strconv.AppendFloat(dst, f, 'f', -1, 64), nil
 }
