@@ -72,8 +72,8 @@ type place struct {
 	around []ast.Node
 }
 
-// calls returns the calls in s, with what is around them.
-func (s *source) calls() []place {
+// places returns all nodes of s, with what is around them.
+func (s *source) places() []place {
 	var places []place
 	var around []ast.Node
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -81,18 +81,24 @@ func (s *source) calls() []place {
 			around = around[:len(around)-1]
 			return true
 		}
-		if _, ok := n.(*ast.CallExpr); ok {
-			places = append(places, place{n, slices.Clone(around)})
-		}
+		places = append(places, place{n, slices.Clone(around)})
 		around = append(around, n)
 		return true
 	})
 	return places
 }
 
+// calls returns the calls in s, with what is around them.
+func (s *source) calls() []place {
+	return slices.DeleteFunc(s.places(), func(p place) bool {
+		_, ok := p.node.(*ast.CallExpr)
+		return !ok
+	})
+}
+
 func TestTestsDoNotSleep(t *testing.T) {
 	t.Parallel()
-	report(t, sleeps(load(t).sources), "wait for the event, or sleep in a synctest bubble (a helper's comment must say that it runs in one)")
+	report(t, sleeps(load(t).sources), "wait for the event, or sleep in a synctest bubble (a method's comment must say that it runs in one)")
 }
 
 func TestSleepRule(t *testing.T) {
@@ -102,42 +108,92 @@ func TestSleepRule(t *testing.T) {
 import ("testing"; "testing/synctest"; "time")
 
 func TestA(t *testing.T) {
-	time.Sleep(1)
-	synctest.Test(t, func(t *testing.T) { time.Sleep(1) })
+	time.Sleep(1) // wrong
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(1)
+		helper()
+		both()
+	})
+	synctest.Test(t, body)
+	both()
 }
 
-// tick runs in a bubble.
-func tick() { time.Sleep(1) }
+func body(t *testing.T) { time.Sleep(1) }
 
-func tock() { time.Sleep(1) }
+func helper() { deeper() }
+
+func deeper() { time.Sleep(1) }
+
+func both() { time.Sleep(1) } // wrong
+
+func unused() { time.Sleep(1) } // wrong
+
+// tick runs in a bubble.
+func (f fake) tick() { time.Sleep(1) }
 `)
-	mustFind(t, sleeps([]*source{s}), 2)
+	mustFind(t, sleeps([]*source{s}), 3)
 }
 
 func sleeps(sources []*source) []string {
-	var problems []string
+	dirs := map[string][]*source{}
 	for _, s := range sources {
-		if !s.test && !imports(s, "testing") {
-			continue
+		if s.test || imports(s, "testing") {
+			dirs[s.dir()] = append(dirs[s.dir()], s)
 		}
-		for _, p := range s.calls() {
-			if isSelector(p.node.(*ast.CallExpr).Fun, "time", "Sleep") && !p.inBubble() {
-				problems = append(problems, s.at(p.node.Pos()))
+	}
+	var problems []string
+	for _, tests := range dirs {
+		bubbled := bubbledFuncs(tests)
+		for _, s := range tests {
+			for _, p := range s.places() {
+				if call, ok := p.node.(*ast.CallExpr); ok && isSelector(call.Fun, "time", "Sleep") && !p.inBubble(bubbled) {
+					problems = append(problems, s.at(call.Pos()))
+				}
 			}
 		}
 	}
 	return problems
 }
 
+// bubbledFuncs returns the names of the functions that are used, and only in
+// bubbles: in a call of synctest.Test or in another such function.
+func bubbledFuncs(tests []*source) map[string]bool {
+	uses := map[string][]place{}
+	bubbled := map[string]bool{}
+	for _, s := range tests {
+		for _, p := range s.places() {
+			switch n := p.node.(type) {
+			case *ast.FuncDecl:
+				bubbled[n.Name.Name] = true
+			case *ast.Ident:
+				if f, ok := p.around[len(p.around)-1].(*ast.FuncDecl); !ok || f.Name != n {
+					uses[n.Name] = append(uses[n.Name], p)
+				}
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for name := range bubbled {
+			outside := func(p place) bool { return !p.inBubble(bubbled) }
+			if len(uses[name]) == 0 || slices.ContainsFunc(uses[name], outside) {
+				delete(bubbled, name)
+				changed = true
+			}
+		}
+	}
+	return bubbled
+}
+
 // inBubble reports whether p is inside a call of synctest.Test, or in a function
-// whose comment speaks of a bubble.
-func (p place) inBubble() bool {
+// that is one of bubbled or whose comment speaks of a bubble.
+func (p place) inBubble(bubbled map[string]bool) bool {
 	return slices.ContainsFunc(p.around, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			return isSelector(n.Fun, "synctest", "Test")
 		case *ast.FuncDecl:
-			return strings.Contains(n.Doc.Text(), "bubble")
+			return bubbled[n.Name.Name] || strings.Contains(n.Doc.Text(), "bubble")
 		}
 		return false
 	})
