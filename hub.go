@@ -99,7 +99,8 @@ func (h *Hub) init() {
 func (h *Hub) frontConfig() httpfront.Config {
 	return httpfront.Config{
 		Engine:         h.engine,
-		Auth:           h.authenticator(),
+		Auth:           h.Auth,
+		AllowAnonymous: h.AllowAnonymous,
 		PublicURL:      h.PublicURL,
 		TrustForwarded: h.TrustForwarded,
 		Logger:         h.logger(),
