@@ -77,7 +77,7 @@ type Run struct {
 	Epoch int64
 	// Seq is the number of the last event of this epoch that was applied.
 	Seq int64
-	// Holder executes the run; empty unless Dispatch is Claimed.
+	// Holder executes the run, or has it in line; empty while Dispatch is Idle.
 	Holder Holder
 	// Dispatch says how far the run has come.
 	Dispatch Dispatch

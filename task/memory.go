@@ -138,6 +138,7 @@ func (m *Memory) indexLocked(r *record, next *Head) {
 	if r.thread != nil {
 		r.thread.move(was, is)
 	}
+	// One of them is empty when the task is made or deleted.
 	owner := max(r.head.Owner, next.Owner)
 	s := m.owners[owner]
 	if s == nil {
@@ -227,6 +228,7 @@ func (m *Memory) List(ctx context.Context, q *Query) (ListPage, error) {
 	defer m.mu.RUnlock()
 	orders := m.shelfLocked(q).choose(q.Agent, states)
 	page := ListPage{Total: total(orders, q.Since)}
+	page.Heads = make([]Head, 0, min(page.Total, q.Limit))
 	merge(orders, q.After, func(c Cursor) bool {
 		if c.At < q.Since {
 			return false

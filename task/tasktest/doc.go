@@ -1,16 +1,24 @@
 // Package tasktest is the suite that every [task.Store] passes, and a few short
 // words for tests that need tasks.
 //
-// [Test] checks what package task promises of a store: compare-and-set, gapless
-// entries, scope by owner, lists with exact totals, the work of the hub, sweeping,
-// and snapshots where the store has them. A part of it compares the store with a
-// trivial model under random operations.
+// # Guarantees
 //
-// # What it does not test
+// A store that passes [Test] does what package task promises of one: compare and
+// set, gapless entries, scope by owner, lists with exact totals, the work of the
+// hub, sweeping, and snapshots where the store has them. A part of the suite
+// compares the store with a trivial model under random operations.
 //
-// Durability. How a store dies and comes back is the store's own affair.
+// # What it does not promise
+//
+// Durability is not tested. How a store dies and comes back is its own affair.
+// Neither is speed.
 //
 // # Concurrency
 //
 // The tests of the suite run in parallel, each with a store of its own.
+//
+// # Testing
+//
+// The suite is run on [task.Memory], and on stores that are broken on purpose: each
+// of them must fail.
 package tasktest

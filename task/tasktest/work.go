@@ -193,7 +193,8 @@ func testSweepLimit(t *testing.T, s task.Store) {
 func testSnapshots(t *testing.T, s task.Store) {
 	snaps, ok := s.(task.Snapshots)
 	if !ok {
-		t.Skip("the store keeps no snapshots")
+		t.Log("the store keeps no snapshots")
+		return
 	}
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"), Status(At(1), task.Completed, ""))
 	want := func(key task.Key, want task.Snapshot) {
