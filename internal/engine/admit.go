@@ -91,7 +91,7 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if h.ContextID == "" {
 		h.ContextID = a2a.NewContextID()
 	}
-	if wait && !a.traits().NoMessage {
+	if wait && !a.traits().NoMessage && r.Message.TaskID == "" {
 		h.Shown = task.Quiet
 	}
 	return e.admitNew(a, h, c, r)
@@ -108,7 +108,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	if !entered && e.line.length() >= e.cfg.MaxQueued {
 		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
-	l := e.newLive(ref{h.Owner, h.ID}, task.Head{})
+	l := e.newLive(ref{h.Owner, h.ID})
 	l.contextID = h.ContextID
 	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
 	err = e.change(l, func(ch *task.Change) error {
@@ -120,7 +120,8 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		if entered {
 			e.claim(&ch.Next, 1, 1)
 		} else {
-			ch.Next.Shown, ch.Next.Run.Dispatch = task.ToCaller, task.Pending
+			ch.Next.Shown = task.ToCaller
+			e.queue(&ch.Next)
 		}
 		return nil
 	})
@@ -133,7 +134,9 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		}
 		return nil, err
 	}
-	l = e.live.add(l)
+	if l, err = e.adopt(l); err != nil {
+		return nil, err
+	}
 	e.live.retain(l)
 	if entered {
 		e.start(l, a, inbound{en.Version, en.Body, en.Call})
@@ -141,6 +144,17 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		e.launchAll(e.line.wait(seat{l, ln}))
 	}
 	return &admitted{live: l, version: en.Version}, nil
+}
+
+// adopt registers a new task. Where somebody asked for it in between, because its
+// caller chose the id, the task that was registered then is the one to use.
+func (e *Engine) adopt(l *live) (*live, error) {
+	there := e.live.add(l)
+	if err := e.load(e.ctx, there); err != nil {
+		e.live.release(there)
+		return nil, err
+	}
+	return there, nil
 }
 
 // followUp adds a message to a task.
@@ -222,7 +236,7 @@ func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed
 		e.claim(&ch.Next, en.Version, 1)
 	default:
 		*waits = true
-		ch.Next.Run.Dispatch = task.Pending
+		e.queue(&ch.Next)
 	}
 	return nil
 }

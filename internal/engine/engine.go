@@ -52,6 +52,7 @@ type Engine struct {
 	phase     atomic.Int32
 	health    atomic.Pointer[string]
 	doubts    doubts
+	recovered chan struct{}
 
 	mu     sync.RWMutex // guards the fields below
 	agents []Agent
@@ -76,6 +77,8 @@ func New(cfg Config) *Engine {
 		live:   newRegistry(),
 		line:   newLine(cfg.MaxRuns),
 		byName: make(map[task.Agent]int),
+
+		recovered: make(chan struct{}),
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)
@@ -129,6 +132,10 @@ type Check struct {
 	// Detail says why the check fails, for a person.
 	Detail string `json:"detail,omitempty"`
 }
+
+// Recovered is closed once Run has dealt with the tasks that an earlier process
+// left.
+func (e *Engine) Recovered() <-chan struct{} { return e.recovered }
 
 // Ready returns the checks that /readyz shows.
 func (e *Engine) Ready(context.Context) []Check {

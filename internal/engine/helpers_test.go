@@ -103,6 +103,7 @@ func start(t testing.TB, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 	b.cancel = cancel
 	go func() { b.done <- b.Run(ctx) }()
 	t.Cleanup(func() { b.stop() })
+	<-b.Recovered()
 	return b
 }
 

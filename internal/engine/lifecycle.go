@@ -28,6 +28,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.recover(ctx)
 	if err == nil {
 		e.phase.CompareAndSwap(starting, serving)
+		close(e.recovered)
 		e.maintain(ctx)
 	} else if ctx.Err() != nil {
 		err = nil

@@ -32,12 +32,16 @@ type live struct {
 
 	refs int // guarded by the registry's lock
 
-	mu   sync.Mutex // guards the fields below
-	head task.Head
-	tail tail
+	mu sync.Mutex // guards the fields below
+	// loaded is set once head is the stored one.
+	loaded bool
+	head   task.Head
+	tail   tail
 	// statusVersion is the version of the current status, as far as this process
 	// has seen it; 0 if it is older.
 	statusVersion int64
+	// reads say at which version of the task a run began to read a message.
+	reads []reading
 	// answer is the bare message that the task ended as.
 	answer []byte
 	// refusal is the error that the agent gave instead of a first event.
@@ -47,6 +51,33 @@ type live struct {
 	inbox []inbound
 	// wake is closed when anything above changes; nil if nobody waits.
 	wake chan struct{}
+}
+
+// reading is the moment at which a run began with a message.
+type reading struct{ message, at int64 }
+
+// dealtWithLocked reports whether a run that has read the message at version v has
+// come to a status that waits for the caller.
+func (l *live) dealtWithLocked(v int64) bool {
+	for _, r := range l.reads {
+		if r.message >= v {
+			return l.head.State.Interrupted() && l.statusVersion > r.at
+		}
+	}
+	return false
+}
+
+// readAt returns the version of the task at which a run began to read the message
+// at version v, or false if none has.
+func (l *live) readAt(v int64) (int64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.reads {
+		if r.message >= v {
+			return r.at, true
+		}
+	}
+	return 0, false
 }
 
 // inbound is a message that waits for a run.
@@ -83,7 +114,10 @@ func (l *live) snapshot() task.Head {
 func (l *live) publish(c *task.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.head = c.Next
+	if c.Next.Read > l.head.Read {
+		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
+	}
+	l.head, l.loaded = c.Next, true
 	l.tail.add(c.Entries)
 	for i := range c.Entries {
 		switch e := &c.Entries[i]; e.Kind {
@@ -174,54 +208,69 @@ func (r *registry) release(l *live) {
 	l.mu.Unlock()
 }
 
-// peek returns the head of the live task k without holding it.
-func (r *registry) peek(k ref) (task.Head, bool) {
-	l := r.hold(k)
-	if l == nil {
-		return task.Head{}, false
-	}
-	defer r.release(l)
-	h := l.snapshot()
-	return h, h.Version > 0
-}
-
-// newLive returns a task that is not registered yet.
-func (e *Engine) newLive(k ref, h task.Head) *live {
-	return &live{ref: k, contextID: h.ContextID, head: h, tail: tail{total: &e.tailBytes}}
+// newLive returns a task that is neither registered nor loaded.
+func (e *Engine) newLive(k ref) *live {
+	return &live{ref: k, tail: tail{total: &e.tailBytes}}
 }
 
 // open holds the task k, reading its head if it is not live. The caller releases
 // it.
 func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
-	if l := e.live.hold(k); l != nil {
-		return l, nil
+	l := e.live.hold(k)
+	if l == nil {
+		l = e.live.add(e.newLive(k))
 	}
-	h, err := e.store.Head(ctx, k.owner, k.id)
-	if err != nil {
-		return nil, err
-	}
-	l := e.live.add(e.newLive(k, h))
-	if err := e.fillInbox(ctx, l); err != nil {
+	if err := e.load(ctx, l); err != nil {
 		e.live.release(l)
 		return nil, err
 	}
 	return l, nil
 }
 
-// fillInbox reads the messages that no run has read yet, after a restart.
-func (e *Engine) fillInbox(ctx context.Context, l *live) error {
-	h := l.snapshot()
-	if !h.Waiting() || h.State.Terminal() {
+// load reads the head of a registered task that has none. It is read after the
+// task was registered, so that no change of this process can come in between.
+func (e *Engine) load(ctx context.Context, l *live) error {
+	if l.isLoaded() {
 		return nil
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if l.isLoaded() {
+		return nil
+	}
+	h, err := e.store.Head(ctx, l.ref.owner, l.ref.id)
+	if err != nil {
+		return err
+	}
+	inbox, err := e.unread(ctx, &h)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
+	return nil
+}
+
+func (l *live) isLoaded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loaded
+}
+
+// unread returns the messages that no run has read yet.
+func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
+	if !h.Waiting() || h.State.Terminal() {
+		return nil, nil
 	}
 	var inbox []inbound
 	for after := h.Read; after < h.Asked; {
 		page, err := e.store.Read(ctx, h.Key, after)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(page) == 0 {
-			return fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.Asked)
+			return nil, fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.Asked)
 		}
 		for i := range page {
 			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.Asked {
@@ -230,12 +279,7 @@ func (e *Engine) fillInbox(ctx context.Context, l *live) error {
 		}
 		after = page[len(page)-1].Version
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.head.Rev == h.Rev && len(l.inbox) == 0 {
-		l.inbox = inbox
-	}
-	return nil
+	return inbox, nil
 }
 
 // errUnchanged is returned by a step that has nothing to do.

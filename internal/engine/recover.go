@@ -114,7 +114,7 @@ func (e *Engine) requeue(ctx context.Context, l *live, was *task.Head) error {
 		if c.Prev.Rev != was.Rev {
 			return fmt.Errorf("recover %s: %w", was.ID, task.ErrConflict)
 		}
-		c.Next.Run.Dispatch, c.Next.Run.Holder = task.Pending, ""
+		e.queue(&c.Next)
 		c.Next.Shown = task.ToCaller
 		c.Next.Read = previousMessage(c.Prev.Read)
 		return nil
@@ -122,10 +122,15 @@ func (e *Engine) requeue(ctx context.Context, l *live, was *task.Head) error {
 	if err != nil {
 		return err
 	}
+	h := l.snapshot()
+	inbox, err := e.unread(ctx, &h)
+	if err != nil {
+		return err
+	}
 	l.mu.Lock()
-	l.inbox = nil
-	l.mu.Unlock()
-	return e.fillInbox(ctx, l)
+	defer l.mu.Unlock()
+	l.inbox = inbox
+	return nil
 }
 
 // previousMessage returns a position before the message at version v, which no

@@ -76,6 +76,11 @@ func (e *Engine) claim(h *task.Head, v int64, attempt int) {
 	h.Read = v
 }
 
+// queue marks a head as waiting for a run of this process.
+func (e *Engine) queue(h *task.Head) {
+	h.Run.Holder, h.Run.Dispatch = e.holder, task.Pending
+}
+
 // rest marks a head as having no run.
 func rest(h *task.Head) {
 	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0

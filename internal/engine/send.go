@@ -36,7 +36,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 		h := &l.head
 		unread = h.State.Terminal() && h.Read < ad.version
 		return l.answer != nil || l.refusal != nil || h.State.Terminal() ||
-			h.State.Interrupted() && l.statusVersion > ad.version
+			l.dealtWithLocked(ad.version)
 	})
 	if err != nil {
 		return err

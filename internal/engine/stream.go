@@ -84,7 +84,7 @@ func (s *Stream) snapshot(ctx context.Context, history *int) error {
 		h = createdHead(&h)
 	} else {
 		s.pos = h.Version
-		s.ended = h.State.Terminal() || h.State == task.InputRequired && s.live.statusSince(s.asked)
+		s.ended = h.State.Terminal() || h.State == task.InputRequired && s.dealtWith(h.Version)
 	}
 	f, err := s.engine.fold(ctx, s.live, &h)
 	if err != nil {
@@ -103,10 +103,14 @@ func createdHead(h *task.Head) task.Head {
 	return c
 }
 
-func (l *live) statusSince(version int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.statusVersion > version
+// dealtWith reports whether a status at version v comes from a run that has read
+// the message of this stream.
+func (s *Stream) dealtWith(v int64) bool {
+	if s.asked == 0 {
+		return false
+	}
+	at, ok := s.live.readAt(s.asked)
+	return ok && v > at
 }
 
 // Subscribe returns a reader of a task that ends with the task. A usable
@@ -215,7 +219,7 @@ func (s *Stream) pass(events []Event) []Event {
 		if ev.Kind != task.Status {
 			continue
 		}
-		if ev.State.Terminal() || s.asked > 0 && ev.State == task.InputRequired && ev.Version > s.asked {
+		if ev.State.Terminal() || ev.State == task.InputRequired && s.dealtWith(ev.Version) {
 			s.ended = true
 			return events[:i+1]
 		}
