@@ -84,7 +84,7 @@ func AppendMetadata(dst []byte, m map[string]any) ([]byte, error) {
 
 // broken is an Invalid about a value that an agent made.
 func broken(format string, args ...any) *fault.Error {
-	return fault.Field(a2a.ErrInvalidAgentResponse, "", format, args...)
+	return problem(a2a.ErrInvalidAgentResponse, format, args...)
 }
 
 // appender writes one object. Its first error stays.
@@ -116,6 +116,12 @@ func (w *appender) text(quoted, s string) {
 func (w *appender) optional(quoted, s string) {
 	if s != "" {
 		w.text(quoted, s)
+	}
+}
+
+func (w *appender) stop(err error) {
+	if w.err == nil {
+		w.err = err
 	}
 }
 
@@ -165,7 +171,7 @@ func (w *appender) parts(parts a2a.ContentParts) {
 
 func (w *appender) part(p *a2a.Part) {
 	if p == nil {
-		w.fail("", broken("is nil"))
+		w.stop(broken("is nil"))
 		return
 	}
 	w.out = append(w.out, '{')
@@ -194,6 +200,6 @@ func (w *appender) content(c a2a.PartContent) {
 		w.out = out
 		w.fail("data", err)
 	default:
-		w.fail("", broken("has no content"))
+		w.stop(broken("has no content"))
 	}
 }

@@ -1,6 +1,7 @@
 package a2ajson
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -170,7 +171,13 @@ func (s *names) add(name string) bool {
 // Invalid returns an a2a.ErrInvalidParams with a problem that Under puts a field
 // to.
 func Invalid(format string, args ...any) *fault.Error {
-	return fault.Field(a2a.ErrInvalidParams, "", format, args...)
+	return problem(a2a.ErrInvalidParams, format, args...)
+}
+
+// problem returns an error about a field that has no name yet.
+func problem(sentinel error, format string, args ...any) *fault.Error {
+	text := fmt.Sprintf(format, args...)
+	return &fault.Error{Err: sentinel, Message: text, Violations: []fault.Violation{{Problem: text}}}
 }
 
 // Under puts field in front of the path of the field that err is about. Errors

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -19,7 +22,7 @@ func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, a2ajson.Invalid("the query cannot be read: %v", err)
+		return nil, fault.New(a2a.ErrInvalidParams, "query: %v", err)
 	}
 	obj := []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
