@@ -56,6 +56,7 @@ func (x *exchange) readBody(dst []byte) ([]byte, error) {
 			// Without this the deadline would end the watch over the connection, and
 			// with it the request.
 			x.readBy(time.Time{})
+			x.read = true
 			return dst, nil
 		}
 		if err != nil {

@@ -96,6 +96,8 @@ type exchange struct {
 	caller op.Caller
 	// id is the id of a JSON-RPC request as it came, or nil.
 	id []byte
+	// read is set once the body has been read to its end.
+	read bool
 	// wrote is set once the answer has begun.
 	wrote bool
 }
