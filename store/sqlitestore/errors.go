@@ -28,6 +28,12 @@ func unavailable(err error) error {
 	if damaged(err) {
 		return fmt.Errorf("%w: %w: %w", task.ErrUnavailable, ErrDamaged, err)
 	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
+		return fmt.Errorf("%w: %w", task.ErrFull, err)
+	case sqlite.ResultReadOnly:
+		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
+	}
 	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
 }
 

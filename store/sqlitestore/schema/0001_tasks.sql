@@ -87,12 +87,14 @@ CREATE TABLE snapshots (
 	data    BLOB    NOT NULL
 ) STRICT;
 
--- Keys below next_key were given out, and are not used again.
+-- Keys below next_key were given out, and are not used again. probes counts the
+-- trials of whether the file can be written.
 CREATE TABLE sequence (
 	one      INTEGER PRIMARY KEY CHECK (one = 1),
-	next_key INTEGER NOT NULL
+	next_key INTEGER NOT NULL,
+	probes   INTEGER NOT NULL
 ) STRICT;
-INSERT INTO sequence VALUES (1, 1);
+INSERT INTO sequence VALUES (1, 1, 0);
 
 -- Delegation: who asked for a task on behalf of which other task.
 CREATE TABLE lineage (

@@ -1,0 +1,289 @@
+package sqlitestore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// cost is what the writer did.
+type cost struct{ Rows, Statements int64 }
+
+func costOf(t *testing.T, db *DB) cost {
+	t.Helper()
+	n, err := ask(t.Context(), db, func(w *writer) (cost, error) {
+		rows, err := w.conn.number("SELECT total_changes()")
+		return cost{rows, int64(w.conn.steps)}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCostOfALife fixes what a task costs, commits and counters included.
+func TestCostOfALife(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	// The first task of an owner and agent pays for their names, and now and then
+	// one pays for a block of keys.
+	put(t, db.Tasks(), newHead("anna", "first"), created(1))
+	before := costOf(t, db)
+	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
+	chunk := task.Entry{Kind: task.Artifact, ArtifactID: "a", At: 3, Body: []byte(`{"artifactId":"a"}`)}
+	put(t, db.Tasks(), h, status(task.Working, 2), chunk, status(task.Completed, 4))
+	after := costOf(t, db)
+
+	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
+	// Rows: head, entries, counter; head, entries, two counters. Statements: the
+	// same and two begins and commits, and a begin and commit of costOf.
+	want := cost{Rows: 7, Statements: 7 + 4 + 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cost of a life mismatch (-want +got):\n%s", diff)
+	}
+	for table, want := range map[string]int64{"tasks": 2, "entries": 3} {
+		n, err := ask(t.Context(), db, func(w *writer) (int64, error) {
+			return w.conn.number("SELECT count(*) FROM " + table)
+		})
+		if err != nil || n != want {
+			t.Errorf("%s has %d rows, %v, want %d", table, n, err, want)
+		}
+	}
+}
+
+// TestCostDoesNotGrow appends to a long task what it appended to a short one.
+func TestCostDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1), status(task.Working, 2))
+	chunk := task.Entry{Kind: task.Artifact, ArtifactID: "a", Append: true, At: 3, Body: []byte(`{"artifactId":"a"}`)}
+	one := func() cost {
+		before := costOf(t, db)
+		h = put(t, db.Tasks(), h, chunk)
+		after := costOf(t, db)
+		return cost{after.Rows - before.Rows, after.Statements - before.Statements}
+	}
+	short := one()
+	for range 1000 {
+		h = put(t, db.Tasks(), h, chunk)
+	}
+	if diff := cmp.Diff(short, one()); diff != "" {
+		t.Errorf("cost of an append after 1000 others (-short +long):\n%s", diff)
+	}
+}
+
+// TestWaitingAppendsShareACommit holds the writer until many wait.
+func TestWaitingAppendsShareACommit(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	tasks := db.Tasks()
+	h := put(t, tasks, newHead("anna", "t0"), created(1))
+	old := step(t, h, status(task.Working, 2))
+	put(t, tasks, h, status(task.Working, 2))
+	before := costOf(t, db)
+
+	release := blockWriter(t, db)
+	var g sync.WaitGroup
+	const n = 100
+	for i := range n {
+		g.Go(func() {
+			if err := tasks.Append(t.Context(), step(t, newHead("anna", fmt.Sprint("n", i)), created(1))); err != nil {
+				t.Errorf("Append = %v", err)
+			}
+		})
+	}
+	g.Go(func() {
+		if err := tasks.Append(t.Context(), old); !errors.Is(err, task.ErrConflict) {
+			t.Errorf("Append of an old head = %v, want ErrConflict", err)
+		}
+	})
+	g.Go(func() {
+		c := step(t, newHead("anna", "t0"), created(1))
+		if err := tasks.Append(t.Context(), c); !errors.Is(err, task.ErrExists) {
+			t.Errorf("Append of an old id = %v, want ErrExists", err)
+		}
+	})
+	waitQueued(db, n+2)
+	release()
+	g.Wait()
+	after := costOf(t, db)
+
+	// The commits of costOf and of blockWriter have a begin and a commit each, the
+	// shared one has another pair, two losers of one statement, and one counter.
+	want := cost{Rows: 2*n + 1, Statements: 3*2 + 2*n + 2 + 1}
+	got := cost{after.Rows - before.Rows, after.Statements - before.Statements}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cost of %d appends at once mismatch (-want +got):\n%s", n, diff)
+	}
+	wantSound(t, db)
+}
+
+func TestBatchesAreLimited(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		sizes []int
+		want  []int
+	}{
+		"number":      {make([]int, 600), []int{256, 256, 88}},
+		"bytes":       {[]int{3 << 20, 1 << 20, 1, 1}, []int{2, 2}},
+		"one is more": {[]int{9 << 20, 9 << 20, 1}, []int{1, 1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newQueue()
+			var in []*request
+			for _, size := range tt.sizes {
+				r := &request{size: size}
+				in = append(in, r)
+				q.put(r)
+			}
+			q.close()
+			if q.put(&request{}) {
+				t.Error("a closed queue takes more")
+			}
+			var got []int
+			var out []*request
+			for batch := q.take(nil); len(batch) > 0; batch = q.take(nil) {
+				got = append(got, len(batch))
+				out = append(out, batch...)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("batches mismatch (-want +got):\n%s", diff)
+			}
+			for i := range in {
+				if out[i] != in[i] {
+					t.Fatalf("request %d is out of order", i)
+				}
+			}
+		})
+	}
+}
+
+// TestLargeAppendsAreSeveralRows: a reader's page never needs much more than a
+// page from the disk.
+func TestLargeAppendsAreSeveralRows(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
+	var es []task.Entry
+	for i := range 1000 {
+		body := `{"artifactId":"a"}`
+		if i%100 == 0 {
+			body = `{"artifactId":"a","name":"` + strings.Repeat("x", 700<<10) + `"}`
+		}
+		es = append(es, task.Entry{Kind: task.Artifact, ArtifactID: "a", Append: true, At: 2, Body: []byte(body)})
+	}
+	put(t, db.Tasks(), h, es...)
+	largest, err := ask(t.Context(), db, func(w *writer) (int64, error) {
+		return w.conn.number("SELECT max(length(data)) FROM entries")
+	})
+	if err != nil || largest > maxRowBytes+(64<<10) {
+		t.Errorf("largest row has %d bytes, %v, want at most about %d", largest, err, maxRowBytes)
+	}
+	wantSound(t, db)
+}
+
+func TestMistakesOfCallers(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
+	for name, spoil := range map[string]func(c *task.Change){
+		"rev":     func(c *task.Change) { c.Next.Rev++ },
+		"version": func(c *task.Change) { c.Next.Version++ },
+		"entry":   func(c *task.Change) { c.Entries[0].Version = 7 },
+		"key":     func(c *task.Change) { c.Next.Key++ },
+		"id":      func(c *task.Change) { c.Next.ID = "other" },
+		"owner":   func(c *task.Change) { c.Next.Owner = "bert" },
+		"agent":   func(c *task.Change) { c.Next.Agent = "clock" },
+		"context": func(c *task.Change) { c.Next.ContextID = "other" },
+	} {
+		c := step(t, h, status(task.Working, 2))
+		spoil(c)
+		err := db.Tasks().Append(t.Context(), c)
+		if err == nil || errors.Is(err, task.ErrConflict) || errors.Is(err, task.ErrUnavailable) {
+			t.Errorf("Append with a wrong %s = %v, want an error of its own", name, err)
+		}
+	}
+	got, err := db.Tasks().Head(t.Context(), "anna", "t1")
+	if diff := cmp.Diff(h, got); diff != "" || err != nil {
+		t.Errorf("Head afterwards: %v, mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestLimitsMustBePositive(t *testing.T) {
+	t.Parallel()
+	tasks := newTest(t).Tasks()
+	if _, err := tasks.List(t.Context(), &task.Query{Owner: "anna"}); err == nil {
+		t.Error("List without a limit = nil error")
+	}
+	if _, err := tasks.Open(t.Context(), 0, 0); err == nil {
+		t.Error("Open without a limit = nil error")
+	}
+	if _, err := tasks.Stale(t.Context(), 1, -1); err == nil {
+		t.Error("Stale with a negative limit = nil error")
+	}
+}
+
+// TestManyScopes goes beyond what the writer remembers.
+func TestManyScopes(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	w := db.writer
+	err := db.write(t.Context(), func(*writer) error {
+		for range 2 {
+			for i := range int64(maxScopes + 10) {
+				sc, err := w.scope(task.Owner(fmt.Sprint("o", i/2)), task.Agent(fmt.Sprint("a", i%2)))
+				if err != nil {
+					return err
+				}
+				if want := (scope{owner: i/2 + 1, id: i + 1}); sc != want {
+					return fmt.Errorf("scope %d = %+v, want %+v", i, sc, want)
+				}
+			}
+		}
+		if len(w.scopes.known) > maxScopes {
+			return fmt.Errorf("%d scopes are remembered", len(w.scopes.known))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSealedRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, ids := range [][]a2a.ArtifactID{nil, {"a"}, {"", "ö", a2a.ArtifactID(strings.Repeat("x", 300))}} {
+		got, err := decodeSealed(encodeSealed(ids))
+		if diff := cmp.Diff(ids, got); diff != "" || err != nil {
+			t.Errorf("decode(encode(%q)): %v, mismatch (-want +got):\n%s", ids, err, diff)
+		}
+	}
+}
+
+func FuzzDecodeSealed(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add(encodeSealed([]a2a.ArtifactID{"a", ""}))
+	f.Add([]byte{5, 'a'})
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ids, err := decodeSealed(b)
+		if err != nil {
+			if !errors.Is(err, task.ErrCorrupt) || ids != nil {
+				t.Errorf("decodeSealed(%x) = %q, %v", b, ids, err)
+			}
+			return
+		}
+		again, err := decodeSealed(encodeSealed(ids))
+		if diff := cmp.Diff(ids, again); diff != "" || err != nil {
+			t.Errorf("round trip of %x: %v, mismatch:\n%s", b, err, diff)
+		}
+	})
+}

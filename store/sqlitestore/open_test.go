@@ -1,0 +1,355 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestEachCommitReachesTheDisk holds the settings that a loss of power would miss.
+func TestEachCommitReachesTheDisk(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	got := map[string]int64{}
+	for _, p := range []string{"synchronous", "fullfsync", "checkpoint_fullfsync", "auto_vacuum", "page_size", "application_id", "user_version"} {
+		n, err := db.writer.conn.number("PRAGMA " + p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[p] = n
+	}
+	want := map[string]int64{
+		"synchronous": 2, "fullfsync": 1, "checkpoint_fullfsync": 1,
+		"auto_vacuum": 2, "page_size": 4096, "application_id": applicationID, "user_version": 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pragmas mismatch (-want +got):\n%s", diff)
+	}
+	s, _, err := db.writer.conn.raw.PrepareTransient("PRAGMA journal_mode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Finalize()
+	if _, err := s.Step(); err != nil || s.ColumnText(0) != "wal" {
+		t.Errorf("journal_mode = %q, %v, want wal", s.ColumnText(0), err)
+	}
+}
+
+// TestReopenedConnectionsReachTheDisk: the settings belong to connections, so one
+// that replaces a failed one needs them, too.
+func TestReopenedConnectionsReachTheDisk(t *testing.T) {
+	t.Parallel()
+	w := newWriter(connOptions{path: newTest(t).Path(), cache: 1 << 20}, nil)
+	defer w.forget()
+	if err := w.open(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.conn.number("PRAGMA synchronous"); err != nil || got != 2 {
+		t.Errorf("synchronous = %d, %v, want 2 (FULL)", got, err)
+	}
+}
+
+func TestReopenKeepsEverything(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := put(t, db.Tasks(), newHead("anna", "t1"), created(5))
+	h = put(t, db.Tasks(), h, status(task.Working, 6), status(task.Completed, 7))
+	if err := db.Tasks().SaveSnapshot(t.Context(), h.Key, task.Snapshot{Version: 3, Data: []byte("s")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	db = openTest(t, path, Options{})
+	got, err := db.Tasks().Head(t.Context(), "anna", "t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(h, got); diff != "" {
+		t.Errorf("Head mismatch (-want +got):\n%s", diff)
+	}
+	es, err := db.Tasks().Read(t.Context(), h.Key, 0)
+	if err != nil || len(es) != 3 {
+		t.Errorf("Read = %d entries, %v, want 3", len(es), err)
+	}
+	snap, err := db.Tasks().Snapshot(t.Context(), h.Key)
+	if err != nil || snap.Version != 3 {
+		t.Errorf("Snapshot = %+v, %v, want version 3", snap, err)
+	}
+}
+
+func TestFileIsForItsUserAlone(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	put(t, db.Tasks(), newHead("anna", "t1"), created(1))
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(db.Path() + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 {
+			t.Errorf("mode of %s = %v, want 0600", db.Path()+suffix, got)
+		}
+	}
+}
+
+// TestKeysAreNotUsedAgain deletes the newest task and starts anew: its key must not
+// come back, because somebody may still hold it.
+func TestKeysAreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	last := task.Key(0)
+	for range 3 {
+		db, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := put(t, db.Tasks(), newHead("anna", "t1"), created(5), status(task.Completed, 6))
+		if h.Key <= last {
+			t.Errorf("key %d after %d", h.Key, last)
+		}
+		last = h.Key
+		if n, err := db.Tasks().Sweep(t.Context(), 100, 10); n != 1 || err != nil {
+			t.Fatalf("Sweep = %d, %v, want 1", n, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sql runs statements on a file that no DB has open.
+func sql(t *testing.T, path string, script string) {
+	t.Helper()
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRefusedFiles opens files that must not be opened: the error is of the right kind,
+// names the file, says what to do, and the file is as before.
+func TestRefusedFiles(t *testing.T) {
+	t.Parallel()
+	ours := func(script string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			fill(t, path)
+			sql(t, path, script)
+		}
+	}
+	for name, tt := range map[string]struct {
+		spoil func(t *testing.T, path string)
+		want  error
+		say   string
+	}{
+		"newer":             {ours("PRAGMA user_version = 99"), ErrNewer, "use a newer parley"},
+		"other application": {func(t *testing.T, path string) { sql(t, path, "PRAGMA application_id = 7") }, ErrForeign, "choose another path"},
+		"other tables":      {func(t *testing.T, path string) { sql(t, path, "CREATE TABLE x (y)") }, ErrForeign, "choose another path"},
+		"text":              {func(t *testing.T, path string) { write(t, path, "shopping: eggs, milk, bread\n") }, ErrForeign, "choose another path"},
+		"short text":        {func(t *testing.T, path string) { write(t, path, "eggs") }, ErrForeign, "choose another path"},
+		"checksum":          {ours("UPDATE migrations SET checksum = 'x'"), ErrForeign, "0001_tasks.sql"},
+		"ledger":            {ours("DELETE FROM migrations"), ErrDamaged, "restore a backup"},
+		"table missing":     {ours("DROP TABLE snapshots"), ErrDamaged, "snapshots"},
+		"truncated":         {truncate, ErrDamaged, "restore a backup"},
+		"header only":       {func(t *testing.T, path string) { write(t, path, "SQLite format 3\x00"+strings.Repeat("z", 5000)) }, ErrDamaged, "restore a backup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "parley.db")
+			tt.spoil(t, path)
+			before := read(t, path)
+			_, err := Open(path, Options{})
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("Open = %v, want %v", err, tt.want)
+			}
+			for _, part := range []string{path, tt.say} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not contain %q", err, part)
+				}
+			}
+			if got := read(t, path); got != before {
+				t.Errorf("Open changed the file")
+			}
+		})
+	}
+}
+
+// fill makes a file with some tasks.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		put(t, db.Tasks(), newHead("anna", fmt.Sprint("t", i)), created(task.Millis(i+1)))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func truncate(t *testing.T, path string) {
+	t.Helper()
+	fill(t, path)
+	if err := os.Truncate(path, 3*4096); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestOpenOfWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, path := range []string{dir, filepath.Join(dir, "missing", "db")} {
+		if _, err := Open(path, Options{}); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("Open(%s) = %v; want an error that names it", path, err)
+		}
+	}
+}
+
+func TestEmptyFileBecomesOurs(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	write(t, path, "")
+	put(t, openTest(t, path, Options{}).Tasks(), newHead("anna", "t1"), created(1))
+}
+
+// TestMigrationIsAllOrNothing fails in the second step; the file is then as if
+// nothing had happened, and can be used later.
+func TestMigrationIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	write(t, path, "")
+	c, err := openConn(connOptions{path: path, cache: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := append(steps, migration{name: "0002_broken.sql", text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
+	err = migrate(c, broken)
+	if err == nil || !strings.Contains(err.Error(), "0002_broken.sql") {
+		t.Errorf("migrate = %v; want an error that names 0002_broken.sql", err)
+	}
+	if n, err := c.number("SELECT count(*) FROM sqlite_schema"); n != 0 || err != nil {
+		t.Errorf("%d tables after a failed migration, %v; want 0", n, err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, path, Options{})
+}
+
+// TestMigrationGoesOn adds a step to a file that has data.
+func TestMigrationGoesOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	fill(t, path)
+	c, err := openConn(connOptions{path: path, cache: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps = append(steps, migration{name: "0002_more.sql", text: "CREATE TABLE more (x INTEGER) STRICT"})
+	for range 2 {
+		if err := migrate(c, steps); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text, want := range map[string]int64{
+		"PRAGMA user_version":             2,
+		"SELECT count(*) FROM migrations": 2,
+		"SELECT count(*) FROM tasks":      50,
+		"SELECT count(*) FROM more":       0,
+	} {
+		if got, err := c.number(text); got != want || err != nil {
+			t.Errorf("%s = %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	fill(t, path)
+	db := openTest(t, path, Options{})
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check of a sound file = %v", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Check(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("Check after cancellation = %v", err)
+	}
+}
+
+func TestCheckFindsDamage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	fill(t, path)
+	// The table and the index then name different contexts.
+	write(t, path, strings.Replace(read(t, path), "context-t17", "context-t99", 1))
+	db := openTest(t, path, Options{})
+	err := db.Check(t.Context())
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) {
+		t.Errorf("Check of a damaged file = %v, want ErrDamaged with the path", err)
+	}
+}
+
+// TestDamageAtWork overwrites pages under an open store: those who meet them are
+// told, and the others go on.
+func TestDamageAtWork(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	fill(t, path)
+	sql(t, path, "UPDATE entries SET data = x'99' WHERE task = 1")
+	tasks := openTest(t, path, Options{}).Tasks()
+	_, err := tasks.Read(t.Context(), 1, 0)
+	if !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrUnavailable) {
+		t.Errorf("Read of damaged entries = %v, want ErrDamaged and ErrUnavailable", err)
+	}
+	if es, err := tasks.Read(t.Context(), 2, 0); err != nil || len(es) != 1 {
+		t.Errorf("Read of sound entries = %d, %v, want 1", len(es), err)
+	}
+}
