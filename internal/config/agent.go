@@ -1,0 +1,81 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/command"
+)
+
+// Executor returns the executor of a. runs is the folder for the records of its
+// runs, see command.Agent.
+func (a *Agent) Executor(runs string) *command.Agent {
+	var env []string
+	for name, value := range a.Env {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return &command.Agent{
+		Command:    slices.Clone(a.Command),
+		Dir:        a.Dir,
+		Env:        env,
+		Timeout:    time.Duration(a.Timeout),
+		Grace:      time.Duration(a.Grace),
+		MaxOutput:  int64(a.MaxOutput),
+		Runs:       runs,
+		Idempotent: a.Idempotent,
+		Serial:     a.Serial,
+		Silence:    time.Duration(a.Silence),
+	}
+}
+
+// Card returns the card of a, complete but for its interfaces.
+func (a *Agent) Card() *a2a.AgentCard {
+	plain := []string{"text/plain"}
+	card := &a2a.AgentCard{
+		Name:               a.Name,
+		Description:        or(a.Description, "The agent "+a.Name+"."),
+		Version:            or(a.Version, "1.0.0"),
+		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:  orList(a.InputModes, plain),
+		DefaultOutputModes: orList(a.OutputModes, plain),
+	}
+	skills := a.Skills
+	if len(skills) == 0 {
+		skills = []Skill{{ID: a.Name}}
+	}
+	for i := range skills {
+		card.Skills = append(card.Skills, skills[i].card(card))
+	}
+	return card
+}
+
+// card returns the skill for the card of its agent.
+func (s *Skill) card(of *a2a.AgentCard) a2a.AgentSkill {
+	return a2a.AgentSkill{
+		ID:          s.ID,
+		Name:        or(s.Name, s.ID),
+		Description: or(s.Description, of.Description),
+		Tags:        orList(s.Tags, []string{}),
+		Examples:    slices.Clone(s.Examples),
+		InputModes:  slices.Clone(s.InputModes),
+		OutputModes: slices.Clone(s.OutputModes),
+	}
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// orList returns a copy of list, or of fallback if list is empty.
+func orList(list, fallback []string) []string {
+	if len(list) == 0 {
+		list = fallback
+	}
+	return append(make([]string, 0, len(list)), list...)
+}

@@ -1,0 +1,254 @@
+package config
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// FileName is the name that a configuration file is looked for by.
+const FileName = "parley.yaml"
+
+// Duration is a time.Duration, written as text: a number with a unit, such as 30s,
+// 1h30m or 7d. Some durations may also be "never", which is a negative one here.
+type Duration time.Duration
+
+// Size is a number of bytes, written as text: a number, with a unit such as KiB, MiB
+// or GiB, or kB, MB or GB for powers of ten.
+type Size int64
+
+// Command is a program with its arguments, written as a list. A single text is run
+// by /bin/sh.
+type Command []string
+
+// Config is a configuration file. Zero fields are not set: whoever uses them fills in
+// the default that is named here.
+type Config struct {
+	// Listen is the address for HTTP: 127.0.0.1:4100.
+	Listen string `yaml:"listen"`
+	// GRPCListen is the address for gRPC. If empty, gRPC is not served.
+	GRPCListen string `yaml:"grpc_listen"`
+	// Data is the folder for everything that is kept: ./parley-data.
+	Data string `yaml:"data"`
+	// PublicURL is the address that cards name. If empty, it is made from each
+	// request.
+	PublicURL string `yaml:"public_url"`
+	// TrustForwarded takes X-Forwarded-Proto and X-Forwarded-Host for it.
+	TrustForwarded bool `yaml:"trust_forwarded"`
+	// AllowAnonymous accepts callers without credentials from other machines.
+	AllowAnonymous bool `yaml:"allow_anonymous"`
+	// UnionCard serves cards with the keys of both protocol versions.
+	UnionCard bool `yaml:"union_card"`
+	// NoStreaming switches the streaming operations off.
+	NoStreaming bool `yaml:"no_streaming"`
+	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0.
+	LenientVersion bool `yaml:"lenient_version"`
+	// SpecStatuses answers with the HTTP statuses of the specification where clients
+	// of the surface are used to others.
+	SpecStatuses bool `yaml:"spec_statuses"`
+	// AgentsBuiltin says whether the built-in agents are served; nil means yes.
+	AgentsBuiltin *bool `yaml:"agents_builtin"`
+	// DefaultAgent is the agent for callers that name none: the first of Agents, or
+	// else the first built-in one.
+	DefaultAgent string `yaml:"default_agent"`
+	// Agents are served beside the built-in ones. One with the name of a built-in
+	// agent takes its place.
+	Agents []Agent `yaml:"agents"`
+	// Limits bound what a request may take.
+	Limits Limits `yaml:"limits"`
+	// Engine says how tasks are run and kept.
+	Engine Engine `yaml:"engine"`
+	// Log says what is logged.
+	Log Log `yaml:"log"`
+
+	// File is where the configuration came from; empty if from nowhere.
+	File string `yaml:"-"`
+}
+
+// Builtin reports whether the built-in agents are served.
+func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
+
+// Agent is a program that is served as an agent.
+type Agent struct {
+	// Name is the agent's name in addresses: letters, digits, dots, dashes and
+	// underscores. It is required.
+	Name string `yaml:"name"`
+	// Description and Version are for the card.
+	Description string `yaml:"description"`
+	Version     string `yaml:"version"`
+	// Command is the program. It is required.
+	Command Command `yaml:"command"`
+	// Dir is the folder that the program runs in: that of the file.
+	Dir string `yaml:"dir"`
+	// Env is added to the hub's environment.
+	Env map[string]string `yaml:"env"`
+	// Timeout ends a run that takes longer; zero means no limit.
+	Timeout Duration `yaml:"timeout"`
+	// Grace is the time between SIGTERM and SIGKILL: 5s.
+	Grace Duration `yaml:"grace"`
+	// MaxOutput ends a run that writes more: 8MiB.
+	MaxOutput Size `yaml:"max_output"`
+	// Silence ends a run that writes nothing for so long; zero means the engine's
+	// agent_silence.
+	Silence Duration `yaml:"silence" never:"true"`
+	// Idempotent and Serial are the agent's traits.
+	Idempotent bool `yaml:"idempotent"`
+	Serial     bool `yaml:"serial"`
+	// Skills are what the agent can do. If empty, it has one skill with its own name
+	// and description.
+	Skills []Skill `yaml:"skills"`
+	// InputModes and OutputModes are the media types that the agent takes and gives:
+	// text/plain.
+	InputModes  []string `yaml:"inputModes"`
+	OutputModes []string `yaml:"outputModes"`
+}
+
+// Skill is a skill of an agent's card (specification §4.4.5).
+type Skill struct {
+	// ID identifies the skill within the agent. It is required.
+	ID string `yaml:"id"`
+	// Name is for people: the id.
+	Name string `yaml:"name"`
+	// Description says what the skill does: the description of the agent.
+	Description string `yaml:"description"`
+	// Tags are words to find the skill by.
+	Tags []string `yaml:"tags"`
+	// Examples are messages that the skill handles.
+	Examples []string `yaml:"examples"`
+	// InputModes and OutputModes are media types; if empty, the agent's count.
+	InputModes  []string `yaml:"inputModes"`
+	OutputModes []string `yaml:"outputModes"`
+}
+
+// Limits bound what a request may take. Zero means the default that is named.
+type Limits struct {
+	// Body is the largest request body: 10MiB.
+	Body Size `yaml:"body"`
+	// BodyTime is how long a body may take to arrive: 30s.
+	BodyTime Duration `yaml:"body_time"`
+	// WriteTime is how long a reader may take to accept a write: 30s.
+	WriteTime Duration `yaml:"write_time"`
+	// KeepAlive is the silence after which a stream sends a comment: 15s.
+	KeepAlive Duration `yaml:"keep_alive"`
+	// StreamsPerCaller is how many streams one caller may have open: 1000.
+	StreamsPerCaller int `yaml:"streams_per_caller"`
+	// Streams is how many streams may be open in all: 20000.
+	Streams int `yaml:"streams"`
+}
+
+// Engine says how tasks are run and kept. Zero means the default that is named.
+type Engine struct {
+	// MaxWait is how long a blocking call waits: 300s.
+	MaxWait Duration `yaml:"max_wait"`
+	// FirstEvent is how long an agent may take to answer with a bare message: 1s.
+	FirstEvent Duration `yaml:"first_event"`
+	// AgentSilence ends a run that says nothing for so long: 15m.
+	AgentSilence Duration `yaml:"agent_silence" never:"true"`
+	// CancelWait is how long an agent may take to confirm a cancellation: 10s.
+	CancelWait Duration `yaml:"cancel_wait"`
+	// DrainTimeout is how long runs may go on when the hub stops: 10s; never means
+	// that they are not waited for.
+	DrainTimeout Duration `yaml:"drain_timeout" never:"true"`
+	// Retention is how long a finished task is kept: 30d.
+	Retention Duration `yaml:"retention"`
+	// IdleRetention is how long a task waits for its caller: 30d.
+	IdleRetention Duration `yaml:"idle_retention"`
+	// MaxRuns is how many tasks run at one time: 10000.
+	MaxRuns int `yaml:"max_runs"`
+	// MaxQueued is how many tasks may wait in line: 100000.
+	MaxQueued int `yaml:"max_queued"`
+	// MaxWaiting is how many unread messages a task may have: 100.
+	MaxWaiting int `yaml:"max_waiting"`
+}
+
+// Log says what is logged.
+type Log struct {
+	// Level is the least level that is logged: info.
+	Level string `yaml:"level" enum:"debug,info,warn,error"`
+	// Format is how records are written: text.
+	Format string `yaml:"format" enum:"text,json"`
+}
+
+//go:embed schema/parley.schema.json
+var schema []byte
+
+// Schema returns the JSON Schema (draft 2020-12) of the file.
+func Schema() []byte { return slices.Clone(schema) }
+
+// Find returns the path of the configuration file: the one that a flag names, which
+// must exist, or else the first parley.yaml in the current folder, in its folder
+// workspace, and in the data folder. It returns an empty path if there is none.
+func Find(flag, data string) (string, error) {
+	if flag != "" {
+		if _, err := os.Stat(flag); err != nil {
+			return "", fmt.Errorf("find configuration: %w", err)
+		}
+		return flag, nil
+	}
+	for _, dir := range []string{".", "workspace", data} {
+		if dir == "" {
+			continue
+		}
+		path := filepath.Join(dir, FileName)
+		switch info, err := os.Stat(path); {
+		case err == nil && !info.IsDir():
+			return path, nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("find configuration: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// Load reads the file at path with the variables of the process.
+func Load(path string) (*Config, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	return Parse(path, src, os.LookupEnv)
+}
+
+// Parse reads src, which came from the file at path. Variables are looked up with
+// lookup. The error is an [Errors] if the file is at fault.
+func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config, error) {
+	c := &Config{File: path}
+	d := &decoder{file: path, lookup: lookup, lines: make(map[string]int)}
+	d.document(src, c)
+	if len(d.problems) == 0 {
+		check(d, c)
+	}
+	if len(d.problems) > 0 {
+		return nil, d.problems
+	}
+	if err := c.resolve(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
+	return c, nil
+}
+
+// resolve makes the paths of the file absolute; dir is the folder of the file.
+func (c *Config) resolve(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	from := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	if c.Data != "" {
+		c.Data = from(c.Data)
+	}
+	for i := range c.Agents {
+		c.Agents[i].Dir = from(c.Agents[i].Dir)
+	}
+	return nil
+}

@@ -1,0 +1,392 @@
+package config_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// noVariables is an empty environment.
+func noVariables(string) (string, bool) { return "", false }
+
+// variables is an environment.
+func variables(set map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := set[name]
+		return v, ok
+	}
+}
+
+// parse parses a file of the folder /etc/parley; a problem fails the test.
+func parse(t *testing.T, src string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("/etc/parley/parley.yaml", []byte(src), noVariables)
+	if err != nil {
+		t.Fatalf("Parse:\n%v", err)
+	}
+	return c
+}
+
+func TestExample(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("testdata/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := config.Parse("/etc/parley/parley.yaml", src, variables(map[string]string{"WEATHER_TOKEN": "t0ken"}))
+	if err != nil {
+		t.Fatalf("Parse:\n%v", err)
+	}
+	yes := true
+	want := &config.Config{
+		File:       "/etc/parley/parley.yaml",
+		Listen:     "127.0.0.1:4100",
+		GRPCListen: "127.0.0.1:4101",
+		Data:       "/etc/parley/parley-data", PublicURL: "https://hub.example",
+		AgentsBuiltin: &yes, DefaultAgent: "weather",
+		Agents: []config.Agent{
+			{
+				Name: "weather", Description: "Tells the weather of a city.", Version: "2.1",
+				Command: config.Command{"./weather.sh", "--units", "metric"},
+				Dir:     "/etc/parley/agents/weather",
+				Env:     map[string]string{"WEATHER_TOKEN": "t0ken"},
+				Timeout: config.Duration(90 * time.Second), Grace: config.Duration(2 * time.Second),
+				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true,
+				InputModes: []string{"text/plain", "application/json"}, OutputModes: []string{"text/plain"},
+				Skills: []config.Skill{{
+					ID: "forecast", Name: "Forecast", Description: "The weather of the coming days.",
+					Tags: []string{"weather", "forecast"}, Examples: []string{"Will it rain in Oslo tomorrow?"},
+					InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"},
+				}},
+			},
+			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
+		},
+		Limits: config.Limits{
+			Body: 10 << 20, BodyTime: config.Duration(30 * time.Second), WriteTime: config.Duration(30 * time.Second),
+			KeepAlive: config.Duration(15 * time.Second), StreamsPerCaller: 1000, Streams: 20000,
+		},
+		Engine: config.Engine{
+			MaxWait: config.Duration(300 * time.Second), FirstEvent: config.Duration(time.Second), AgentSilence: -1,
+			CancelWait: config.Duration(10 * time.Second), DrainTimeout: config.Duration(10 * time.Second),
+			Retention: config.Duration(720 * time.Hour), IdleRetention: config.Duration(180 * time.Hour),
+			MaxRuns: 10000, MaxQueued: 100000, MaxWaiting: 100,
+		},
+		Log: config.Log{Level: "info", Format: "text"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("example mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestEmptyFiles(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{"", "\n", "# nothing\n", "---\n", "{}\n", "agents:\nlog:\nlisten:\n", "null\n"} {
+		c := parse(t, src)
+		if diff := cmp.Diff(&config.Config{File: c.File}, c); diff != "" {
+			t.Errorf("Parse(%q) mismatch (-want +got):\n%s", src, diff)
+		}
+		if !c.Builtin() {
+			t.Errorf("Parse(%q) switches the built-in agents off", src)
+		}
+	}
+}
+
+func TestBuiltinCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	if parse(t, "agents_builtin: false").Builtin() {
+		t.Error("the built-in agents are on")
+	}
+}
+
+func TestProblemsNameFileLineAndKey(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, src, want string
+	}{
+		{"unknown key", "listen: :1\nlimit:\n  body: 1\n", "parley.yaml:2: limit: there is no such key; did you mean limits?"},
+		{"other way of writing", "grpcListen: x", "parley.yaml:1: grpcListen: there is no such key; did you mean grpc_listen?"},
+		{"nothing like it", "\n\nkubernetes: x", "parley.yaml:3: kubernetes: there is no such key"},
+		{"unknown key inside", "agents:\n  - name: a\n    command: x\n    time_out: 5s\n", "parley.yaml:4: agents[0].time_out: there is no such key; did you mean timeout?"},
+		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing"},
+		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing"},
+		{"missing name", "agents:\n- command: x\n", "parley.yaml:2: agents[0].name: is missing"},
+		{"bad name", "agents:\n- command: x\n  name: a/b\n", `parley.yaml:3: agents[0].name: "a/b" is not a name of letters, digits, dots, dashes and underscores`},
+		{"reserved name", "agents:\n- command: x\n  name: tasks\n", `parley.yaml:3: agents[0].name: "tasks" is reserved`},
+		{"name twice", "agents:\n- {name: a, command: x}\n- {name: a, command: y}\n", `parley.yaml:3: agents[1].name: agents[0] has the name "a", too`},
+		{"default agent", "default_agent: nobody", `parley.yaml:1: default_agent: there is no agent "nobody"`},
+		{"default agent that is off", "agents_builtin: no\n", `parley.yaml:1: agents_builtin: "no" is neither true nor false`},
+		{"builtin default that is off", "agents_builtin: false\ndefault_agent: echo\n", `parley.yaml:2: default_agent: there is no agent "echo"`},
+		{"duration", "engine:\n  max_wait: 30\n", `parley.yaml:2: engine.max_wait: "30" is not a duration like 30s, 1h30m or 7d`},
+		{"never", "engine:\n  max_wait: never\n", `parley.yaml:2: engine.max_wait: never is not possible here`},
+		{"size", "limits:\n  body: ten\n", `parley.yaml:2: limits.body: "ten" is not a size like 512KiB, 10MiB or 1GB`},
+		{"count", "limits: {streams: -1}\n", `parley.yaml:1: limits.streams: "-1" is not a whole number from 0`},
+		{"choice", "log:\n  level: loud\n", `parley.yaml:2: log.level: "loud" is not one of debug, info, warn, error`},
+		{"address", "listen: localhost\n", `parley.yaml:1: listen: "localhost" is not an address like 127.0.0.1:4100`},
+		{"port", "grpc_listen: localhost:99999\n", `parley.yaml:1: grpc_listen: "localhost:99999" is not an address like 127.0.0.1:4100`},
+		{"url", "public_url: hub.example\n", `parley.yaml:1: public_url: "hub.example" is not a URL like https://hub.example`},
+		{"url with query", "public_url: https://hub.example/?a=b\n", `parley.yaml:1: public_url: the URL must have no user, query or fragment`},
+		{"mode", "agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n    inputModes: [text/plain, text]\n", `parley.yaml:6: agents[0].skills[0].inputModes[1]: "text" is not a media type like text/plain`},
+		{"skill without id", "agents:\n- name: a\n  command: x\n  skills:\n  - name: s\n", `parley.yaml:5: agents[0].skills[0].id: is missing`},
+		{"skill twice", "agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n  - id: s\n", `parley.yaml:6: agents[0].skills[1].id: the agent has another skill "s"`},
+		{"variable name", "agents:\n- name: a\n  command: x\n  env: {A B: c}\n", `parley.yaml:4: agents[0].env: "A B" is not the name of a variable`},
+		{"list for a value", "listen: [a]\n", "parley.yaml:1: listen: must be a single value, not a list"},
+		{"value for a list", "agents: a\n", `parley.yaml:1: agents: must be a list, not "a"`},
+		{"value for a mapping", "log: a\n", `parley.yaml:1: log: must be a mapping of keys to values, not "a"`},
+		{"list at the top", "- a\n", "parley.yaml:1: must be a mapping of keys to values, not a list"},
+		{"variable", "\nlisten: ${ADDR}\n", "parley.yaml:2: listen: variable ADDR is not set; write ${ADDR:-text} to take a text instead, or $${ADDR} to mean just that"},
+		{"second document", "listen: :1\n---\nlisten: :2\n", "parley.yaml:3: a file holds one document, here a second one begins"},
+		{"tag", "listen: !!binary aGk=\n", "parley.yaml:1: listen: tags such as !!binary are not used here"},
+		{"unknown alias", "log: *x\n", "parley.yaml:1: there is no anchor &x"},
+		{"merge of a value", "log:\n  <<: a\n", "parley.yaml:2: log: << must be followed by an alias"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := config.Parse("parley.yaml", []byte(tt.src), noVariables)
+			var problems config.Errors
+			if !errors.As(err, &problems) {
+				t.Fatalf("Parse = %v, want problems", err)
+			}
+			if got := err.Error(); got != tt.want {
+				t.Errorf("Parse =\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSyntaxErrorsHaveALine(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		"listen: :1\nlog: {level: info\n",
+		"listen: :1\n\tlog: x\n",
+		"listen: :1\nlisten: :2\n",
+	} {
+		_, err := config.Parse("parley.yaml", []byte(src), noVariables)
+		var problems config.Errors
+		if !errors.As(err, &problems) {
+			t.Errorf("Parse(%q) = %v, want problems", src, err)
+			continue
+		}
+		if p := problems[0]; p.Line == 0 || p.Problem == "" || strings.Contains(p.Problem, "\n") {
+			t.Errorf("Parse(%q) = %q, want one line with its number", src, err)
+		}
+	}
+}
+
+func TestAllProblemsAreTold(t *testing.T) {
+	t.Parallel()
+	_, err := config.Parse("parley.yaml", []byte("a: 1\nlog: {level: x}\nb: 2\n"), noVariables)
+	var problems config.Errors
+	if !errors.As(err, &problems) || len(problems) != 3 {
+		t.Errorf("Parse = %v, want three problems", err)
+	}
+}
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	c := parse(t, `
+agents:
+  - &first
+    name: a
+    command: [x, &word y]
+    timeout: 5s
+    env: &env {A: "1"}
+  - <<: *first
+    name: b
+    env: *env
+    command: [*word]
+`)
+	want := []config.Agent{
+		{Name: "a", Command: config.Command{"x", "y"}, Timeout: config.Duration(5 * time.Second), Env: map[string]string{"A": "1"}, Dir: "/etc/parley"},
+		{Name: "b", Command: config.Command{"y"}, Timeout: config.Duration(5 * time.Second), Env: map[string]string{"A": "1"}, Dir: "/etc/parley"},
+	}
+	if diff := cmp.Diff(want, c.Agents); diff != "" {
+		t.Errorf("agents mismatch (-want +got):\n%s", diff)
+	}
+}
+
+// Aliases of aliases must not make a small file large.
+func TestAliasesAreBounded(t *testing.T) {
+	t.Parallel()
+	var src strings.Builder
+	src.WriteString("agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n    tags: &l0 [a,a,a,a,a,a,a,a,a,a]\n")
+	src.WriteString("- &a0 {name: b, command: x, inputModes: *l0}\n")
+	for range 20_000 {
+		src.WriteString("- *a0\n")
+	}
+	_, err := config.Parse("parley.yaml", []byte(src.String()), noVariables)
+	if err == nil || !strings.Contains(err.Error(), "the file is too large") {
+		t.Errorf("Parse = %.200v, want a refusal", err)
+	}
+}
+
+func TestAliasOfItself(t *testing.T) {
+	t.Parallel()
+	_, err := config.Parse("parley.yaml", []byte("log: &x\n  <<: *x\n  level: info\n"), noVariables)
+	if err == nil || !strings.Contains(err.Error(), "refers to itself") {
+		t.Errorf("Parse = %v, want a refusal", err)
+	}
+}
+
+func TestInterpolationInValues(t *testing.T) {
+	t.Parallel()
+	src := `
+listen: 127.0.0.1:${PORT}
+trust_forwarded: ${TRUST}
+limits: {body: "${SIZE}MiB", streams: "${EMPTY:-7}"}
+agents:
+  - name: a
+    command: "echo $HOME $$$$ $${X} ${EVIL}"
+    description: |
+      two
+      ${PORT}
+`
+	c, err := config.Parse("/etc/parley/parley.yaml", []byte(src), variables(map[string]string{
+		"PORT": "80", "TRUST": "true", "SIZE": "2", "EMPTY": "", "EVIL": "a\nlog: {level: debug} # \"",
+	}))
+	if err != nil {
+		t.Fatalf("Parse:\n%v", err)
+	}
+	if c.Listen != "127.0.0.1:80" || !c.TrustForwarded || c.Limits.Body != 2<<20 || c.Limits.Streams != 7 {
+		t.Errorf("Parse = %+v", c)
+	}
+	if got, want := c.Agents[0].Command[2], "echo $HOME $$ ${X} a\nlog: {level: debug} # \""; got != want {
+		t.Errorf("command = %q, want %q", got, want)
+	}
+	if got, want := c.Agents[0].Description, "two\n80\n"; got != want {
+		t.Errorf("description = %q, want %q", got, want)
+	}
+	if c.Log.Level != "" {
+		t.Error("a variable has changed the structure of the file")
+	}
+}
+
+func TestFind(t *testing.T) {
+	// Not parallel: it changes the current folder.
+	t.Chdir(t.TempDir())
+	find := func(flag, want string) {
+		t.Helper()
+		if got, err := config.Find(flag, "data"); got != want || err != nil {
+			t.Errorf("Find(%q) = %q, %v, want %q", flag, got, err, want)
+		}
+	}
+	add := func(path string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find("", "")
+	add("data/parley.yaml")
+	find("", "data/parley.yaml")
+	add("workspace/parley.yaml")
+	find("", "workspace/parley.yaml")
+	add("parley.yaml")
+	find("", "parley.yaml")
+	add("other.yaml")
+	find("other.yaml", "other.yaml")
+	if _, err := config.Find("missing.yaml", "data"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Find(missing.yaml) = %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "parley.yaml")
+	if err := os.WriteFile(path, []byte("data: ${CONFIG_TEST_DATA}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONFIG_TEST_DATA", "here")
+	c, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "here"); c.Data != want || c.File != path {
+		t.Errorf("Load = data %q of %q, want %q", c.Data, c.File, want)
+	}
+	if _, err := config.Load(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Load(none) = %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func TestCard(t *testing.T) {
+	t.Parallel()
+	c := parse(t, `
+agents:
+  - {name: plain, command: cat}
+  - name: full
+    description: Does much.
+    version: "3"
+    command: cat
+    inputModes: [image/png]
+    outputModes: [text/html]
+    skills:
+      - id: one
+      - {id: two, name: Two, description: The second., tags: [t], examples: [e], inputModes: [a/b], outputModes: [c/d]}
+`)
+	plain := []string{"text/plain"}
+	want := []*a2a.AgentCard{
+		{
+			Name: "plain", Description: "The agent plain.", Version: "1.0.0", Capabilities: a2a.AgentCapabilities{Streaming: true},
+			DefaultInputModes: plain, DefaultOutputModes: plain,
+			Skills: []a2a.AgentSkill{{ID: "plain", Name: "plain", Description: "The agent plain.", Tags: []string{}}},
+		},
+		{
+			Name: "full", Description: "Does much.", Version: "3", Capabilities: a2a.AgentCapabilities{Streaming: true},
+			DefaultInputModes: []string{"image/png"}, DefaultOutputModes: []string{"text/html"},
+			Skills: []a2a.AgentSkill{
+				{ID: "one", Name: "one", Description: "Does much.", Tags: []string{}},
+				{
+					ID: "two", Name: "Two", Description: "The second.", Tags: []string{"t"}, Examples: []string{"e"},
+					InputModes: []string{"a/b"}, OutputModes: []string{"c/d"},
+				},
+			},
+		},
+	}
+	for i := range want {
+		if diff := cmp.Diff(want[i], c.Agents[i].Card()); diff != "" {
+			t.Errorf("card of %s mismatch (-want +got):\n%s", c.Agents[i].Name, diff)
+		}
+	}
+}
+
+func TestExecutor(t *testing.T) {
+	t.Parallel()
+	c := parse(t, `
+agents:
+  - name: a
+    command: [prog, arg]
+    dir: sub
+    env: {B: "2", A: "1"}
+    timeout: 1m
+    grace: 2s
+    max_output: 1KiB
+    silence: never
+    idempotent: true
+    serial: true
+`)
+	got := c.Agents[0].Executor("/var/runs")
+	if got.Dir != "/etc/parley/sub" || got.Runs != "/var/runs" || got.MaxOutput != 1024 ||
+		got.Timeout != time.Minute || got.Grace != 2*time.Second || got.Silence >= 0 || !got.Idempotent || !got.Serial {
+		t.Errorf("Executor = %+v", got)
+	}
+	if diff := cmp.Diff([]string{"prog", "arg"}, got.Command); diff != "" {
+		t.Errorf("command mismatch (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"A=1", "B=2"}, got.Env); diff != "" {
+		t.Errorf("environment mismatch (-want +got):\n%s", diff)
+	}
+	var _ a2asrv.AgentExecutor = got
+}

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// compiled returns the published schema.
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("parley.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("parley.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance returns the YAML in src as a JSON value.
+func instance(t *testing.T, src []byte) any {
+	t.Helper()
+	b, err := yaml.YAMLToJSON(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSchemaAcceptsTheExample(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("testdata/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiled(t).Validate(instance(t, src)); err != nil {
+		t.Errorf("the schema refuses the example: %v", err)
+	}
+}
+
+// The schema and the decoder agree on what a file may hold.
+func TestSchemaAgreesWithTheDecoder(t *testing.T) {
+	t.Parallel()
+	s := compiled(t)
+	for src, want := range map[string]bool{
+		"listen: 127.0.0.1:1":                              true,
+		"agents: null":                                     true,
+		"union_card: true":                                 true,
+		"union_card: ${X:-true}":                           true,
+		"union_card: maybe":                                false,
+		"limits: {body: 17}":                               true,
+		"limits: {body: 1MiB}":                             true,
+		"limits: {body: 1mib}":                             false,
+		"limits: {body: '${X:-1}MiB'}":                     true,
+		"limits: {streams: 1}":                             true,
+		"limits: {streams: -1}":                            false,
+		"limits: {streams: 1.5}":                           false,
+		"engine: {max_wait: 1h30m}":                        true,
+		"engine: {max_wait: 1.5d}":                         true,
+		"engine: {max_wait: 0}":                            true,
+		"engine: {max_wait: 30}":                           false,
+		"engine: {max_wait: soon}":                         false,
+		"engine: {max_wait: never}":                        false,
+		"engine: {agent_silence: never}":                   true,
+		"log: {level: warn, format: json}":                 true,
+		"log: {level: loud}":                               false,
+		"log: []":                                          false,
+		"unknown: 1":                                       false,
+		"agents: [{name: a}]":                              false,
+		"agents: [{command: a}]":                           false,
+		"agents: [{name: a, command: b}]":                  true,
+		"agents: [{name: a, command: [b, 1]}]":             true,
+		"agents: [{name: a, command: []}]":                 false,
+		"agents: [{name: a, command: ''}]":                 false,
+		"agents: [{name: a, command: b, env: {A: 1}}]":     true,
+		"agents: [{name: a, command: b, version: 1.0}]":    true,
+		"agents: [{name: a, command: b, skills: [{}]}]":    false,
+		"agents: [{name: a, command: b, inputModes: a/b}]": false,
+	} {
+		err := s.Validate(instance(t, []byte(src)))
+		if (err == nil) != want {
+			t.Errorf("schema on %q: %v, want valid to be %v", src, err, want)
+		}
+		_, err = Parse("parley.yaml", []byte(src), func(string) (string, bool) { return "", false })
+		if (err == nil) != want {
+			t.Errorf("decoder on %q: %v, want valid to be %v", src, err, want)
+		}
+	}
+}
+
+// Every field has its property with the right type and a description, and every
+// property has its field.
+func TestSchemaMatchesTheStructs(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		node
+		Defs map[string]node `json:"$defs"`
+	}
+	if err := json.Unmarshal(Schema(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "Config", doc.node, reflect.TypeFor[Config]())
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[Agent](), reflect.TypeFor[Skill](), reflect.TypeFor[Limits](), reflect.TypeFor[Engine](), reflect.TypeFor[Log](),
+	} {
+		compare(t, typ.Name(), doc.Defs[typ.Name()], typ)
+	}
+}
+
+// node is a part of the schema.
+type node struct {
+	Ref         string          `json:"$ref"`
+	Description string          `json:"description"`
+	Properties  map[string]node `json:"properties"`
+	Additional  any             `json:"additionalProperties"`
+	Items       *node           `json:"items"`
+	AnyOf       []struct {
+		Enum []any `json:"enum"`
+	} `json:"anyOf"`
+}
+
+func compare(t *testing.T, name string, n node, typ reflect.Type) {
+	t.Helper()
+	if n.Additional != false {
+		t.Errorf("%s: the schema lets other keys pass", name)
+	}
+	var keys []string
+	for _, f := range fieldsOf(typ) {
+		key := f.Tag.Get("yaml")
+		keys = append(keys, key)
+		p, ok := n.Properties[key]
+		if !ok {
+			t.Errorf("%s: the schema lacks %s", name, key)
+			continue
+		}
+		if diff := cmp.Diff(expected(f), shape(p)); diff != "" {
+			t.Errorf("%s.%s has another type in the schema (-struct +schema):\n%s", name, key, diff)
+		}
+		if p.Description == "" && !strings.HasPrefix(p.Ref, "#/$defs/") {
+			t.Errorf("%s.%s has no description", name, key)
+		}
+	}
+	for key := range n.Properties {
+		if !slices.Contains(keys, key) {
+			t.Errorf("%s: the schema has %s, which is no field", name, key)
+		}
+	}
+}
+
+// expected returns the shape that the property of a field must have.
+func expected(f reflect.StructField) string {
+	if enum := f.Tag.Get("enum"); enum != "" {
+		return "one of " + enum
+	}
+	switch f.Type {
+	case reflect.TypeFor[string]():
+		return "text"
+	case reflect.TypeFor[bool](), reflect.TypeFor[*bool]():
+		return "switch"
+	case reflect.TypeFor[int]():
+		return "count"
+	case reflect.TypeFor[Size]():
+		return "size"
+	case reflect.TypeFor[Command]():
+		return "command"
+	case reflect.TypeFor[[]string]():
+		return "texts"
+	case reflect.TypeFor[map[string]string]():
+		return "mapping"
+	case reflect.TypeFor[Duration]():
+		if f.Tag.Get("never") != "" {
+			return "durationOrNever"
+		}
+		return "duration"
+	}
+	if f.Type.Kind() == reflect.Slice {
+		return "list of " + f.Type.Elem().Name()
+	}
+	return f.Type.Name()
+}
+
+// shape returns the same of a property.
+func shape(p node) string {
+	switch {
+	case p.Ref != "":
+		return strings.TrimPrefix(p.Ref, "#/$defs/")
+	case p.Items != nil:
+		return "list of " + strings.TrimPrefix(p.Items.Ref, "#/$defs/")
+	case p.Additional != nil:
+		return "mapping"
+	case len(p.AnyOf) > 0:
+		var names []string
+		for _, v := range p.AnyOf[0].Enum {
+			if s, ok := v.(string); ok {
+				names = append(names, s)
+			}
+		}
+		return "one of " + strings.Join(names, ",")
+	}
+	return "unknown"
+}
+
+func TestSchemaIsACopy(t *testing.T) {
+	t.Parallel()
+	Schema()[0] = 'x'
+	if Schema()[0] != '{' {
+		t.Error("a caller can change the schema")
+	}
+}
