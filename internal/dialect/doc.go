@@ -20,7 +20,8 @@
 // they do not know. Encoders are exact. Each error of a decoder says which field
 // it is about, and nothing that was refused has any effect.
 //
-// The id of a JSON-RPC request is written back byte for byte.
+// The id of a JSON-RPC request is written back byte for byte. Values of package op
+// share no memory with the request; only a [Call] does.
 //
 // The text of an error reaches a caller only if it was written for callers.
 // Everything else leaves as "internal error" with a reference.

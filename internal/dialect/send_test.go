@@ -182,6 +182,28 @@ func TestSendAtBody(t *testing.T) {
 	}
 }
 
+// Requests are read from pooled buffers, so nothing decoded may alias them.
+func TestSendAliasesNothing(t *testing.T) {
+	t.Parallel()
+	in := []byte(`{"tenant":"a","message":{"messageId":"m","contextId":"c","taskId":"t","role":"ROLE_USER","parts":[{"text":"hi","mediaType":"x"}],"metadata":{"skill":"s"}},"configuration":{"acceptedOutputModes":["y"]},"metadata":{"k":1}}`)
+	got, err := new(dialect.Decoder).SendAt(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(in)
+	want := &op.Send{
+		Target: op.Target{Tenant: "a"},
+		Message: op.Message{
+			ID: "m", ContextID: "c", TaskID: "t", Skill: "s", MediaTypes: []string{"x"},
+			Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi","mediaType":"x"}],"metadata":{"skill":"s"}}`),
+		},
+		Metadata: []byte(`{"k":1}`), AcceptedOutputModes: []string{"y"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mismatch after the input was cleared (-want +got):\n%s", diff)
+	}
+}
+
 // What the SDK's client sends is understood.
 func TestSendFromSDK(t *testing.T) {
 	t.Parallel()
