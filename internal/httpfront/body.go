@@ -88,7 +88,12 @@ func readError(err error) error {
 // read that follows.
 func (x *exchange) readBy(at time.Time) { _ = x.rc.SetReadDeadline(at) }
 
-// writeSoon bounds the time of the next write, in the same way.
+// writeSoon bounds the time of the next write, in the same way. Package http reads
+// what is left of a body before it writes, so that time is added.
 func (x *exchange) writeSoon() {
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.front.cfg.Limits.WriteTime))
+	limit := x.front.cfg.Limits.WriteTime
+	if x.r.ContentLength != 0 && !x.read {
+		limit += x.front.cfg.Limits.BodyTime
+	}
+	_ = x.rc.SetWriteDeadline(time.Now().Add(limit))
 }

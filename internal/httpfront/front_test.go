@@ -215,7 +215,9 @@ func TestHiddenErrors(t *testing.T) {
 		name string
 		auth auth.Func
 	}{
-		{"error", func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, errors.New("secret: disk on fire") }},
+		{"error", func(context.Context, *auth.Request) (*auth.Principal, error) {
+			return nil, errors.New("secret: disk on fire")
+		}},
 		{"panic", func(context.Context, *auth.Request) (*auth.Principal, error) { panic("secret: disk on fire") }},
 		{"no principal", func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, nil }},
 	}

@@ -95,10 +95,6 @@ func (x *exchange) fail(err error) { x.failAs(err, "") }
 // logged, once, under the reference that the caller gets; if ref is not empty,
 // that has been done.
 func (x *exchange) failAs(err error, ref string) {
-	if x.r.ContentLength != 0 && !x.read {
-		// Otherwise package http waits for the rest of the body before it answers.
-		_ = x.rc.EnableFullDuplex() // HTTP/2 needs no asking
-	}
 	report := x.report(err, ref)
 	code := x.statusOf(err, &report)
 	x.failHeaders(err, &report)
