@@ -1,0 +1,225 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// list returns the cursors of o, and fails the test if its blocks are not as they
+// promise to be.
+func (o *order) list(t interface{ Fatalf(string, ...any) }) []Cursor {
+	var all []Cursor
+	for i, b := range o.blocks {
+		if len(b) == 0 || len(b) > maxBlock {
+			t.Fatalf("block %d has %d cursors, want 1 to %d", i, len(b), maxBlock)
+		}
+		if i > 0 && len(b)+len(o.blocks[i-1]) <= maxBlock/2 {
+			t.Fatalf("blocks %d and %d have %d and %d cursors and are not merged", i-1, i, len(o.blocks[i-1]), len(b))
+		}
+		all = append(all, b...)
+	}
+	if !slices.IsSortedFunc(all, compare) {
+		t.Fatalf("not sorted: %v", all)
+	}
+	if len(all) != o.n {
+		t.Fatalf("%d cursors, counted %d", len(all), o.n)
+	}
+	return all
+}
+
+func at(i int) Cursor { return Cursor{At: Millis(i / 3), Key: Key(i + 1)} }
+
+func TestOrderInSequence(t *testing.T) {
+	t.Parallel()
+	const n = 10 * maxBlock
+	var o order
+	for i := range n {
+		o.insert(at(i))
+	}
+	if got := o.list(t); len(got) != n || len(o.blocks) != 10 {
+		t.Errorf("%d cursors in %d blocks, want %d in 10 full ones", len(got), len(o.blocks), n)
+	}
+	for i := range n {
+		if i%50 != 0 {
+			o.remove(at(i))
+		}
+	}
+	if o.list(t); len(o.blocks) > 2 {
+		t.Errorf("%d cursors are left in %d blocks", o.n, len(o.blocks))
+	}
+	for i := range n {
+		o.remove(at(i))
+	}
+	if got := o.list(t); len(got) != 0 || len(o.blocks) != 0 {
+		t.Errorf("%d cursors in %d blocks after all were removed", len(got), len(o.blocks))
+	}
+}
+
+// TestOrderModel compares an order with a sorted slice.
+func TestOrderModel(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var o order
+		var want []Cursor
+		const space = 4 * maxBlock
+		for range rapid.IntRange(0, 20).Draw(t, "rounds") {
+			from := rapid.IntRange(0, space).Draw(t, "from")
+			step := rapid.IntRange(1, 7).Draw(t, "step")
+			remove := rapid.Bool().Draw(t, "remove")
+			for i := from; i < min(from+300, space); i += step {
+				place, found := slices.BinarySearchFunc(want, at(i), compare)
+				switch {
+				case remove && found:
+					want = slices.Delete(want, place, place+1)
+				case !remove && !found:
+					want = slices.Insert(want, place, at(i))
+				}
+				if remove {
+					o.remove(at(i))
+				} else if !found {
+					o.insert(at(i))
+				}
+			}
+			if got := o.list(t); !slices.Equal(want, got) {
+				t.Fatalf("mismatch (-want +got):\n%s", cmp.Diff(want, got))
+			}
+			probe(t, &o, want, rapid.IntRange(-2, space+2).Draw(t, "probe"))
+		}
+	})
+}
+
+// probe asks o about a place that may or may not be in it.
+func probe(t *rapid.T, o *order, want []Cursor, i int) {
+	c := at(i)
+	place, found := slices.BinarySearchFunc(want, c, compare)
+	below, above := want[:place], want[place:]
+	if found {
+		above = above[1:]
+	}
+	var got []Cursor
+	for d := o.below(c); ; d.step() {
+		c, ok := d.peek()
+		if !ok {
+			break
+		}
+		got = append(got, c)
+	}
+	slices.Reverse(got)
+	if c != (Cursor{}) && !slices.Equal(below, got) {
+		t.Fatalf("below %v: %v, want %v", c, got, below)
+	}
+	got = nil
+	o.ascend(c, func(c Cursor) bool {
+		got = append(got, c)
+		return true
+	})
+	if !slices.Equal(above, got) {
+		t.Fatalf("above %v: %v, want %v", c, got, above)
+	}
+	since := len(want) - len(slices.DeleteFunc(slices.Clone(want), func(w Cursor) bool { return w.At >= c.At }))
+	if n := o.since(c.At, 1<<30); n != since {
+		t.Fatalf("since %d: %d, want %d", c.At, n, since)
+	}
+	if n := o.since(c.At, 10); n <= 10 && n != since {
+		t.Fatalf("since %d up to 10: %d, want %d", c.At, n, since)
+	}
+}
+
+func TestOrderStops(t *testing.T) {
+	t.Parallel()
+	var o order
+	for i := range 3 * maxBlock {
+		o.insert(at(i))
+	}
+	n := 0
+	o.ascend(Cursor{}, func(Cursor) bool {
+		n++
+		return n < maxBlock+5
+	})
+	if n != maxBlock+5 {
+		t.Errorf("ascend went on for %d cursors, want %d", n, maxBlock+5)
+	}
+}
+
+func TestOrderMove(t *testing.T) {
+	t.Parallel()
+	var o order
+	o.move(Cursor{}, at(1))
+	o.move(at(1), at(1))
+	o.move(Cursor{}, Cursor{})
+	o.move(at(1), at(7))
+	if diff := cmp.Diff([]Cursor{at(7)}, o.list(t)); diff != "" {
+		t.Errorf("after a move (-want +got):\n%s", diff)
+	}
+	o.move(at(7), Cursor{})
+	o.remove(at(7))
+	if o.n != 0 {
+		t.Errorf("%d cursors are left, want none", o.n)
+	}
+}
+
+// TestShelf wants groups in order, and none that is empty.
+func TestShelf(t *testing.T) {
+	t.Parallel()
+	var s shelf
+	put := func(agent Agent, state State, i int) slot {
+		p := slot{agent, state, at(i)}
+		s.move(slot{}, p)
+		return p
+	}
+	a := put("b", Working, 1)
+	put("a", Completed, 2)
+	put("b", Submitted, 3)
+	put("ab", Working, 4)
+	names := func() (out []string) {
+		for _, g := range s {
+			out = append(out, fmt.Sprint(g.agent, " ", g.state))
+		}
+		return out
+	}
+	want := []string{"a TASK_STATE_COMPLETED", "ab TASK_STATE_WORKING", "b TASK_STATE_SUBMITTED", "b TASK_STATE_WORKING"}
+	if diff := cmp.Diff(want, names()); diff != "" {
+		t.Errorf("groups mismatch (-want +got):\n%s", diff)
+	}
+	s.move(a, slot{"b", Submitted, at(5)})
+	if diff := cmp.Diff(want[:3], names()); diff != "" {
+		t.Errorf("groups after a move mismatch (-want +got):\n%s", diff)
+	}
+	if got := total(s.choose("b", anyState), 0); got != 2 {
+		t.Errorf("agent b has %d tasks, want 2", got)
+	}
+	if got := total(s.choose("", setOf(Working, Completed)), 0); got != 2 {
+		t.Errorf("%d tasks are working or completed, want 2", got)
+	}
+}
+
+// TestMemoryForgets wants nothing to be left of tasks that were swept.
+func TestMemoryForgets(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	for i := range 500 {
+		h := Head{ID: "t", Owner: Owner(fmt.Sprint(i)), ContextID: fmt.Sprint("c", i), Agent: "a"}
+		c := &Change{Next: h}
+		for _, e := range []Entry{{Kind: Created, State: Submitted, At: 5}, {Kind: Status, State: Failed, At: 6}} {
+			next, stored, err := Apply(c.Next, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Next, c.Entries = next, append(c.Entries, stored)
+		}
+		c.Next.Rev = 1
+		if err := m.Append(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := m.Sweep(t.Context(), 7, 1000); err != nil || n != 500 {
+		t.Fatalf("Sweep = %d, %v, want 500", n, err)
+	}
+	if n := len(m.tasks) + len(m.ids) + len(m.owners) + len(m.contexts) + m.ended.n + m.open.n + m.asking.n; n != 0 {
+		t.Errorf("%d things are left of swept tasks", n)
+	}
+}

@@ -1,0 +1,345 @@
+package tasktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/task/tasktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemoryPasses(t *testing.T) {
+	t.Parallel()
+	tasktest.Test(t, func(*testing.T) task.Store { return new(task.Memory) })
+}
+
+// broken is a memory store of which some methods are replaced.
+type broken struct {
+	*task.Memory
+	append      func(context.Context, *task.Change) error
+	head        func(context.Context, task.Owner, a2a.TaskID) (task.Head, error)
+	read        func(context.Context, task.Key, int64) ([]task.Entry, error)
+	list        func(context.Context, *task.Query) (task.ListPage, error)
+	interrupted func(context.Context, *task.Query) (task.Head, error)
+	open        func(context.Context, task.Key, int) ([]task.Head, error)
+	stale       func(context.Context, task.Millis, int) ([]task.Head, error)
+	sweep       func(context.Context, task.Millis, int) (int, error)
+	snapshot    func(context.Context, task.Key) (task.Snapshot, error)
+}
+
+// sound returns a store with every method as it should be.
+func sound() *broken {
+	m := new(task.Memory)
+	return &broken{
+		Memory: m, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
+		open: m.Open, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
+	}
+}
+
+func (b *broken) Append(ctx context.Context, c *task.Change) error { return b.append(ctx, c) }
+
+func (b *broken) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	return b.head(ctx, owner, id)
+}
+
+func (b *broken) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	return b.read(ctx, key, after)
+}
+
+func (b *broken) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
+	return b.list(ctx, q)
+}
+
+func (b *broken) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
+	return b.interrupted(ctx, q)
+}
+
+func (b *broken) Open(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+	return b.open(ctx, after, limit)
+}
+
+func (b *broken) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
+	return b.stale(ctx, before, limit)
+}
+
+func (b *broken) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
+	return b.sweep(ctx, before, limit)
+}
+
+func (b *broken) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
+	return b.snapshot(ctx, key)
+}
+
+// defects break one promise each.
+var defects = map[string]func(b *broken){
+	"conflict unsaid": func(b *broken) {
+		b.append = func(ctx context.Context, c *task.Change) error {
+			if err := b.Memory.Append(ctx, c); !errors.Is(err, task.ErrConflict) {
+				return err
+			}
+			return nil
+		}
+	},
+	"loser stored": func(b *broken) {
+		b.append = func(ctx context.Context, c *task.Change) error {
+			err := b.Memory.Append(ctx, c)
+			if now, e := b.Memory.Head(ctx, c.Next.Owner, c.Next.ID); errors.Is(err, task.ErrConflict) && e == nil {
+				next := c.Next
+				next.Rev = now.Rev + 1
+				_ = b.Memory.Append(ctx, &task.Change{Prev: now, Next: next, Entries: c.Entries})
+			}
+			return err
+		}
+	},
+	"exists unsaid": func(b *broken) {
+		b.append = func(ctx context.Context, c *task.Change) error {
+			if err := b.Memory.Append(ctx, c); !errors.Is(err, task.ErrExists) {
+				return err
+			}
+			return task.ErrConflict
+		}
+	},
+	"torn change": func(b *broken) {
+		b.append = func(ctx context.Context, c *task.Change) error {
+			if ctx.Err() != nil && len(c.Entries) > 1 {
+				c.Entries = c.Entries[:1]
+				return b.Memory.Append(context.Background(), c)
+			}
+			return b.Memory.Append(ctx, c)
+		}
+	},
+	"metadata lost": func(b *broken) {
+		b.append = changed(b, func(c *task.Change) {
+			c.Entries = slices.Clone(c.Entries)
+			for i := range c.Entries {
+				c.Entries[i].Meta = nil
+			}
+		})
+	},
+	"sealed lost": func(b *broken) {
+		b.append = changed(b, func(c *task.Change) { c.Next.Sealed = nil })
+	},
+	"owner ignored": func(b *broken) {
+		var owners sync.Map
+		b.append = changed(b, func(c *task.Change) { owners.Store(c.Next.ID, c.Next.Owner) })
+		b.head = func(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+			if any, ok := owners.Load(id); ok {
+				owner = any.(task.Owner)
+			}
+			return b.Memory.Head(ctx, owner, id)
+		}
+	},
+	"page too long": func(b *broken) {
+		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+			first, err := b.Memory.Read(ctx, key, after)
+			if err != nil || len(first) < 256 {
+				return first, err
+			}
+			more, err := b.Memory.Read(ctx, key, after+256)
+			return slices.Concat(first, more), err
+		}
+	},
+	"page skips": func(b *broken) {
+		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+			if after >= 256 {
+				after++
+			}
+			return b.Memory.Read(ctx, key, after)
+		}
+	},
+	"page too large": func(b *broken) {
+		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+			var all []task.Entry
+			for len(all) < 200 {
+				page, err := b.Memory.Read(ctx, key, after+int64(len(all)))
+				if err != nil || len(page) == 0 {
+					return all, err
+				}
+				all = append(all, page...)
+			}
+			return all[:200], nil
+		}
+	},
+	"unknown key": func(b *broken) {
+		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+			es, err := b.Memory.Read(ctx, key, after)
+			if errors.Is(err, task.ErrNotFound) {
+				return nil, nil
+			}
+			return es, err
+		}
+	},
+	"ties reversed": func(b *broken) {
+		b.list = listed(b, func(_ *task.Query, p *task.ListPage) {
+			if n := len(p.Heads); n > 1 && p.Heads[n-1].StatusAt == p.Heads[n-2].StatusAt {
+				p.Heads[n-1], p.Heads[n-2] = p.Heads[n-2], p.Heads[n-1]
+			}
+		})
+	},
+	"more unsaid": func(b *broken) {
+		b.list = listed(b, func(_ *task.Query, p *task.ListPage) { p.More = false })
+	},
+	"total of the page": func(b *broken) {
+		b.list = listed(b, func(_ *task.Query, p *task.ListPage) { p.Total = len(p.Heads) })
+	},
+	"total without bound": func(b *broken) {
+		b.list = listed(b, func(_ *task.Query, p *task.ListPage) {
+			if p.Total > task.MaxTotal {
+				p.Total++
+			}
+		})
+	},
+	"since is exclusive": func(b *broken) {
+		b.list = asked(b, func(q *task.Query) {
+			if q.Since != 0 {
+				q.Since++
+			}
+		})
+	},
+	"agent does not filter":   func(b *broken) { b.list = asked(b, func(q *task.Query) { q.Agent = "" }) },
+	"context does not filter": func(b *broken) { b.list = asked(b, func(q *task.Query) { q.ContextID = "" }) },
+	"state does not filter":   func(b *broken) { b.list = asked(b, func(q *task.Query) { q.State = 0 }) },
+	"cursor without key": func(b *broken) {
+		b.list = asked(b, func(q *task.Query) {
+			if q.After.At != 0 {
+				q.After.Key = 1
+			}
+		})
+	},
+	"hidden listed": func(b *broken) {
+		b.append = changed(b, func(c *task.Change) { c.Next.Shown = task.ToCaller })
+	},
+	"any agent is interrupted": func(b *broken) {
+		b.interrupted = func(ctx context.Context, q *task.Query) (task.Head, error) {
+			wide := *q
+			wide.Agent = ""
+			return b.Memory.Interrupted(ctx, &wide)
+		}
+	},
+	"open forgets quiet tasks": func(b *broken) {
+		b.open = func(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+			hs, err := b.Memory.Open(ctx, after, limit)
+			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.Shown == task.Quiet }), err
+		}
+	},
+	"stale forgets the context": func(b *broken) {
+		b.stale = func(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
+			hs, err := b.Memory.Stale(ctx, 1<<60, limit)
+			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.UpdatedAt >= before }), err
+		}
+	},
+	"sweep takes one too many": func(b *broken) {
+		b.sweep = func(ctx context.Context, before task.Millis, limit int) (int, error) {
+			return b.Memory.Sweep(ctx, before+1, limit)
+		}
+	},
+	"sweep without limit": func(b *broken) {
+		b.sweep = func(ctx context.Context, before task.Millis, _ int) (int, error) {
+			return b.Memory.Sweep(ctx, before, 1<<30)
+		}
+	},
+	"snapshot of nobody": func(b *broken) {
+		b.snapshot = func(ctx context.Context, key task.Key) (task.Snapshot, error) {
+			s, err := b.Memory.Snapshot(ctx, key)
+			if s.Version == 0 {
+				err = task.ErrNotFound
+			}
+			return s, err
+		}
+	},
+}
+
+// changed returns an Append that alters changes on their way.
+func changed(b *broken, alter func(*task.Change)) func(context.Context, *task.Change) error {
+	return func(ctx context.Context, c *task.Change) error {
+		mine := *c
+		alter(&mine)
+		err := b.Memory.Append(ctx, &mine)
+		c.Next.Key = mine.Next.Key
+		return err
+	}
+}
+
+// asked returns a List that alters queries.
+func asked(b *broken, alter func(*task.Query)) func(context.Context, *task.Query) (task.ListPage, error) {
+	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
+		mine := *q
+		alter(&mine)
+		return b.Memory.List(ctx, &mine)
+	}
+}
+
+// listed returns a List that alters pages.
+func listed(b *broken, alter func(*task.Query, *task.ListPage)) func(context.Context, *task.Query) (task.ListPage, error) {
+	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
+		p, err := b.Memory.List(ctx, q)
+		alter(q, &p)
+		return p, err
+	}
+}
+
+// defectVar names the defect that a child process shall test.
+const defectVar = "PARLEY_TASKTEST_DEFECT"
+
+// TestBroken runs the suite in a process of its own on each broken store. It must
+// fail, and not because the suite itself broke down.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	if name := os.Getenv(defectVar); name != "" {
+		tasktest.Test(t, func(*testing.T) task.Store {
+			b := sound()
+			if name != "none" {
+				defects[name](b)
+			}
+			return b
+		})
+		return
+	}
+	if out, err := child(t, "none"); err != nil {
+		t.Fatalf("the suite fails on a sound store: %v\n%s", err, out)
+	}
+	for name := range defects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := child(t, name)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) {
+				t.Fatalf("the suite passes: %v", err)
+			}
+			if !strings.Contains(out, "--- FAIL: TestBroken/") || strings.Contains(out, "panic: runtime") {
+				t.Errorf("the suite does not say what is wrong:\n%s", out)
+			}
+			t.Log(failed(out))
+		})
+	}
+}
+
+func child(t *testing.T, defect string) (string, error) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBroken$", "-rapid.shrinktime=1ms", "-rapid.nofailfile")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s", defectVar, defect))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// failed lists the tests of the suite that failed.
+func failed(out string) string {
+	var names []string
+	for line := range strings.Lines(out) {
+		if _, name, ok := strings.Cut(line, "--- FAIL: TestBroken/"); ok {
+			names = append(names, strings.Fields(name)[0])
+		}
+	}
+	return strings.Join(names, " ")
+}
