@@ -73,9 +73,10 @@ func countContext(c *conn, q *task.Query) (int, error) {
 	return int(n), err
 }
 
+// Left alone, SQLite would look at all tasks of the context.
 var qInterrupted = prepared("SELECT " + columns + ` FROM owners o
 	JOIN scopes s ON s.owner = o.id
-	JOIN tasks t ON t.scope = s.id AND t.context = ?2 AND t.state IN (6, 8)
+	JOIN tasks t INDEXED BY tasks_interrupted ON t.scope = s.id AND t.context = ?2 AND t.state IN (6, 8)
 	WHERE o.name = ?1 AND (?3 = '' OR s.agent = ?3) AND t.shown = 0
 	ORDER BY t.status_at DESC, t.key DESC LIMIT 1`)
 

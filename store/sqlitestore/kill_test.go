@@ -1,5 +1,223 @@
 package sqlitestore
 
-const childEnv = "PARLEY_SQLITE_CHILD"
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
 
-func runChild(path string) int { return 0 }
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// childEnv makes the test binary a process that writes to the file it names.
+	childEnv = "PARLEY_SQLITE_CHILD"
+	// killsEnv says how often to kill it.
+	killsEnv = "PARLEY_KILLS"
+)
+
+// runChild writes with many goroutines until it is killed. After each append that
+// was acknowledged it prints the task's id and version, and after each sweep
+// nothing: those tasks are never printed.
+func runChild(path string) int {
+	db, err := Open(path, Options{})
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	told := make(chan string, 1024)
+	var g sync.WaitGroup
+	for w := range 24 {
+		g.Go(func() {
+			for i := 0; ; i++ {
+				id := a2a.TaskID(fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i))
+				if err := childTask(db.Tasks(), id, told); err != nil {
+					told <- "error " + err.Error()
+					return
+				}
+			}
+		})
+	}
+	g.Go(func() { childSweep(db.Tasks(), told) })
+	for line := range told {
+		fmt.Println(line)
+	}
+	return 0
+}
+
+// childTask takes a task through a random life. One in three stays open.
+func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
+	h := task.Head{ID: id, Owner: task.Owner(fmt.Sprint("owner", rand.IntN(5))), Agent: "echo", ContextID: "c" + string(id)}
+	es := []task.Entry{created(task.MillisOf(time.Now()))}
+	for len(es) > 0 {
+		c, err := stepped(h, es...)
+		if err != nil {
+			return err
+		}
+		if err := tasks.Append(context.Background(), c); err != nil {
+			return err
+		}
+		h = c.Next
+		told <- fmt.Sprintf("task %s %s %d", h.Owner, h.ID, h.Version)
+		es = childEntries(h)
+	}
+	return nil
+}
+
+// childEntries are what happens next; none if the task is left alone.
+func childEntries(h task.Head) []task.Entry {
+	at := task.MillisOf(time.Now())
+	if h.State.Terminal() || rand.IntN(3) == 0 {
+		return nil
+	}
+	es := []task.Entry{{Kind: task.Status, State: task.Working, At: at}}
+	for range rand.IntN(5) {
+		es = append(es, task.Entry{
+			Kind: task.Artifact, ArtifactID: "a", Append: true, At: at, Body: make([]byte, rand.IntN(3000)),
+		})
+	}
+	if rand.IntN(2) == 0 {
+		es = append(es, status(task.Completed, at))
+	}
+	return es
+}
+
+// childSweep keeps making and sweeping tasks of its own. They end long before all
+// others.
+func childSweep(tasks Tasks, told chan<- string) {
+	for i := 0; ; i++ {
+		h := task.Head{ID: a2a.TaskID(fmt.Sprintf("%d-swept-%d", os.Getpid(), i)), Owner: "sweep", Agent: "echo", ContextID: "s"}
+		es := []task.Entry{created(1)}
+		for range 300 {
+			es = append(es, task.Entry{Kind: task.Artifact, ArtifactID: "a", Append: true, At: 2, Body: make([]byte, 500)})
+		}
+		c, err := stepped(h, append(es, status(task.Completed, 3))...)
+		if err == nil {
+			err = tasks.Append(context.Background(), c)
+		}
+		if err == nil {
+			_, err = tasks.Sweep(context.Background(), 100, 100)
+		}
+		if err != nil {
+			told <- "error " + err.Error()
+			return
+		}
+	}
+}
+
+// acked is what a child was told is durable: versions by task.
+type acked map[taskName]int64
+
+type taskName struct {
+	owner task.Owner
+	id    a2a.TaskID
+}
+
+// TestKill kills a writing process at random moments, and compares what is left
+// with everything that any of them acknowledged.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	kills := 15
+	if s := os.Getenv(killsEnv); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("%s=%s: %v", killsEnv, s, err)
+		}
+	}
+	dir := t.TempDir()
+	var path string
+	var all acked
+	told := 0
+	for i := range kills {
+		if i%15 == 0 { // a file that grows makes each comparison longer
+			path, all = filepath.Join(dir, fmt.Sprint("db", i)), acked{}
+		}
+		killOne(t, path, 1+rand.IntN(2000), all)
+		compareAcked(t, path, all)
+		if t.Failed() {
+			t.Fatalf("after kill %d", i+1)
+		}
+		if i%15 == 14 || i == kills-1 {
+			told += len(all)
+		}
+	}
+	if told == 0 {
+		t.Error("nothing was acknowledged before a kill")
+	}
+	t.Logf("%d kills, %d tasks acknowledged", kills, told)
+}
+
+// killOne starts a child, kills it after it has printed so many lines, and adds
+// what it printed to all.
+func killOne(t *testing.T, path string, after int, all acked) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for n := 0; ; n++ {
+		if n == after {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		line, err := lines.ReadString('\n')
+		if err == io.EOF {
+			break // a line that was cut off counts as not told
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var name taskName
+		var version int64
+		if _, err := fmt.Sscanf(line, "task %s %s %d\n", &name.owner, &name.id, &version); err != nil {
+			t.Fatalf("child says %q", line)
+		}
+		all[name] = max(all[name], version)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+func compareAcked(t *testing.T, path string, all acked) {
+	t.Helper()
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	wantSound(t, db)
+	found := acked{}
+	eachTask(t, db, func(h task.Head, es []task.Entry) {
+		found[taskName{h.Owner, h.ID}] = h.Version
+		var again task.Head
+		for _, e := range es {
+			if again, _, err = task.Apply(again, e); err != nil {
+				t.Errorf("%s: entry %d: %v", h.ID, e.Version, err)
+			}
+		}
+		if again.State != h.State || again.UpdatedAt != h.UpdatedAt || again.StatusAt != h.StatusAt {
+			t.Errorf("%s: head is %v at %d, its entries lead to %v at %d", h.ID, h.State, h.UpdatedAt, again.State, again.UpdatedAt)
+		}
+	})
+	for name, version := range all {
+		if found[name] < version {
+			t.Errorf("task %v is at version %d, %d was acknowledged", name, found[name], version)
+		}
+	}
+}

@@ -52,6 +52,23 @@ func TestListsReadIndexesAlone(t *testing.T) {
 	}
 }
 
+// TestEachIndexIsUsed: an index costs every append, so each must serve a statement.
+func TestEachIndexIsUsed(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	var plans strings.Builder
+	for _, text := range queries {
+		plans.WriteString(strings.Join(planOf(t, db, text), "\n") + "\n")
+	}
+	for _, index := range []string{
+		"tasks_id", "tasks_list", "tasks_context", "tasks_open", "tasks_ended", "tasks_interrupted", "tasks_stale",
+	} {
+		if !strings.Contains(plans.String(), "INDEX "+index+" ") {
+			t.Errorf("no statement uses index %s", index)
+		}
+	}
+}
+
 func planOf(t *testing.T, db *DB, text string) []string {
 	t.Helper()
 	var plan []string
