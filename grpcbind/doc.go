@@ -23,7 +23,9 @@
 //
 // Service parameters are metadata: a2a-version, a2a-extensions (specification
 // §3.2.6). Several values and values joined by commas mean the same. A call without
-// a2a-version is one of version 1.0, because the name of the service says so.
+// a2a-version is one of version 1.0, because the name of the service says so. A page
+// size of zero is the default one, as is usual in protocol buffers; over HTTP it is
+// an error.
 //
 // A stream shows the task first and then every event in order. It ends with the
 // status OK when the task has ended or asks for input; it ends with UNAVAILABLE when

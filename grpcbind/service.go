@@ -74,9 +74,13 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 	})
 }
 
-// ListTasks implements pb.A2AServiceServer.
+// ListTasks implements pb.A2AServiceServer. A page size of zero is none: the Go SDK
+// always sends one.
 func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.ListTasksResponse, error) {
 	return call(ctx, s, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
+		if r.GetPageSize() == 0 {
+			r.PageSize = nil
+		}
 		in, err := decode(s, r, s.decoder.List)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,502 @@
+package grpcbind_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/grpcbind"
+)
+
+func artifactText(t *pb.Task) string {
+	var b strings.Builder
+	for _, a := range t.GetArtifacts() {
+		for _, p := range a.GetParts() {
+			b.WriteString(p.GetText())
+		}
+	}
+	return b.String()
+}
+
+func TestSendMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, words, nil)
+	r := say("one two three")
+	r.Message.ContextId = "ctx: 1/ä"
+	got := h.send(r)
+	if got.GetStatus().GetState() != pb.TaskState_TASK_STATE_COMPLETED || artifactText(got) != "one two three" {
+		t.Errorf("SendMessage = %v, want the words in a completed task", got)
+	}
+	if got.GetContextId() != "ctx: 1/ä" {
+		t.Errorf("contextId = %q, want it verbatim", got.GetContextId())
+	}
+	want := proto.CloneOf(r.GetMessage())
+	want.TaskId = got.GetId()
+	if diff := cmp.Diff([]*pb.Message{want}, got.GetHistory(), protocmp.Transform()); diff != "" {
+		t.Errorf("history mismatch (-want +got):\n%s", diff)
+	}
+	if at := got.GetStatus().GetTimestamp(); !at.IsValid() || at.GetNanos()%1e6 != 0 {
+		t.Errorf("timestamp = %v, want whole milliseconds", at)
+	}
+}
+
+func TestSendMessageAnswersWithAMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, brief, nil)
+	got, err := h.client.SendMessage(t.Context(), say("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := got.GetMessage()
+	if m.GetParts()[0].GetText() != "hi" || m.GetRole() != pb.Role_ROLE_AGENT || m.GetContextId() == "" || m.GetTaskId() != "" {
+		t.Errorf("SendMessage = %v, want the agent's message with a context and no task", got)
+	}
+}
+
+func TestHistoryLength(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, ask, nil)
+	task := h.send(say("begin"))
+	follow := say("seven")
+	follow.Message.TaskId = task.GetId()
+	h.send(follow)
+	for _, tt := range []struct {
+		n    *int32
+		want int
+	}{{nil, 3}, {proto.Int32(0), 0}, {proto.Int32(1), 1}, {proto.Int32(100), 3}} {
+		got, err := h.client.GetTask(t.Context(), &pb.GetTaskRequest{Id: task.GetId(), HistoryLength: tt.n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.GetHistory()) != tt.want {
+			t.Errorf("GetTask with historyLength %v has %d messages, want %d", tt.n, len(got.GetHistory()), tt.want)
+		}
+	}
+}
+
+// TestParts sends each kind of content there and back.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, mirror, nil)
+	data, err := structpb.NewValue(map[string]any{"n": 1.5, "list": []any{true, nil, "x"}, "o": map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := structpb.NewStruct(map[string]any{"k": []any{1.0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := say("parts")
+	r.Message.Metadata = meta
+	r.Message.Parts = []*pb.Part{
+		{Content: &pb.Part_Text{Text: ""}, Metadata: meta},
+		{Content: &pb.Part_Raw{Raw: []byte{0, 1, 0xff, '"'}}, Filename: "a.png", MediaType: "image/png"},
+		{Content: &pb.Part_Url{Url: "https://example.com/ä?b=<c>"}},
+		{Content: &pb.Part_Data{Data: data}, MediaType: "application/json"},
+	}
+	got := h.send(r)
+	if diff := cmp.Diff(r.GetMessage().GetParts(), got.GetArtifacts()[0].GetParts(), protocmp.Transform()); diff != "" {
+		t.Errorf("parts of the artifact mismatch (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(r.GetMessage().GetParts(), got.GetHistory()[0].GetParts(), protocmp.Transform()); diff != "" {
+		t.Errorf("parts of the history mismatch (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(meta, got.GetArtifacts()[0].GetMetadata(), protocmp.Transform()); diff != "" {
+		t.Errorf("metadata mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestListTasks(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, words, agents{"ask": ask})
+	for _, text := range []string{"a", "b", "c"} {
+		r := say(text)
+		r.Message.ContextId = "letters"
+		h.send(r)
+	}
+	open := h.send(to("ask", say("d")))
+	list := func(r *pb.ListTasksRequest) *pb.ListTasksResponse {
+		t.Helper()
+		got, err := h.client.ListTasks(t.Context(), r)
+		if err != nil {
+			t.Fatalf("ListTasks(%v): %v", r, err)
+		}
+		return got
+	}
+	first := list(&pb.ListTasksRequest{ContextId: "letters", PageSize: proto.Int32(2), IncludeArtifacts: proto.Bool(true)})
+	if len(first.GetTasks()) != 2 || first.GetTotalSize() != 3 || first.GetPageSize() != 2 || first.GetNextPageToken() == "" {
+		t.Fatalf("first page = %v, want 2 of 3 tasks and a token", first)
+	}
+	if artifactText(first.GetTasks()[0]) != "c" {
+		t.Errorf("the newest task has %q, want its artifact", artifactText(first.GetTasks()[0]))
+	}
+	last := list(&pb.ListTasksRequest{ContextId: "letters", PageSize: proto.Int32(2), PageToken: first.GetNextPageToken()})
+	if len(last.GetTasks()) != 1 || last.GetNextPageToken() != "" || len(last.GetTasks()[0].GetArtifacts()) != 0 {
+		t.Errorf("last page = %v, want 1 task without artifacts and no token", last)
+	}
+	for name, tt := range map[string]struct {
+		r    *pb.ListTasksRequest
+		want int
+	}{
+		"all":     {&pb.ListTasksRequest{}, 4},
+		"tenant":  {&pb.ListTasksRequest{Tenant: "ask"}, 1},
+		"status":  {&pb.ListTasksRequest{Status: pb.TaskState_TASK_STATE_INPUT_REQUIRED}, 1},
+		"since":   {&pb.ListTasksRequest{StatusTimestampAfter: open.GetStatus().GetTimestamp()}, 1},
+		"future":  {&pb.ListTasksRequest{StatusTimestampAfter: timestamppb.New(open.GetStatus().GetTimestamp().AsTime().AddDate(1, 0, 0))}, 0},
+		"zero":    {&pb.ListTasksRequest{PageSize: proto.Int32(0)}, 4},
+		"nowhere": {&pb.ListTasksRequest{ContextId: "none"}, 0},
+	} {
+		got := list(tt.r)
+		// Statuses of the same millisecond are all "since".
+		if name == "since" && len(got.GetTasks()) >= tt.want {
+			continue
+		}
+		if len(got.GetTasks()) != tt.want || got.GetPageSize() != 50 {
+			t.Errorf("%s: got %d tasks on a page of %d, want %d of 50", name, len(got.GetTasks()), got.GetPageSize(), tt.want)
+		}
+	}
+}
+
+// TestNothingIsDropped holds what the SDK's handler loses: tenant and metadata on
+// each call.
+func TestNothingIsDropped(t *testing.T) {
+	t.Parallel()
+	x := newHolder()
+	h := start(t, grpcbind.Config{}, words, agents{"held": x})
+	meta, err := structpb.NewStruct(map[string]any{"why": "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := to("held", say("x"))
+	r.Metadata = meta
+	r.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
+	ctx := with(t.Context(), "a2a-extensions", "urn:a, urn:b", "a2a-extensions", "urn:a", "traceparent", "00-1", "authorization", "secret")
+	a, err := h.client.SendMessage(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec := <-x.began
+	if ec.Tenant != "held" || ec.Metadata["why"] != "test" {
+		t.Errorf("executor got tenant %q and metadata %v, want those of the request", ec.Tenant, ec.Metadata)
+	}
+	if got, _ := ec.ServiceParams.Get("traceparent"); !cmp.Equal(got, []string{"00-1"}) {
+		t.Errorf("executor got traceparent %v, want that of the request", got)
+	}
+	if got, _ := ec.ServiceParams.Get("authorization"); got != nil {
+		t.Errorf("executor got the credentials %v, want none", got)
+	}
+	id := a.GetTask().GetId()
+	for name, call := range map[string]func(tenant string) error{
+		"GetTask": func(tenant string) error {
+			_, err := h.client.GetTask(t.Context(), &pb.GetTaskRequest{Tenant: tenant, Id: id})
+			return err
+		},
+		"SubscribeToTask": func(tenant string) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s, err := h.client.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Tenant: tenant, Id: id})
+			if err == nil {
+				_, err = s.Recv()
+			}
+			return err
+		},
+		"CancelTask": func(tenant string) error {
+			if tenant == "held" {
+				return nil // is tried below
+			}
+			_, err := h.client.CancelTask(t.Context(), &pb.CancelTaskRequest{Tenant: tenant, Id: id})
+			return err
+		},
+	} {
+		if err := call("held"); err != nil {
+			t.Errorf("%s with the tenant of the task: %v", name, err)
+		}
+		if got := failureOf(t, call("main")); got.Reason != "TASK_NOT_FOUND" || got.Code != codes.NotFound {
+			t.Errorf("%s with another tenant gives %v, want TASK_NOT_FOUND", name, got)
+		}
+	}
+	got, err := h.client.CancelTask(t.Context(), &pb.CancelTaskRequest{Tenant: "held", Id: id, Metadata: meta})
+	if err != nil || got.GetStatus().GetState() != pb.TaskState_TASK_STATE_CANCELED {
+		t.Fatalf("CancelTask = %v, %v; want a canceled task", got, err)
+	}
+	if ec := <-x.canceled; ec.Metadata["why"] != "test" {
+		t.Errorf("Cancel got metadata %v, want those of the request", ec.Metadata)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, words, nil)
+	for _, tt := range []struct {
+		values []string
+		ok     bool
+	}{
+		{nil, true},
+		{[]string{""}, true},
+		{[]string{"1.0"}, true},
+		{[]string{"1.0.1"}, true},
+		{[]string{"1.0,1.0"}, true},
+		{[]string{"0.3"}, false},
+		{[]string{"99.0"}, false},
+		{[]string{"1.0", "2.0"}, false},
+		{[]string{"1.0, 2.0"}, false},
+	} {
+		ctx := t.Context()
+		for _, v := range tt.values {
+			ctx = with(ctx, "a2a-version", v)
+		}
+		_, err := h.client.ListTasks(ctx, &pb.ListTasksRequest{})
+		if tt.ok {
+			if err != nil {
+				t.Errorf("a2a-version %q: %v", tt.values, err)
+			}
+			continue
+		}
+		want := failure{Code: codes.FailedPrecondition, Reason: "VERSION_NOT_SUPPORTED"}
+		if diff := cmp.Diff(want, failureOf(t, err), cmpopts.IgnoreFields(failure{}, "Meta")); diff != "" {
+			t.Errorf("a2a-version %q mismatch (-want +got):\n%s", tt.values, diff)
+		}
+	}
+}
+
+// TestErrors walks what a caller can do wrong, on the call that it belongs to.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	refusing := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
+		yield(nil, a2a.NewError(a2a.ErrUnsupportedContentType, "no poems"))
+	}}
+	h := start(t, grpcbind.Config{}, words, agents{"extended": ask, "refusing": refusing})
+	done := h.send(say("done")).GetId()
+	send := func(change func(*pb.SendMessageRequest)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			r := say("x")
+			change(r)
+			_, err := h.client.SendMessage(ctx, r)
+			return err
+		}
+	}
+	list := func(r *pb.ListTasksRequest) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := h.client.ListTasks(ctx, r); return err }
+	}
+	get := func(r *pb.GetTaskRequest) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := h.client.GetTask(ctx, r); return err }
+	}
+	cancel := func(r *pb.CancelTaskRequest) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := h.client.CancelTask(ctx, r); return err }
+	}
+	subscribe := func(r *pb.SubscribeToTaskRequest) func(context.Context) error {
+		return func(ctx context.Context) error {
+			s, err := h.client.SubscribeToTask(ctx, r)
+			if err == nil {
+				_, err = s.Recv()
+			}
+			return err
+		}
+	}
+	card := func(tenant string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := h.client.GetExtendedAgentCard(ctx, &pb.GetExtendedAgentCardRequest{Tenant: tenant})
+			return err
+		}
+	}
+	invalid := func(fields ...string) failure {
+		return failure{Code: codes.InvalidArgument, Reason: "INVALID_PARAMS", Fields: fields}
+	}
+	notFound := failure{Code: codes.NotFound, Reason: "TASK_NOT_FOUND"}
+	refused := func(reason string) failure { return failure{Code: codes.FailedPrecondition, Reason: reason} }
+	for name, tt := range map[string]struct {
+		call func(context.Context) error
+		want failure
+	}{
+		"no message":       {send(func(r *pb.SendMessageRequest) { r.Message = nil }), invalid("message")},
+		"no message id":    {send(func(r *pb.SendMessageRequest) { r.Message.MessageId = "" }), invalid("message.messageId")},
+		"no role":          {send(func(r *pb.SendMessageRequest) { r.Message.Role = 0 }), invalid("message.role")},
+		"role of an agent": {send(func(r *pb.SendMessageRequest) { r.Message.Role = pb.Role_ROLE_AGENT }), invalid("message.role")},
+		"unknown role":     {send(func(r *pb.SendMessageRequest) { r.Message.Role = 77 }), invalid("message.role")},
+		"no parts":         {send(func(r *pb.SendMessageRequest) { r.Message.Parts = nil }), invalid("message.parts")},
+		"empty part":       {send(func(r *pb.SendMessageRequest) { r.Message.Parts = []*pb.Part{{}} }), invalid("message.parts[0]")},
+		"empty value":      {send(func(r *pb.SendMessageRequest) { r.Message.Parts[0].Content = &pb.Part_Data{Data: &structpb.Value{}} }), invalid()},
+		"infinite value": {send(func(r *pb.SendMessageRequest) {
+			r.Message.Parts[0].Content = &pb.Part_Data{Data: structpb.NewNumberValue(math.Inf(1))}
+		}), invalid()},
+		"negative history": {send(func(r *pb.SendMessageRequest) {
+			r.Configuration = &pb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
+		}), invalid("configuration.historyLength")},
+		"unknown agent":       {send(func(r *pb.SendMessageRequest) { r.Tenant = "nobody" }), notFound},
+		"unknown task":        {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = "none" }), notFound},
+		"message to finished": {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = done }), refused("UNSUPPORTED_OPERATION")},
+		"wrong context":       {send(func(r *pb.SendMessageRequest) { r.Message.TaskId, r.Message.ContextId = done, "other" }), invalid("message.contextId")},
+		"inline push": {send(func(r *pb.SendMessageRequest) {
+			r.Configuration = &pb.SendMessageConfiguration{TaskPushNotificationConfig: &pb.TaskPushNotificationConfig{Url: "https://example.com"}}
+		}), refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
+		"refused by the agent":  {send(func(r *pb.SendMessageRequest) { r.Tenant = "refusing" }), failure{Code: codes.InvalidArgument, Reason: "CONTENT_TYPE_NOT_SUPPORTED"}},
+		"get nothing":           {get(&pb.GetTaskRequest{}), invalid("id")},
+		"get unknown":           {get(&pb.GetTaskRequest{Id: "none"}), notFound},
+		"get negative history":  {get(&pb.GetTaskRequest{Id: done, HistoryLength: proto.Int32(-1)}), invalid("historyLength")},
+		"cancel unknown":        {cancel(&pb.CancelTaskRequest{Id: "none"}), notFound},
+		"cancel finished":       {cancel(&pb.CancelTaskRequest{Id: done}), refused("TASK_NOT_CANCELABLE")},
+		"subscribe to unknown":  {subscribe(&pb.SubscribeToTaskRequest{Id: "none"}), notFound},
+		"subscribe to nothing":  {subscribe(&pb.SubscribeToTaskRequest{}), invalid("id")},
+		"subscribe to finished": {subscribe(&pb.SubscribeToTaskRequest{Id: done}), refused("UNSUPPORTED_OPERATION")},
+		"page too small":        {list(&pb.ListTasksRequest{PageSize: proto.Int32(-1)}), invalid("pageSize")},
+		"page too large":        {list(&pb.ListTasksRequest{PageSize: proto.Int32(101)}), invalid("pageSize")},
+		"foreign token":         {list(&pb.ListTasksRequest{PageToken: "x"}), invalid("pageToken")},
+		"unknown state":         {list(&pb.ListTasksRequest{Status: 99}), invalid("status")},
+		"wild time":             {list(&pb.ListTasksRequest{StatusTimestampAfter: &timestamppb.Timestamp{Nanos: -1}}), invalid()},
+		"list of nobody":        {list(&pb.ListTasksRequest{Tenant: "nobody"}), notFound},
+		"no extended card":      {card(""), refused("UNSUPPORTED_OPERATION")},
+		"unset extended card":   {card("extended"), refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED")},
+		"card of nobody":        {card("nobody"), notFound},
+		"push create": {func(ctx context.Context) error {
+			_, err := h.client.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: done})
+			return err
+		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
+		"push get": {func(ctx context.Context) error {
+			_, err := h.client.GetTaskPushNotificationConfig(ctx, &pb.GetTaskPushNotificationConfigRequest{TaskId: done})
+			return err
+		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
+		"push list": {func(ctx context.Context) error {
+			_, err := h.client.ListTaskPushNotificationConfigs(ctx, &pb.ListTaskPushNotificationConfigsRequest{TaskId: done})
+			return err
+		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
+		"push delete": {func(ctx context.Context) error {
+			_, err := h.client.DeleteTaskPushNotificationConfig(ctx, &pb.DeleteTaskPushNotificationConfigRequest{TaskId: done})
+			return err
+		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := failureOf(t, tt.call(t.Context()))
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(failure{}, "Meta")); diff != "" {
+				t.Errorf("mismatch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// byToken authenticates by a token that is the caller's name.
+var byToken = auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
+	name, ok := strings.CutPrefix(strings.Join(r.Header("Authorization"), ""), "Bearer ")
+	switch {
+	case !ok:
+		return nil, auth.ErrUnauthenticated
+	case name == "broken":
+		return nil, errors.New("the secret password of the database is wrong")
+	case name == "panic":
+		panic("out of luck")
+	case name == "nobody":
+		return nil, nil
+	}
+	return &auth.Principal{ID: name}, nil
+})
+
+func TestCallers(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{Auth: byToken}, ask, nil)
+	alice, bob := with(t.Context(), "authorization", "Bearer alice"), with(t.Context(), "authorization", "Bearer bob")
+	a, err := h.client.SendMessage(alice, say("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := a.GetTask().GetId()
+	if _, err := h.client.GetTask(alice, &pb.GetTaskRequest{Id: id}); err != nil {
+		t.Errorf("GetTask of the owner: %v", err)
+	}
+	_, err = h.client.GetTask(bob, &pb.GetTaskRequest{Id: id})
+	_, missing := h.client.GetTask(bob, &pb.GetTaskRequest{Id: "none"})
+	if diff := cmp.Diff(failureOf(t, missing), failureOf(t, err)); diff != "" {
+		t.Errorf("a foreign task differs from a missing one (-missing +foreign):\n%s", diff)
+	}
+	s, err := h.client.SubscribeToTask(bob, &pb.SubscribeToTaskRequest{Id: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recv(); failureOf(t, err).Reason != "TASK_NOT_FOUND" {
+		t.Errorf("SubscribeToTask to a foreign task: %v, want TASK_NOT_FOUND", err)
+	}
+}
+
+func TestUnauthenticated(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{Auth: byToken}, words, nil)
+	var trailer metadata.MD
+	// An unsupported version must not hide that nobody is there.
+	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), say("x"), grpc.Trailer(&trailer))
+	want := failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
+	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{"Bearer"}) {
+		t.Errorf("challenge = %q, want Bearer", got)
+	}
+	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recv(); failureOf(t, err).Code != codes.Unauthenticated {
+		t.Errorf("SendStreamingMessage: %v, want Unauthenticated", err)
+	}
+}
+
+// TestInternalErrors holds that the caller of a broken hub gets a reference and
+// nothing else, and the operator gets the rest.
+func TestInternalErrors(t *testing.T) {
+	t.Parallel()
+	logger, logged := records()
+	h := start(t, grpcbind.Config{Auth: byToken, Logger: logger}, words, nil)
+	calls := map[string]func(context.Context) error{
+		"unary": func(ctx context.Context) error { _, err := h.client.SendMessage(ctx, say("x")); return err },
+		"stream": func(ctx context.Context) error {
+			s, err := h.client.SendStreamingMessage(ctx, say("x"))
+			if err == nil {
+				_, err = s.Recv()
+			}
+			return err
+		},
+	}
+	for kind, call := range calls {
+		for _, token := range []string{"broken", "panic", "nobody"} {
+			err := call(with(t.Context(), "authorization", "Bearer "+token))
+			got := failureOf(t, err)
+			if got.Code != codes.Internal || got.Reason != "INTERNAL_ERROR" || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s call of %s: %v, want an internal error that says nothing", kind, token, err)
+			}
+			rec := <-logged
+			found := false
+			for a := range rec.Attrs {
+				found = found || a.Key == "reference" && a.Value.String() == got.Meta["reference"]
+			}
+			if !found || got.Meta["reference"] == "" {
+				t.Errorf("%s call of %s: the log does not have the reference %q", kind, token, got.Meta["reference"])
+			}
+		}
+	}
+}
+
+func TestMessageLimit(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{Limits: grpcbind.Limits{Message: 1 << 10}}, words, nil)
+	_, err := h.client.SendMessage(t.Context(), say(strings.Repeat("x", 2<<10)))
+	if got := failureOf(t, err); got.Code != codes.ResourceExhausted {
+		t.Errorf("SendMessage of 2 KiB: %v, want RESOURCE_EXHAUSTED", err)
+	}
+	if got := h.send(say("short")); artifactText(got) != "short" {
+		t.Errorf("SendMessage after it = %v, want an answer", got)
+	}
+}

@@ -1,0 +1,349 @@
+package grpcbind_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/parley-a2a/parley/grpcbind"
+)
+
+// shape writes a frame in one word.
+func shape(m *pb.StreamResponse) string {
+	short := func(s pb.TaskState) string { return strings.TrimPrefix(s.String(), "TASK_STATE_") }
+	switch p := m.GetPayload().(type) {
+	case *pb.StreamResponse_Task:
+		return "task:" + short(p.Task.GetStatus().GetState())
+	case *pb.StreamResponse_Message:
+		return "message:" + p.Message.GetParts()[0].GetText()
+	case *pb.StreamResponse_StatusUpdate:
+		return "status:" + short(p.StatusUpdate.GetStatus().GetState())
+	case *pb.StreamResponse_ArtifactUpdate:
+		a := p.ArtifactUpdate
+		return fmt.Sprintf("artifact:%s:%v:%v", a.GetArtifact().GetParts()[0].GetText(), a.GetAppend(), a.GetLastChunk())
+	}
+	return "nothing"
+}
+
+func shapes(all []*pb.StreamResponse) []string {
+	var out []string
+	for _, m := range all {
+		out = append(out, shape(m))
+	}
+	return out
+}
+
+type stream = grpc.ServerStreamingClient[pb.StreamResponse]
+
+// opened returns s, or ends the test.
+func opened(t *testing.T, s stream, err error) stream {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func lastEventID(s stream) string { return strings.Join(s.Trailer().Get("last-event-id"), ",") }
+
+func TestSendStreamingMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, words, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("one two three"))
+	all, err := drain(opened(t, s, err))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"task:SUBMITTED", "status:WORKING",
+		"artifact:one :false:false", "artifact:two :true:false", "artifact:three:true:true", "status:COMPLETED",
+	}
+	if diff := cmp.Diff(want, shapes(all)); diff != "" {
+		t.Errorf("stream mismatch (-want +got):\n%s", diff)
+	}
+	if got := lastEventID(s); got != "6" {
+		t.Errorf("trailer last-event-id = %q, want 6", got)
+	}
+	task, last := all[0].GetTask(), all[len(all)-1].GetStatusUpdate()
+	if task.GetId() == "" || last.GetTaskId() != task.GetId() || last.GetContextId() != task.GetContextId() {
+		t.Errorf("ids of the task (%s, %s) and its last event (%s, %s) differ",
+			task.GetId(), task.GetContextId(), last.GetTaskId(), last.GetContextId())
+	}
+}
+
+func TestStreamOfAMessage(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, brief, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	all, err := drain(opened(t, s, err))
+	if diff := cmp.Diff([]string{"message:hi"}, shapes(all)); err != nil || diff != "" {
+		t.Errorf("error %v, stream mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestStreamEndsWithAQuestion holds that a stream of a message ends when the agent
+// asks, and a subscription does not (specification §3.1.2, §3.1.6).
+func TestStreamEndsWithAQuestion(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, ask, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	all, err := drain(opened(t, s, err))
+	if diff := cmp.Diff([]string{"task:SUBMITTED", "status:INPUT_REQUIRED"}, shapes(all)); err != nil || diff != "" {
+		t.Fatalf("error %v, stream mismatch (-want +got):\n%s", err, diff)
+	}
+	id := all[0].GetTask().GetId()
+	s, err = h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
+	sub := opened(t, s, err)
+	if m, err := sub.Recv(); err != nil || shape(m) != "task:INPUT_REQUIRED" {
+		t.Fatalf("subscription begins with %v, %v; want the task", m, err)
+	}
+	follow := say("seven")
+	follow.Message.TaskId = id
+	s, err = h.client.SendStreamingMessage(t.Context(), follow)
+	all, err = drain(opened(t, s, err))
+	if err != nil || shapes(all)[len(all)-1] != "status:COMPLETED" && shapes(all)[0] != "task:COMPLETED" {
+		t.Errorf("follow-up stream = %v, %v; want it to end with the task", shapes(all), err)
+	}
+	all, err = drain(sub)
+	if diff := cmp.Diff([]string{"status:COMPLETED"}, shapes(all)); err != nil || diff != "" {
+		t.Errorf("error %v, subscription mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestSubscribe(t *testing.T) {
+	t.Parallel()
+	x := newHolder()
+	h := start(t, grpcbind.Config{}, x, nil)
+	id := h.begin(x, say("x")).GetId()
+	const readers = 3
+	var subs []stream
+	for range readers {
+		s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
+		m, err := opened(t, s, err).Recv()
+		if err != nil || shape(m) != "task:WORKING" || m.GetTask().GetStatus().GetMessage().GetParts()[0].GetText() != "busy" {
+			t.Fatalf("subscription begins with %v, %v; want the task as it is", m, err)
+		}
+		subs = append(subs, s)
+	}
+	close(x.letGo)
+	for i, s := range subs {
+		all, err := drain(s)
+		if diff := cmp.Diff([]string{"status:COMPLETED"}, shapes(all)); err != nil || diff != "" {
+			t.Errorf("reader %d: error %v, mismatch (-want +got):\n%s", i, err, diff)
+		}
+	}
+}
+
+// TestResume reads a finished task from each of its versions.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{}, words, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("one two"))
+	all, err := drain(opened(t, s, err))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := &pb.SubscribeToTaskRequest{Id: all[0].GetTask().GetId()}
+	for seen := 1; seen <= len(all); seen++ {
+		s, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", strconv.Itoa(seen)), id)
+		got, err := drain(opened(t, s, err))
+		if diff := cmp.Diff(shapes(all[seen:]), shapes(got)); err != nil || diff != "" {
+			t.Errorf("after version %d: error %v, mismatch (-want +got):\n%s", seen, err, diff)
+		}
+	}
+	for _, bad := range []string{"0", "-1", "7", "x", "99999999999999999999"} {
+		s, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", bad), id)
+		_, err = drain(opened(t, s, err))
+		if got := failureOf(t, err); got.Reason != "UNSUPPORTED_OPERATION" {
+			t.Errorf("after version %q: %v, want the refusal of a finished task", bad, err)
+		}
+	}
+}
+
+func TestNoStreaming(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{NoStreaming: true}, words, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	_, err = drain(opened(t, s, err))
+	if got := failureOf(t, err); got.Reason != "UNSUPPORTED_OPERATION" || got.Code != codes.FailedPrecondition {
+		t.Errorf("SendStreamingMessage: %v, want UNSUPPORTED_OPERATION", err)
+	}
+	if got := h.send(say("x")); artifactText(got) != "x" {
+		t.Errorf("SendMessage = %v, want an answer", got)
+	}
+}
+
+func TestStreamLimits(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]grpcbind.Limits{
+		"of a caller": {StreamsPerCaller: 1},
+		"of the hub":  {Streams: 1, StreamsPerCaller: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newHolder()
+			h := start(t, grpcbind.Config{Limits: limits}, x, nil)
+			req := &pb.SubscribeToTaskRequest{Id: h.begin(x, say("x")).GetId()}
+			s, err := h.client.SubscribeToTask(t.Context(), req)
+			if _, err := opened(t, s, err).Recv(); err != nil {
+				t.Fatal(err)
+			}
+			second, err := h.client.SubscribeToTask(t.Context(), req)
+			_, err = opened(t, second, err).Recv()
+			if got := failureOf(t, err); got.Code != codes.ResourceExhausted || got.Reason != "RESOURCE_EXHAUSTED" {
+				t.Errorf("second stream: %v, want RESOURCE_EXHAUSTED", err)
+			}
+			close(x.letGo)
+			if _, err := drain(s); err != nil {
+				t.Fatal(err)
+			}
+			// The place is free before the caller learns of the end.
+			third, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", "1"), req)
+			if _, err := drain(opened(t, third, err)); err != nil {
+				t.Errorf("third stream: %v", err)
+			}
+		})
+	}
+}
+
+// TestCallerGoesAway holds that a caller that leaves changes nothing.
+func TestCallerGoesAway(t *testing.T) {
+	t.Parallel()
+	x := newHolder()
+	h := start(t, grpcbind.Config{}, x, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := h.client.SendStreamingMessage(ctx, say("x"))
+	m, err := opened(t, s, err).Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-x.began
+	cancel()
+	if _, err := drain(s); failureOf(t, err).Code != codes.Canceled {
+		t.Errorf("stream of a caller that left: %v, want CANCELLED", err)
+	}
+	s, err = h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: m.GetTask().GetId()})
+	if m, err = opened(t, s, err).Recv(); err != nil || shape(m) != "task:WORKING" {
+		t.Fatalf("the task afterwards = %v, %v; want it at work", m, err)
+	}
+	close(x.letGo)
+	if all, err := drain(s); err != nil || shapes(all)[0] != "status:COMPLETED" {
+		t.Errorf("the task ends with %v, %v; want COMPLETED", shapes(all), err)
+	}
+}
+
+// TestStalledReader holds that a caller that does not read is cut off, and that
+// nobody else notices.
+func TestStalledReader(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", 16<<10)
+	flood := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
+		for range 64 {
+			if !yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart(big)), nil) {
+				return
+			}
+		}
+		yield(state(ec, a2a.TaskStateCompleted, "done"), nil)
+	}}
+	logger, logged := records()
+	cfg := grpcbind.Config{Logger: logger, Limits: grpcbind.Limits{SendTime: 50 * time.Millisecond}}
+	h := start(t, cfg, words, agents{"flood": flood})
+	s, err := h.client.SendStreamingMessage(t.Context(), to("flood", say("x")))
+	stalled := opened(t, s, err)
+	if rec := <-logged; rec.Message != "stream was not read" {
+		t.Fatalf("the log has %q, want the stalled stream", rec.Message)
+	}
+	if got := h.send(say("still there")); artifactText(got) != "still there" {
+		t.Errorf("SendMessage of another caller = %v, want an answer", got)
+	}
+	all, err := drain(stalled)
+	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded || len(all) >= 64 {
+		t.Errorf("stalled stream gave %d frames and %v, want fewer and DEADLINE_EXCEEDED", len(all), err)
+	}
+	id := all[0].GetTask().GetId()
+	resume := with(t.Context(), "last-event-id", strconv.Itoa(len(all)))
+	s, err = h.client.SubscribeToTask(resume, &pb.SubscribeToTaskRequest{Id: id})
+	rest, err := drain(opened(t, s, err))
+	if err != nil || len(all)+len(rest) != 66 {
+		t.Errorf("the rest is %d frames after %d, %v; want 66 in all", len(rest), len(all), err)
+	}
+}
+
+// TestHubStops holds that a stream that ends too early says so and can be resumed.
+func TestHubStops(t *testing.T) {
+	t.Parallel()
+	x := newHolder()
+	h := start(t, grpcbind.Config{}, ask, agents{"held": x})
+	id := h.send(say("x")).GetId()
+	s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
+	if _, err := opened(t, s, err).Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.stopEngine(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Recv()
+	if got := failureOf(t, err); got.Code != codes.Unavailable || got.Reason != "UNAVAILABLE" {
+		t.Errorf("the stream ends with %v, want UNAVAILABLE", err)
+	}
+	if got := lastEventID(s); got != "2" {
+		t.Errorf("trailer last-event-id = %q, want 2", got)
+	}
+	_, err = h.client.SendMessage(t.Context(), say("y"))
+	if got := failureOf(t, err); got.Code != codes.Unavailable {
+		t.Errorf("SendMessage to a hub that stops: %v, want UNAVAILABLE", err)
+	}
+}
+
+// TestServeStops holds that Serve lets calls end, and cuts those that do not.
+func TestServeStops(t *testing.T) {
+	t.Parallel()
+	t.Run("in time", func(t *testing.T) {
+		t.Parallel()
+		x := newHolder()
+		h := start(t, grpcbind.Config{}, x, nil)
+		s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+		if _, err := opened(t, s, err).Recv(); err != nil {
+			t.Fatal(err)
+		}
+		<-x.began
+		stopped := make(chan error)
+		go func() { stopped <- h.stopBinding() }()
+		close(x.letGo)
+		if all, err := drain(s); err != nil || shapes(all)[len(all)-1] != "status:COMPLETED" {
+			t.Errorf("the stream ends with %v, %v; want all of it", shapes(all), err)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Run("late", func(t *testing.T) {
+		t.Parallel()
+		x := newHolder()
+		h := start(t, grpcbind.Config{Limits: grpcbind.Limits{StopTime: time.Millisecond}}, x, nil)
+		s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+		if _, err := opened(t, s, err).Recv(); err != nil {
+			t.Fatal(err)
+		}
+		<-x.began
+		if err := h.stopBinding(); err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if _, err := drain(s); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("the stream ends with %v, want an error", err)
+		}
+		close(x.letGo)
+	})
+}
