@@ -74,39 +74,54 @@ type endpoint struct {
 // card's own URL if it ends in ".json", or the URL of an interface that the card at
 // the root of its host lists.
 func Dial(ctx context.Context, rawURL string, o Options) (*Client, error) {
-	f := fetcher{client: o.httpClient(), opts: &o}
+	h := o.httpClient()
+	f := fetcher{client: h, opts: &o}
 	card, raw, from, err := f.find(ctx, rawURL)
-	if err != nil {
-		return nil, fmt.Errorf("card of %s: %w", rawURL, err)
+	if err == nil {
+		c := &Client{card: card, raw: raw, opts: o, http: h}
+		if err = c.choose(from); err == nil {
+			return c, nil
+		}
 	}
-	c, err := newClient(card, o, from)
-	if err != nil {
-		return nil, fmt.Errorf("card of %s: %w", rawURL, err)
-	}
-	c.raw = raw
-	return c, nil
+	o.done(h)
+	return nil, named(err, "card of "+rawURL)
+}
+
+// Fetch returns the card of the agent at rawURL, which it reads as Dial does, as the
+// SDK understands it and as it was received. The card need not list an interface
+// that a Client can use.
+func Fetch(ctx context.Context, rawURL string, o Options) (*a2a.AgentCard, json.RawMessage, error) {
+	h := o.httpClient()
+	defer o.done(h)
+	f := fetcher{client: h, opts: &o}
+	card, raw, _, err := f.find(ctx, rawURL)
+	return card, raw, named(err, "card of "+rawURL)
 }
 
 // New returns a client for the agent that card describes. It returns ErrNoInterface
 // if the card lists no interface that the client can use. It does not connect.
 func New(card *a2a.AgentCard, o Options) (*Client, error) {
-	return newClient(card, o, nil)
+	c := &Client{card: card, opts: o, http: o.httpClient()}
+	if err := c.choose(nil); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-func newClient(card *a2a.AgentCard, o Options, from *url.URL) (*Client, error) {
-	c := &Client{card: card, opts: o, http: o.httpClient()}
-	for _, i := range card.SupportedInterfaces {
+// choose takes the usable interfaces from the card, best first.
+func (c *Client) choose(from *url.URL) error {
+	for _, i := range c.card.SupportedInterfaces {
 		if usable, ok := c.usable(i, from); ok {
 			c.endpoints = append(c.endpoints, &endpoint{iface: usable})
 		}
 	}
 	if len(c.endpoints) == 0 {
-		return nil, fmt.Errorf("%w: the card offers %s", ErrNoInterface, offered(card))
+		return fmt.Errorf("%w: the card offers %s", ErrNoInterface, offered(c.card))
 	}
 	slices.SortStableFunc(c.endpoints, func(a, b *endpoint) int {
-		return o.rank(a.iface.ProtocolBinding) - o.rank(b.iface.ProtocolBinding)
+		return c.opts.rank(a.iface.ProtocolBinding) - c.opts.rank(b.iface.ProtocolBinding)
 	})
-	return c, nil
+	return nil
 }
 
 // Card returns the agent's card. The caller must not change it.
@@ -133,9 +148,7 @@ func (c *Client) Close() error {
 		e.sdk = nil
 		e.mu.Unlock()
 	}
-	if c.opts.HTTP == nil {
-		c.http.CloseIdleConnections()
-	}
+	c.opts.done(c.http)
 	return errors.Join(errs...)
 }
 
@@ -258,6 +271,13 @@ func (o *Options) httpClient() *http.Client {
 	}
 	client.Transport = &wire{base: base, maxBody: o.maxBody()}
 	return client
+}
+
+// done closes the idle connections of a client that httpClient made.
+func (o *Options) done(h *http.Client) {
+	if o.HTTP == nil {
+		h.Transport.(*wire).base.(*http.Transport).CloseIdleConnections()
+	}
 }
 
 // offered lists the interfaces of a card for an error message.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -184,7 +185,15 @@ type unreachable struct {
 	err  error
 }
 
-func (u *unreachable) Error() string { return u.host + " is not reachable: " + u.err.Error() }
+func (u *unreachable) Error() string {
+	why := u.err
+	var op *net.OpError
+	if errors.As(why, &op) {
+		why = op.Err // the rest of it repeats the host
+	}
+	return u.host + " is not reachable: " + why.Error()
+}
+
 func (u *unreachable) Unwrap() []error {
 	return []error{ErrUnreachable, u.err}
 }

@@ -1,0 +1,12 @@
+// Command parley is the switchboard between agents: it runs a hub that speaks the
+// A2A protocol and talks to agents anywhere. See "parley --help".
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/parley-a2a/parley/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Process())) }

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// chatCmd talks with an agent.
+type chatCmd struct {
+	target
+	Skill   string `help:"The skill to ask for." placeholder:"ID"`
+	Context string `help:"The context to go on in." placeholder:"ID"`
+}
+
+// Help shows an example.
+func (chatCmd) Help() string {
+	return `Every line is a message. The context is kept, and a question of the agent is answered by the next line. ` +
+		`"/new" begins a new context, "/quit" or the end of input ends the conversation. ` +
+		`Ctrl-C cancels the task that is running.
+
+Example:
+
+    parley chat --agent interview`
+}
+
+// Run reads lines and shows replies until there are no more lines.
+func (c *chatCmd) Run(ctx context.Context, o *OS) error {
+	return c.call(ctx, func(cl *client.Client) error {
+		talk := conversation{cmd: c, client: cl, os: o, contextID: c.Context}
+		if o.Typed {
+			fmt.Fprintf(o.Stderr, "Talking with %s. /quit ends.\n", printable(cl.Card().Name))
+		}
+		lines := bufio.NewReader(o.Stdin)
+		for {
+			if o.Typed {
+				fmt.Fprint(o.Stderr, "> ")
+			}
+			line, err := lines.ReadString('\n')
+			if quit, failed := talk.line(ctx, strings.TrimSpace(line)); quit || failed != nil {
+				return failed
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read standard input: %w", err)
+			}
+		}
+	})
+}
+
+// conversation is what chat remembers between lines.
+type conversation struct {
+	cmd       *chatCmd
+	client    *client.Client
+	os        *OS
+	contextID string
+	taskID    a2a.TaskID // the task that waits for an answer
+}
+
+// line acts on a line and reports whether it was the last one. Only an agent that
+// cannot be reached ends the conversation with an error.
+func (t *conversation) line(ctx context.Context, line string) (quit bool, err error) {
+	switch line {
+	case "":
+		return false, nil
+	case "/quit", "/exit":
+		return true, nil
+	case "/new":
+		t.contextID, t.taskID = "", ""
+		return false, nil
+	}
+	err = t.say(ctx, line)
+	if errors.Is(err, client.ErrUnreachable) {
+		return true, err
+	}
+	if err != nil {
+		fmt.Fprintf(t.os.Stderr, "parley chat: %s\n", printable(err.Error()))
+	}
+	return false, nil
+}
+
+// say sends one message and shows the reply.
+func (t *conversation) say(ctx context.Context, text string) error {
+	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))
+	m.ContextID, m.TaskID = t.contextID, t.taskID
+	if t.cmd.Skill != "" {
+		m.SetMeta("skill", t.cmd.Skill)
+	}
+	s := newSession(t.client, newShow(t.os, &output{}, true))
+	return t.os.interruptible(ctx, func(in interrupts) error {
+		err := s.send(in, m)
+		t.remember(&s.show.fold)
+		if err != nil {
+			return err
+		}
+		if err := s.show.finish(); err != nil || t.taskID != "" {
+			return err
+		}
+		return s.show.outcome(t.cmd.flags())
+	})
+}
+
+// remember keeps what the next message must refer to.
+func (t *conversation) remember(f *client.Fold) {
+	t.taskID = ""
+	res := f.Result()
+	if res == nil {
+		return
+	}
+	info := res.TaskInfo()
+	if info.ContextID != "" {
+		t.contextID = info.ContextID
+	}
+	if f.Task != nil && client.Interrupted(f.Task.Status.State) {
+		t.taskID = info.TaskID
+	}
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// The exit codes of every command.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 3 // the task waits for input or authorization
+	exitUnreachable = 4
+)
+
+// exit is an error that chooses the exit code.
+type exit struct {
+	code int
+	err  error // nil if everything has been said
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exit) Unwrap() error { return e.err }
+
+// usagef returns an error in how the command was called.
+func usagef(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// commands is the grammar of the command line.
+type commands struct {
+	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
+	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
+	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
+	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// Main runs the command that args name, without the program's name, and returns its
+// exit code.
+func Main(ctx context.Context, args []string, o OS) int {
+	parser, err := newParser(&o)
+	if err != nil {
+		fmt.Fprintln(o.Stderr, "parley:", err)
+		return exitFailed
+	}
+	kctx, code, err := parse(parser, args)
+	if err != nil {
+		fmt.Fprintf(o.Stderr, "parley: %v\nTry \"parley --help\".\n", err)
+		return exitUsage
+	}
+	if kctx == nil {
+		return code
+	}
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	kctx.Bind(&o)
+	return report(o.Stderr, name(kctx), kctx.Run())
+}
+
+// stopped is the panic by which help ends the parsing.
+type stopped int
+
+// parse returns the chosen command, or an exit code if the parser has done all that
+// there was to do.
+func parse(parser *kong.Kong, args []string) (kctx *kong.Context, code int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s, ok := r.(stopped)
+			if !ok {
+				panic(r)
+			}
+			kctx, code, err = nil, int(s), nil
+		}
+	}()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	kctx, err = parser.Parse(args)
+	return kctx, 0, err
+}
+
+func newParser(o *OS) (*kong.Kong, error) {
+	return kong.New(new(commands),
+		kong.Name("parley"),
+		kong.Vars{"url": defaultURL},
+		kong.Description("Parley is the switchboard between agents: it speaks the A2A protocol on every side."),
+		kong.Writers(o.Stdout, o.Stderr),
+		kong.Exit(func(code int) { panic(stopped(code)) }),
+		kong.Resolvers(environment(o)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+}
+
+// environment gives a flag the value of the variable in its "from" tag.
+func environment(o *OS) kong.Resolver {
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		name := flag.Tag.Get("from")
+		if name == "" || o.LookupEnv == nil {
+			return nil, nil
+		}
+		if value, ok := o.LookupEnv(name); ok && value != "" {
+			return value, nil
+		}
+		return nil, nil
+	})
+}
+
+// name returns the command's words, such as "parley tasks get".
+func name(kctx *kong.Context) string {
+	words := []string{"parley"}
+	for _, p := range kctx.Path {
+		if p.Command != nil {
+			words = append(words, p.Command.Name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// report says what went wrong and returns the exit code.
+func report(w io.Writer, command string, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code := exitFailed
+	var e *exit
+	switch {
+	case errors.As(err, &e):
+		code, err = e.code, e.err
+	case errors.Is(err, client.ErrUnreachable):
+		code = exitUnreachable
+	}
+	if err == nil {
+		return code
+	}
+	fmt.Fprintf(w, "%s: %s\n", command, printable(err.Error()))
+	if code == exitUsage {
+		fmt.Fprintf(w, "Try \"%s --help\".\n", command)
+	}
+	return code
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// OS is what a command sees of the world around it.
+type OS struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// LookupEnv finds an environment variable. If nil, none is set.
+	LookupEnv func(name string) (string, bool)
+	// Terminal says that a person reads Stdout.
+	Terminal bool
+	// Typed says that a person types Stdin.
+	Typed bool
+	// Signals begins to deliver the signals that ask to stop, until stop is called. If
+	// nil, there are none.
+	Signals func() (signals <-chan os.Signal, stop func())
+}
+
+// Process returns the OS of the running process.
+func Process() OS {
+	return OS{
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Terminal:  isTerminal(os.Stdout),
+		Typed:     isTerminal(os.Stdin),
+		Signals:   processSignals,
+	}
+}
+
+func processSignals() (<-chan os.Signal, func()) {
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return c, func() { signal.Stop(c) }
+}
+
+// isTerminal reports whether f is a character device other than the null device.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted = errors.New("interrupted")
+
+// interrupts turns signals into contexts.
+type interrupts struct {
+	// soft ends with the first signal, or with the context that it was made from.
+	soft context.Context
+	// hard ends with the second signal only.
+	hard context.Context
+}
+
+// interruptible calls f with contexts that signals end. Signals have their usual
+// effect again when it returns.
+func (o *OS) interruptible(ctx context.Context, f func(in interrupts) error) error {
+	soft, cancelSoft := context.WithCancelCause(ctx)
+	defer cancelSoft(nil)
+	hard, cancelHard := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancelHard(nil)
+	if o.Signals == nil {
+		return f(interrupts{soft, hard})
+	}
+	signals, stop := o.Signals()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for _, cancel := range []context.CancelCauseFunc{cancelSoft, cancelHard} {
+			select {
+			case <-signals:
+				cancel(errInterrupted)
+			case <-done:
+				return
+			}
+		}
+	})
+	defer func() {
+		stop()
+		close(done)
+		wg.Wait()
+	}()
+	return f(interrupts{soft, hard})
+}

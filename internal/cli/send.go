@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// sendCmd sends one message.
+type sendCmd struct {
+	target
+	output
+	Skill   string   `help:"The skill to ask for." placeholder:"ID"`
+	Context string   `help:"The context to speak in." placeholder:"ID"`
+	Task    string   `help:"The task to answer." placeholder:"ID"`
+	Data    string   `help:"Structured data to send along." placeholder:"JSON"`
+	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`
+	Stream  bool     `help:"Print the reply as it comes."`
+	Detach  bool     `help:"Do not wait: print the id of the task."`
+	Text    string   `arg:"" optional:"" help:"What to say; \"-\" reads standard input."`
+}
+
+// Help shows examples.
+func (sendCmd) Help() string {
+	return `The reply goes to standard output. Exit codes: 0 completed, 1 failed, 2 wrong usage, ` +
+		`3 the agent asks for something, 4 not reachable. Ctrl-C cancels the task, unless --detach was given.
+
+Examples:
+
+    parley send hello
+    parley send --agent report --out ./files "the first quarter"
+    git diff | parley send --url https://agents.example.org/review --stream -`
+}
+
+// Run sends the message and shows the reply.
+func (c *sendCmd) Run(ctx context.Context, o *OS) error {
+	m, err := c.message(o)
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error {
+			if c.Detach {
+				return c.detach(in.soft, cl, m, o)
+			}
+			return c.converse(in, cl, m, newShow(o, &c.output, c.Stream))
+		})
+	})
+}
+
+// converse sends and waits.
+func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh *show) error {
+	if err := newSession(cl, sh).send(in, m); err != nil {
+		return err
+	}
+	if err := sh.finish(); err != nil {
+		return err
+	}
+	return sh.outcome(c.flags())
+}
+
+// detach sends without waiting.
+func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message, o *OS) error {
+	res, err := cl.Send(ctx, &a2a.SendMessageRequest{
+		Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: true},
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(o.Stdout, a2a.StreamResponse{Event: res})
+	}
+	task, ok := res.(*a2a.Task)
+	if !ok {
+		sh := newShow(o, &c.output, false)
+		sh.fold.Apply(res)
+		return sh.finish()
+	}
+	if o.Terminal {
+		fmt.Fprintf(o.Stderr, "The task is %s. To follow it: parley tasks watch%s %s\n",
+			stateName(task.Status.State), c.flags(), quote(string(task.ID)))
+	}
+	_, err = fmt.Fprintln(o.Stdout, printable(string(task.ID)))
+	return err
+}
+
+// message makes the message from the flags.
+func (c *sendCmd) message(o *OS) (*a2a.Message, error) {
+	if c.Detach && c.Stream {
+		return nil, usagef("--detach and --stream exclude each other")
+	}
+	parts, err := c.parts(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, usagef("nothing to send: give a text, --data or --file")
+	}
+	m := a2a.NewMessage(a2a.MessageRoleUser, parts...)
+	m.ContextID, m.TaskID = c.Context, a2a.TaskID(c.Task)
+	if c.Skill != "" {
+		m.SetMeta("skill", c.Skill)
+	}
+	return m, nil
+}
+
+func (c *sendCmd) parts(o *OS) ([]*a2a.Part, error) {
+	var parts []*a2a.Part
+	text := c.Text
+	if text == "-" {
+		var err error
+		if text, err = readText(o.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	if text != "" {
+		parts = append(parts, a2a.NewTextPart(text))
+	}
+	if c.Data != "" {
+		data, err := parseData(c.Data)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, data)
+	}
+	for _, path := range c.File {
+		part, err := filePart(path)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// readText reads a text to its end, without the line feed that ends its last line.
+func readText(r io.Reader) (string, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	if !utf8.Valid(b) {
+		return "", usagef("standard input is not UTF-8 text; send it with --file")
+	}
+	return strings.TrimSuffix(string(b), "\n"), nil
+}
+
+// parseData reads one JSON value. Numbers keep their digits.
+func parseData(s string) (*a2a.Part, error) {
+	dec := json.NewDecoder(strings.NewReader(s))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, usagef("--data is not JSON: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, usagef("--data is more than one JSON value")
+	}
+	return a2a.NewDataPart(v), nil
+}
+
+// filePart reads a file.
+func filePart(path string) (*a2a.Part, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	part := a2a.NewRawPart(content)
+	part.Filename = filepath.Base(path)
+	part.MediaType = mime.TypeByExtension(filepath.Ext(path))
+	if part.MediaType == "" {
+		part.MediaType = http.DetectContentType(bytes.TrimSpace(content))
+	}
+	return part, nil
+}

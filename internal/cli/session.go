@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+const (
+	// maxRejoins is how often in a row a broken stream is taken up again without a
+	// new event.
+	maxRejoins = 3
+	// idWait is how long an interrupted command waits for the id of the task that it
+	// has to cancel.
+	idWait = 5 * time.Second
+	// cancelWait is how long an interrupted command waits for the cancellation.
+	cancelWait = 15 * time.Second
+)
+
+// session follows one task to its end.
+type session struct {
+	client *client.Client
+	show   *show
+	known  chan struct{} // closed by the first event
+	// asking: stop when the task waits for the caller. An agent may keep the stream
+	// open then (specification §7.6.1).
+	asking bool
+}
+
+func newSession(c *client.Client, s *show) *session {
+	return &session{client: c, show: s, known: make(chan struct{})}
+}
+
+// send sends a message and follows its task. An interruption cancels the task; to
+// do so, it waits for the task's id.
+func (s *session) send(in interrupts, m *a2a.Message) error {
+	s.asking = true
+	ctx, cancel := context.WithCancelCause(in.hard)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-in.soft.Done():
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-s.known:
+		case <-time.After(idWait):
+		case <-ctx.Done():
+		}
+		cancel(context.Cause(in.soft))
+	})
+	err := s.follow(ctx, s.client.Stream(ctx, &a2a.SendMessageRequest{Message: m}))
+	cancel(nil)
+	wg.Wait()
+	if err == nil || in.soft.Err() == nil {
+		return err
+	}
+	id := s.id()
+	if id == "" {
+		id = m.TaskID
+	}
+	return s.abandon(in.hard, id)
+}
+
+// follow shows events until the stream ends. A stream that breaks is taken up again
+// where the task is then.
+func (s *session) follow(ctx context.Context, events iter.Seq2[a2a.Event, error]) error {
+	seen, err := s.take(events)
+	for tries := 1; errors.Is(err, client.ErrCut) && s.id() != "" && tries <= maxRejoins; tries++ {
+		var n int
+		n, err = s.rejoin(ctx, s.id())
+		// The first event of a subscription is no news.
+		if seen += n; n > 1 {
+			tries = 0
+		}
+	}
+	if err != nil && s.id() != "" && ctx.Err() == nil {
+		err = fmt.Errorf("%w; the task goes on as %s", err, s.id())
+	}
+	return err
+}
+
+// rejoin subscribes to a task, or gets it if it has ended.
+func (s *session) rejoin(ctx context.Context, id a2a.TaskID) (int, error) {
+	n, err := s.take(s.client.Subscribe(ctx, &a2a.SubscribeToTaskRequest{ID: id}))
+	if n > 0 || !ended(err) {
+		return n, err
+	}
+	task, err := s.client.Get(ctx, &a2a.GetTaskRequest{ID: id})
+	if err != nil {
+		return n, err
+	}
+	if err := s.show.event(task); err != nil {
+		return n, err
+	}
+	return n + 1, nil
+}
+
+// ended reports whether err, of a subscription, may mean that the task has ended:
+// the protocol's answer, and what the official SDK's server says instead.
+func ended(err error) bool {
+	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound)
+}
+
+// take shows events and counts them.
+func (s *session) take(events iter.Seq2[a2a.Event, error]) (int, error) {
+	n := 0
+	for e, err := range events {
+		if err != nil {
+			return n, err
+		}
+		first := s.show.fold.Result() == nil
+		n++
+		if err := s.show.event(e); err != nil {
+			return n, err
+		}
+		if first {
+			close(s.known)
+		}
+		if t := s.show.fold.Task; s.asking && t != nil && client.Interrupted(t.Status.State) {
+			break
+		}
+	}
+	return n, nil
+}
+
+// id is the task's id, or empty as long as it is not known.
+func (s *session) id() a2a.TaskID {
+	if s.show.fold.Task == nil {
+		return ""
+	}
+	return s.show.fold.Task.ID
+}
+
+// abandon cancels the task after an interruption and returns what became of it.
+func (s *session) abandon(ctx context.Context, id a2a.TaskID) error {
+	if id == "" {
+		return &exit{exitFailed, errors.New("interrupted before the task had an id; the agent may be working on it")}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cancelWait, fmt.Errorf("no answer within %v", cancelWait))
+	defer cancel()
+	task, err := s.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
+	if err != nil {
+		return &exit{exitFailed, fmt.Errorf("interrupted: %w", err)}
+	}
+	s.show.endLine()
+	return &exit{exitFailed, fmt.Errorf("interrupted; task %s is %s", id, stateName(task.Status.State))}
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// output are the flags that say how a reply is shown.
+type output struct {
+	JSON bool   `name:"json" help:"Print the protocol's JSON objects, one a line."`
+	Out  string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR" type:"path"`
+}
+
+// show writes what a stream tells.
+type show struct {
+	out, notes io.Writer
+	words      words
+	// live: artifacts are written as they come, not at the end.
+	live bool
+	// json: events are written as JSON; at the end only, unless live.
+	json bool
+	// questions: the questions of an agent are noted as they come.
+	questions bool
+
+	fold client.Fold
+	// done counts the parts of each artifact that were written.
+	done map[a2a.ArtifactID]int
+	// last is the artifact that was written to last.
+	last a2a.ArtifactID
+	// open: the last line of out has no end yet.
+	open bool
+	told *a2a.Message // the last status message that went to notes
+}
+
+func newShow(o *OS, f *output, live bool) *show {
+	return &show{
+		out: o.Stdout, notes: o.Stderr, words: words{terminal: o.Terminal && !f.JSON, save: f.Out},
+		live: live, json: f.JSON, done: make(map[a2a.ArtifactID]int),
+	}
+}
+
+// event takes the next event of a stream.
+func (s *show) event(e a2a.Event) error {
+	if s.live && s.json {
+		if err := printJSON(s.out, a2a.StreamResponse{Event: e}); err != nil {
+			return err
+		}
+	}
+	if u, ok := e.(*a2a.TaskArtifactUpdateEvent); ok && !u.Append && u.Artifact != nil {
+		delete(s.done, u.Artifact.ID) // replaced, so all of it is new
+	}
+	s.fold.Apply(e)
+	if !s.live || s.json || s.fold.Task == nil {
+		return nil
+	}
+	if err := s.progress(); err != nil {
+		return err
+	}
+	return s.artifacts()
+}
+
+// progress notes what an agent says while it works, and its questions if the
+// command goes on after them.
+func (s *show) progress() error {
+	status := s.fold.Task.Status
+	asks := s.questions && client.Interrupted(status.State)
+	if !asks && status.State != a2a.TaskStateWorking || status.Message == nil || status.Message == s.told {
+		return nil
+	}
+	s.told = status.Message
+	text, err := s.words.message(status.Message)
+	if err != nil || text == "" {
+		return err
+	}
+	s.endLine()
+	_, err = fmt.Fprintf(s.notes, "%s: %s\n", stateName(status.State), text)
+	return err
+}
+
+// finish writes what has not been written yet.
+func (s *show) finish() error {
+	if s.fold.Result() == nil {
+		return nil
+	}
+	if s.json {
+		return s.finishJSON()
+	}
+	if s.fold.Message != nil {
+		text, err := s.words.message(s.fold.Message)
+		if err == nil {
+			err = s.line(text)
+		}
+		return err
+	}
+	if err := s.artifacts(); err != nil {
+		return err
+	}
+	s.endLine()
+	task := s.fold.Task
+	text, err := s.words.message(task.Status.Message)
+	if err != nil {
+		return err
+	}
+	asks := client.Interrupted(task.Status.State)
+	answers := task.Status.State == a2a.TaskStateCompleted && len(task.Artifacts) == 0
+	if text != "" && (asks || answers) {
+		return s.line(text)
+	}
+	return nil
+}
+
+func (s *show) finishJSON() error {
+	if s.live {
+		return nil
+	}
+	return printJSON(s.out, a2a.StreamResponse{Event: s.fold.Result()})
+}
+
+// artifacts writes the parts that were not written before.
+func (s *show) artifacts() error {
+	for _, artifact := range s.fold.Task.Artifacts {
+		if artifact == nil {
+			continue
+		}
+		from := min(s.done[artifact.ID], len(artifact.Parts))
+		for _, p := range artifact.Parts[from:] {
+			if p == nil {
+				continue
+			}
+			if err := s.part(artifact.ID, p); err != nil {
+				return err
+			}
+		}
+		s.done[artifact.ID] = len(artifact.Parts)
+	}
+	return nil
+}
+
+// part writes a part of an artifact. The texts of one artifact follow one another
+// as they are, since chunks are parts too; everything else has lines of its own.
+func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
+	text, err := s.words.part(p)
+	if err != nil {
+		return err
+	}
+	if s.last != id {
+		s.endLine()
+	}
+	s.last = id
+	if _, ok := p.Content.(a2a.Text); !ok {
+		return s.line(text)
+	}
+	if text == "" {
+		return nil
+	}
+	s.open = !strings.HasSuffix(text, "\n")
+	_, err = io.WriteString(s.out, text)
+	return err
+}
+
+// line writes text as lines of its own.
+func (s *show) line(text string) error {
+	s.endLine()
+	_, err := fmt.Fprintln(s.out, text)
+	return err
+}
+
+func (s *show) endLine() {
+	if s.open {
+		fmt.Fprintln(s.out)
+		s.open = false
+	}
+}
+
+// outcome returns the error, or the exit code, that the state of the task means.
+// again are the flags of a command that reaches the same agent.
+func (s *show) outcome(again string) error {
+	task := s.fold.Task
+	if s.fold.Message != nil {
+		return nil
+	}
+	if task == nil {
+		return &exit{exitFailed, fmt.Errorf("no reply: %w", a2a.ErrInvalidAgentResponse)}
+	}
+	state := task.Status.State
+	switch {
+	case state == a2a.TaskStateCompleted:
+		return nil
+	case client.Interrupted(state):
+		if !s.json {
+			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n",
+				stateName(state), again, quote(string(task.ID)))
+		}
+		return &exit{code: exitInterrupted}
+	case state.Terminal():
+		reason, err := s.words.message(task.Status.Message)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			reason = ": " + reason
+		}
+		return &exit{exitFailed, fmt.Errorf("task %s is %s%s", task.ID, stateName(state), reason)}
+	}
+	return &exit{exitFailed, fmt.Errorf("task %s is still %s; to follow it: parley tasks watch%s %s",
+		task.ID, stateName(state), again, quote(string(task.ID)))}
+}
+
+// printJSON writes v on one line.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

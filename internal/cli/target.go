@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// defaultURL is where "parley serve" listens.
+const defaultURL = "http://127.0.0.1:4100"
+
+// target are the flags that say which agent is meant.
+type target struct {
+	URL     string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	Agent   string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
+	APIKey  string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+	Binding string `help:"The binding to prefer: jsonrpc, rest or grpc." enum:"jsonrpc,rest,grpc,any" default:"any"`
+}
+
+// at returns the URL of the agent.
+func (t *target) at() string {
+	if t.Agent == "" {
+		return t.URL
+	}
+	return strings.TrimRight(t.URL, "/") + "/a2a/" + url.PathEscape(t.Agent)
+}
+
+func (t *target) options() client.Options {
+	o := client.Options{
+		Key:    t.APIKey,
+		Header: http.Header{"User-Agent": {"parley/" + build().version}},
+		Transports: map[a2a.TransportProtocol]a2aclient.TransportFactory{
+			a2a.TransportProtocolGRPC: a2aclient.TransportFactoryFn(dialGRPC),
+		},
+	}
+	switch t.Binding {
+	case "jsonrpc":
+		o.Bindings = []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC}
+	case "rest":
+		o.Bindings = []a2a.TransportProtocol{a2a.TransportProtocolHTTPJSON}
+	case "grpc":
+		o.Bindings = []a2a.TransportProtocol{a2a.TransportProtocolGRPC}
+	}
+	return o
+}
+
+// call dials the agent and calls f with the client.
+func (t *target) call(ctx context.Context, f func(*client.Client) error) error {
+	c, err := client.Dial(ctx, t.at(), t.options())
+	if err == nil {
+		err = errors.Join(f(c), c.Close())
+	}
+	return t.advise(err)
+}
+
+// advise adds to err what the person can do about it.
+func (t *target) advise(err error) error {
+	var agent *client.Error
+	switch {
+	case errors.Is(err, client.ErrUnreachable) && t.URL == defaultURL:
+		return fmt.Errorf("%w; start a hub with: parley serve", err)
+	case errors.As(err, &agent) && errors.Is(err, a2a.ErrUnauthenticated) && t.APIKey == "":
+		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	}
+	return err
+}
+
+// flags returns the flags that lead another command to the same agent.
+func (t *target) flags() string {
+	var b strings.Builder
+	if t.URL != defaultURL {
+		b.WriteString(" --url " + quote(t.URL))
+	}
+	if t.Agent != "" {
+		b.WriteString(" --agent " + quote(t.Agent))
+	}
+	return b.String()
+}
+
+// quote makes s one word of a shell.
+func quote(s string) string {
+	plain := strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("-_./:@%+=,", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+	if plain && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

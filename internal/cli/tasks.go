@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// tasksCmd is the family of commands about tasks.
+type tasksCmd struct {
+	List   tasksListCmd   `cmd:"" help:"List your tasks, the last changed first."`
+	Get    tasksGetCmd    `cmd:"" help:"Show a task."`
+	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
+	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task to its end."`
+}
+
+// maxPage is the largest page of the protocol (specification §3.1.4).
+const maxPage = 100
+
+// tasksListCmd lists tasks.
+type tasksListCmd struct {
+	target
+	JSON    bool   `name:"json" help:"Print the tasks as JSON, one a line."`
+	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
+	Context string `help:"Only tasks of this context." placeholder:"ID"`
+	Limit   int    `help:"How many tasks at most; 0 means all." default:"20"`
+}
+
+// Help shows an example.
+func (tasksListCmd) Help() string {
+	return `Piped output has four columns separated by tabs: id, state, time, context.
+
+Example:
+
+    parley tasks list --state input-required --limit 5`
+}
+
+// Run lists the tasks.
+func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
+	req := &a2a.ListTasksRequest{ContextID: c.Context, PageSize: maxPage}
+	if c.Limit < 0 {
+		return usagef("--limit is negative")
+	}
+	if c.Limit > 0 {
+		req.PageSize = min(c.Limit, maxPage)
+	}
+	if c.State != "" {
+		state, err := parseState(c.State)
+		if err != nil {
+			return err
+		}
+		req.Status = state
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error { return c.list(in.soft, cl, req, o) })
+	})
+}
+
+func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
+	w := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+	row := func(t *a2a.Task) error { return writeRow(o.Stdout, t) }
+	switch {
+	case c.JSON:
+		row = func(t *a2a.Task) error { return printJSON(o.Stdout, t) }
+	case o.Terminal:
+		fmt.Fprintln(w, "TASK\tSTATE\tCHANGED\tCONTEXT")
+		row = func(t *a2a.Task) error { return writeRow(w, t) }
+	}
+	n := 0
+	for task, err := range cl.Tasks(ctx, req) {
+		if err != nil {
+			return err
+		}
+		if c.Limit > 0 && n == c.Limit {
+			break
+		}
+		n++
+		if err := row(task); err != nil {
+			return err
+		}
+	}
+	if n == 0 && o.Terminal && !c.JSON {
+		_, err := fmt.Fprintln(o.Stdout, "No tasks.")
+		return err
+	}
+	return w.Flush()
+}
+
+func writeRow(w io.Writer, t *a2a.Task) error {
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
+		printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID))
+	return err
+}
+
+func timeName(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// oneTask are the flags of the commands about one task.
+type oneTask struct {
+	target
+	output
+	ID string `arg:"" help:"The id of the task."`
+}
+
+// tasksGetCmd shows a task.
+type tasksGetCmd struct {
+	oneTask
+}
+
+// Help shows an example.
+func (tasksGetCmd) Help() string {
+	return "Example:\n\n    parley tasks get --json 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f"
+}
+
+// Run shows the task.
+func (c *tasksGetCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error {
+			task, err := cl.Get(in.soft, &a2a.GetTaskRequest{ID: a2a.TaskID(c.ID)})
+			if err != nil {
+				return err
+			}
+			return c.print(task, o)
+		})
+	})
+}
+
+func (c *oneTask) print(task *a2a.Task, o *OS) error {
+	if c.JSON {
+		return printJSON(o.Stdout, task)
+	}
+	sh := newShow(o, &c.output, false)
+	fmt.Fprintf(o.Stdout, "task     %s\ncontext  %s\nstate    %s\nchanged  %s\n",
+		printable(string(task.ID)), printable(task.ContextID), stateName(task.Status.State), timeName(task.Status.Timestamp))
+	for _, m := range task.History {
+		if err := writeMessage(o.Stdout, &sh.words, m); err != nil {
+			return err
+		}
+	}
+	if err := writeMessage(o.Stdout, &sh.words, task.Status.Message); err != nil {
+		return err
+	}
+	sh.fold.Apply(task)
+	for _, a := range task.Artifacts {
+		fmt.Fprintf(o.Stdout, "\nartifact %s\n", printable(or(a.Name, string(a.ID))))
+		sh.fold.Task.Artifacts = []*a2a.Artifact{a}
+		if err := sh.artifacts(); err != nil {
+			return err
+		}
+		sh.endLine()
+	}
+	return nil
+}
+
+func writeMessage(w io.Writer, words *words, m *a2a.Message) error {
+	if m == nil {
+		return nil
+	}
+	text, err := words.message(m)
+	if err != nil {
+		return err
+	}
+	who := "agent"
+	if m.Role == a2a.MessageRoleUser {
+		who = "user"
+	}
+	_, err = fmt.Fprintf(w, "\n%s: %s\n", who, strings.ReplaceAll(text, "\n", "\n    "))
+	return err
+}
+
+// tasksCancelCmd cancels a task.
+type tasksCancelCmd struct {
+	target
+	JSON bool   `name:"json" help:"Print the task as JSON."`
+	ID   string `arg:"" help:"The id of the task."`
+}
+
+// Help shows an example.
+func (tasksCancelCmd) Help() string {
+	return "Example:\n\n    parley tasks cancel 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f"
+}
+
+// Run cancels the task.
+func (c *tasksCancelCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error {
+			task, err := cl.Cancel(in.soft, &a2a.CancelTaskRequest{ID: a2a.TaskID(c.ID)})
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return printJSON(o.Stdout, task)
+			}
+			_, err = fmt.Fprintln(o.Stdout, stateName(task.Status.State))
+			return err
+		})
+	})
+}
+
+// tasksWatchCmd follows a task.
+type tasksWatchCmd struct {
+	oneTask
+}
+
+// Help shows an example.
+func (tasksWatchCmd) Help() string {
+	return `Prints the reply as it comes, like "parley send --stream", and has the same exit codes. ` +
+		`Ctrl-C ends the watching, not the task.
+
+Example:
+
+    parley tasks watch $(parley send --detach "a long story")`
+}
+
+// Run follows the task.
+func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error {
+			s := newSession(cl, newShow(o, &c.output, true))
+			s.show.questions = true
+			err := s.watch(in.soft, a2a.TaskID(c.ID))
+			if in.soft.Err() != nil {
+				s.show.endLine()
+				return &exit{exitFailed, fmt.Errorf("interrupted; task %s goes on", c.ID)}
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.show.finish(); err != nil {
+				return err
+			}
+			return s.show.outcome(c.flags())
+		})
+	})
+}
+
+// watch follows a task that may have ended already.
+func (s *session) watch(ctx context.Context, id a2a.TaskID) error {
+	err := s.follow(ctx, s.client.Subscribe(ctx, &a2a.SubscribeToTaskRequest{ID: id}))
+	if s.id() == "" && ended(err) {
+		_, err = s.rejoin(ctx, id)
+	}
+	return err
+}

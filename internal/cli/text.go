@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// printable removes what could steer a terminal: control characters other than
+// line feed and tab.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// stateName returns the short name of a state, such as "input-required".
+func stateName(s a2a.TaskState) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
+}
+
+var states = []a2a.TaskState{
+	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
+	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,
+}
+
+// parseState reads the short name of a state or the protocol's.
+func parseState(s string) (a2a.TaskState, error) {
+	names := make([]string, len(states))
+	for i, state := range states {
+		names[i] = stateName(state)
+		if strings.EqualFold(s, names[i]) || strings.EqualFold(s, state.String()) {
+			return state, nil
+		}
+	}
+	return "", usagef("no state %q: it is one of %s", s, strings.Join(names, ", "))
+}
+
+// sizeName returns a number of bytes for a person.
+func sizeName(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// words are what a reply is written with.
+type words struct {
+	// terminal: a person reads.
+	terminal bool
+	// save is the folder for files; empty describes them only.
+	save string
+}
+
+// clean returns s fit for the output.
+func (w *words) clean(s string) string {
+	if w.terminal {
+		return printable(s)
+	}
+	return s
+}
+
+// part returns a part that is not text as a line.
+func (w *words) part(p *a2a.Part) (string, error) {
+	switch content := p.Content.(type) {
+	case a2a.Text:
+		return w.clean(string(content)), nil
+	case a2a.Data:
+		text, err := w.data(content.Value)
+		return w.clean(text), err
+	case a2a.URL:
+		return w.clean("[" + list(p.Filename, p.MediaType, string(content)) + "]"), nil
+	case a2a.Raw:
+		if w.save == "" {
+			return w.clean("[" + list(or(p.Filename, "file"), p.MediaType, sizeName(len(content))) + "]"), nil
+		}
+		path, err := saveFile(w.save, p.Filename, content)
+		return w.clean("[saved " + list(path, p.MediaType, sizeName(len(content))) + "]"), err
+	}
+	return "", nil
+}
+
+func (w *words) data(v any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if w.terminal {
+		enc.SetIndent("", "  ")
+	}
+	if err := enc.Encode(v); err != nil {
+		return "", fmt.Errorf("print data: %w", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// message returns the parts of a message, one a line.
+func (w *words) message(m *a2a.Message) (string, error) {
+	if m == nil {
+		return "", nil
+	}
+	var lines []string
+	for _, p := range m.Parts {
+		if p == nil {
+			continue
+		}
+		line, err := w.part(p)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// list joins the words that are not empty.
+func list(items ...string) string {
+	var kept []string
+	for _, s := range items {
+		if s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return strings.Join(kept, ", ")
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// saveFile writes content below dir under the last element of name, numbered if
+// there is such a file already, and returns its path.
+func saveFile(dir, name string, content []byte) (string, error) {
+	base := filepath.Base(filepath.Clean("/" + strings.ReplaceAll(printable(name), `\`, "/")))
+	base = strings.TrimLeft(base, "./")
+	if base == "" {
+		base = "file"
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	ext := filepath.Ext(base)
+	for i := 1; ; i++ {
+		path := filepath.Join(dir, base)
+		if i > 1 {
+			path = filepath.Join(dir, strings.TrimSuffix(base, ext)+"-"+strconv.Itoa(i)+ext)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if os.IsExist(err) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(content)
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+		return path, err
+	}
+}
