@@ -36,32 +36,43 @@ func (x *exchange) contentType(accepted ...string) error {
 	return fault.New(fault.ErrMediaType, "content type %q is not %s", value, accepted[0])
 }
 
-// readBody appends the body to dst. A body that is too large or takes too long is
-// an error, and its connection is not used again.
-func (x *exchange) readBody(dst []byte) ([]byte, error) {
+// readBody reads the body into the request's buffer. A body that is too large or
+// takes too long is an error, and its connection is not used again.
+func (x *exchange) readBody() error {
 	limit := x.front.cfg.Limits.Body
 	if x.r.ContentLength > limit {
-		return dst, tooLarge(limit)
+		return tooLarge(limit)
 	}
+	b := x.in.b
 	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
 		}
-		n, err := x.r.Body.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
-		if int64(len(dst)) > limit {
-			return dst, tooLarge(limit)
+		n, err := x.r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		x.in.b = b
+		if int64(len(b)) > limit {
+			return tooLarge(limit)
 		}
 		if errors.Is(err, io.EOF) {
 			// Without this the deadline would end the watch over the connection, and
 			// with it the request.
 			x.readBy(time.Time{})
 			x.read = true
-			return dst, nil
+			return nil
 		}
 		if err != nil {
-			return dst, readError(err)
+			return readError(err)
 		}
+	}
+}
+
+// release gives the request's buffer back. The bytes of the request must not be
+// used any more.
+func (x *exchange) release() {
+	if x.in != nil {
+		x.in.put()
+		x.in = nil
 	}
 }
 

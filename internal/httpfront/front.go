@@ -94,6 +94,8 @@ type exchange struct {
 	rc     *http.ResponseController
 	route  route
 	caller op.Caller
+	// in holds the body. A stream does without it.
+	in *buffer
 	// id is the id of a JSON-RPC request as it came, or nil.
 	id []byte
 	// read is set once the body has been read to its end.

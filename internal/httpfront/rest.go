@@ -12,14 +12,14 @@ import (
 
 // serveREST answers a request of HTTP+JSON (specification §11).
 func (x *exchange) serveREST() {
-	buf := takeBuffer()
-	defer buf.put()
+	x.in = takeBuffer()
+	defer x.release()
 	err := dialect.Version(x.versions(), dialect.REST)
 	if err == nil {
-		err = x.readREST(buf)
+		err = x.readREST()
 	}
 	if err == nil {
-		err = x.callREST(buf.b)
+		err = x.callREST(x.in.b)
 	}
 	if err != nil {
 		x.fail(err)
@@ -42,7 +42,7 @@ func (x *exchange) versions() []string {
 }
 
 // readREST reads the body, if there is one.
-func (x *exchange) readREST(buf *buffer) (err error) {
+func (x *exchange) readREST() error {
 	if x.r.Method != http.MethodPost || x.r.ContentLength == 0 && x.bodyOptional() {
 		return nil
 	}
@@ -51,8 +51,7 @@ func (x *exchange) readREST(buf *buffer) (err error) {
 			return err
 		}
 	}
-	buf.b, err = x.readBody(buf.b)
-	return err
+	return x.readBody()
 }
 
 // bodyOptional reports whether the operation can do without a body.

@@ -14,13 +14,13 @@ const versionHeader = "A2a-Version"
 
 // serveRPC answers a JSON-RPC request (specification §9).
 func (x *exchange) serveRPC() {
-	buf := takeBuffer()
-	defer buf.put()
-	if err := x.readRPC(buf); err != nil {
+	x.in = takeBuffer()
+	defer x.release()
+	if err := x.readRPC(); err != nil {
 		x.fail(err)
 		return
 	}
-	call, err := x.front.decoder.Call(buf.b)
+	call, err := x.front.decoder.Call(x.in.b)
 	x.id = call.ID
 	if err != nil {
 		x.fail(err)
@@ -39,12 +39,11 @@ func (x *exchange) serveRPC() {
 	}
 }
 
-func (x *exchange) readRPC(buf *buffer) (err error) {
+func (x *exchange) readRPC() error {
 	if err := x.contentType(mediaJSON); err != nil {
 		return err
 	}
-	buf.b, err = x.readBody(buf.b)
-	return err
+	return x.readBody()
 }
 
 // rpcOperation finds out what is called. The version counts first, because another

@@ -53,6 +53,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 		x.noContent()
 		return nil
 	}
+	x.release()
 	x.events(st)
 	return nil
 }
