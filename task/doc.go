@@ -37,7 +37,7 @@
 // # Concurrency
 //
 // Apply and the encoders are pure. Stores are safe for concurrent use. A [Fold]
-// belongs to one goroutine.
+// belongs to one goroutine while entries are added; after that it may be shared.
 //
 // # Testing
 //

@@ -105,12 +105,14 @@ func TestAppendFrame(t *testing.T) {
 		want string
 	}{
 		{
-			"created", task.Entry{Kind: task.Created, State: task.Submitted, At: at(0), Body: []byte(hello)},
+			"created",
+			task.Entry{Kind: task.Created, State: task.Submitted, At: at(0), Body: []byte(hello)},
 			`{"task":{"id":"t\"1","contextId":"c-1","status":{"state":"TASK_STATE_SUBMITTED",` +
 				`"timestamp":"2026-03-12T09:05:00.000Z"},"history":[` + hello + `]}}`,
 		},
 		{
-			"status", task.Entry{
+			"status",
+			task.Entry{
 				Kind: task.Status, State: task.InputRequired, At: at(5),
 				Body: []byte(question), Meta: []byte(`{"n":1.0}`),
 			},
@@ -118,15 +120,18 @@ func TestAppendFrame(t *testing.T) {
 				`,"timestamp":"2026-03-12T09:05:00.005Z"},"metadata":{"n":1.0}}}`,
 		},
 		{
-			"bare status", task.Entry{Kind: task.Status, State: task.Working, At: at(5)},
+			"bare status",
+			task.Entry{Kind: task.Status, State: task.Working, At: at(5)},
 			`{"statusUpdate":{` + ids + `,"status":{"state":"TASK_STATE_WORKING","timestamp":"2026-03-12T09:05:00.005Z"}}}`,
 		},
 		{
-			"artifact", task.Entry{Kind: task.Artifact, ArtifactID: "a", Body: []byte(`{"artifactId":"a","parts":[]}`)},
+			"artifact",
+			task.Entry{Kind: task.Artifact, ArtifactID: "a", Body: []byte(`{"artifactId":"a","parts":[]}`)},
 			`{"artifactUpdate":{` + ids + `,"artifact":{"artifactId":"a","parts":[]}}}`,
 		},
 		{
-			"last chunk", task.Entry{
+			"last chunk",
+			task.Entry{
 				Kind: task.Artifact, ArtifactID: "a", Append: true, LastChunk: true,
 				Body: []byte(`{"artifactId":"a","parts":[]}`), Meta: []byte(`{}`),
 			},
