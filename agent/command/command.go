@@ -124,6 +124,9 @@ func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Idempotent: a.Idempotent, Serial: a.Serial, Silence: a.Silence, NoMessage: true}
 }
 
+// Kind returns "command": how the agent is reached, for people.
+func (a *Agent) Kind() string { return "command" }
+
 // Why a run is ended before its program ends by itself.
 var (
 	errCanceled = errors.New("task was canceled")

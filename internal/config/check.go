@@ -11,11 +11,14 @@ import (
 	"github.com/parley-a2a/parley/agent/builtin"
 )
 
-// agentName is what fits into a path and stays apart from the operations there.
-var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// agentName is what a hub calls an agent in paths without changing a letter.
+var agentName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// reserved names are parts of the paths that name agents.
-var reserved = []string{"tasks", "extendedAgentCard"}
+const (
+	maxAgentName = 64
+	// reservedName stands in paths where the name of an agent could stand.
+	reservedName = "tasks"
+)
 
 // check notes what is wrong with c as a whole.
 func check(d *decoder, c *Config) {
@@ -59,9 +62,9 @@ func checkAgent(d *decoder, key string, a *Agent) {
 	switch {
 	case a.Name == "":
 		d.problem(nil, key+".name", "is missing")
-	case !agentName.MatchString(a.Name):
-		d.problem(nil, key+".name", "%q is not a name of letters, digits, dots, dashes and underscores", clip(a.Name))
-	case slices.Contains(reserved, a.Name):
+	case !agentName.MatchString(a.Name) || len(a.Name) > maxAgentName:
+		d.problem(nil, key+".name", "%q is not a name of at most %d small letters and digits with single dashes between them", clip(a.Name), maxAgentName)
+	case a.Name == reservedName:
 		d.problem(nil, key+".name", "%q is reserved", a.Name)
 	}
 	if len(a.Command) == 0 || a.Command[0] == "" {

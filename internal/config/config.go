@@ -75,8 +75,8 @@ func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuil
 
 // Agent is a program that is served as an agent.
 type Agent struct {
-	// Name is the agent's name in addresses: letters, digits, dots, dashes and
-	// underscores. It is required.
+	// Name is the agent's name in addresses: small letters and digits, with single
+	// dashes between them. It is required.
 	Name string `yaml:"name"`
 	// Description and Version are for the card.
 	Description string `yaml:"description"`

@@ -120,7 +120,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing"},
 		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing"},
 		{"missing name", "agents:\n- command: x\n", "parley.yaml:2: agents[0].name: is missing"},
-		{"bad name", "agents:\n- command: x\n  name: a/b\n", `parley.yaml:3: agents[0].name: "a/b" is not a name of letters, digits, dots, dashes and underscores`},
+		{"bad name", "agents:\n- command: x\n  name: A.b\n", `parley.yaml:3: agents[0].name: "A.b" is not a name of at most 64 small letters and digits with single dashes between them`},
 		{"reserved name", "agents:\n- command: x\n  name: tasks\n", `parley.yaml:3: agents[0].name: "tasks" is reserved`},
 		{"name twice", "agents:\n- {name: a, command: x}\n- {name: a, command: y}\n", `parley.yaml:3: agents[1].name: agents[0] has the name "a", too`},
 		{"default agent", "default_agent: nobody", `parley.yaml:1: default_agent: there is no agent "nobody"`},

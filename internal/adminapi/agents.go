@@ -1,0 +1,130 @@
+package adminapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Local is the kind of an agent whose executor does not say another.
+const Local = "local"
+
+// Kinded is an executor that says how it reaches its agent: "command" for a program,
+// and so on.
+type Kinded interface {
+	Kind() string
+}
+
+// Agent is an agent of the hub. The parts of the card are copied from it.
+type Agent struct {
+	Name task.Agent `json:"name"`
+	Kind string     `json:"kind"`
+	// Default is set for the agent of callers that name none.
+	Default     bool     `json:"default"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Version     string   `json:"version"`
+	Skills      []Skill  `json:"skills"`
+	InputModes  []string `json:"inputModes"`
+	OutputModes []string `json:"outputModes"`
+	Traits      Traits   `json:"traits"`
+	// Card is the card as it was registered, without interfaces. It is given where
+	// one agent is asked for.
+	Card *a2a.AgentCard `json:"card,omitempty"`
+}
+
+// Skill is a skill of an agent.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+}
+
+// Traits are what an agent says about its runs, see agent.Traits.
+type Traits struct {
+	Idempotent bool `json:"idempotent"`
+	Serial     bool `json:"serial"`
+	// Silence is a duration like "15m0s", "never", or absent for the hub's default.
+	Silence string `json:"silence,omitempty"`
+}
+
+// agents answers with all agents.
+func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
+	list := struct {
+		Agents []Agent `json:"agents"`
+	}{[]Agent{}}
+	for _, a := range h.Hub.Agents() {
+		list.Agents = append(list.Agents, h.describe(a))
+	}
+	h.answer(w, r, &list)
+}
+
+// agent answers with one agent.
+func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent) {
+	a, ok := h.Hub.Agent(name)
+	if !ok {
+		report := errNoAgent
+		refuse(w, r, &report)
+		return
+	}
+	d := h.describe(a)
+	card := *a.Card
+	card.SupportedInterfaces = []*a2a.AgentInterface{}
+	d.Card = &card
+	h.answer(w, r, &d)
+}
+
+func (h *Handler) describe(a engine.Agent) Agent {
+	d := Agent{
+		Name:        a.Name,
+		Kind:        kindOf(a),
+		Title:       a.Card.Name,
+		Description: a.Card.Description,
+		Version:     a.Card.Version,
+		Skills:      []Skill{},
+		InputModes:  list(a.Card.DefaultInputModes),
+		OutputModes: list(a.Card.DefaultOutputModes),
+		Traits:      traitsOf(a),
+	}
+	if first, ok := h.Hub.Agent(""); ok {
+		d.Default = first.Name == a.Name
+	}
+	for i := range a.Card.Skills {
+		s := &a.Card.Skills[i]
+		d.Skills = append(d.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags)})
+	}
+	return d
+}
+
+func kindOf(a engine.Agent) string {
+	if k, ok := a.Executor.(Kinded); ok {
+		return k.Kind()
+	}
+	return Local
+}
+
+func traitsOf(a engine.Agent) Traits {
+	t := agent.TraitsOf(a.Executor)
+	shown := Traits{Idempotent: t.Idempotent, Serial: t.Serial}
+	switch {
+	case t.Silence < 0:
+		shown.Silence = "never"
+	case t.Silence > 0:
+		shown.Silence = t.Silence.Round(time.Millisecond).String()
+	}
+	return shown
+}
+
+// list returns l, as a list even if it is nil.
+func list(l []string) []string {
+	if l == nil {
+		return []string{}
+	}
+	return l
+}

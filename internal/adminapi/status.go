@@ -1,0 +1,71 @@
+package adminapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Status is the answer of /api/v1/status.
+type Status struct {
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	// UptimeSeconds are whole seconds since Started.
+	UptimeSeconds int64  `json:"uptimeSeconds"`
+	Store         string `json:"store"`
+	// Ready is set if all checks are.
+	Ready  bool           `json:"ready"`
+	Checks []engine.Check `json:"checks"`
+	// Tasks counts the caller's tasks by the protocol's name of their state. States
+	// without tasks are left out; it is absent if tasks are not counted.
+	Tasks map[string]int `json:"tasks,omitempty"`
+}
+
+// states are those that tasks are counted by.
+var states = []task.State{
+	task.Submitted, task.Working, task.InputRequired, task.AuthRequired,
+	task.Completed, task.Failed, task.Canceled, task.Rejected,
+}
+
+func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
+	checks := h.Hub.Ready(r.Context())
+	counts, err := h.counts(r.Context(), auth.PrincipalFrom(r.Context()).Owner())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.answer(w, r, &Status{
+		Version:       h.Version,
+		Started:       h.Started.UTC().Truncate(time.Millisecond),
+		UptimeSeconds: int64(time.Since(h.Started) / time.Second),
+		Store:         h.Store,
+		Ready:         !slices.ContainsFunc(checks, func(c engine.Check) bool { return !c.OK }),
+		Checks:        append([]engine.Check{}, checks...),
+		Tasks:         counts,
+	})
+}
+
+// counts returns how many tasks of the owner are in each state. Stores keep these
+// numbers, so the cost does not depend on them.
+func (h *Handler) counts(ctx context.Context, owner task.Owner) (map[string]int, error) {
+	if h.Tasks == nil {
+		return nil, nil
+	}
+	counts := make(map[string]int)
+	for _, s := range states {
+		page, err := h.Tasks.List(ctx, &task.Query{Owner: owner, State: s, Limit: 1})
+		if err != nil {
+			return nil, fmt.Errorf("count tasks in %v: %w", s, err)
+		}
+		if page.Total > 0 {
+			counts[s.String()] = page.Total
+		}
+	}
+	return counts, nil
+}
