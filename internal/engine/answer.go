@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/a2ajson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,7 +31,7 @@ func (r *run) answer(m *a2a.Message) bool {
 	c := *m
 	c.TaskID = ""
 	c.ContextID = r.live.contextID
-	body, err := a2aMessage(&c)
+	body, err := a2ajson.AppendMessage(nil, &c)
 	if err != nil {
 		r.failed(err)
 		return true

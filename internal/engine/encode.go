@@ -70,9 +70,6 @@ func (l *live) fromStatus(s *a2a.TaskStatus, meta map[string]any) ([]task.Entry,
 func (l *live) agentMessage(m *a2a.Message) ([]byte, error) {
 	c := *m
 	c.TaskID, c.ContextID = l.ref.id, l.contextID
-	if c.Role == a2a.MessageRoleUnspecified {
-		c.Role = a2a.MessageRoleAgent
-	}
 	return a2ajson.AppendMessage(nil, &c)
 }
 
@@ -82,7 +79,8 @@ func artifactEntry(ev *a2a.TaskArtifactUpdateEvent) (task.Entry, error) {
 		return en, fmt.Errorf("artifact event without artifact")
 	}
 	en.ArtifactID = ev.Artifact.ID
-	if len(ev.Artifact.Parts) == 0 {
+	// A chunk without parts only says that the artifact is complete.
+	if closing := ev.Append && ev.LastChunk; len(ev.Artifact.Parts) == 0 && !closing {
 		return en, fmt.Errorf("artifact %q without parts", en.ArtifactID)
 	}
 	var err error
@@ -127,12 +125,4 @@ func (l *live) withIDs(body []byte) []byte {
 	b = rawjson.AppendString(b, l.contextID)
 	b = append(b, ',')
 	return append(b, body[1:]...)
-}
-
-// a2aMessage encodes a message of the agent as it is.
-func a2aMessage(m *a2a.Message) ([]byte, error) {
-	if m.Role == a2a.MessageRoleUnspecified {
-		m.Role = a2a.MessageRoleAgent
-	}
-	return a2ajson.AppendMessage(nil, m)
 }

@@ -58,8 +58,8 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	msg := new(a2a.Message)
-	if err := json.Unmarshal(r.msg.body, msg); err != nil {
+	msg, err := task.DecodeMessage(r.msg.body)
+	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
 	ec, ctx, err := r.engine.execContext(r.ctx, r.live, rec)

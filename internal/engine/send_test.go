@@ -407,3 +407,19 @@ func TestCallersSeeOnlyTheirOwn(t *testing.T) {
 		t.Errorf("alice's task has owner %q", got.Head.Owner)
 	}
 }
+
+func TestClosingChunkMayBeEmpty(t *testing.T) {
+	t.Parallel()
+	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(chunk(ec, "all of it", true), nil)
+		last := a2a.NewArtifactUpdateEvent(ec, "answer")
+		last.LastChunk = true
+		yield(last, nil)
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+	b := start(t, engine.Config{}, x)
+	got := sdkTask(t, b.send(text("hi")))
+	if got.Status.State != a2a.TaskStateCompleted || len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 {
+		t.Errorf("task = %v with %+v, want the one chunk that had content", got.Status.State, got.Artifacts)
+	}
+}
