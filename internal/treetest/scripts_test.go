@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/need"
 )
 
-func TestScripts(t *testing.T) {
+func TestShellScripts(t *testing.T) {
 	t.Parallel()
 	bash := need.Tool(t, "bash")
 	tr := load(t)
