@@ -42,7 +42,8 @@ type Config struct {
 	// be canceled, and instead of 501 for an extended card that is not declared.
 	SpecStatuses bool
 	// API serves everything below /api/v1. If nil, those paths are not found. It is
-	// called with the caller's principal in the context.
+	// called with the caller's principal in the context; a body must arrive within
+	// Limits.BodyTime.
 	API http.Handler
 	// Logger receives a record for each error that the caller is not told. If nil,
 	// nothing is logged.

@@ -53,6 +53,12 @@ func (c *rawConn) get(path string, headers ...string) {
 	c.send(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path, lines(headers)))
 }
 
+// pause lets time pass; it runs in a bubble.
+func (c *rawConn) pause(d time.Duration) {
+	c.t.Helper()
+	time.Sleep(d)
+}
+
 func lines(headers []string) string {
 	var b strings.Builder
 	for _, h := range headers {
@@ -221,7 +227,21 @@ func TestExpectContinue(t *testing.T) {
 			if code, b := c.whole(); code != 200 {
 				t.Fatalf("answer = %d %s, want 200", code, b)
 			}
-			time.Sleep(time.Minute)
+			c.pause(time.Minute)
+		}
+	})
+}
+
+// A caller that does not take its answer is cut off like the reader of a stream.
+func TestStalledAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, httpfront.Config{}, func(t *testing.T, dial func() *rawConn) {
+		c := dial()
+		c.post("/v1/a2a/message:send", message(strings.Repeat("x", 10_000)))
+		began := time.Now()
+		c.pause(31 * time.Second)
+		if b, err := io.ReadAll(c.r); err != nil || strings.HasSuffix(string(b), "}") {
+			t.Errorf("after %v: %d bytes, %v; want a cut connection", time.Since(began), len(b), err)
 		}
 	})
 }

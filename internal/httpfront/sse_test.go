@@ -62,6 +62,7 @@ type step struct {
 	err    error
 }
 
+// Next runs in a bubble, where waiting takes no time.
 func (s *script) Next(ctx context.Context, wait time.Duration) ([]engine.Event, error) {
 	s.waits = append(s.waits, wait)
 	if len(s.steps) == 0 {
