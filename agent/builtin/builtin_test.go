@@ -254,7 +254,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 	for _, err := range find(t, "slow").Executor.Execute(ctx, asking(a2a.NewTextPart("60"))) {
 		got = err
 	}
-	if !errors.Is(got, cause) || !strings.HasPrefix(got.Error(), "slow: ") {
+	if !errors.Is(got, cause) || !errors.Is(got, context.Canceled) || !strings.HasPrefix(got.Error(), "slow: ") {
 		t.Errorf("error = %v, want one that wraps %v", got, cause)
 	}
 }

@@ -54,7 +54,7 @@ func work(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc, tota
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			yield(nil, fmt.Errorf("slow: %w", context.Cause(ctx)))
+			yield(nil, fmt.Errorf("slow: %w: %w", ctx.Err(), context.Cause(ctx)))
 			return false
 		}
 	}

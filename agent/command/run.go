@@ -57,6 +57,7 @@ func (r *run) perform(ctx context.Context, yield yieldFunc) {
 		return
 	}
 	end := r.follow(ctx, yield, p)
+	f.remove() // Whoever sees the final status shall find nothing left.
 	if errors.Is(end.cause, errUnread) {
 		return
 	}
