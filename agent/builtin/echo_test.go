@@ -58,7 +58,8 @@ func TestEchoKeepsOtherParts(t *testing.T) {
 		{"only other parts", a2a.ContentParts{data, file, link}, a2a.ContentParts{data, file, link}},
 		{"text that is content", a2a.ContentParts{note, tagged}, a2a.ContentParts{note, tagged}},
 		{
-			"mixed", a2a.ContentParts{a2a.NewTextPart("a b"), data, html},
+			"mixed",
+			a2a.ContentParts{a2a.NewTextPart("a b"), data, html},
 			a2a.ContentParts{
 				a2a.NewTextPart("a "), a2a.NewTextPart("b"), data,
 				{Content: a2a.Text("<b> "), MediaType: "text/html"},

@@ -227,7 +227,8 @@ func TestBinaryOutput(t *testing.T) {
 		{"cut rune at the end", `printf '\303'`, a2a.ContentParts{raw("\xc3")}, "1 bytes of application/octet-stream"},
 		{
 			"after text", `printf 'head\n'; read x < "$GATE"; printf 'a\377'; printf 'b'`,
-			a2a.ContentParts{a2a.NewTextPart("head"), raw("\na\xffb")}, "head",
+			a2a.ContentParts{a2a.NewTextPart("head"), raw("\na\xffb")},
+			"head",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,8 +67,16 @@ func TestWholeRunes(t *testing.T) {
 		in   string
 		want int
 	}{
-		{"", 0}, {"a", 1}, {"ä", 2}, {"a\xc3", 1}, {"\xe2\x82", 0}, {"\xf0\x9f\x98", 0},
-		{"a\xf0\x9f\x98", 1}, {"\x80", 1}, {"\x80\x80\x80\x80", 4}, {"a\xff", 2},
+		{"", 0},
+		{"a", 1},
+		{"ä", 2},
+		{"a\xc3", 1},
+		{"\xe2\x82", 0},
+		{"\xf0\x9f\x98", 0},
+		{"a\xf0\x9f\x98", 1},
+		{"\x80", 1},
+		{"\x80\x80\x80\x80", 4},
+		{"a\xff", 2},
 	} {
 		if got := wholeRunes([]byte(tt.in)); got != tt.want {
 			t.Errorf("wholeRunes(%q) = %d, want %d", tt.in, got, tt.want)

@@ -13,10 +13,26 @@ func TestDurations(t *testing.T) {
 		text string
 		want time.Duration // -2 means an error
 	}{
-		{"0", 0}, {"0s", 0}, {"30s", 30 * time.Second}, {"1h30m", 90 * time.Minute}, {"250ms", 250 * time.Millisecond},
-		{"1d", 24 * time.Hour}, {"1.5d", 36 * time.Hour}, {"2d6h", 54 * time.Hour}, {"never", -1},
-		{"", -2}, {"30", -2}, {"-1s", -2}, {"-1d", -2}, {"d", -2}, {"1dd", -2}, {"1d-1h", -2}, {"NaNd", -2},
-		{"1e300d", -2}, {"9999999h", -2}, {"soon", -2},
+		{"0", 0},
+		{"0s", 0},
+		{"30s", 30 * time.Second},
+		{"1h30m", 90 * time.Minute},
+		{"250ms", 250 * time.Millisecond},
+		{"1d", 24 * time.Hour},
+		{"1.5d", 36 * time.Hour},
+		{"2d6h", 54 * time.Hour},
+		{"never", -1},
+		{"", -2},
+		{"30", -2},
+		{"-1s", -2},
+		{"-1d", -2},
+		{"d", -2},
+		{"1dd", -2},
+		{"1d-1h", -2},
+		{"NaNd", -2},
+		{"1e300d", -2},
+		{"9999999h", -2},
+		{"soon", -2},
 	} {
 		var got Duration
 		err := setScalar(reflect.ValueOf(&got).Elem(), tt.text, `never:"true"`)
@@ -32,9 +48,22 @@ func TestSizes(t *testing.T) {
 		text string
 		want Size // -1 means an error
 	}{
-		{"0", 0}, {"17", 17}, {"17B", 17}, {"2KiB", 2048}, {"10MiB", 10 << 20}, {"1 GiB", 1 << 30},
-		{"2kB", 2000}, {"3MB", 3e6}, {"1GB", 1e9},
-		{"", -1}, {"B", -1}, {"-1", -1}, {"1.5MiB", -1}, {"10M", -1}, {"10mib", -1}, {"9999999999GiB", -1},
+		{"0", 0},
+		{"17", 17},
+		{"17B", 17},
+		{"2KiB", 2048},
+		{"10MiB", 10 << 20},
+		{"1 GiB", 1 << 30},
+		{"2kB", 2000},
+		{"3MB", 3e6},
+		{"1GB", 1e9},
+		{"", -1},
+		{"B", -1},
+		{"-1", -1},
+		{"1.5MiB", -1},
+		{"10M", -1},
+		{"10mib", -1},
+		{"9999999999GiB", -1},
 	} {
 		var got Size
 		err := setScalar(reflect.ValueOf(&got).Elem(), tt.text, "")
