@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/config"
 )
 
 // samples are the files that README.md shows, by the language of their block.
@@ -20,6 +22,19 @@ func TestSamplesAreFiles(t *testing.T) {
 		files[language] = append(files[language], tr.read(t, name))
 	}
 	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of docs/hello byte for byte, so that every sample compiles; copy the file")
+}
+
+func TestSampleConfigurationLoads(t *testing.T) {
+	t.Parallel()
+	const name = "docs/hello/parley.yaml"
+	src := load(t).read(t, name)
+	c, err := config.Parse(name, []byte(src), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Agents) != 1 || c.Agents[0].Name != "shout" || !c.Agents[0].Idempotent {
+		t.Errorf("Parse(%s) = %+v, want the idempotent agent shout", name, c.Agents)
+	}
 }
 
 func TestSamplesRule(t *testing.T) {
