@@ -42,10 +42,12 @@ func usagef(format string, args ...any) error {
 
 // commands is the grammar of the command line.
 type commands struct {
+	Serve   serveCmd   `cmd:"" help:"Run a hub."`
 	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
 	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
 	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
+	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 

@@ -173,8 +173,8 @@ func mount(mux *http.ServeMux, host, path string, card *a2a.AgentCard, run a2asr
 	mux.Handle(path+"/.well-known/agent-card.json", a2asrv.NewStaticAgentCardHandler(&c))
 }
 
-// parley runs the command in this process and returns its exit code and output.
-func parley(t *testing.T, o OS, args ...string) (code int, stdout, stderr string) {
+// invoke runs the command in this process and returns its exit code and output.
+func invoke(t *testing.T, o OS, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	o.Stdout, o.Stderr = &out, &errs

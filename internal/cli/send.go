@@ -30,7 +30,7 @@ type sendCmd struct {
 	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`
 	Stream  bool     `help:"Print the reply as it comes."`
 	Detach  bool     `help:"Do not wait: print the id of the task."`
-	Text    string   `arg:"" optional:"" help:"What to say; \"-\" reads standard input."`
+	Text    []string `arg:"" optional:"" help:"What to say; \"-\" reads standard input."`
 }
 
 // Help shows examples.
@@ -119,7 +119,7 @@ func (c *sendCmd) message(o *OS) (*a2a.Message, error) {
 
 func (c *sendCmd) parts(o *OS) ([]*a2a.Part, error) {
 	var parts []*a2a.Part
-	text := c.Text
+	text := strings.Join(c.Text, " ")
 	if text == "-" {
 		var err error
 		if text, err = readText(o.Stdin); err != nil {

@@ -22,7 +22,7 @@ type target struct {
 	URL     string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	Agent   string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
 	APIKey  string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
-	Binding string `help:"The binding to prefer: jsonrpc, rest or grpc." enum:"jsonrpc,rest,grpc,any" default:"any"`
+	Binding string `help:"The binding to prefer: jsonrpc, rest or grpc." enum:"jsonrpc,rest,grpc," default:"" placeholder:"NAME"`
 }
 
 // at returns the URL of the agent.

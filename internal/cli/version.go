@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley"
 )
 
 // versionCmd prints what was built.
@@ -46,7 +48,7 @@ type buildInfo struct {
 
 // build reads what the Go command wrote into the program.
 func build() buildInfo {
-	b := buildInfo{version: "0.1.0-dev", commit: "unknown"}
+	b := buildInfo{version: parley.Version, commit: "unknown"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

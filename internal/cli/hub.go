@@ -1,0 +1,296 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// hub is everything that "parley serve" runs.
+type hub struct {
+	cfg    *config.Config
+	logger *slog.Logger
+
+	dir          *datadir.Dir
+	db           *sqlitestore.DB
+	listener     net.Listener
+	grpcListener net.Listener // nil without gRPC
+	engine       *engine.Engine
+	server       *http.Server
+	grpc         *grpcbind.Binding // nil without gRPC
+}
+
+// shutdownTimeout is how long answers may take to leave after the last run.
+const shutdownTimeout = 5 * time.Second
+
+// openHub takes what the hub needs: the data folder, the addresses, the store.
+func openHub(ctx context.Context, cfg *config.Config, logger *slog.Logger) (*hub, error) {
+	h := &hub{cfg: cfg, logger: logger}
+	if err := h.open(ctx); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+func (h *hub) open(ctx context.Context) (err error) {
+	// The folder comes first: a second hub on it is the likelier mistake than one
+	// on the address, and the better message.
+	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
+		return err
+	}
+	if h.listener, err = listen(ctx, h.cfg.Listen, "--listen"); err != nil {
+		return err
+	}
+	if h.cfg.GRPCListen != "" {
+		if h.grpcListener, err = listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
+			return err
+		}
+	}
+	if h.db, err = sqlitestore.Open(h.dir.Join("parley.db"), sqlitestore.Options{}); err != nil {
+		return err
+	}
+	if err := h.reap(); err != nil {
+		return err
+	}
+	return h.compose()
+}
+
+// listen listens on a TCP address; flag is how to choose another one.
+func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("address %s is in use by another program; choose another one with %s", addr, flag)
+	}
+	return l, err
+}
+
+// runs is the folder of the records of programs that run.
+func (h *hub) runs() string { return h.dir.Join("runs") }
+
+// reap ends the programs that a killed hub has left behind.
+func (h *hub) reap() error {
+	n, err := command.Reap(h.runs())
+	if n > 0 {
+		h.logger.Warn("ended programs that an earlier hub left running", "count", n)
+	}
+	return err
+}
+
+// compose puts the parts together.
+func (h *hub) compose() error {
+	e := h.cfg.Engine
+	h.engine = engine.New(engine.Config{
+		Store: h.db.Tasks(), Logger: h.logger,
+		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
+		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
+		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
+		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
+	})
+	if err := h.register(); err != nil {
+		return err
+	}
+	h.server = httpfront.NewServer(httpfront.New(h.front()))
+	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
+	if h.grpcListener != nil {
+		h.grpc = grpcbind.New(h.binding())
+	}
+	return nil
+}
+
+func (h *hub) front() httpfront.Config {
+	c, l := h.cfg, h.cfg.Limits
+	return httpfront.Config{
+		Engine:         h.engine,
+		AllowAnonymous: c.AllowAnonymous,
+		PublicURL:      c.PublicURL,
+		TrustForwarded: c.TrustForwarded,
+		GRPCAddr:       h.grpcAddr(),
+		UnionCard:      c.UnionCard,
+		NoStreaming:    c.NoStreaming,
+		LenientVersion: c.LenientVersion,
+		SpecStatuses:   c.SpecStatuses,
+		Logger:         h.logger,
+		API: &adminapi.Handler{
+			Hub: h.engine, Tasks: h.db.Tasks(), Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+		},
+		Limits: httpfront.Limits{
+			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
+			KeepAlive: duration(l.KeepAlive), StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams,
+		},
+	}
+}
+
+func (h *hub) binding() grpcbind.Config {
+	c, l := h.cfg, h.cfg.Limits
+	return grpcbind.Config{
+		Engine: h.engine, AllowAnonymous: c.AllowAnonymous, NoStreaming: c.NoStreaming, Logger: h.logger,
+		Limits: grpcbind.Limits{
+			Message: int(l.Body), SendTime: duration(l.WriteTime), StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams,
+		},
+	}
+}
+
+// grpcAddr is the address of gRPC that cards name. A listener on all addresses is
+// named by the host of the public URL.
+func (h *hub) grpcAddr() string {
+	if h.grpcListener == nil {
+		return ""
+	}
+	addr := h.grpcListener.Addr().(*net.TCPAddr)
+	host := addr.IP.String()
+	if u, err := url.Parse(h.cfg.PublicURL); err == nil && u.Hostname() != "" {
+		host = u.Hostname()
+	} else if addr.IP.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(addr.Port))
+}
+
+// register adds the agents, the default one first. One of the configuration takes
+// the place of a built-in one with its name.
+func (h *hub) register() error {
+	var all []engine.Agent
+	known := make(map[task.Agent]bool)
+	for i := range h.cfg.Agents {
+		a := &h.cfg.Agents[i]
+		var executor a2asrv.AgentExecutor = a.Executor(h.runs())
+		all = append(all, engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Executor: executor})
+		known[task.Agent(a.Name)] = true
+	}
+	if h.cfg.Builtin() {
+		for _, a := range builtin.Agents() {
+			if !known[a.Name] {
+				all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return usagef("no agents to serve: the built-in ones are off, and %s names none", source(h.cfg))
+	}
+	first, err := defaultAgent(all, task.Agent(h.cfg.DefaultAgent))
+	if err != nil {
+		return err
+	}
+	chosen := all[first]
+	all = slices.Insert(slices.Delete(all, first, first+1), 0, chosen)
+	for _, a := range all {
+		if err := h.engine.Register(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultAgent returns the index of the agent with the given name; the first if
+// there is no name.
+func defaultAgent(all []engine.Agent, name task.Agent) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	for i, a := range all {
+		if a.Name == name {
+			return i, nil
+		}
+	}
+	return 0, usagef("the default agent %q is not served", name)
+}
+
+func source(cfg *config.Config) string {
+	if cfg.File == "" {
+		return "no configuration file"
+	}
+	return cfg.File
+}
+
+// serve serves until the first signal, then drains, and gives everything back. After
+// a second signal it returns at once and leaves the rest to the end of the process:
+// a hub recovers from that as from being killed.
+func (h *hub) serve(in interrupts) error {
+	done := make(chan error, 1)
+	go func() { // ends when everything has drained, or with the process
+		err := h.run(in.soft)
+		done <- errors.Join(err, h.close())
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-in.soft.Done():
+		h.logger.Info("draining; interrupt again to stop at once")
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-in.hard.Done():
+		return &exit{exitFailed, errors.New("stopped at once; tasks that were running are recovered at the next start")}
+	}
+}
+
+// run serves until ctx ends and everything has drained.
+func (h *hub) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := h.server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve HTTP: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		// Callers are answered until the last run has come to its end.
+		return errors.Join(h.engine.Run(ctx), h.shutdown(ctx))
+	})
+	if h.grpc != nil {
+		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
+	}
+	return group.Wait()
+}
+
+// shutdown lets answers leave and closes the connections.
+func (h *hub) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if h.server.Shutdown(ctx) == nil {
+		return nil
+	}
+	h.logger.Warn("connections were cut")
+	return h.server.Close()
+}
+
+// close gives back what open has taken.
+func (h *hub) close() error {
+	var errs []error
+	for _, l := range []net.Listener{h.listener, h.grpcListener} {
+		if l != nil {
+			l.Close() // served listeners are closed already, and say so
+		}
+	}
+	if h.db != nil {
+		errs = append(errs, h.db.Close())
+	}
+	if h.dir != nil {
+		errs = append(errs, h.dir.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+//go:embed template
+var template embed.FS
+
+// initCmd writes the files that a person begins with.
+type initCmd struct {
+	Force  bool   `help:"Overwrite files that are there."`
+	Schema bool   `help:"Print the JSON Schema of parley.yaml and write nothing."`
+	Dir    string `arg:"" optional:"" help:"The folder to write to; it is made if there is none." default:"." type:"path"`
+}
+
+// Help shows an example.
+func (initCmd) Help() string {
+	return `Writes parley.yaml and agents/greet.sh, a program that is an agent.
+
+Example:
+
+    parley init team && cd team && parley serve`
+}
+
+// Run writes the files, all or none of them.
+func (c *initCmd) Run(o *OS) error {
+	if c.Schema {
+		_, err := o.Stdout.Write(config.Schema())
+		return err
+	}
+	files, err := fs.Sub(template, "template")
+	if err != nil {
+		return err
+	}
+	var names []string
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.free(names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := c.write(files, name); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Stdout, filepath.Join(c.shown(), name))
+	}
+	fmt.Fprintf(o.Stdout, "Try: %sparley serve\n", c.enter())
+	return nil
+}
+
+// free reports files that would be overwritten.
+func (c *initCmd) free(names []string) error {
+	var taken []string
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(c.Dir, name)); err == nil {
+			taken = append(taken, filepath.Join(c.shown(), name))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if len(taken) > 0 && !c.Force {
+		return fmt.Errorf("%s: there already; --force overwrites", strings.Join(taken, ", "))
+	}
+	return nil
+}
+
+func (c *initCmd) write(files fs.FS, name string) error {
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if path.Ext(name) == ".sh" {
+		mode = 0o755
+	}
+	to := filepath.Join(c.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, content, mode); err != nil {
+		return err
+	}
+	return os.Chmod(to, mode) // a file that was there kept its mode
+}
+
+// shown is the folder as a person may read it: relative if it is below the current
+// one.
+func (c *initCmd) shown() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return c.Dir
+	}
+	rel, err := filepath.Rel(wd, c.Dir)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return c.Dir
+	}
+	return rel
+}
+
+// enter is how to go to the folder, if it is another one.
+func (c *initCmd) enter() string {
+	if dir := c.shown(); dir != "." {
+		return "cd " + quote(dir) + " && "
+	}
+	return ""
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+const (
+	defaultListen = "127.0.0.1:4100"
+	defaultData   = "parley-data"
+)
+
+// serveCmd runs a hub. A flag that is given wins over the configuration file.
+type serveCmd struct {
+	Listen         string `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
+	GRPCListen     string `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
+	Data           string `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Config         string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+	Agents         string `help:"Whether the built-in agents are served: builtin or none." enum:"builtin,none," default:"" placeholder:"WHICH"`
+	AllowAnonymous bool   `help:"Serve callers without credentials from other machines, too."`
+	PublicURL      string `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
+	LogLevel       string `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
+	LogFormat      string `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
+}
+
+// Help shows examples.
+func (serveCmd) Help() string {
+	return `Without configuration the hub keeps its data in ./parley-data, listens on this machine only, and serves ` +
+		`the built-in agents echo, clock, interview, slow and report. SIGINT or SIGTERM lets running tasks come to ` +
+		`their end for a while; a second one stops at once.
+
+Examples:
+
+    parley serve
+    parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none`
+}
+
+// Run serves until a signal comes.
+func (c *serveCmd) Run(ctx context.Context, o *OS) error {
+	cfg, err := c.settings(o)
+	if err != nil {
+		return err
+	}
+	logger := newLogger(o.Stderr, cfg.Log)
+	return o.interruptible(ctx, func(in interrupts) error {
+		h, err := openHub(in.soft, cfg, logger)
+		if err != nil {
+			return err
+		}
+		if err := h.announce(o.Stdout); err != nil {
+			return errors.Join(err, h.close())
+		}
+		return h.serve(in)
+	})
+}
+
+// settings is the configuration file with the flags put over it and the defaults
+// below it.
+func (c *serveCmd) settings(o *OS) (*config.Config, error) {
+	path, err := config.Find(c.Config, cmp.Or(c.Data, defaultData))
+	if err != nil {
+		return nil, err
+	}
+	cfg := &config.Config{}
+	if path != "" {
+		if cfg, err = config.Load(path); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Listen = cmp.Or(c.Listen, cfg.Listen, defaultListen)
+	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
+	cfg.Data = cmp.Or(c.Data, cfg.Data, defaultData)
+	cfg.PublicURL = cmp.Or(c.PublicURL, cfg.PublicURL)
+	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
+	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
+	cfg.Log.Format = cmp.Or(c.LogFormat, cfg.Log.Format, "text")
+	if c.Agents != "" {
+		builtin := c.Agents == "builtin"
+		cfg.AgentsBuiltin = &builtin
+	}
+	return cfg, checkSettings(cfg)
+}
+
+// checkSettings refuses what the flags alone can get wrong; the rest was checked when
+// the file was read.
+func checkSettings(cfg *config.Config) error {
+	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
+		if addr == "" {
+			continue
+		}
+		err := (&parley.Hub{AllowAnonymous: cfg.AllowAnonymous}).CheckAddr(addr)
+		if errors.Is(err, parley.ErrAnonymous) {
+			return usagef("%w; nobody asks callers for credentials yet, so say --allow-anonymous if that is meant", err)
+		}
+		if err != nil {
+			return usagef("%w", err)
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return usagef("listen: %w", err)
+		}
+	}
+	if u, err := url.Parse(cfg.PublicURL); cfg.PublicURL != "" && (err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http")) {
+		return usagef("--public-url %q is not an http or https URL", cfg.PublicURL)
+	}
+	return nil
+}
+
+// newLogger returns a logger as the configuration wants it.
+func newLogger(w io.Writer, l config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		level = slog.LevelInfo
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// announce tells a person where the hub is and what to try.
+func (h *hub) announce(w io.Writer) error {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-8s %s\n", name, value)
+		}
+	}
+	fmt.Fprintf(&b, "Parley %s\n", parley.Version)
+	row("Address", h.url())
+	if h.grpcListener != nil {
+		row("gRPC", h.grpcListener.Addr().String())
+	}
+	row("Data", h.dir.Path())
+	row("Config", h.cfg.File)
+	row("Agents", h.agentNames())
+	row("Access", h.access())
+	send := "parley send"
+	if h.url() != defaultURL {
+		send += " --url " + quote(h.url())
+	}
+	fmt.Fprintf(&b, "Try: %s hello\n", send)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// url is where this machine reaches the hub.
+func (h *hub) url() string {
+	addr := h.listener.Addr().(*net.TCPAddr)
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, fmt.Sprint(addr.Port))
+}
+
+func (h *hub) agentNames() string {
+	var names []string
+	for i, a := range h.engine.Agents() {
+		name := string(a.Name)
+		if i == 0 {
+			name += " (default)"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (h *hub) access() string {
+	if h.cfg.AllowAnonymous {
+		return "everybody who reaches the address, without credentials"
+	}
+	return "everybody on this machine, without credentials; nobody else"
+}
+
+// duration is d as the packages of the hub take it.
+func duration(d config.Duration) time.Duration { return time.Duration(d) }
