@@ -40,6 +40,7 @@ func ExampleHub_Handler() {
 	hub.Handle(card, shout{})
 
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	done := make(chan error)
 	go func() { done <- hub.Run(ctx) }()
 

@@ -88,7 +88,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, metadata []byte) {
 	}
 	select {
 	case err := <-refused:
-		if err != nil && !l.snapshot().State.Terminal() {
+		if err != nil && ctx.Err() == nil && !l.snapshot().State.Terminal() {
 			e.cfg.Logger.Info("agent refuses to cancel", "task", l.ref.id, "error", err)
 			e.withdrawCancel(l)
 			return

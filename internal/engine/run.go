@@ -450,9 +450,8 @@ func (r *run) failed(err error) {
 // failedWith ends the run with an error of the executor. Words that the executor
 // chose for its callers (a2a.Error) are passed on.
 func (r *run) failedWith(err error, first bool) {
-	if cause := context.Cause(r.ctx); cause != nil && errors.Is(err, context.Canceled) {
-		r.ended()
-		return
+	if r.ctx.Err() != nil {
+		return // it was told to stop, and says so
 	}
 	if first && r.refuse(err) {
 		return
