@@ -139,15 +139,15 @@ func TestKill(t *testing.T) {
 	var all acked
 	told := 0
 	for i := range kills {
-		if i%15 == 0 { // a file that grows makes each comparison longer
+		if i%5 == 0 { // a file that grows makes each comparison longer
 			path, all = filepath.Join(dir, fmt.Sprint("db", i)), acked{}
 		}
-		killOne(t, path, 1+rand.IntN(2000), all)
+		killOne(t, path, rand.N(300*time.Millisecond), all)
 		compareAcked(t, path, all)
 		if t.Failed() {
 			t.Fatalf("after kill %d", i+1)
 		}
-		if i%15 == 14 || i == kills-1 {
+		if i%5 == 4 || i == kills-1 {
 			told += len(all)
 		}
 	}
@@ -157,9 +157,9 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d tasks acknowledged", kills, told)
 }
 
-// killOne starts a child, kills it after it has printed so many lines, and adds
-// what it printed to all.
-func killOne(t *testing.T, path string, after int, all acked) {
+// killOne starts a child, kills it some time after it has printed its first line,
+// and adds what it printed to all.
+func killOne(t *testing.T, path string, after time.Duration, all acked) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"="+path)
@@ -171,12 +171,8 @@ func killOne(t *testing.T, path string, after int, all acked) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(out)
-	for n := 0; ; n++ {
-		if n == after {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
+	var killer *time.Timer
+	for {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
 			break // a line that was cut off counts as not told
@@ -184,14 +180,23 @@ func killOne(t *testing.T, path string, after int, all acked) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var name taskName
-		var version int64
-		if _, err := fmt.Sscanf(line, "task %s %s %d\n", &name.owner, &name.id, &version); err != nil {
-			t.Fatalf("child says %q", line)
+		if killer == nil {
+			killer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 		}
-		all[name] = max(all[name], version)
+		all.add(t, line)
 	}
 	_ = cmd.Wait() // it was killed
+}
+
+// add reads a line of a child.
+func (a acked) add(t *testing.T, line string) {
+	t.Helper()
+	var name taskName
+	var version int64
+	if _, err := fmt.Sscanf(line, "task %s %s %d\n", &name.owner, &name.id, &version); err != nil {
+		t.Fatalf("child says %q", line)
+	}
+	a[name] = max(a[name], version)
 }
 
 func compareAcked(t *testing.T, path string, all acked) {
