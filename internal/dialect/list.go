@@ -23,8 +23,9 @@ const (
 	listArtifacts
 )
 
+// The Go SDK calls the time lastUpdatedAfter on HTTP+JSON.
 var listSchema = a2ajson.NewSchema("tenant", "agentId", "contextId", "status", "pageSize",
-	"pageToken", "historyLength", "statusTimestampAfter", "includeArtifacts")
+	"pageToken", "historyLength", "statusTimestampAfter:lastUpdatedAfter", "includeArtifacts")
 
 // List reads the params of ListTasks (specification §3.1.4).
 func (d *Decoder) List(params []byte) (*op.List, error) {

@@ -140,6 +140,7 @@ func TestList(t *testing.T) {
 		"tenant=a&contextId=c&status=TASK_STATE_WORKING&pageSize=7&pageToken=p&historyLength=0&statusTimestampAfter=2026-01-31T12%3A00%3A00%2B02%3A00&includeArtifacts=true",
 		"agentId=a&context_id=c&status=2&page_size=7&page_token=p&history_length=0&status_timestamp_after=2026-01-31T12:00:00+02:00&include_artifacts=1",
 		"agent_id=a&contextId=c&status=working&pageSize=7&pageToken=p&historyLength=0&statusTimestampAfter=2026-01-31T10:00:00Z&includeArtifacts=true",
+		"agent_id=a&contextId=c&status=working&pageSize=7&pageToken=p&historyLength=0&lastUpdatedAfter=2026-01-31T10:00:00Z&includeArtifacts=true",
 	} {
 		got, err = dec.ListAt(query)
 		check(t, "ListAt "+query, want, got, err)
