@@ -29,9 +29,8 @@ type session struct {
 	client *client.Client
 	show   *show
 	known  chan struct{} // closed by the first event
-	// asking: stop when the task waits for the caller. An agent may keep the stream
-	// open then (specification §7.6.1).
-	asking bool
+	// stop says after which event to stop; nil means at the end of the stream.
+	stop func(a2a.Event) bool
 }
 
 func newSession(c *client.Client, s *show) *session {
@@ -41,7 +40,7 @@ func newSession(c *client.Client, s *show) *session {
 // send sends a message and follows its task. An interruption cancels the task; to
 // do so, it waits for the task's id.
 func (s *session) send(in interrupts, m *a2a.Message) error {
-	s.asking = true
+	s.stop = func(e a2a.Event) bool { return asks(e, m) }
 	ctx, cancel := context.WithCancelCause(in.hard)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -125,11 +124,24 @@ func (s *session) take(events iter.Seq2[a2a.Event, error]) (int, error) {
 		if first {
 			close(s.known)
 		}
-		if t := s.show.fold.Task; s.asking && t != nil && client.Interrupted(t.Status.State) {
+		if s.stop != nil && s.stop(e) {
 			break
 		}
 	}
 	return n, nil
+}
+
+// asks reports whether the task waits for the caller after e, in answer to m. An
+// agent may keep the stream open then (specification §7.6.1). A task that comes
+// first may still show the question that m answers.
+func asks(e a2a.Event, m *a2a.Message) bool {
+	switch e := e.(type) {
+	case *a2a.Task:
+		return m.TaskID == "" && client.Interrupted(e.Status.State)
+	case *a2a.TaskStatusUpdateEvent:
+		return client.Interrupted(e.Status.State)
+	}
+	return false
 }
 
 // id is the task's id, or empty as long as it is not known.

@@ -14,7 +14,7 @@ import (
 // output are the flags that say how a reply is shown.
 type output struct {
 	JSON bool   `name:"json" help:"Print the protocol's JSON objects, one a line."`
-	Out  string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR" type:"path"`
+	Out  string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR"`
 }
 
 // show writes what a stream tells.

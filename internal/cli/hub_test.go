@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestHubScripts runs the scripts that need a hub of their own.
+func TestHubScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "hub"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[hubKey{}] = new(hubProcess)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"hub": startHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
+			"fetch": fetch, "getenv": getenv, "exits": exits,
+		},
+	})
+}
+
+type hubKey struct{}
+
+// hubProcess is the hub of a script.
+type hubProcess struct {
+	cmd  *exec.Cmd
+	wait sync.WaitGroup
+
+	mu   sync.Mutex
+	more *sync.Cond
+	errs bytes.Buffer // guarded by mu
+	over bool         // guarded by mu: errs is complete
+}
+
+// startHub starts a hub and waits until it serves: hub ARGS... Its address is then
+// in $PARLEY_URL and $HUB_ADDR, what it has printed in the file hub.out.
+func startHub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! hub")
+	}
+	h := ts.Value(hubKey{}).(*hubProcess)
+	path, err := exec.LookPath("parley")
+	ts.Check(err)
+	if !slices.Contains(args, "--listen") {
+		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
+	}
+	*h = hubProcess{cmd: exec.Command(path, append([]string{"serve"}, args...)...)}
+	h.more = sync.NewCond(&h.mu)
+	h.cmd.Dir = ts.MkAbs(".")
+	h.cmd.Env = append(os.Environ(), "PARLEY_DATA="+ts.Getenv("PARLEY_DATA"), "PARLEY_CONFIG="+ts.Getenv("PARLEY_CONFIG"))
+	stdout, err := h.cmd.StdoutPipe()
+	ts.Check(err)
+	stderr, err := h.cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(h.cmd.Start())
+	h.wait.Go(func() { h.collect(stderr) })
+	ts.Defer(func() {
+		h.cmd.Process.Kill()
+		h.wait.Wait()
+		h.cmd.Wait()
+	})
+	ts.Check(os.WriteFile(ts.MkAbs("hub.out"), []byte(banner(ts, h, stdout)), 0o644))
+}
+
+// banner reads what the hub prints at its start and sets $PARLEY_URL.
+func banner(ts *testscript.TestScript, h *hubProcess, stdout io.Reader) string {
+	var b strings.Builder
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		b.WriteString(lines.Text() + "\n")
+		if url, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), "Address "); ok {
+			ts.Setenv("PARLEY_URL", strings.TrimSpace(url))
+			ts.Setenv("HUB_ADDR", strings.TrimPrefix(strings.TrimSpace(url), "http://"))
+		}
+		if strings.HasPrefix(lines.Text(), "Try: ") {
+			return b.String()
+		}
+	}
+	h.wait.Wait()
+	ts.Fatalf("the hub does not start:\n%s%s", b.String(), h.errs.String())
+	return ""
+}
+
+// collect keeps what the hub writes to standard error.
+func (h *hubProcess) collect(r io.Reader) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		h.mu.Lock()
+		h.errs.WriteString(lines.Text() + "\n")
+		h.mu.Unlock()
+		h.more.Broadcast()
+	}
+	h.mu.Lock()
+	h.over = true
+	h.mu.Unlock()
+	h.more.Broadcast()
+}
+
+// hubSays waits until the hub has written something to standard error: says TEXT.
+func hubSays(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: says TEXT")
+	}
+	h := ts.Value(hubKey{}).(*hubProcess)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !strings.Contains(h.errs.String(), args[0]) {
+		if h.over {
+			ts.Fatalf("the hub ended without %q:\n%s", args[0], h.errs.String())
+		}
+		h.more.Wait()
+	}
+}
+
+// signalHub sends a signal to the hub: signal INT|TERM|KILL.
+func signalHub(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}
+	if neg || len(args) != 1 || signals[args[0]] == nil {
+		ts.Fatalf("usage: signal INT|TERM|KILL")
+	}
+	ts.Check(ts.Value(hubKey{}).(*hubProcess).cmd.Process.Signal(signals[args[0]]))
+}
+
+// hubStopped waits for the end of the hub and checks its exit code: stopped CODE,
+// -1 for a hub that was killed.
+func hubStopped(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: stopped CODE")
+	}
+	h := ts.Value(hubKey{}).(*hubProcess)
+	h.wait.Wait()
+	err := h.cmd.Wait()
+	var e *exec.ExitError
+	if err != nil && !errors.As(err, &e) {
+		ts.Fatalf("%v", err)
+	}
+	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != args[0] {
+		ts.Fatalf("exit code %s, want %s:\n%s", got, args[0], h.errs.String())
+	}
+}
+
+// fetch gets a path of the hub into a file: fetch PATH FILE.
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fetch PATH FILE")
+	}
+	resp, err := http.Get(ts.Getenv("PARLEY_URL") + args[0])
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	http.DefaultClient.CloseIdleConnections()
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
+}
