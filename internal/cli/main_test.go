@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// A person sees more than a program that reads the output.
+func TestForAPerson(t *testing.T) {
+	t.Parallel()
+	sdk := startSDK(t.Cleanup)
+	o := OS{Terminal: true}
+	code, out, _ := invoke(t, o, "card", sdk.url, "--json")
+	if code != 0 || !strings.HasPrefix(out, "{\n  \"") {
+		t.Errorf("card --json = %d, %q, want indented JSON", code, out)
+	}
+	code, out, errs := invoke(t, o, "send", "--url", sdk.url, "--detach", "hello")
+	if id := strings.TrimSpace(out); code != 0 || !strings.Contains(errs, "parley tasks watch --url "+sdk.url+" "+id) {
+		t.Errorf("send --detach = %d, %q, %q, want the id and how to follow it", code, out, errs)
+	}
+	o.Typed, o.Stdin = true, strings.NewReader("hello\n")
+	code, out, errs = invoke(t, o, "chat", "--url", sdk.url)
+	if code != 0 || out != "hello\n" || errs != "Talking with echo. /quit ends.\n> > " {
+		t.Errorf("chat = %d, %q, %q", code, out, errs)
+	}
+}
+
+// listing is a server with two pages of tasks.
+func listing(t *testing.T) string {
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"name":"x","supportedInterfaces":[{"url":%q,"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, srv.URL)
+	})
+	mux.HandleFunc("/tasks", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if q.Get("contextId") == "empty" {
+			fmt.Fprint(w, `{"tasks":[]}`)
+			return
+		}
+		const task = `{"id":"t%s\u001b","contextId":"c","status":{"state":"TASK_STATE_WORKING","timestamp":"2026-01-02T03:04:05.678Z"}}`
+		next := ""
+		if q.Get("pageToken") == "" {
+			next = "2"
+		}
+		fmt.Fprintf(w, `{"tasks":[`+task+`],"nextPageToken":%q}`, q.Get("pageToken"), next)
+	})
+	return srv.URL
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	url := listing(t)
+	const at = "2026-01-02T03:04:05.678Z"
+	for _, tt := range []struct {
+		terminal bool
+		args     []string
+		want     string
+	}{
+		{false, nil, "t\tworking\t" + at + "\tc\nt2\tworking\t" + at + "\tc\n"},
+		{false, []string{"--limit", "1"}, "t\tworking\t" + at + "\tc\n"},
+		{false, []string{"--context", "empty"}, ""},
+		{true, []string{"--context", "empty"}, "No tasks.\n"},
+		{
+			true, nil,
+			"TASK  STATE    CHANGED                   CONTEXT\nt     working  " + at + "  c\nt2    working  " + at + "  c\n",
+		},
+	} {
+		code, out, errs := invoke(t, OS{Terminal: tt.terminal}, append([]string{"tasks", "list", "--url", url}, tt.args...)...)
+		if diff := cmp.Diff(tt.want, out); code != 0 || diff != "" {
+			t.Errorf("tasks list %v, terminal %v = %d, %s (-want +got):\n%s", tt.args, tt.terminal, code, errs, diff)
+		}
+	}
+	_, out, _ := invoke(t, OS{}, "tasks", "list", "--url", url, "--json")
+	for line := range strings.Lines(out) {
+		var task a2a.Task
+		if err := json.Unmarshal([]byte(line), &task); err != nil || task.ContextID != "c" {
+			t.Errorf("tasks list --json: %q is no task: %v", line, err)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	url := listing(t)
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"PARLEY_URL": url, "PARLEY_API_KEY": ""}[name]
+		return v, ok
+	}
+	if code, out, errs := invoke(t, OS{LookupEnv: env}, "tasks", "list"); code != 0 || out == "" {
+		t.Errorf("with PARLEY_URL: exit %d, %q, %q", code, out, errs)
+	}
+	if code, _, _ := invoke(t, OS{LookupEnv: env}, "tasks", "list", "--url", "http://127.0.0.1:1"); code != exitUnreachable {
+		t.Errorf("the flag does not win over PARLEY_URL: exit %d", code)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, 0, ""},
+		{errors.New("it\x1b broke"), 1, "parley x: it broke\n"},
+		{fmt.Errorf("a: %w", client.ErrUnreachable), 4, "parley x: a: not reachable\n"},
+		{&exit{code: 3}, 3, ""},
+		{fmt.Errorf("a: %w", usagef("wrong %d", 1)), 2, "parley x: wrong 1\nTry \"parley x --help\".\n"},
+	} {
+		var b bytes.Buffer
+		if code := report(&b, "parley x", tt.err); code != tt.code || b.String() != tt.text {
+			t.Errorf("report(%v) = %d, %q, want %d, %q", tt.err, code, b.String(), tt.code, tt.text)
+		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }))
+	t.Cleanup(srv.Close)
+	_, _, errs := invoke(t, OS{}, "card", srv.URL)
+	if !strings.Contains(errs, "give a credential with --api-key or $PARLEY_API_KEY") {
+		t.Errorf("without a key: %q", errs)
+	}
+	_, _, errs = invoke(t, OS{}, "card", srv.URL, "--api-key", "k")
+	if strings.Contains(errs, "--api-key") {
+		t.Errorf("with a key: %q", errs)
+	}
+	home := target{URL: defaultURL}
+	if err := home.advise(client.ErrUnreachable); !strings.Contains(err.Error(), "parley serve") {
+		t.Errorf("advise() = %v, want how to start a hub", err)
+	}
+}
+
+func TestInterruptible(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal)
+	stopped := false
+	o := OS{Signals: func() (<-chan os.Signal, func()) { return signals, func() { stopped = true } }}
+	err := o.interruptible(t.Context(), func(in interrupts) error {
+		signals <- os.Interrupt
+		<-in.soft.Done()
+		if in.hard.Err() != nil {
+			t.Error("the first signal ends the hard context")
+		}
+		signals <- os.Interrupt
+		<-in.hard.Done()
+		return context.Cause(in.soft)
+	})
+	if !errors.Is(err, errInterrupted) || !stopped {
+		t.Errorf("interruptible() = %v, stopped %v", err, stopped)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = o.interruptible(ctx, func(in interrupts) error {
+		if in.hard.Err() != nil {
+			t.Error("the end of the caller's context ends the hard context")
+		}
+		return in.soft.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("interruptible() = %v, want canceled", err)
+	}
+}
+
+// steps answers each call with the next body; the card is always there.
+func steps(t *testing.T, bodies ...string) (url string, calls func() []string) {
+	var mu sync.Mutex
+	var seen []string
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":%q,"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, srv.URL)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Method+" "+r.URL.Path)
+		if len(seen) > len(bodies) {
+			w.WriteHeader(500)
+			return
+		}
+		body := bodies[len(seen)-1]
+		if strings.HasPrefix(body, "data:") {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		if strings.Contains(body, `"error"`) {
+			w.WriteHeader(400)
+		}
+		fmt.Fprint(w, body)
+	})
+	return srv.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen
+	}
+}
+
+const (
+	taskWorking = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"artifacts":[{"artifactId":"a","parts":[{"text":"one "}]}]}`
+	taskDone    = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"one "},{"text":"two"}]}]}`
+	hasEnded    = `{"error":{"code":400,"message":"over","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UNSUPPORTED_OPERATION"}]}}`
+	stream      = "data: {\"task\":" + taskWorking + "}\n\n"
+)
+
+// A stream that breaks is taken up again, and nothing is shown twice.
+func TestBrokenStream(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		bodies []string
+		calls  []string
+	}{
+		"subscribe": {
+			[]string{stream, stream + "data: {\"task\":" + taskDone + "}\n\n"},
+			[]string{"POST /message:stream", "POST /tasks/t:subscribe"},
+		},
+		"the task ended meanwhile": {
+			[]string{stream, hasEnded, taskDone},
+			[]string{"POST /message:stream", "POST /tasks/t:subscribe", "GET /tasks/t"},
+		},
+	} {
+		url, calls := steps(t, tt.bodies...)
+		code, out, errs := invoke(t, OS{}, "send", "--stream", "--url", url, "hi")
+		if code != 0 || out != "one two\n" {
+			t.Errorf("%s: exit %d, %q, %q", name, code, out, errs)
+		}
+		if diff := cmp.Diff(tt.calls, calls()); diff != "" {
+			t.Errorf("%s: calls (-want +got):\n%s", name, diff)
+		}
+	}
+	url, calls := steps(t, stream, stream, stream, stream, stream)
+	code, _, errs := invoke(t, OS{}, "send", "--url", url, "hi")
+	if code != 1 || !strings.Contains(errs, "stream ended before the task did; the task goes on as t") || len(calls()) != 1+maxRejoins {
+		t.Errorf("a stream that always breaks: exit %d, %q after %d calls", code, errs, len(calls()))
+	}
+}
+
+func TestStandardInput(t *testing.T) {
+	t.Parallel()
+	sdk := startSDK(t.Cleanup)
+	code, _, errs := invoke(t, OS{Stdin: strings.NewReader("\xff")}, "send", "--url", sdk.url, "-")
+	if code != exitUsage || !strings.Contains(errs, "not UTF-8") {
+		t.Errorf("binary input: exit %d, %q", code, errs)
+	}
+	bad := iotest.ErrReader(errors.New("no tape"))
+	for _, args := range [][]string{{"send", "-"}, {"chat"}} {
+		code, _, errs = invoke(t, OS{Stdin: bad}, append(args, "--url", sdk.url)...)
+		if code != exitFailed || !strings.Contains(errs, "read standard input: no tape") {
+			t.Errorf("%v with broken input: exit %d, %q", args, code, errs)
+		}
+	}
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	o := Process()
+	if o.Stdin == nil || o.Stdout == nil || o.Stderr == nil || o.LookupEnv == nil || o.Signals == nil {
+		t.Errorf("Process() = %+v, want all of it", o)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if isTerminal(null) {
+		t.Error("the null device is no terminal")
+	}
+}

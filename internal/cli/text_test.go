@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain\ttext\n": "plain\ttext\n", "\x1b[31mred\x1b[0m": "[31mred[0m", "a\rb\x00c\x07\x7f": "abc",
+		"\u009b2J": "2J", "grüße 🎉": "grüße 🎉", "bad\xff": "bad\ufffd",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("printable(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestParseState(t *testing.T) {
+	t.Parallel()
+	for _, state := range states {
+		for _, s := range []string{stateName(state), string(state), strings.ToUpper(stateName(state))} {
+			if got, err := parseState(s); got != state || err != nil {
+				t.Errorf("parseState(%q) = %v, %v, want %v", s, got, err, state)
+			}
+		}
+	}
+	for _, s := range []string{"", "done", "unspecified"} {
+		if got, err := parseState(s); err == nil {
+			t.Errorf("parseState(%q) = %v, want an error", s, got)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain-1.2/x:y@z": "plain-1.2/x:y@z", "": "''", "two words": "'two words'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "ü": "'ü'",
+	} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestSizeName(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[int]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 20: "5.0 MiB"} {
+		if got := sizeName(in); got != want {
+			t.Errorf("sizeName(%d) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A file from an agent stays in the folder, whatever its name is.
+func TestSaveFile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, tt := range []struct{ name, want string }{
+		{"a.txt", "a.txt"}, {"a.txt", "a-2.txt"}, {"a.txt", "a-3.txt"}, {"../../etc/passwd", "passwd"}, {"/abs/b.txt", "b.txt"},
+		{`..\..\c.txt`, "c.txt"}, {".bashrc", "bashrc"}, {"", "file"}, {"..", "file-2"}, {"x\x1b[0my", "x[0my"},
+	} {
+		got, err := saveFile(dir, tt.name, []byte(tt.want))
+		if err != nil || got != filepath.Join(dir, tt.want) {
+			t.Errorf("saveFile(%q) = %s, %v, want %s", tt.name, got, err, tt.want)
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, tt.want)); err != nil || string(content) != tt.want {
+			t.Errorf("saveFile(%q) wrote %q, %v", tt.name, content, err)
+		}
+	}
+	if _, err := saveFile(filepath.Join(dir, "a.txt"), "b", nil); err == nil {
+		t.Error("saveFile() into a file = nil, want an error")
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	named := func(p *a2a.Part) *a2a.Part {
+		p.Filename, p.MediaType = "n.bin", "x/y"
+		return p
+	}
+	tests := []struct {
+		name            string
+		part            *a2a.Part
+		plain, terminal string
+	}{
+		{"text", a2a.NewTextPart("a\x1bb"), "a\x1bb", "ab"},
+		{"data", a2a.NewDataPart(map[string]any{"k": "<&>"}), `{"k":"<&>"}`, "{\n  \"k\": \"<&>\"\n}"},
+		{"null", a2a.NewDataPart(nil), "null", "null"},
+		{"raw", named(a2a.NewRawPart([]byte("abc"))), "[n.bin, x/y, 3 B]", "[n.bin, x/y, 3 B]"},
+		{"raw without name", a2a.NewRawPart(nil), "[file, 0 B]", "[file, 0 B]"},
+		{"url", a2a.NewFileURLPart("http://x/y", "image/png"), "[image/png, http://x/y]", "[image/png, http://x/y]"},
+		{"nothing", &a2a.Part{}, "", ""},
+	}
+	for _, tt := range tests {
+		for terminal, want := range map[bool]string{false: tt.plain, true: tt.terminal} {
+			w := words{terminal: terminal}
+			if got, err := w.part(tt.part); got != want || err != nil {
+				t.Errorf("%s, terminal %v: part() = %q, %v, want %q", tt.name, terminal, got, err, want)
+			}
+		}
+	}
+	w := words{}
+	if _, err := w.part(a2a.NewDataPart(func() {})); err == nil {
+		t.Error("part() of data that is no JSON = nil, want an error")
+	}
+}
