@@ -1,0 +1,551 @@
+package defects
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// Elsewhere one reader that stops reading blocks the broker, and the next subscriber
+// of its task takes a lock of the whole process along. Parley: a reader who does not
+// read delays nobody, on no binding.
+func TestDefect01StalledReaderFreezesNobody(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		const chunks = "600" // about 10 MB, more than all buffers of a connection hold
+		stalled := h.dial(4096)
+		stalled.post("ann", "/v1/a2a/flood/message:stream", say(chunks))
+		ctx, cancel := h.as("ann")
+		defer cancel()
+		if _, err := h.grpc.SendStreamingMessage(ctx, pbTo("flood", chunks)); err != nil {
+			t.Fatal(err)
+		}
+		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say(chunks), nil})
+		r := h.read(resp.Body)
+		id := r.event().frame(t).Task.ID
+		// The second step of the freeze: subscribing to a task with a stalled reader.
+		for _, w := range h.list("ann", "pageSize=100").Tasks {
+			if a := h.rest("ann", "GET", "/tasks/"+w.ID+"?historyLength=0", ""); a.code != 200 {
+				t.Errorf("get %s: %d", w.ID, a.code)
+			}
+			sub, err := h.open(t.Context(), call{"ann", "POST", "/v1/a2a/tasks/" + w.ID + ":subscribe", "", nil})
+			if err != nil {
+				t.Fatalf("subscribe: %v", err)
+			}
+			sub.Body.Close()
+		}
+		gapless(t, 1, r.rest())
+		h.alive("bob")
+		if s := h.get("ann", id).Status.State; s != "TASK_STATE_COMPLETED" {
+			t.Errorf("the task is %s", s)
+		}
+	})
+}
+
+// Elsewhere subscribing swallows the "not found" of a foreign task and streams it.
+// Parley: every operation answers for a foreign task what it answers for one that
+// does not exist.
+func TestDefect02SubscribeChecksOwner(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		held := h.to("ann", "slowcancel", sayNow("hi")).ID
+		done := h.to("ann", "echo", say("hi")).ID
+		asked := h.to("ann", "ask", say("hi")).ID
+		for _, id := range []string{held, done, asked, "no-such-task"} {
+			h.foreign(t, id)
+		}
+		if s := h.get("ann", held).Status.State; s != "TASK_STATE_WORKING" {
+			t.Errorf("after foreign calls the task is %s, want it to work", s)
+		}
+		canceled := make(chan answer, 1)
+		go func() {
+			a, _ := h.try(t.Context(), call{"ann", "POST", "/v1/a2a/tasks/" + held + ":cancel", "", nil})
+			canceled <- a
+		}()
+		for open := true; open; { // also while a cancellation is under way
+			h.foreign(t, held)
+			select {
+			case a := <-canceled:
+				if w := h.readTask(a.body); w.Status.State != "TASK_STATE_CANCELED" {
+					t.Errorf("the owner's cancellation: %d %s", a.code, a.body)
+				}
+				open = false
+			default:
+			}
+		}
+		if n := h.total("bob"); n != 0 {
+			t.Errorf("bob has %d tasks, want none", n)
+		}
+	})
+}
+
+// foreign makes bob try everything with ann's task, over every binding.
+func (h *hub) foreign(t *testing.T, id string) {
+	t.Helper()
+	for _, c := range []call{
+		{"bob", "GET", "/v1/a2a/tasks/" + id, "", nil},
+		{"bob", "GET", "/v1/a2a/tasks/" + id + ":subscribe", "", nil},
+		{"bob", "POST", "/v1/a2a/tasks/" + id + ":subscribe", "", []string{"Last-Event-ID: 1"}},
+		{"bob", "POST", "/v1/a2a/tasks/" + id + ":cancel", "", nil},
+	} {
+		wantFault(t, restNotFound, faultOf(t, h.do(c)))
+	}
+	for method, params := range map[string]string{
+		"GetTask": `{"id":"` + id + `"}`, "CancelTask": `{"id":"` + id + `"}`, "SubscribeToTask": `{"id":"` + id + `"}`,
+		"SendMessage":          say("hi", `"taskId":"`+id+`"`),
+		"SendStreamingMessage": say("hi", `"taskId":"`+id+`"`),
+	} {
+		wantFault(t, rpcNotFound, faultOf(t, h.rpc("bob", method, params)))
+	}
+	ctx, cancel := h.as("bob", "last-event-id", "1")
+	defer cancel()
+	_, err := h.grpc.GetTask(ctx, &pb.GetTaskRequest{Id: id})
+	wantFault(t, grpcNotFound, grpcFault(t, err))
+	_, err = h.grpc.CancelTask(ctx, &pb.CancelTaskRequest{Id: id})
+	wantFault(t, grpcNotFound, grpcFault(t, err))
+	s, err := h.grpc.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: id})
+	if err == nil {
+		_, err = recvAll(s)
+	}
+	wantFault(t, grpcNotFound, grpcFault(t, err))
+}
+
+// Elsewhere any A2A-Version is served. Parley refuses what it does not speak, before
+// anything happens.
+func TestDefect03VersionIsEnforced(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		for _, v := range []string{"9.9", "0.2", "2", "1", "1.00", "1.0.x", "one", "1.0,9.9"} {
+			header := "A2A-Version: " + v
+			wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", say("hi"), header)))
+			wantFault(t, fault{400, 400, "VERSION_NOT_SUPPORTED", ""},
+				faultOf(t, h.rest("ann", "POST", "/message:send", say("hi"), header)))
+			wantFault(t, fault{400, 400, "VERSION_NOT_SUPPORTED", ""},
+				faultOf(t, h.rest("ann", "POST", "/message:send?A2A-Version="+v, say("hi"))))
+			ctx, cancel := h.as("ann", "a2a-version", v)
+			_, err := h.grpc.SendMessage(ctx, pbSay("hi"))
+			cancel()
+			wantFault(t, fault{0, int(codes.FailedPrecondition), "VERSION_NOT_SUPPORTED", ""}, grpcFault(t, err))
+		}
+		wantFault(t, fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}, faultOf(t, h.rpc("ann", "SendMessage", say("hi"), "A2A-Version:")))
+		if n := h.store.appends.Load(); n != 0 {
+			t.Errorf("%d changes were stored, want none", n)
+		}
+		if a := h.rpc("ann", "SendMessage", say("hi"), "A2A-Version: 1.0.7"); !strings.Contains(a.body, "COMPLETED") {
+			t.Errorf("a patch of 1.0: %d %s, want it served", a.code, a.body)
+		}
+	})
+}
+
+// Elsewhere requests and fetched cards may have any size. Parley bounds both, also
+// where no length is announced.
+func TestDefect04SizesAreBounded(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		const limit = 10 << 20
+		big := say(strings.Repeat("x", limit))
+		wantFault(t, fault{413, -32600, "REQUEST_TOO_LARGE", ""}, faultOf(t, h.rpc("ann", "SendMessage", big)))
+		for _, path := range []string{"/message:send", "/message:stream"} {
+			wantFault(t, fault{413, 413, "REQUEST_TOO_LARGE", ""}, faultOf(t, h.rest("ann", "POST", path, big)))
+		}
+		c := h.dial(0)
+		c.send("POST /v1/a2a/message:send HTTP/1.1\r\nHost: hub\r\nX-User: ann\r\nContent-Type: application/json\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n")
+		go endless(c) // ends when the hub has had enough, at the latest with the connection
+		wantFault(t, fault{413, 413, "REQUEST_TOO_LARGE", ""}, faultOf(t, c.answer()))
+		ctx, cancel := h.as("ann")
+		defer cancel()
+		_, err := h.grpc.SendMessage(ctx, pbSay(strings.Repeat("x", limit)))
+		wantFault(t, fault{0, int(codes.ResourceExhausted), "", ""}, grpcFault(t, err))
+		if n := h.store.appends.Load(); n != 0 {
+			t.Errorf("%d changes were stored, want none", n)
+		}
+		h.alive("ann")
+	})
+}
+
+func endless(w io.Writer) {
+	part := fmt.Appendf(nil, "%x\r\n%s\r\n", 64<<10, strings.Repeat(" ", 64<<10))
+	for {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
+}
+
+// The other half of defect 4: a hostile server must not fill the memory of a caller.
+func TestDefect04CardsAreBounded(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	s := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"name":"`)
+		for {
+			if _, err := io.WriteString(w, padding); err != nil {
+				return
+			}
+		}
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	defer func() {
+		s.Close()
+		<-done
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, raw, err := client.Fetch(ctx, "http://"+l.Addr().String(), client.Options{}); err == nil || ctx.Err() != nil {
+		t.Errorf("Fetch = %d bytes, %v; want it to give up on the card", len(raw), err)
+	}
+}
+
+// Elsewhere ids of requests lose digits, trailing data is ignored, batches are not
+// refused and GET answers 200. Parley writes ids back byte for byte and refuses the
+// rest by the book.
+func TestDefect05RequestIDsSurvive(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		for _, id := range []string{
+			"12345678901234567890", "-9007199254740993", "0", "null", `"a\u0062\/\n"`, `""`, `"日本"`,
+		} {
+			a := h.do(call{"ann", "POST", "/a2a", `{"id": ` + id + ` ,"method":"ListTasks","jsonrpc":"2.0"}`, nil})
+			if want := `{"jsonrpc":"2.0","id":` + id + `,"result":`; !strings.HasPrefix(a.body, want) {
+				t.Errorf("answer %.80s, want it to begin with %s", a.body, want)
+			}
+			a = h.do(call{"ann", "POST", "/a2a", `{"id":` + id + `,"method":"Nope","jsonrpc":"2.0"}`, nil})
+			if want := `{"jsonrpc":"2.0","id":` + id + `,"error":`; !strings.HasPrefix(a.body, want) {
+				t.Errorf("answer %.80s, want it to begin with %s", a.body, want)
+			}
+		}
+		one := envelope("SendMessage", say("hi"))
+		for body, want := range map[string]fault{
+			one + "x":             {200, -32700, "PARSE_ERROR", ""},
+			one + one:             {200, -32700, "PARSE_ERROR", ""},
+			"[" + one + "]":       {200, -32600, "INVALID_REQUEST", ""},
+			"[]":                  {200, -32600, "INVALID_REQUEST", ""},
+			"[" + one + "," + one: {200, -32700, "PARSE_ERROR", ""},
+		} {
+			wantFault(t, want, faultOf(t, h.do(call{"ann", "POST", "/a2a", body, nil})))
+		}
+		get := h.do(call{"ann", "GET", "/a2a", "", nil})
+		wantFault(t, fault{405, -32601, "METHOD_NOT_FOUND", ""}, faultOf(t, get))
+		if allow := get.header.Get("Allow"); allow != "POST" {
+			t.Errorf("Allow = %q, want POST", allow)
+		}
+		if n := h.store.appends.Load(); n != 0 {
+			t.Errorf("%d changes were stored, want none", n)
+		}
+	})
+}
+
+// Elsewhere a stream begins with 200 before its parameters are read, so that every
+// error hides in an event. Parley answers with an ordinary error as long as nothing
+// has been streamed.
+func TestDefect06ErrorsComeBeforeTheStream(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		done := h.to("ann", "echo", say("hi")).ID
+		plain := func(a answer, want fault) {
+			t.Helper()
+			wantFault(t, want, faultOf(t, a))
+			if ct := a.header.Get("Content-Type"); ct != "application/json" {
+				t.Errorf("Content-Type = %q, want application/json", ct)
+			}
+		}
+		invalid := `{"message":{"role":"ROLE_USER","parts":[{"text":"hi"}]}}`
+		plain(h.rest("ann", "POST", "/message:stream", invalid), fault{400, 400, "INVALID_PARAMS", "message.messageId"})
+		plain(h.rest("ann", "POST", "/message:stream", "{"), fault{400, 400, "PARSE_ERROR", ""})
+		plain(h.rest("ann", "POST", "/tasks/nope:subscribe", ""), restNotFound)
+		plain(h.rest("ann", "POST", "/tasks/"+done+":subscribe", ""), fault{400, 400, "UNSUPPORTED_OPERATION", ""})
+		plain(h.rpc("ann", "SendStreamingMessage", invalid), fault{200, -32602, "INVALID_PARAMS", "message.messageId"})
+		plain(h.rpc("ann", "SubscribeToTask", `{}`), fault{200, -32602, "INVALID_PARAMS", "id"})
+		plain(h.rpc("ann", "SubscribeToTask", `{"id":"`+done+`"}`), fault{200, -32004, "UNSUPPORTED_OPERATION", ""})
+		plain(h.rest("", "POST", "/message:stream", say("hi")), fault{401, 401, "UNAUTHENTICATED", ""})
+		plain(h.rest("ann", "POST", "/torn/message:stream", say("hi")), fault{400, 400, "UNSUPPORTED_OPERATION", ""})
+	})
+}
+
+// Elsewhere the ids of events are random and Last-Event-ID is not read. Parley's ids
+// are versions, and a reader who comes back gets what it has not seen, also after the
+// end.
+func TestDefect07StreamsResume(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		resp := h.stream(t.Context(), call{"ann", "POST", "/flood/message:stream", say("40"), nil})
+		r := h.read(resp.Body)
+		first := r.event()
+		id := first.frame(t).Task.ID
+		all := append([]event{first}, r.rest()...)
+		gapless(t, 0, all)
+		if len(all) != 42 {
+			t.Fatalf("%d events, want 42: the task, 40 chunks and the end", len(all))
+		}
+		for _, from := range []int{1, 17, 41} {
+			last := fmt.Sprintf("Last-Event-ID: %d", from)
+			got := h.read(h.stream(t.Context(), call{"ann", "POST", "/tasks/" + id + ":subscribe", "", []string{last}}).Body).rest()
+			if len(got) != len(all)-from || got[0] != all[from] || got[len(got)-1] != all[len(all)-1] {
+				t.Errorf("after %d: %d events, want the last %d again", from, len(got), len(all)-from)
+			}
+			ctx, cancel := h.as("ann", "last-event-id", fmt.Sprint(from))
+			s, err := h.grpc.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := recvAll(s); err != nil || len(m) != len(all)-from {
+				t.Errorf("gRPC after %d: %d events, %v; want %d", from, len(m), err, len(all)-from)
+			}
+			cancel()
+		}
+		if a := h.rest("ann", "GET", "/tasks/"+id+":subscribe", "", "Last-Event-ID: 42"); a.code != 204 {
+			t.Errorf("after the last event: %d %s, want 204", a.code, a.body)
+		}
+		for _, odd := range []string{"43", "0", "-1", "1e1", "x", "99999999999999999999", "1, 2"} {
+			wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""},
+				faultOf(t, h.rest("ann", "GET", "/tasks/"+id+":subscribe", "", "Last-Event-ID: "+odd)))
+		}
+	})
+}
+
+// Elsewhere the texts of internal errors reach callers, and the code of an error that
+// is two things depends on the order of a map. Parley tells a reference, keeps the
+// text for the log, and always chooses the same code.
+func TestDefect08InternalTextStaysInside(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		for _, agent := range []string{"leaky", "panicky"} {
+			w := h.to("ann", agent, say("hi"))
+			discreet(t, fmt.Sprintf("%+v", w))
+			if w.Status.State != "TASK_STATE_FAILED" || !strings.Contains(w.statusText(), "reference") {
+				t.Errorf("%s: %s %q, want it failed with a reference", agent, w.Status.State, w.statusText())
+			}
+		}
+		for range 20 {
+			wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "POST", "/torn/message:send", say("hi"))))
+		}
+		broken := fmt.Errorf("%s", leak)
+		h.store.broken.Store(&broken)
+		wantFault(t, fault{500, 500, "INTERNAL_ERROR", ""}, faultOf(t, h.rest("ann", "GET", "/tasks/x", "")))
+		wantFault(t, fault{500, 500, "INTERNAL_ERROR", ""}, faultOf(t, h.rest("ann", "POST", "/message:send", say("hi"))))
+		wantFault(t, fault{200, -32603, "INTERNAL_ERROR", ""}, faultOf(t, h.rpc("ann", "ListTasks", "{}")))
+		ctx, cancel := h.as("ann")
+		defer cancel()
+		_, err := h.grpc.ListTasks(ctx, &pb.ListTasksRequest{})
+		wantFault(t, fault{0, int(codes.Internal), "INTERNAL_ERROR", ""}, grpcFault(t, err))
+		h.store.broken.Store(nil)
+		h.alive("ann")
+		if n := strings.Count(h.logs.String(), "hunter2"); n < 6 {
+			t.Errorf("the log has the texts %d times, want all six", n)
+		}
+	})
+}
+
+// Elsewhere writes have no deadline and a server cannot drain. Parley cuts off who
+// does not take an answer, and ends in time with readers that do not read.
+func TestDefect09StalledReadersDoNotStopTheEnd(t *testing.T) {
+	t.Parallel()
+	h := start(t, options{store: newStore(t, "sqlite")})
+	id := h.to("ann", "flood", say("600")).ID
+	held := h.to("ann", "hold", sayNow("hi")).ID
+	for range 4 {
+		h.dial(4096).post("ann", "/v1/a2a/flood/message:stream", say("600"))
+		h.dial(4096).post("ann", "/a2a", envelope("GetTask", `{"id":"`+id+`"}`))
+	}
+	sub := h.stream(t.Context(), call{"ann", "GET", "/tasks/" + held + ":subscribe", "", nil})
+	h.alive("bob")
+	began := time.Now()
+	h.stop()
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("the hub took %v to stop", took)
+	}
+	if rest := h.read(sub.Body).rest(); len(rest) != 1 {
+		t.Errorf("the subscriber saw %v, want the task and the end of the stream", rest)
+	}
+}
+
+// Elsewhere an agent that panics in Cancel makes its callers read of a bug. Parley:
+// the task is canceled all the same, for everybody who waits, and nobody reads of the
+// panic.
+func TestDefect10PanicInCancel(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		sub := h.stream(t.Context(), call{"ann", "POST", "/bomb/message:stream", say("hi"), nil})
+		r := h.read(sub.Body)
+		id := r.event().frame(t).Task.ID
+		r.event() // it works
+		a := h.rest("ann", "POST", "/tasks/"+id+":cancel", "")
+		discreet(t, a.body)
+		if w := h.readTask(a.body); a.code != 200 || w.Status.State != "TASK_STATE_CANCELED" {
+			t.Errorf("cancel: %d %s", a.code, a.body)
+		}
+		rest := r.rest()
+		if len(rest) != 1 || rest[0].frame(t).StatusUpdate.Status.State != "TASK_STATE_CANCELED" {
+			t.Errorf("the stream ends with %v, want the cancellation", rest)
+		}
+		wantFault(t, fault{409, 409, "TASK_NOT_CANCELABLE", ""}, faultOf(t, h.rest("ann", "POST", "/tasks/"+id+":cancel", "")))
+		if !strings.Contains(h.logs.String(), "panicked in cancel") {
+			t.Error("the log does not say that the agent panicked")
+		}
+		h.alive("ann")
+	})
+}
+
+// Elsewhere a task that waits for its caller can no longer be subscribed to, and one
+// that has ended is "not found". Parley: the first gives the task and what follows,
+// the second says that it has ended.
+func TestDefect11LateSubscribers(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		id := h.to("ann", "ask", say("hi")).ID
+		r := h.read(h.stream(t.Context(), call{"ann", "GET", "/tasks/" + id + ":subscribe", "", nil}).Body)
+		if s := r.event().frame(t).Task.Status.State; s != "TASK_STATE_INPUT_REQUIRED" {
+			t.Errorf("the first event is a task in %s", s)
+		}
+		ctx, cancel := h.as("ann")
+		defer cancel()
+		s, err := h.grpc.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := s.Recv(); err != nil || m.GetTask().GetStatus().GetState() != pb.TaskState_TASK_STATE_INPUT_REQUIRED {
+			t.Errorf("gRPC: %v, %v", m, err)
+		}
+		h.to("ann", "ask", say("Berlin", `"taskId":"`+id+`"`))
+		rest := r.rest()
+		if n := len(rest); n != 2 || rest[n-1].frame(t).StatusUpdate.Status.State != "TASK_STATE_COMPLETED" {
+			t.Errorf("after the answer came %v, want an artifact and the end", rest)
+		}
+		if m, err := recvAll(s); err != nil || len(m) != 2 {
+			t.Errorf("gRPC: after the answer came %v, %v; want an artifact and the end", m, err)
+		}
+		wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "GET", "/tasks/"+id+":subscribe", "")))
+		s, err = h.grpc.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: id})
+		if err == nil {
+			_, err = recvAll(s)
+		}
+		wantFault(t, fault{0, int(codes.FailedPrecondition), "UNSUPPORTED_OPERATION", ""}, grpcFault(t, err))
+	})
+}
+
+// Elsewhere every event copies the whole task five times, and values that the copy
+// does not know get lost. Parley stores an event once, however long its task is, and
+// keeps what an agent puts into metadata.
+func TestDefect12EventsAreStoredOnce(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		w := h.to("ann", "rich", say("hi"))
+		want := `{"gauge":{"name":"a","level":0,"big":9007199254740993,"parts":[{"name":"b","level":null,"big":0}]},"none":null,"zero":0}`
+		if got := string(w.Artifacts[0].Metadata); got != want {
+			t.Errorf("metadata:\n got %s\nwant %s", got, want)
+		}
+		const n = 400
+		before := h.store.written.Load()
+		h.to("ann", "flood", say(fmt.Sprint(n)))
+		written := h.store.written.Load() - before
+		if most := int64(n * (chunkSize + 200)); written > most {
+			t.Errorf("%d chunks of %d bytes were stored in %d bytes, want at most %d", n, chunkSize, written, most)
+		}
+	})
+}
+
+// Elsewhere a push notification that cannot be sent fails the task or vanishes, and
+// the webhook delays the stream. A Parley that sends none says so at once, and makes
+// no task for a caller who counts on one.
+func TestDefect13PushIsRefusedOpenly(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		config := `{"url":"http://169.254.169.254/"}`
+		with := strings.TrimSuffix(say("hi"), "}") + `,"configuration":{"taskPushNotificationConfig":` + config + `}}`
+		rest, rpc := fault{400, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED", ""}, fault{200, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", ""}
+		for _, path := range []string{"/message:send", "/message:stream"} {
+			wantFault(t, rest, faultOf(t, h.rest("ann", "POST", path, with)))
+		}
+		wantFault(t, rpc, faultOf(t, h.rpc("ann", "SendMessage", with)))
+		for _, c := range []call{
+			{"ann", "POST", "/tasks/x/pushNotificationConfigs", config, nil},
+			{"ann", "GET", "/tasks/x/pushNotificationConfigs", "", nil},
+			{"ann", "GET", "/tasks/x/pushNotificationConfigs/y", "", nil},
+			{"ann", "DELETE", "/tasks/x/pushNotificationConfigs/y", "", nil},
+		} {
+			wantFault(t, rest, faultOf(t, h.rest(c.user, c.method, c.path, c.body)))
+		}
+		for _, method := range []string{"Create", "Get", "List", "Delete"} {
+			if method == "List" {
+				method += "TaskPushNotificationConfigs"
+			} else {
+				method += "TaskPushNotificationConfig"
+			}
+			wantFault(t, rpc, faultOf(t, h.rpc("ann", method, `{"taskId":"x","id":"y","url":"http://a/"}`)))
+		}
+		ctx, cancel := h.as("ann")
+		defer cancel()
+		_, err := h.grpc.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: "x", Url: "http://a/"})
+		wantFault(t, fault{0, int(codes.FailedPrecondition), "PUSH_NOTIFICATION_NOT_SUPPORTED", ""}, grpcFault(t, err))
+		if n := h.store.appends.Load(); n != 0 {
+			t.Errorf("%d changes were stored, want none", n)
+		}
+	})
+}
+
+// Elsewhere the first event must be a task or a message, and a message after a task is
+// an error. Parley takes what agents yield.
+func TestDefect14AnyFirstEvent(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		w := h.to("ann", "artifact", say("hi"))
+		if w.Status.State != "TASK_STATE_COMPLETED" || len(w.Artifacts) != 1 || w.Artifacts[0].Parts[0].Text != "at once" {
+			t.Errorf("artifact first: %+v", w)
+		}
+		w = h.to("ann", "late", say("hi"))
+		if w.Status.State != "TASK_STATE_COMPLETED" || w.statusText() != "good day" {
+			t.Errorf("message after a status: %+v", w)
+		}
+		n := h.total("ann")
+		a := h.rest("ann", "POST", "/greet/message:send", say("hi"))
+		if a.code != 200 || !strings.HasPrefix(a.body, `{"message":{`) || !strings.Contains(a.body, "good day") {
+			t.Errorf("message first: %d %s", a.code, a.body)
+		}
+		all := h.read(h.stream(t.Context(), call{"ann", "POST", "/greet/message:stream", say("hi"), nil}).Body).rest()
+		if len(all) != 1 || !strings.HasPrefix(all[0].data, `{"message":{`) {
+			t.Errorf("stream of a message: %v", all)
+		}
+		if now := h.total("ann"); now != n {
+			t.Errorf("%d tasks after two messages, want the %d from before", now, n)
+		}
+	})
+}
+
+// Elsewhere the card lets every origin in with credentials. Parley's public card may
+// be read by everybody, without credentials; nothing else may be read by pages of
+// another origin.
+func TestDefect15CardsShareNoCredentials(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		const evil = "Origin: https://evil.example"
+		for _, path := range []string{
+			"/.well-known/agent-card.json", "/.well-known/agent.json", "/a2a/ask/.well-known/agent-card.json",
+			"/v1/a2a/ask/.well-known/agent-card.json",
+		} {
+			for _, method := range []string{"GET", "OPTIONS", "HEAD"} {
+				a := h.do(call{"", method, path, "", []string{evil, "Access-Control-Request-Method: GET"}})
+				if a.code >= 300 || a.header.Get("Access-Control-Allow-Origin") != "*" || a.header.Get("Access-Control-Allow-Credentials") != "" {
+					t.Errorf("%s %s: %d %v", method, path, a.code, a.header)
+				}
+			}
+		}
+		for _, c := range []call{
+			{"ann", "POST", "/a2a", envelope("SendMessage", say("hi")), []string{evil}},
+			{"ann", "OPTIONS", "/a2a", "", []string{evil, "Access-Control-Request-Method: POST"}},
+			{"ann", "GET", "/v1/a2a/tasks", "", []string{evil}},
+			{"ann", "OPTIONS", "/v1/a2a/message:send", "", []string{evil, "Access-Control-Request-Method: POST"}},
+			{"ann", "GET", "/v1/a2a/extendedAgentCard", "", []string{evil}},
+		} {
+			a := h.do(c)
+			for name := range a.header {
+				if strings.HasPrefix(name, "Access-Control-") {
+					t.Errorf("%s %s answers with %s", c.method, c.path, name)
+				}
+			}
+			if c.method == "OPTIONS" && a.code != 405 {
+				t.Errorf("OPTIONS %s: %d, want 405", c.path, a.code)
+			}
+		}
+	})
+}

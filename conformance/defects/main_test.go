@@ -1,0 +1,124 @@
+package defects
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fullStore is what both stores can do.
+type fullStore interface {
+	task.Store
+	task.Snapshots
+	task.Prober
+}
+
+// spy is a store that counts what is written to it, and that can be broken.
+type spy struct {
+	fullStore
+	appends atomic.Int64
+	// written counts the bytes of bodies that were appended.
+	written atomic.Int64
+	// broken is what every method returns, if it is set.
+	broken atomic.Pointer[error]
+}
+
+func (s *spy) failure() error {
+	if p := s.broken.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (s *spy) Append(ctx context.Context, c *task.Change) error {
+	if err := s.failure(); err != nil {
+		return err
+	}
+	s.appends.Add(1)
+	for i := range c.Entries {
+		s.written.Add(int64(len(c.Entries[i].Body)))
+	}
+	return s.fullStore.Append(ctx, c)
+}
+
+func (s *spy) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	if err := s.failure(); err != nil {
+		return task.Head{}, err
+	}
+	return s.fullStore.Head(ctx, owner, id)
+}
+
+func (s *spy) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
+	if err := s.failure(); err != nil {
+		return task.ListPage{}, err
+	}
+	return s.fullStore.List(ctx, q)
+}
+
+// memory gives the memory store the one method that it has no need of.
+type memory struct{ *task.Memory }
+
+func (memory) Probe(context.Context) error { return nil }
+
+// newStore returns an empty store of a kind of storeKinds.
+func newStore(t *testing.T, kind string) *spy {
+	t.Helper()
+	if kind == "memory" {
+		return &spy{fullStore: memory{new(task.Memory)}}
+	}
+	db, err := sqlitestore.Open(t.TempDir()+"/tasks.db", sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	return &spy{fullStore: db.Tasks()}
+}
+
+var storeKinds = []string{"memory", "sqlite"}
+
+// onEachStore runs f with a hub on each kind of store.
+func onEachStore(t *testing.T, f func(t *testing.T, h *hub)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range storeKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			f(t, start(t, options{store: newStore(t, kind)}))
+		})
+	}
+}
+
+// logbook keeps what is logged; it can be read while others write.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
