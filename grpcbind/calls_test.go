@@ -109,6 +109,7 @@ func TestParts(t *testing.T) {
 		{Content: &pb.Part_Raw{Raw: []byte{0, 1, 0xff, '"'}}, Filename: "a.png", MediaType: "image/png"},
 		{Content: &pb.Part_Url{Url: "https://example.com/ä?b=<c>"}},
 		{Content: &pb.Part_Data{Data: data}, MediaType: "application/json"},
+		{Content: &pb.Part_Data{Data: structpb.NewNullValue()}},
 	}
 	got := h.send(r)
 	if diff := cmp.Diff(r.GetMessage().GetParts(), got.GetArtifacts()[0].GetParts(), protocmp.Transform()); diff != "" {
