@@ -443,8 +443,8 @@ func TestUnauthenticated(t *testing.T) {
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
-	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{"Bearer"}) {
-		t.Errorf("challenge = %q, want Bearer", got)
+	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`}) {
+		t.Errorf("challenge = %q, want one for Bearer", got)
 	}
 	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
 	if err != nil {

@@ -41,7 +41,7 @@ func (s *service) fail(ctx context.Context, o dialect.Operation, err error) erro
 	}
 	if r.GRPC == dialect.Unauthenticated {
 		// The call is lost with its connection if this fails; the status says enough.
-		_ = grpc.SetTrailer(ctx, metadata.Pairs(keyChallenge, "Bearer"))
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(keyChallenge, `Bearer realm="parley"`))
 	}
 	return toStatus(&r)
 }
