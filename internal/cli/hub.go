@@ -43,8 +43,12 @@ type hub struct {
 	grpc         *grpcbind.Binding // nil without gRPC
 }
 
-// shutdownTimeout is how long answers may take to leave after the last run.
-const shutdownTimeout = 5 * time.Second
+const (
+	// shutdownTimeout is how long answers may take to leave after the last run.
+	shutdownTimeout = 5 * time.Second
+	// drainDefault is how long the engine drains if it is not told otherwise.
+	drainDefault = 10 * time.Second
+)
 
 // openHub takes what the hub needs: the data folder, the addresses, the store.
 func openHub(ctx context.Context, cfg *config.Config, logger *slog.Logger) (*hub, error) {
@@ -149,6 +153,7 @@ func (h *hub) binding() grpcbind.Config {
 		Engine: h.engine, AllowAnonymous: c.AllowAnonymous, NoStreaming: c.NoStreaming, Logger: h.logger,
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime), StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams,
+			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
 		},
 	}
 }

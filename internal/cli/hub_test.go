@@ -28,6 +28,7 @@ func TestHubScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[hubKey{}] = new(hubProcess)
+			env.Setenv("GORACE", noNap)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -65,7 +66,7 @@ func startHub(ts *testscript.TestScript, neg bool, args []string) {
 	*h = hubProcess{cmd: exec.Command(path, append([]string{"serve"}, args...)...)}
 	h.more = sync.NewCond(&h.mu)
 	h.cmd.Dir = ts.MkAbs(".")
-	h.cmd.Env = append(os.Environ(), "PARLEY_DATA="+ts.Getenv("PARLEY_DATA"), "PARLEY_CONFIG="+ts.Getenv("PARLEY_CONFIG"))
+	h.cmd.Env = append(os.Environ(), "GORACE="+noNap, "PARLEY_DATA="+ts.Getenv("PARLEY_DATA"), "PARLEY_CONFIG="+ts.Getenv("PARLEY_CONFIG"))
 	stdout, err := h.cmd.StdoutPipe()
 	ts.Check(err)
 	stderr, err := h.cmd.StderrPipe()

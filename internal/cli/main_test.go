@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -282,5 +283,84 @@ func TestProcess(t *testing.T) {
 	defer null.Close()
 	if isTerminal(null) {
 		t.Error("the null device is no terminal")
+	}
+}
+
+// A command that is interrupted twice does not wait for anything.
+func TestInterruptedBeforeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal)
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":%q,"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, srv.URL)
+	})
+	mux.HandleFunc("/message:stream", func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then the server notices that the client is gone
+		signals <- os.Interrupt
+		signals <- os.Interrupt
+		<-r.Context().Done()
+	})
+	o := OS{Signals: func() (<-chan os.Signal, func()) { return signals, func() {} }}
+	code, _, errs := invoke(t, o, "send", "--url", srv.URL, "hi")
+	if code != exitFailed || !strings.Contains(errs, "interrupted before the task had an id") {
+		t.Errorf("send = %d, %q", code, errs)
+	}
+}
+
+func TestGRPCFallback(t *testing.T) {
+	t.Parallel()
+	sdk := startSDK(t.Cleanup)
+	serve := func(more string) string {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"name":"x","supportedInterfaces":[{"url":"http://127.0.0.1:1","protocolBinding":"GRPC","protocolVersion":"1.0"}%s]}`, more)
+		}))
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	both := serve(fmt.Sprintf(`,{"url":"%s/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}`, sdk.url))
+	if code, out, errs := invoke(t, OS{}, "send", "--url", both, "hello"); code != 0 || out != "hello\n" {
+		t.Errorf("with another binding: exit %d, %q, %q", code, out, errs)
+	}
+	code, _, errs := invoke(t, OS{}, "send", "--url", serve(""), "hello")
+	if code != exitUnreachable || !strings.Contains(errs, "127.0.0.1:1: not reachable") {
+		t.Errorf("with gRPC alone: exit %d, %q", code, errs)
+	}
+}
+
+func TestCardText(t *testing.T) {
+	t.Parallel()
+	got := cardText(&a2a.AgentCard{
+		Name: "n", Version: "2", Description: "d", Provider: &a2a.AgentProvider{Org: "o", URL: "http://o"},
+		SupportedInterfaces: []*a2a.AgentInterface{nil, a2a.NewAgentInterface("http://x/", a2a.TransportProtocolJSONRPC)},
+		Capabilities: a2a.AgentCapabilities{
+			Streaming: true, PushNotifications: true, ExtendedAgentCard: true, Extensions: []a2a.AgentExtension{{URI: "urn:e"}},
+		},
+		DefaultInputModes: []string{"text/plain", "image/png"}, DefaultOutputModes: []string{"text/plain"},
+		SecuritySchemes: a2a.NamedSecuritySchemes{
+			"a": a2a.APIKeySecurityScheme{Location: "header", Name: "X-Key"}, "b": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"},
+			"c": a2a.OAuth2SecurityScheme{}, "d": a2a.OpenIDConnectSecurityScheme{}, "e": a2a.MutualTLSSecurityScheme{},
+		},
+		Skills: []a2a.AgentSkill{{ID: "s", Name: "S", Examples: []string{"do it"}}},
+	})
+	want := `n 2
+d
+by o, http://o
+
+Interfaces
+  JSONRPC   1.0  http://x/
+
+Can do     extended card, push notifications, streaming, urn:e
+Takes      text/plain, image/png
+Gives      text/plain
+Asks for   a (API key in header X-Key), b (HTTP Bearer), c (OAuth 2.0), d (OpenID Connect), e (mutual TLS)
+
+Skills
+  s: S
+      "do it"
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cardText() (-want +got):\n%s", diff)
 	}
 }

@@ -13,6 +13,10 @@ import (
 
 type sdkKey struct{}
 
+// noNap keeps commands that were built with the race detector from sleeping for a
+// second before they exit.
+const noNap = "atexit_sleep_ms=0"
+
 // TestScripts runs the scripts of the commands that talk to any server. $SDK is the
 // address of the official SDK's server with the agents of startSDK.
 func TestScripts(t *testing.T) {
@@ -25,6 +29,7 @@ func TestScripts(t *testing.T) {
 			sdk := startSDK(env.Defer)
 			env.Values[sdkKey{}] = sdk
 			env.Setenv("SDK", sdk.url)
+			env.Setenv("GORACE", noNap)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
