@@ -31,7 +31,8 @@ type Options struct {
 	// ten seconds and no other is used.
 	HTTP *http.Client
 	// Key is the caller's credential: a bearer token, sent as an API key as well if
-	// the card declares an API key in a header. Empty sends none.
+	// the card declares an API key in a header. It goes to where the card is and to
+	// the interfaces that the card names, be they on other hosts. Empty sends none.
 	Key string
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header

@@ -91,7 +91,7 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 	}
 	if o.Terminal {
 		fmt.Fprintf(o.Stderr, "The task is %s. To follow it: parley tasks watch%s %s\n",
-			stateName(task.Status.State), c.flags(), quote(string(task.ID)))
+			stateName(task.Status.State), c.flags(), quote(printable(string(task.ID))))
 	}
 	_, err = fmt.Fprintln(o.Stdout, printable(string(task.ID)))
 	return err

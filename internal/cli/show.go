@@ -195,7 +195,7 @@ func (s *show) outcome(again string) error {
 	case client.Interrupted(state):
 		if !s.json {
 			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n",
-				stateName(state), again, quote(string(task.ID)))
+				stateName(state), again, quote(printable(string(task.ID))))
 		}
 		return &exit{code: exitInterrupted}
 	case state.Terminal():
@@ -209,7 +209,7 @@ func (s *show) outcome(again string) error {
 		return &exit{exitFailed, fmt.Errorf("task %s is %s%s", task.ID, stateName(state), reason)}
 	}
 	return &exit{exitFailed, fmt.Errorf("task %s is still %s; to follow it: parley tasks watch%s %s",
-		task.ID, stateName(state), again, quote(string(task.ID)))}
+		task.ID, stateName(state), again, quote(printable(string(task.ID))))}
 }
 
 // printJSON writes v on one line.
