@@ -151,6 +151,10 @@ func TestListTasks(t *testing.T) {
 	if len(last.GetTasks()) != 1 || last.GetNextPageToken() != "" || len(last.GetTasks()[0].GetArtifacts()) != 0 {
 		t.Errorf("last page = %v, want 1 task without artifacts and no token", last)
 	}
+	told := list(&pb.ListTasksRequest{ContextId: "letters", HistoryLength: proto.Int32(1)}).GetTasks()[0]
+	if len(told.GetHistory()) != 1 || len(told.GetArtifacts()) != 0 {
+		t.Errorf("a task of a list with history = %v, want one message and no artifacts", told)
+	}
 	for name, tt := range map[string]struct {
 		r    *pb.ListTasksRequest
 		want int
@@ -198,6 +202,9 @@ func TestNothingIsDropped(t *testing.T) {
 	}
 	if got, _ := ec.ServiceParams.Get("traceparent"); !cmp.Equal(got, []string{"00-1"}) {
 		t.Errorf("executor got traceparent %v, want that of the request", got)
+	}
+	if got := (<-x.calls).Extensions; !cmp.Equal(got, []string{"urn:a", "urn:b"}) {
+		t.Errorf("executor got extensions %v, want those of the request", got)
 	}
 	if got, _ := ec.ServiceParams.Get("authorization"); got != nil {
 		t.Errorf("executor got the credentials %v, want none", got)
@@ -276,6 +283,15 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// nested returns a list in a list, and so on.
+func nested(depth int) *structpb.Value {
+	v := structpb.NewNullValue()
+	for range depth {
+		v = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{v}})
+	}
+	return v
+}
+
 // TestErrors walks what a caller can do wrong, on the call that it belongs to.
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -336,6 +352,9 @@ func TestErrors(t *testing.T) {
 		"infinite value": {send(func(r *pb.SendMessageRequest) {
 			r.Message.Parts[0].Content = &pb.Part_Data{Data: structpb.NewNumberValue(math.Inf(1))}
 		}), invalid()},
+		"deep value": {send(func(r *pb.SendMessageRequest) {
+			r.Message.Parts[0].Content = &pb.Part_Data{Data: nested(200)}
+		}), failure{Code: codes.InvalidArgument, Reason: "PARSE_ERROR"}},
 		"negative history": {send(func(r *pb.SendMessageRequest) {
 			r.Configuration = &pb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
 		}), invalid("configuration.historyLength")},

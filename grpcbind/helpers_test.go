@@ -106,13 +106,15 @@ type holder struct {
 	executor
 	// began gets the context of each execution, canceled that of each cancellation.
 	began, canceled chan *a2asrv.ExecutorContext
-	letGo           chan struct{}
+	// calls gets what the hub says about each execution.
+	calls chan *agent.Call
+	letGo chan struct{}
 }
 
 func newHolder() *holder {
 	h := &holder{
 		began: make(chan *a2asrv.ExecutorContext, 100), canceled: make(chan *a2asrv.ExecutorContext, 100),
-		letGo: make(chan struct{}),
+		calls: make(chan *agent.Call, 100), letGo: make(chan struct{}),
 	}
 	h.run = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
 		if !yield(state(ec, a2a.TaskStateWorking, "busy"), nil) {
@@ -122,6 +124,7 @@ func newHolder() *holder {
 		if agent.Flush(ctx) != nil {
 			return
 		}
+		h.calls <- agent.CallFrom(ctx)
 		h.began <- ec
 		select {
 		case <-h.letGo:

@@ -218,6 +218,29 @@ func TestStreamLimits(t *testing.T) {
 	}
 }
 
+func TestCallsPerConnection(t *testing.T) {
+	t.Parallel()
+	x := newHolder()
+	h := start(t, grpcbind.Config{Limits: grpcbind.Limits{CallsPerConnection: 1}}, x, nil)
+	id := h.begin(x, say("x")).GetId()
+	s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
+	if _, err := opened(t, s, err).Recv(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := h.client.GetTask(ctx, &pb.GetTaskRequest{Id: id}); failureOf(t, err).Code != codes.DeadlineExceeded {
+		t.Errorf("second call: %v, want it to wait until its deadline", err)
+	}
+	close(x.letGo)
+	if _, err := drain(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.GetTask(t.Context(), &pb.GetTaskRequest{Id: id}); err != nil {
+		t.Errorf("call after the stream: %v", err)
+	}
+}
+
 // TestCallerGoesAway holds that a caller that leaves changes nothing.
 func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
