@@ -37,12 +37,20 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// startHub starts the command with its built-in agents on free ports, and returns
-// its URL. When the test ends, the hub is interrupted and must end well.
+// startHub starts the command with its built-in agents on free ports and a data
+// folder of its own, and returns its URL.
 func startHub(t *testing.T) string {
 	t.Helper()
+	url, _ := startHubIn(t, t.TempDir())
+	return url
+}
+
+// startHubIn starts the command on a data folder. The hub is interrupted, and must
+// end well, when stop is called or the test ends.
+func startHubIn(t *testing.T, data string) (url string, stop func()) {
+	t.Helper()
 	cmd := exec.Command(binary, "serve", "--agents", "builtin",
-		"--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0", "--data", t.TempDir())
+		"--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0", "--data", data)
 	cmd.Dir = t.TempDir() // without a configuration file
 	var log syncBuffer
 	cmd.Stderr = &log
@@ -53,10 +61,10 @@ func startHub(t *testing.T) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	url := announced(out, "Address")
+	url = announced(out, "Address")
 	var wg sync.WaitGroup
 	wg.Go(func() { io.Copy(io.Discard, out) })
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
@@ -68,10 +76,11 @@ func startHub(t *testing.T) string {
 			t.Logf("the hub's log:\n%s", log.String())
 		}
 	})
+	t.Cleanup(stop)
 	if url == "" {
 		t.Fatal("parley serve does not say its address")
 	}
-	return url
+	return url, stop
 }
 
 // announced returns the value of a row of what the command prints when it starts.
