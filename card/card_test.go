@@ -181,21 +181,25 @@ func TestJSONErrors(t *testing.T) {
 	}{
 		{
 			"no scheme", &a2a.AgentCard{Name: "x", SecuritySchemes: a2a.NamedSecuritySchemes{"s": nil}},
-			card.Options{}, `card of "x": security scheme "s": unknown type <nil>`,
+			card.Options{},
+			`card of "x": security scheme "s": unknown type <nil>`,
 		},
 		{
 			"no flow", &a2a.AgentCard{SecuritySchemes: a2a.NamedSecuritySchemes{"s": a2a.OAuth2SecurityScheme{}}},
-			card.Options{Name: "y"}, `card of "y": security scheme "s": unknown OAuth flow <nil>`,
+			card.Options{Name: "y"},
+			`card of "y": security scheme "s": unknown OAuth flow <nil>`,
 		},
 		{
 			"union without JSON-RPC", &a2a.AgentCard{Name: "x"},
-			card.Options{Layout: card.Union}, `card of "x": the union layout needs a JSON-RPC interface`,
+			card.Options{Layout: card.Union},
+			`card of "x": the union layout needs a JSON-RPC interface`,
 		},
 		{
 			"params", &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: []a2a.AgentExtension{
 				{Params: map[string]any{"f": func() {}}},
 			}}},
-			card.Options{}, `card of "x": json: unsupported type: func()`,
+			card.Options{},
+			`card of "x": json: unsupported type: func()`,
 		},
 	}
 	for _, tt := range tests {

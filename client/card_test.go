@@ -60,11 +60,13 @@ func TestDialFindsTheCard(t *testing.T) {
 		{"only v0.3", map[string]string{newest: `{"name":"old","url":"HOST/","protocolVersion":"0.3.0"}`}, "", "no A2A 1.0 interface"},
 		{
 			"another major version",
-			map[string]string{newest: strings.Replace(cardJSON("two", "HOST/"), `"1.0"`, `"2.0"`, 1)}, "", "JSONRPC 2.0",
+			map[string]string{newest: strings.Replace(cardJSON("two", "HOST/"), `"1.0"`, `"2.0"`, 1)},
+			"", "JSONRPC 2.0",
 		},
 		{
 			"unknown security scheme",
-			map[string]string{newest: strings.Replace(cardJSON("sec", "HOST/s"), "{", `{"securitySchemes":{"x":{"strange":{}}},`, 1)}, "", "sec /s",
+			map[string]string{newest: strings.Replace(cardJSON("sec", "HOST/s"), "{", `{"securitySchemes":{"x":{"strange":{}}},`, 1)},
+			"", "sec /s",
 		},
 		{"too large", map[string]string{newest: strings.Repeat(" ", 1<<20) + cardJSON("big", "HOST/")}, "", "answer too large"},
 	}

@@ -1,8 +1,11 @@
 package task
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -14,103 +17,190 @@ import (
 // than the task has: unknown fields are dropped, and numbers in data and metadata
 // become float64.
 func (f *Fold) A2A(h *Head) (*a2a.Task, error) {
-	type plain a2a.Task
-	var t struct {
-		plain
-		Artifacts []*sdkArtifact `json:"artifacts"`
-		History   []*sdkMessage  `json:"history"`
-		Status    struct {
-			a2a.TaskStatus
-			Message *sdkMessage `json:"message"`
-		} `json:"status"`
+	var d sdkDecoder
+	t := new(a2a.Task)
+	d.task(t, f.AppendTask(nil, h, TaskOptions{Artifacts: true}))
+	if d.err != nil {
+		return nil, fmt.Errorf("decode task %s: %w", h.ID, d.err)
 	}
-	if err := json.Unmarshal(f.AppendTask(nil, h, TaskOptions{Artifacts: true}), &t); err != nil {
-		return nil, fmt.Errorf("decode task %s: %w", h.ID, err)
-	}
-	for _, a := range t.Artifacts {
-		t.plain.Artifacts = append(t.plain.Artifacts, a.artifact())
-	}
-	for _, m := range t.History {
-		t.plain.History = append(t.plain.History, m.message())
-	}
-	t.plain.Status = t.Status.TaskStatus
-	t.plain.Status.Message = t.Status.Message.message()
-	return (*a2a.Task)(&t.plain), nil
+	return t, nil
 }
+
+// maxDepth is how deep the objects of a message may lie in each other. The
+// decoders of the bindings allow far less.
+const maxDepth = 10_000
 
 // DecodeMessage returns a message as the SDK's struct. Unlike the SDK it knows a
 // part whose data is null.
 func DecodeMessage(body []byte) (*a2a.Message, error) {
-	var m sdkMessage
-	if err := json.Unmarshal(body, &m); err != nil {
+	if err := rawjson.Check(body, maxDepth); err != nil {
 		return nil, fmt.Errorf("decode message: %w", err)
 	}
-	return m.message(), nil
+	if rawjson.KindOf(body) != rawjson.Object {
+		return nil, errors.New("decode message: not an object")
+	}
+	var d sdkDecoder
+	m := d.message(body)
+	if d.err != nil {
+		return nil, fmt.Errorf("decode message: %w", d.err)
+	}
+	return m, nil
 }
 
-type plainMessage a2a.Message
+// sdkDecoder reads canonical v1.0 JSON into the SDK's structs. It knows the few
+// shapes there are, which costs a fraction of what reflection does. The first
+// error stays.
+type sdkDecoder struct{ err error }
 
-type sdkMessage struct {
-	plainMessage
-	Parts sdkParts `json:"parts"`
+func (d *sdkDecoder) task(t *a2a.Task, b []byte) {
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "id":
+			t.ID = a2a.TaskID(d.text(name, v))
+		case "contextId":
+			t.ContextID = d.text(name, v)
+		case "status":
+			d.status(&t.Status, v)
+		case "artifacts":
+			for a := range rawjson.Elements(v) {
+				t.Artifacts = append(t.Artifacts, d.artifact(a))
+			}
+		case "history":
+			for m := range rawjson.Elements(v) {
+				t.History = append(t.History, d.message(m))
+			}
+		case "metadata":
+			t.Metadata = d.object(name, v)
+		}
+	}
 }
 
-func (m *sdkMessage) message() *a2a.Message {
-	if m == nil {
-		return nil
+func (d *sdkDecoder) status(s *a2a.TaskStatus, b []byte) {
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "state":
+			s.State = a2a.TaskState(d.text(name, v))
+		case "message":
+			s.Message = d.message(v)
+		case "timestamp":
+			at, err := time.Parse(time.RFC3339Nano, d.text(name, v))
+			d.fail(name, err)
+			s.Timestamp = &at
+		}
 	}
-	m.plainMessage.Parts = m.Parts.parts()
-	return (*a2a.Message)(&m.plainMessage)
 }
 
-type plainArtifact a2a.Artifact
-
-type sdkArtifact struct {
-	plainArtifact
-	Parts sdkParts `json:"parts"`
+func (d *sdkDecoder) message(b []byte) *a2a.Message {
+	m := new(a2a.Message)
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "messageId":
+			m.ID = d.text(name, v)
+		case "contextId":
+			m.ContextID = d.text(name, v)
+		case "taskId":
+			m.TaskID = a2a.TaskID(d.text(name, v))
+		case "role":
+			m.Role = a2a.MessageRole(d.text(name, v))
+		case "parts":
+			m.Parts = d.parts(v)
+		case "metadata":
+			m.Metadata = d.object(name, v)
+		case "extensions":
+			m.Extensions = d.texts(name, v)
+		case "referenceTaskIds":
+			for id := range rawjson.Elements(v) {
+				m.ReferenceTasks = append(m.ReferenceTasks, a2a.TaskID(d.text(name, id)))
+			}
+		}
+	}
+	return m
 }
 
-func (a *sdkArtifact) artifact() *a2a.Artifact {
-	a.plainArtifact.Parts = a.Parts.parts()
-	return (*a2a.Artifact)(&a.plainArtifact)
+func (d *sdkDecoder) artifact(b []byte) *a2a.Artifact {
+	a := new(a2a.Artifact)
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "artifactId":
+			a.ID = a2a.ArtifactID(d.text(name, v))
+		case "name":
+			a.Name = d.text(name, v)
+		case "description":
+			a.Description = d.text(name, v)
+		case "parts":
+			a.Parts = d.parts(v)
+		case "metadata":
+			a.Metadata = d.object(name, v)
+		case "extensions":
+			a.Extensions = d.texts(name, v)
+		}
+	}
+	return a
 }
 
-type sdkParts []*sdkPart
-
-func (s sdkParts) parts() a2a.ContentParts {
-	if s == nil {
-		return nil
+func (d *sdkDecoder) parts(b []byte) a2a.ContentParts {
+	parts := make(a2a.ContentParts, 0, 1)
+	for p := range rawjson.Elements(b) {
+		parts = append(parts, d.part(p))
 	}
-	ps := make(a2a.ContentParts, len(s))
-	for i, p := range s {
-		ps[i] = (*a2a.Part)(p)
-	}
-	return ps
+	return parts
 }
 
-type sdkPart a2a.Part
+// part reads a part. Data that is null is a value like any other.
+func (d *sdkDecoder) part(b []byte) *a2a.Part {
+	p := new(a2a.Part)
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "text":
+			p.Content = a2a.Text(d.text(name, v))
+		case "raw":
+			raw, err := base64.StdEncoding.DecodeString(d.text(name, v))
+			d.fail(name, err)
+			p.Content = a2a.Raw(raw)
+		case "url":
+			p.Content = a2a.URL(d.text(name, v))
+		case "data":
+			var data any
+			d.fail(name, json.Unmarshal(v, &data))
+			p.Content = a2a.Data{Value: data}
+		case "filename":
+			p.Filename = d.text(name, v)
+		case "mediaType":
+			p.MediaType = d.text(name, v)
+		case "metadata":
+			p.Metadata = d.object(name, v)
+		}
+	}
+	if p.Content == nil {
+		d.fail("parts", errors.New("a part without content"))
+	}
+	return p
+}
 
-// UnmarshalJSON reads a part. The SDK takes data that is null for absent, although
-// it is a value like any other.
-func (p *sdkPart) UnmarshalJSON(b []byte) error {
-	null := false
-	for name, value := range rawjson.Fields(b) {
-		null = null || name == "data" && rawjson.KindOf(value) == rawjson.Null
+func (d *sdkDecoder) text(name string, v []byte) string {
+	s, ok := rawjson.String(v)
+	if !ok && d.err == nil {
+		d.err = fmt.Errorf("%s: not a string", name)
 	}
-	if !null {
-		return json.Unmarshal(b, (*a2a.Part)(p))
+	return s
+}
+
+func (d *sdkDecoder) texts(name string, v []byte) []string {
+	var all []string
+	for e := range rawjson.Elements(v) {
+		all = append(all, d.text(name, e))
 	}
-	var rest struct {
-		Filename  string         `json:"filename"`
-		MediaType string         `json:"mediaType"`
-		Metadata  map[string]any `json:"metadata"`
+	return all
+}
+
+func (d *sdkDecoder) object(name string, v []byte) map[string]any {
+	var m map[string]any
+	d.fail(name, json.Unmarshal(v, &m))
+	return m
+}
+
+func (d *sdkDecoder) fail(name string, err error) {
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("%s: %w", name, err)
 	}
-	if err := json.Unmarshal(b, &rest); err != nil {
-		return err
-	}
-	*p = sdkPart{
-		Content:  a2a.Data{},
-		Filename: rest.Filename, MediaType: rest.MediaType, Metadata: rest.Metadata,
-	}
-	return nil
 }

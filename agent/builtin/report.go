@@ -47,7 +47,11 @@ func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 // writeReport returns the report on words, the first of total, in Markdown.
 func writeReport(words []string, total int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Report\n\nThe message has %d words.\n", total)
+	noun := "words"
+	if total == 1 {
+		noun = "word"
+	}
+	fmt.Fprintf(&b, "# Report\n\nThe message has %d %s.\n", total, noun)
 	if len(words) == 0 {
 		return b.String()
 	}

@@ -185,11 +185,15 @@ func TestAppendMetadataLikeStdlib(t *testing.T) {
 		A int `json:"a"`
 	}
 	values := []any{
-		0.0, -0.0, 1e20, 1e21, 1e-6, 1e-7, 123456789.125, -5.5, math.MaxFloat64, math.SmallestNonzeroFloat64,
+		0.0, math.Copysign(0, -1), 1e20, 1e21, 1e-6, 1e-7, 123456789.125, -5.5, math.MaxFloat64, math.SmallestNonzeroFloat64,
 		int8(-3), uint64(math.MaxUint64), int64(math.MinInt64), 7, float32(0.1),
 		json.Number("12345678901234567890"), json.Number("1.50"), json.Number(""),
-		json.RawMessage(`{ "x" : [1 , 2] }`), named{A: 1}, &named{A: 2}, map[string]int{"b": 1, "a": 2},
-		[]string{"x", "y"}, []byte("hi"), []any(nil), map[string]any(nil), nil, true, "tab\tquote\"",
+		json.RawMessage(`{ "x" : [1 , 2] }`),
+		named{A: 1},
+		&named{A: 2},
+		map[string]int{"b": 1, "a": 2},
+		[]string{"x", "y"},
+		[]byte("hi"), []any(nil), map[string]any(nil), nil, true, "tab\tquote\"",
 	}
 	for _, v := range values {
 		want, err := json.Marshal(map[string]any{"v": v})

@@ -129,7 +129,8 @@ func eachString(v []byte, visit func(s []byte)) error {
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// ReadRole reads a role by its name or its number.
+// ReadRole reads a role by its name or its number. The names that v0.3 and others
+// have for it, "user" and "agent", are read as well.
 func ReadRole(v []byte) (a2a.MessageRole, error) {
 	switch string(v) {
 	case `"ROLE_USER"`, "1":
@@ -137,10 +138,11 @@ func ReadRole(v []byte) (a2a.MessageRole, error) {
 	case `"ROLE_AGENT"`, "2":
 		return a2a.MessageRoleAgent, nil
 	}
-	if s, ok := rawjson.String(v); ok {
-		if r := a2a.MessageRole(s); r == a2a.MessageRoleUser || r == a2a.MessageRoleAgent {
-			return r, nil
-		}
+	switch s, _ := rawjson.String(v); s {
+	case "user", string(a2a.MessageRoleUser):
+		return a2a.MessageRoleUser, nil
+	case "agent", string(a2a.MessageRoleAgent):
+		return a2a.MessageRoleAgent, nil
 	}
 	return "", Invalid("must be %s or %s", a2a.MessageRoleUser, a2a.MessageRoleAgent)
 }

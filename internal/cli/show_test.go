@@ -90,7 +90,8 @@ func TestShow(t *testing.T) {
 		},
 		{"progress is silent otherwise", false, []a2a.Event{begun, works("step 1"), done("x")}, "x\n", "", exitOK},
 		{
-			"a question", false, []a2a.Event{begun, inputs("which?")},
+			"a question", false,
+			[]a2a.Event{begun, inputs("which?")},
 			"which?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
 		},
 		{"a failure keeps what there is", false, []a2a.Event{begun, chunk("a", false, text("half")), inStatus(a2a.TaskStateFailed, "broke")}, "half\n", "", exitFailed},

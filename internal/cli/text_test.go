@@ -62,8 +62,16 @@ func TestSaveFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
 	for _, tt := range []struct{ name, want string }{
-		{"a.txt", "a.txt"}, {"a.txt", "a-2.txt"}, {"a.txt", "a-3.txt"}, {"../../etc/passwd", "passwd"}, {"/abs/b.txt", "b.txt"},
-		{`..\..\c.txt`, "c.txt"}, {".bashrc", "bashrc"}, {"", "file"}, {"..", "file-2"}, {"x\x1b[0my", "x[0my"},
+		{"a.txt", "a.txt"},
+		{"a.txt", "a-2.txt"},
+		{"a.txt", "a-3.txt"},
+		{"../../etc/passwd", "passwd"},
+		{"/abs/b.txt", "b.txt"},
+		{`..\..\c.txt`, "c.txt"},
+		{".bashrc", "bashrc"},
+		{"", "file"},
+		{"..", "file-2"},
+		{"x\x1b[0my", "x[0my"},
 	} {
 		got, err := saveFile(dir, tt.name, []byte(tt.want))
 		if err != nil || got != filepath.Join(dir, tt.want) {

@@ -112,10 +112,16 @@ func TestAppendPage(t *testing.T) {
 		want string
 	}{
 		{"empty", dialect.Page{PageSize: 50}, `{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`},
-		{"without artifacts", dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 3, NextPageToken: "n"},
-			`{"tasks":[{` + headJSON + `},{` + headJSON + `}],"nextPageToken":"n","pageSize":2,"totalSize":3}`},
-		{"with artifacts", dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 2, Artifacts: true},
-			`{"tasks":[{` + headJSON + `,"artifacts":[` + result + `]},{` + headJSON + `,"artifacts":[]}],"nextPageToken":"","pageSize":2,"totalSize":2}`},
+		{
+			"without artifacts",
+			dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 3, NextPageToken: "n"},
+			`{"tasks":[{` + headJSON + `},{` + headJSON + `}],"nextPageToken":"n","pageSize":2,"totalSize":3}`,
+		},
+		{
+			"with artifacts",
+			dialect.Page{Tasks: []dialect.Answer{full, bare}, PageSize: 2, TotalSize: 2, Artifacts: true},
+			`{"tasks":[{` + headJSON + `,"artifacts":[` + result + `]},{` + headJSON + `,"artifacts":[]}],"nextPageToken":"","pageSize":2,"totalSize":2}`,
+		},
 	}
 	for _, tc := range tests {
 		got := dialect.AppendPage(nil, &tc.p, dialect.RPC)

@@ -17,10 +17,14 @@ func TestCall(t *testing.T) {
 		name, in string
 		want     dialect.Call
 	}{
-		{"string id", `{"jsonrpc":"2.0","id":"a\u0041\/","method":"GetTask","params":{"id":"t"}}`,
-			dialect.Call{ID: []byte(`"a\u0041\/"`), Method: "GetTask", Params: []byte(`{"id":"t"}`)}},
-		{"an integer beyond 64 bits", `{"jsonrpc":"2.0","id":12345678901234567890,"method":"M"}`,
-			dialect.Call{ID: []byte(`12345678901234567890`), Method: "M"}},
+		{
+			"string id", `{"jsonrpc":"2.0","id":"a\u0041\/","method":"GetTask","params":{"id":"t"}}`,
+			dialect.Call{ID: []byte(`"a\u0041\/"`), Method: "GetTask", Params: []byte(`{"id":"t"}`)},
+		},
+		{
+			"an integer beyond 64 bits", `{"jsonrpc":"2.0","id":12345678901234567890,"method":"M"}`,
+			dialect.Call{ID: []byte(`12345678901234567890`), Method: "M"},
+		},
 		{"negative id", `{"jsonrpc":"2.0","id":-1,"method":"M","params":null}`, dialect.Call{ID: []byte(`-1`), Method: "M"}},
 		{"null id", ` {"jsonrpc" : "2.0", "id" : null, "method":"M"} `, dialect.Call{ID: []byte(`null`), Method: "M"}},
 		{"unknown members", `{"x":1,"x":2,"id":1,"method":"M","jsonrpc":"2.0"}`, dialect.Call{ID: []byte(`1`), Method: "M"}},

@@ -239,14 +239,22 @@ func TestErrorShapes(t *testing.T) {
 		`{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"a","description":"p"},{"field":"b","description":"q"}]},` +
 		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.500s"}]`
 	tests := []struct{ name, got, want string }{
-		{"rpc", string(dialect.AppendRPCError(nil, []byte(`1`), notFound, "")),
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"task not found","data":[` + info + `]}}`},
-		{"rpc without id", string(dialect.AppendRPCError([]byte("x"), nil, a2a.ErrParseError, "")),
-			`x{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"PARSE_ERROR","domain":"a2a-protocol.org"}]}}`},
-		{"rest", string(dialect.AppendRESTError(nil, notFound, "")),
-			`{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[` + info + `]}}`},
-		{"all details", string(dialect.AppendRESTError(nil, full, "")),
-			`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow \"down\"","details":` + details + `}}`},
+		{
+			"rpc", string(dialect.AppendRPCError(nil, []byte(`1`), notFound, "")),
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"task not found","data":[` + info + `]}}`,
+		},
+		{
+			"rpc without id", string(dialect.AppendRPCError([]byte("x"), nil, a2a.ErrParseError, "")),
+			`x{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"PARSE_ERROR","domain":"a2a-protocol.org"}]}}`,
+		},
+		{
+			"rest", string(dialect.AppendRESTError(nil, notFound, "")),
+			`{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[` + info + `]}}`,
+		},
+		{
+			"all details", string(dialect.AppendRESTError(nil, full, "")),
+			`{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow \"down\"","details":` + details + `}}`,
+		},
 	}
 	for _, tc := range tests {
 		if tc.got != tc.want {

@@ -117,7 +117,8 @@ func TestSendRefused(t *testing.T) {
 		{"two messages", `{` + okMessage + `,` + okMessage + `}`, "message", "twice"},
 		{"no messageId", message(`"role":1,"parts":[{"text":"x"}]`), "message.messageId", "required"},
 		{"agent's role", message(`"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]`), "message.role", "ROLE_USER"},
-		{"role of another dialect", message(`"messageId":"m","role":"user","parts":[{"text":"x"}]`), "message.role", "ROLE_USER"},
+		{"agent's role in another dialect", message(`"messageId":"m","role":"agent","parts":[{"text":"x"}]`), "message.role", "ROLE_USER"},
+		{"unknown role", message(`"messageId":"m","role":"system","parts":[{"text":"x"}]`), "message.role", "ROLE_USER"},
 		{"bad part", message(`"messageId":"m","role":1,"parts":[{"text":"x"},{"raw":"*"}]`), "message.parts[1].raw", "base64"},
 		{"negative historyLength", config(`"historyLength":-1`), "configuration.historyLength", "negative"},
 		{"historyLength that is no integer", config(`"history_length":1.5`), "configuration.history_length", "integer"},
@@ -235,5 +236,22 @@ func TestSendFromSDK(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+}
+
+// A role may be spelt as in the protocol, as its number, or as v0.3 and others
+// spell it; it is always written as the protocol does.
+func TestRolesOfEverySpelling(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{`"ROLE_USER"`, `1`, `"user"`, `"\u0075ser"`} {
+		var d dialect.Decoder
+		r, err := d.Send([]byte(`{"message":{"messageId":"m","role":` + role + `,"parts":[{"text":"x"}]}}`))
+		if err != nil {
+			t.Errorf("role %s: %v", role, err)
+			continue
+		}
+		if !strings.Contains(string(r.Message.Body), `"role":"ROLE_USER"`) {
+			t.Errorf("role %s is stored as %s", role, r.Message.Body)
+		}
 	}
 }

@@ -163,8 +163,10 @@ func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
 	for _, req := range [][2]string{
-		{"/a2a", rpc("ListTasks", "{}")}, {"/a2a/nobody", rpc("ListTasks", "{}")},
-		{"/v1/a2a/message:send", message("x")}, {"/v1/a2a/nobody/message:send", message("x")},
+		{"/a2a", rpc("ListTasks", "{}")},
+		{"/a2a/nobody", rpc("ListTasks", "{}")},
+		{"/v1/a2a/message:send", message("x")},
+		{"/v1/a2a/nobody/message:send", message("x")},
 	} {
 		got := h.do("POST", req[0], req[1], v1)
 		if reason, _ := got.failure(t); got.code != 401 || reason != "UNAUTHENTICATED" {
