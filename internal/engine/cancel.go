@@ -30,7 +30,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		e.live.retain(l)
 		told := e.work.run(func() {
 			defer e.live.release(l)
-			e.cancelTask(l, c, r.Metadata)
+			e.cancelTask(l, c, r)
 		})
 		if !told {
 			e.live.release(l)
@@ -79,11 +79,11 @@ func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 }
 
 // cancelTask tells the agent, and cancels the task.
-func (e *Engine) cancelTask(l *live, c *op.Caller, metadata []byte) {
+func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	ctx, stop := context.WithTimeoutCause(e.runs, e.cfg.CancelWait, errors.New("cancellation was not confirmed in time"))
 	defer stop()
 	refused := make(chan error, 1)
-	if !e.execs.run(func() { refused <- e.tellAgent(ctx, l, c, metadata) }) {
+	if !e.execs.run(func() { refused <- e.tellAgent(ctx, l, c, r) }) {
 		refused <- nil
 	}
 	select {
@@ -102,7 +102,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, metadata []byte) {
 
 // tellAgent runs the executor's Cancel and applies what it yields. It returns the
 // executor's refusal.
-func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, metadata []byte) (err error) {
+func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
 	h := l.snapshot()
 	a, ok := e.Agent(h.Agent)
 	if !ok {
@@ -115,7 +115,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, metadata 
 			err = nil
 		}
 	}()
-	rec := &callRecord{Principal: c.Principal, Metadata: metadata, Params: c.Params, Extensions: c.Extensions}
+	rec := &callRecord{Principal: c.Principal, Metadata: r.Metadata, Params: c.Params, Extensions: c.Extensions, Tenant: r.Tenant}
 	ec, ctx, err := e.execContext(ctx, l, rec)
 	if err != nil {
 		return nil
