@@ -91,6 +91,8 @@ func (h *Hub) init() {
 			Retention:     h.Limits.Retention,
 			IdleRetention: h.Limits.IdleRetention,
 			MaxRuns:       h.Limits.MaxRuns,
+
+			StreamsPerCaller: h.Limits.StreamsPerCaller,
 		})
 		h.front = httpfront.New(h.frontConfig())
 	})
@@ -108,17 +110,9 @@ func (h *Hub) frontConfig() httpfront.Config {
 		UnionCard:      h.UnionCard,
 		Loopback:       h.Auth == nil && !h.AllowAnonymous,
 		Limits: httpfront.Limits{
-			Body:             h.Limits.Body,
-			StreamsPerCaller: h.Limits.StreamsPerCaller,
+			Body: h.Limits.Body,
 		},
 	}
-}
-
-func (h *Hub) authenticator() auth.Authenticator {
-	if h.Auth == nil {
-		return auth.Anyone()
-	}
-	return h.Auth
 }
 
 func (h *Hub) logger() *slog.Logger {
@@ -176,9 +170,14 @@ func (h *Hub) Engine() *engine.Engine {
 	return h.engine
 }
 
-// Authenticator returns the authenticator in force: Auth, or the one that lets
-// everybody in as "local".
-func (h *Hub) Authenticator() auth.Authenticator { return h.authenticator() }
+// Authenticator returns the authenticator in force: Auth, or one that takes
+// callers for the anonymous "local".
+func (h *Hub) Authenticator() auth.Authenticator {
+	if h.Auth == nil {
+		return auth.Anonymous(h.AllowAnonymous)
+	}
+	return h.Auth
+}
 
 // Run does the work of a hub whose Handler is served by somebody else: it recovers
 // the tasks of an earlier process and runs tasks until ctx ends; then it drains and

@@ -13,6 +13,9 @@ package auth
 import (
 	"context"
 	"errors"
+	"net"
+	"net/netip"
+	"strings"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -38,6 +41,10 @@ type Principal struct {
 func (p *Principal) Owner() task.Owner {
 	if p.Org != "" {
 		return task.Owner("org:" + p.Org)
+	}
+	if strings.HasPrefix(p.ID, "org:") || strings.HasPrefix(p.ID, "id:") {
+		// No id may look like the owner of an organisation.
+		return task.Owner("id:" + p.ID)
 	}
 	return task.Owner(p.ID)
 }
@@ -71,12 +78,43 @@ type Func func(ctx context.Context, r *Request) (*Principal, error)
 // Authenticate calls f.
 func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) { return f(ctx, r) }
 
-// Anyone authenticates every caller as the anonymous local principal. It is meant
-// for the loopback interface.
+// Anyone authenticates every caller as the anonymous local principal.
 func Anyone() Authenticator {
 	return Func(func(context.Context, *Request) (*Principal, error) {
 		return &Principal{ID: Local, DisplayName: "local"}, nil
 	})
+}
+
+// Anonymous returns what authenticates callers where nobody has configured it:
+// Anyone if everywhere is set, else ThisMachine.
+func Anonymous(everywhere bool) Authenticator {
+	if everywhere {
+		return Anyone()
+	}
+	return ThisMachine()
+}
+
+// ThisMachine authenticates callers on this machine as the anonymous local
+// principal, and nobody else.
+func ThisMachine() Authenticator {
+	anyone := Anyone()
+	return Func(func(ctx context.Context, r *Request) (*Principal, error) {
+		if !localPeer(r.RemoteAddr) {
+			return nil, ErrUnauthenticated
+		}
+		return anyone.Authenticate(ctx, r)
+	})
+}
+
+// localPeer reports whether a peer is on this machine. A peer without an IP
+// address came over a socket of this machine.
+func localPeer(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || ip.Unmap().IsLoopback()
 }
 
 type contextKey struct{}

@@ -25,7 +25,6 @@ func New(cfg Config) *Binding {
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
 	b.service.cfg = &b.cfg
-	b.service.quota = quota{each: b.cfg.Limits.StreamsPerCaller, total: b.cfg.Limits.Streams}
 	return b
 }
 

@@ -1,11 +1,8 @@
 package grpcbind
 
 import (
-	"context"
 	"log/slog"
 	"math"
-	"net"
-	"net/netip"
 	"time"
 
 	"google.golang.org/grpc"
@@ -42,12 +39,6 @@ type Limits struct {
 	Message int
 	// SendTime is how long the reader of a stream may take to accept a message: 30 s.
 	SendTime time.Duration
-	// StreamsPerCaller is how many streams one owner may have open: 1,000. Negative
-	// means any number.
-	StreamsPerCaller int
-	// Streams is how many streams may be open in all: 20,000. Negative means any
-	// number.
-	Streams int
 	// CallsPerConnection is how many calls one connection may have open, streams
 	// among them: 1,000. Further calls wait. Negative means any number.
 	CallsPerConnection int
@@ -62,8 +53,6 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	l.Message = or(l.Message, 10<<20)
 	l.SendTime = or(l.SendTime, 30*time.Second)
-	l.StreamsPerCaller = or(l.StreamsPerCaller, 1_000)
-	l.Streams = or(l.Streams, 20_000)
 	l.CallsPerConnection = or(l.CallsPerConnection, 1_000)
 	l.KeepAlive = or(l.KeepAlive, 60*time.Second)
 	l.StopTime = or(l.StopTime, 15*time.Second)
@@ -91,33 +80,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Auth == nil {
-		c.Auth = anonymous(c.AllowAnonymous)
+		c.Auth = auth.Anonymous(c.AllowAnonymous)
 	}
 	return c
-}
-
-// anonymous takes every caller for the local one, if it is a local one or
-// everywhere is set.
-func anonymous(everywhere bool) auth.Authenticator {
-	anyone := auth.Anyone()
-	if everywhere {
-		return anyone
-	}
-	return auth.Func(func(ctx context.Context, r *auth.Request) (*auth.Principal, error) {
-		if !localPeer(r.RemoteAddr) {
-			return nil, auth.ErrUnauthenticated
-		}
-		return anyone.Authenticate(ctx, r)
-	})
-}
-
-// localPeer reports whether a peer is on this machine. A peer without an IP
-// address came over a socket of this machine.
-func localPeer(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip, err := netip.ParseAddr(host)
-	return err != nil || ip.Unmap().IsLoopback()
 }

@@ -154,7 +154,10 @@ type hub struct {
 // memory. cfg needs no engine.
 func start(t testing.TB, cfg grpcbind.Config, main a2asrv.AgentExecutor, more agents) *hub {
 	t.Helper()
-	h := &hub{t: t, engine: engine.New(engine.Config{})}
+	h := &hub{t: t, engine: cfg.Engine}
+	if h.engine == nil {
+		h.engine = engine.New(engine.Config{})
+	}
 	h.register("main", main)
 	for name, x := range more {
 		h.register(name, x)

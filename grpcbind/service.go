@@ -23,7 +23,6 @@ type service struct {
 
 	cfg     *Config
 	decoder dialect.Decoder
-	quota   quota
 	// feeds are the goroutines that write to streams.
 	feeds sync.WaitGroup
 }

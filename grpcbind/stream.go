@@ -32,11 +32,6 @@ func (s *service) stream(
 	if s.cfg.NoStreaming {
 		return s.fail(ctx, o, fault.New(a2a.ErrUnsupportedOperation, "this hub does not stream"))
 	}
-	owner := c.Principal.Owner()
-	if err := s.quota.take(owner); err != nil {
-		return s.fail(ctx, o, err)
-	}
-	defer s.quota.give(owner)
 	src, err := open(ctx, c)
 	if err != nil {
 		return s.fail(ctx, o, err)

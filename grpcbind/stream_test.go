@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/internal/engine"
 )
 
 // shape writes a frame in one word.
@@ -187,14 +188,14 @@ func TestNoStreaming(t *testing.T) {
 
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
-	for name, limits := range map[string]grpcbind.Limits{
+	for name, limits := range map[string]engine.Config{
 		"of a caller": {StreamsPerCaller: 1},
 		"of the hub":  {Streams: 1, StreamsPerCaller: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newHolder()
-			h := start(t, grpcbind.Config{Limits: limits}, x, nil)
+			h := start(t, grpcbind.Config{Engine: engine.New(limits)}, x, nil)
 			req := &pb.SubscribeToTaskRequest{Id: h.begin(x, say("x")).GetId()}
 			s, err := h.client.SubscribeToTask(t.Context(), req)
 			if _, err := opened(t, s, err).Recv(); err != nil {

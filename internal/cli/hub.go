@@ -112,6 +112,7 @@ func (h *hub) compose() error {
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
+		StreamsPerCaller: h.cfg.Limits.StreamsPerCaller, Streams: h.cfg.Limits.Streams,
 	})
 	if err := h.register(); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (h *hub) front() httpfront.Config {
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
-			KeepAlive: duration(l.KeepAlive), StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams,
+			KeepAlive: duration(l.KeepAlive),
 		},
 	}
 }
@@ -152,7 +153,7 @@ func (h *hub) binding() grpcbind.Config {
 	return grpcbind.Config{
 		Engine: h.engine, AllowAnonymous: c.AllowAnonymous, NoStreaming: c.NoStreaming, Logger: h.logger,
 		Limits: grpcbind.Limits{
-			Message: int(l.Body), SendTime: duration(l.WriteTime), StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams,
+			Message: int(l.Body), SendTime: duration(l.WriteTime),
 			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
 		},
 	}

@@ -39,6 +39,12 @@ type Config struct {
 	// MaxQueued limits the tasks in line; further messages are refused. Zero means
 	// 100,000.
 	MaxQueued int
+	// StreamsPerCaller limits the streams that one owner may have open. Zero means
+	// 1,000; negative means any number.
+	StreamsPerCaller int
+	// Streams limits the open streams in all. Zero means 20,000; negative means any
+	// number.
+	Streams int
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int
 }
@@ -69,7 +75,13 @@ func (c Config) withDefaults() Config {
 	for _, n := range []struct {
 		field *int
 		value int
-	}{{&c.MaxRuns, 10_000}, {&c.MaxQueued, 100_000}, {&c.MaxWaiting, 100}} {
+	}{
+		{&c.MaxRuns, 10_000},
+		{&c.MaxQueued, 100_000},
+		{&c.MaxWaiting, 100},
+		{&c.StreamsPerCaller, 1_000},
+		{&c.Streams, 20_000},
+	} {
 		if *n.field == 0 {
 			*n.field = n.value
 		}

@@ -35,6 +35,7 @@ type Engine struct {
 	holder task.Holder
 	live   *registry
 	line   *line
+	quota  quota
 
 	// ctx outlives callers; it ends when Run returns.
 	ctx    context.Context
@@ -76,6 +77,7 @@ func New(cfg Config) *Engine {
 		holder: task.Holder("hub:" + uuid.NewString()),
 		live:   newRegistry(),
 		line:   newLine(cfg.MaxRuns),
+		quota:  quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
 		byName: make(map[task.Agent]int),
 
 		recovered: make(chan struct{}),

@@ -93,7 +93,8 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 		ServiceParams: a2asrv.NewServiceParams(rec.Params),
 	}
 	if len(rec.Metadata) > 0 {
-		if err := json.Unmarshal(rec.Metadata, &ec.Metadata); err != nil {
+		var err error
+		if ec.Metadata, err = task.DecodeMetadata(rec.Metadata); err != nil {
 			return nil, nil, fmt.Errorf("decode metadata: %w", err)
 		}
 	}

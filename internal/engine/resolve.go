@@ -17,7 +17,7 @@ func errNoAgent() error { return fault.New(a2a.ErrTaskNotFound, "no such agent o
 // target returns the name that a call routes to, or the empty name.
 func target(t *op.Target) (task.Agent, error) {
 	if t.Agent != "" && t.Tenant != "" && string(t.Agent) != t.Tenant {
-		return "", fault.Field(a2a.ErrInvalidParams, "tenant", "%q is not the %q of the path", t.Tenant, t.Agent)
+		return "", fault.Field(a2a.ErrInvalidParams, "tenant", "%q is not the %q of the path", clip(t.Tenant), clip(string(t.Agent)))
 	}
 	if t.Agent != "" {
 		return t.Agent, nil
@@ -70,7 +70,16 @@ func (e *Engine) bySkill(skill string) (*Agent, error) {
 
 func unknownSkill(skill string, have []string) error {
 	return fault.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q; there are: %s",
-		skill, strings.Join(have, ", "))
+		clip(skill), strings.Join(have, ", "))
+}
+
+// clip keeps what a caller wrote from filling an error message.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // hasSkill reports whether a has the skill; ids ignore case. An agent that
@@ -107,7 +116,7 @@ func accepts(a *Agent, m *op.Message) error {
 	for i, mt := range m.MediaTypes {
 		if mt != "" && !accepted(modes, mt) {
 			return fault.Field(a2a.ErrUnsupportedContentType, partField(i), "%q is not one of the media types that agent %q accepts: %s",
-				mt, a.Name, strings.Join(modes, ", "))
+				clip(mt), a.Name, strings.Join(modes, ", "))
 		}
 	}
 	return nil

@@ -28,6 +28,7 @@ type Stream struct {
 
 	engine *Engine
 	live   *live
+	owner  task.Owner
 	// pos is the version of the last event that was returned.
 	pos int64
 	// asked is the version of the message whose stream this is; the stream ends
@@ -39,11 +40,16 @@ type Stream struct {
 // Stream admits a message and returns a reader of its task that ends with the
 // task, or when the task requires input.
 func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream, error) {
-	ad, err := e.admit(ctx, c, r, true)
-	if err != nil {
+	owner := c.Principal.Owner()
+	if err := e.quota.take(owner); err != nil {
 		return nil, err
 	}
-	s := &Stream{engine: e, live: ad.live, pos: ad.version, asked: ad.version}
+	ad, err := e.admit(ctx, c, r, true)
+	if err != nil {
+		e.quota.give(owner)
+		return nil, err
+	}
+	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version}
 	if err := s.begin(ctx, r.HistoryLength); err != nil {
 		s.Close()
 		return nil, err
@@ -117,11 +123,16 @@ func (s *Stream) dealtWith(v int64) bool {
 // LastEventID resumes after that version, also on a task that has ended; without
 // one a task that has ended is refused.
 func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (*Stream, error) {
-	l, err := e.find(ctx, c, &r.Target, r.ID)
-	if err != nil {
+	owner := c.Principal.Owner()
+	if err := e.quota.take(owner); err != nil {
 		return nil, err
 	}
-	s := &Stream{engine: e, live: l, Task: l.snapshot()}
+	l, err := e.find(ctx, c, &r.Target, r.ID)
+	if err != nil {
+		e.quota.give(owner)
+		return nil, err
+	}
+	s := &Stream{engine: e, live: l, owner: owner, Task: l.snapshot()}
 	if err := s.resume(ctx, r.LastEventID); err != nil {
 		s.Close()
 		return nil, err
@@ -231,6 +242,7 @@ func (s *Stream) pass(events []Event) []Event {
 func (s *Stream) Close() {
 	if s.live != nil {
 		s.engine.live.release(s.live)
+		s.engine.quota.give(s.owner)
 		s.live = nil
 		s.ended = true
 	}

@@ -63,12 +63,6 @@ type Limits struct {
 	WriteTime time.Duration
 	// KeepAlive is the silence after which a stream sends a comment: 15 s.
 	KeepAlive time.Duration
-	// StreamsPerCaller is how many streams one owner may have open: 1,000. Negative
-	// means any number.
-	StreamsPerCaller int
-	// Streams is how many streams may be open in all: 20,000. Negative means any
-	// number.
-	Streams int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -76,8 +70,6 @@ func (l Limits) withDefaults() Limits {
 	l.BodyTime = or(l.BodyTime, 30*time.Second)
 	l.WriteTime = or(l.WriteTime, 30*time.Second)
 	l.KeepAlive = or(l.KeepAlive, 15*time.Second)
-	l.StreamsPerCaller = or(l.StreamsPerCaller, 1_000)
-	l.Streams = or(l.Streams, 20_000)
 	return l
 }
 

@@ -1,12 +1,9 @@
 package httpfront
 
 import (
-	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -24,7 +21,6 @@ type Front struct {
 	cfg     Config
 	guarded bool
 	decoder dialect.Decoder
-	quota   quota
 	cards   cards
 }
 
@@ -40,37 +36,11 @@ func New(cfg Config) *Front {
 	f := &Front{
 		cfg:     cfg,
 		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
-		quota:   quota{each: cfg.Limits.StreamsPerCaller, total: cfg.Limits.Streams},
 	}
 	if cfg.Auth == nil {
-		f.cfg.Auth = f.anonymous()
+		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)
 	}
 	return f
-}
-
-// anonymous takes every caller for the local one, if it is a local one.
-func (f *Front) anonymous() auth.Authenticator {
-	if f.cfg.AllowAnonymous {
-		return auth.Anyone()
-	}
-	anyone := auth.Anyone()
-	return auth.Func(func(ctx context.Context, r *auth.Request) (*auth.Principal, error) {
-		if !localPeer(r.RemoteAddr) {
-			return nil, auth.ErrUnauthenticated
-		}
-		return anyone.Authenticate(ctx, r)
-	})
-}
-
-// localPeer reports whether a peer is on this machine. A peer without an IP
-// address came over a socket of this machine.
-func localPeer(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip, err := netip.ParseAddr(host)
-	return err != nil || ip.Unmap().IsLoopback()
 }
 
 // ServeHTTP implements http.Handler.

@@ -166,7 +166,13 @@ func everyone() []engine.Agent {
 // startEngine returns an engine that works until the test ends.
 func startEngine(t testing.TB, agents ...engine.Agent) *engine.Engine {
 	t.Helper()
-	e := engine.New(engine.Config{DrainTimeout: -1})
+	return startEngineWith(t, engine.Config{}, agents...)
+}
+
+func startEngineWith(t testing.TB, cfg engine.Config, agents ...engine.Agent) *engine.Engine {
+	t.Helper()
+	cfg.DrainTimeout = -1
+	e := engine.New(cfg)
 	for _, a := range agents {
 		if err := e.Register(a); err != nil {
 			t.Fatal(err)

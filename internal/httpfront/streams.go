@@ -34,16 +34,11 @@ func (x *exchange) subscribe(r *op.Subscribe, err error) error {
 	})
 }
 
-// follow opens a stream within the limits and sends it to its end.
+// follow opens a stream and sends it to its end.
 func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 	if x.front.cfg.NoStreaming {
 		return errNoStreaming
 	}
-	owner := x.caller.Principal.Owner()
-	if err := x.front.quota.take(owner); err != nil {
-		return err
-	}
-	defer x.front.quota.give(owner)
 	st, err := open()
 	if err != nil {
 		return err

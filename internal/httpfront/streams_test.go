@@ -203,8 +203,8 @@ func TestStalledReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		words := make(chan string)
-		e := startEngine(t, newAgent("gated", gated(words)))
-		p, stop := servePipes(t, httpfront.Config{Engine: e, Limits: httpfront.Limits{StreamsPerCaller: 2}})
+		e := startEngineWith(t, engine.Config{StreamsPerCaller: 2}, newAgent("gated", gated(words)))
+		p, stop := servePipes(t, httpfront.Config{Engine: e})
 		defer stop()
 		dial := func() *rawConn {
 			conn := p.dial(t)
@@ -254,8 +254,7 @@ func TestReaderGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := make(chan string)
 		p, stop := servePipes(t, httpfront.Config{
-			Engine: startEngine(t, newAgent("gated", gated(words))),
-			Limits: httpfront.Limits{Streams: 1},
+			Engine: startEngineWith(t, engine.Config{Streams: 1}, newAgent("gated", gated(words))),
 		})
 		defer stop()
 		dial := func() *rawConn {
@@ -279,7 +278,9 @@ func TestReaderGoesAway(t *testing.T) {
 
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{Auth: byKey(), Limits: httpfront.Limits{StreamsPerCaller: 1}}, everyone()...)
+	h := startHub(t, httpfront.Config{
+		Auth: byKey(), Engine: startEngineWith(t, engine.Config{StreamsPerCaller: 1}, everyone()...),
+	})
 	const ann, bob = "Authorization: Bearer ann", "Authorization: Bearer bob"
 	resp := h.open(t.Context(), "POST", "/v1/a2a/hold/message:stream", withTask("t", message("hi")), ann)
 	defer resp.Body.Close()

@@ -1,4 +1,4 @@
-package httpfront
+package engine
 
 import (
 	"errors"

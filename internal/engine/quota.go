@@ -1,4 +1,4 @@
-package grpcbind
+package engine
 
 import (
 	"sync"

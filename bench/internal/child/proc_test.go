@@ -1,0 +1,67 @@
+package child
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 0 0 120 30 0 0 20 0 9 0 100 1000 200 18446744073709551615"
+	if got, err := parseStat([]byte(stat)); err != nil || got != 1500*time.Millisecond {
+		t.Errorf("parseStat = %v, %v, want 1.5s", got, err)
+	}
+	for _, bad := range []string{"", "42 (a) S 1", "42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 x 30 0"} {
+		if got, err := parseStat([]byte(bad)); err == nil {
+			t.Errorf("parseStat(%q) = %v, want an error", bad, got)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	t.Parallel()
+	if got, err := parseStatus([]byte("Name:\ta\nVmHWM:\t  9 kB\nVmRSS:\t    1234 kB\n")); err != nil || got != 1234<<10 {
+		t.Errorf("parseStatus = %d, %v, want %d", got, err, 1234<<10)
+	}
+	for _, bad := range []string{"", "VmHWM:\t9 kB\n", "VmRSS:\tx kB\n"} {
+		if got, err := parseStatus([]byte(bad)); err == nil {
+			t.Errorf("parseStatus(%q) = %d, want an error", bad, got)
+		}
+	}
+}
+
+// TestSelf uses the processor until the kernel has counted a tick of it.
+func TestSelf(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		if _, err := cpuOf(os.Getpid()); err == nil {
+			t.Error("there is no /proc, but a time")
+		}
+		return
+	}
+	before, err := cpuOf(os.Getpid())
+	for after := before; err == nil && after == before; {
+		after, err = cpuOf(os.Getpid())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := residentOf(os.Getpid()); err != nil || got < 1<<20 {
+		t.Errorf("residentOf = %d, %v, want more than a megabyte", got, err)
+	}
+}
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	var w tail
+	for _, s := range []string{"lost ", strings.Repeat("x", maxTail-5), "end\n", "!"} {
+		if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
+			t.Fatalf("Write = %d, %v", n, err)
+		}
+	}
+	if got := w.String(); len(got) > maxTail || !strings.HasSuffix(got, "end\n!") || strings.Contains(got, "lost") {
+		t.Errorf("tail = %.20q… of %d bytes", got, len(got))
+	}
+}

@@ -1,0 +1,128 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+)
+
+// Command is the first word of a line to a server.
+type Command string
+
+// The commands.
+const (
+	// GetStats answers with Stats.
+	GetStats Command = "stats"
+	// Release lets the runs of Hold that wait go on.
+	Release Command = "release"
+	// Await answers when the given number of runs of Hold wait.
+	Await Command = "await"
+	// Profile begins a profile of the processor, to be written to the given file, or
+	// ends it if there is no file.
+	Profile Command = "profile"
+)
+
+// Stats is what a server knows of itself. Servers that are not written in Go leave
+// what they do not know at zero.
+type Stats struct {
+	// Mallocs is how many objects were allocated since the process began.
+	Mallocs uint64 `json:"mallocs"`
+	// Heap is how many bytes of the heap are in use.
+	Heap uint64 `json:"heap"`
+	// Goroutines is how many goroutines there are.
+	Goroutines int `json:"goroutines"`
+}
+
+// Reply is the answer to a command.
+type Reply struct {
+	Stats
+	// Error says why the command was not carried out.
+	Error string `json:"error,omitempty"`
+}
+
+// Hello is the first line that a server prints.
+type Hello struct {
+	// Addr is where it listens, "host:port".
+	Addr string `json:"addr"`
+}
+
+// control carries out commands.
+type control struct {
+	gate    *gate
+	profile *os.File
+}
+
+// obey answers the commands in r until it ends.
+func (c *control) obey(ctx context.Context, r io.Reader, w io.Writer) error {
+	out := json.NewEncoder(w)
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		reply, err := c.do(ctx, lines.Text())
+		if err != nil {
+			reply.Error = err.Error()
+		}
+		if err := out.Encode(reply); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (c *control) do(ctx context.Context, line string) (Reply, error) {
+	name, arg, _ := strings.Cut(line, " ")
+	switch Command(name) {
+	case GetStats:
+		return Reply{Stats: stats()}, nil
+	case Release:
+		c.gate.release()
+		return Reply{}, nil
+	case Await:
+		n, err := strconv.Atoi(arg)
+		if err != nil {
+			return Reply{}, fmt.Errorf("await %q: %w", arg, err)
+		}
+		return Reply{}, c.gate.await(ctx, n)
+	case Profile:
+		return Reply{}, c.profileTo(arg)
+	}
+	return Reply{}, fmt.Errorf("no command %q", name)
+}
+
+func stats() Stats {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return Stats{Mallocs: m.Mallocs, Heap: m.HeapInuse, Goroutines: runtime.NumGoroutine()}
+}
+
+// profileTo begins a profile, or ends the one that was begun; beside that of the
+// processor it then writes one of the allocations since the process began.
+func (c *control) profileTo(path string) (err error) {
+	if path != "" {
+		if c.profile, err = os.Create(path); err != nil {
+			return err
+		}
+		return pprof.StartCPUProfile(c.profile)
+	}
+	if c.profile == nil {
+		return errors.New("no profile was begun")
+	}
+	pprof.StopCPUProfile()
+	f := c.profile
+	c.profile = nil
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if f, err = os.Create(f.Name() + ".allocs"); err != nil {
+		return err
+	}
+	defer f.Close()
+	return pprof.Lookup("allocs").WriteTo(f, 0)
+}

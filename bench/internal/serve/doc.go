@@ -1,0 +1,27 @@
+// Package serve is the servers that the bench compares, each to be run in a process
+// of its own.
+//
+// All of them serve the same agent (see [Text]): Parley on SQLite and in memory, the
+// official Go SDK in memory, and a bare handler of package net/http that does the
+// least that an answer takes. The program in the folder js is the same for the
+// official JavaScript SDK.
+//
+// # Guarantees
+//
+// A server prints one line, with the address that it listens on, when it can be
+// called. After that it reads commands from its standard input, one a line, and
+// answers each with one line of JSON on its standard output; see [Command]. It ends
+// when its input ends, so that no server outlives the bench.
+//
+// # What it does not promise
+//
+// Owners are whoever a header says: these servers are for measuring on loopback.
+//
+// # Concurrency
+//
+// Run serves until its input or its context ends, and waits for what it started.
+//
+// # Testing
+//
+// The tests of the bench's main package start every server and put a small load on it.
+package serve

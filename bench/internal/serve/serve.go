@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Kind names a server.
+type Kind string
+
+// The servers.
+const (
+	// ParleySQLite is Parley with the SQLite store, which ends each commit with an
+	// fsync.
+	ParleySQLite Kind = "parley-sqlite"
+	// ParleyMemory is Parley with the memory store.
+	ParleyMemory Kind = "parley-memory"
+	// GoSDK is the official Go SDK with what it keeps in memory.
+	GoSDK Kind = "go-sdk"
+	// JSSDK is the official JavaScript SDK with what it keeps in memory, on express.
+	// Run does not know it; it is the program in the folder js.
+	JSSDK Kind = "js-sdk"
+	// Bare is a handler of package net/http that decodes the request, and encodes the
+	// finished task that the others answer with.
+	Bare Kind = "bare"
+)
+
+// Options say what to serve.
+type Options struct {
+	Kind Kind
+	// File is the file of ParleySQLite.
+	File string
+	// MaxRuns is the most tasks that Parley executes at one time; zero means its own
+	// default.
+	MaxRuns int
+	// Open lets the runs of Hold pass from the beginning.
+	Open bool
+}
+
+// server serves on a listener until ctx ends, and returns when it has stopped.
+type server interface {
+	Serve(ctx context.Context, l net.Listener) error
+}
+
+// Run serves until ctx or in ends, as the package comment says.
+func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error) {
+	g := newGate(o.Open)
+	s, stop, err := o.open(g)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", o.Kind, err)
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.Serve(ctx, l) })
+	group.Go(func() error {
+		defer cancel()
+		if err := json.NewEncoder(out).Encode(Hello{l.Addr().String()}); err != nil {
+			return err
+		}
+		return (&control{gate: g}).obey(ctx, in, out)
+	})
+	return group.Wait()
+}
+
+// open makes the server, and what gives back what it took.
+func (o *Options) open(g *gate) (server, func() error, error) {
+	nothing := func() error { return nil }
+	switch o.Kind {
+	case ParleySQLite:
+		return o.onSQLite(g)
+	case ParleyMemory:
+		return o.hub(g, nil), nothing, nil
+	case GoSDK:
+		return sdkServer(g), nothing, nil
+	case Bare:
+		return bareServer(), nothing, nil
+	}
+	return nil, nil, fmt.Errorf("no server %q", o.Kind)
+}
