@@ -161,7 +161,7 @@ func (d *sdkDecoder) part(b []byte) *a2a.Part {
 			p.Content = a2a.URL(d.text(name, v))
 		case "data":
 			var data any
-			d.fail(name, json.Unmarshal(v, &data))
+			d.fail(name, decodeFinite(v, &data))
 			p.Content = a2a.Data{Value: data}
 		case "filename":
 			p.Filename = d.text(name, v)
@@ -194,9 +194,27 @@ func (d *sdkDecoder) texts(name string, v []byte) []string {
 }
 
 func (d *sdkDecoder) object(name string, v []byte) map[string]any {
-	var m map[string]any
-	d.fail(name, json.Unmarshal(v, &m))
+	m, err := DecodeMetadata(v)
+	d.fail(name, err)
 	return m
+}
+
+// DecodeMetadata returns a metadata object as executors see it: numbers are float64,
+// and one that no float64 can hold becomes the largest of its sign. The log keeps it
+// as it came.
+func DecodeMetadata(b []byte) (map[string]any, error) {
+	var m map[string]any
+	err := decodeFinite(b, &m)
+	return m, err
+}
+
+func decodeFinite(b []byte, v any) error {
+	err := json.Unmarshal(b, v)
+	var wide *json.UnmarshalTypeError
+	if errors.As(err, &wide) {
+		err = json.Unmarshal(rawjson.AppendFinite(nil, b), v)
+	}
+	return err
 }
 
 func (d *sdkDecoder) fail(name string, err error) {

@@ -465,3 +465,20 @@ func BenchmarkFields(b *testing.B) {
 		}
 	}
 }
+
+func TestAppendFinite(t *testing.T) {
+	t.Parallel()
+	const most = "1.7976931348623157e+308"
+	tests := map[string]string{
+		`1e999`:                       most,
+		`[-1e999,1e308,1e-999]`:       `[-` + most + `,1e308,1e-999]`,
+		`{"1e999":"1e999\"","a":-0}`:  `{"1e999":"1e999\"","a":-0}`,
+		`{"a":[1e400 , true],"b":-1}`: `{"a":[` + most + ` , true],"b":-1}`,
+		`12345678901234567890.5`:      `12345678901234567890.5`,
+	}
+	for in, want := range tests {
+		if got := string(rawjson.AppendFinite(nil, []byte(in))); got != want {
+			t.Errorf("AppendFinite(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
