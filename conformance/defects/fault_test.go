@@ -85,7 +85,7 @@ func grpcFault(t testing.TB, err error) fault {
 // inside are words that only the inside of a hub knows.
 var inside = []string{
 	"goroutine", ".go:", "runtime error", "github.com", "/internal", "httpfront", "rawjson", "a2ajson",
-	"sqlite", "sqlstate", "strconv", "json: cannot", "hunter2", "10.1.2.3", "protojson", "/tmp", "0xc0", "unmarshal", "reflect",
+	"sqlite", "sqlstate", "strconv", "json: cannot", "hunter2", "10.1.2.3", "protojson", "/tmp", "0xc0", "cannot unmarshal", "reflect",
 }
 
 // maxFault is more than an error needs to say.

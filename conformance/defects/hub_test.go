@@ -55,6 +55,8 @@ type hub struct {
 	addr   string
 	client *http.Client
 	grpc   pb.A2AServiceClient
+	// conn is what grpc calls over.
+	conn *grpc.ClientConn
 	// stop ends the hub and waits for it. It may be called again.
 	stop func()
 }
@@ -107,7 +109,7 @@ func (h *hub) run(o *options) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.grpc = pb.NewA2AServiceClient(conn)
+	h.conn, h.grpc = conn, pb.NewA2AServiceClient(conn)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	serve := func(what string, f func(context.Context, net.Listener) error, l net.Listener) {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"go.uber.org/goleak"
@@ -105,14 +107,42 @@ func onEachStore(t *testing.T, f func(t *testing.T, h *hub)) {
 
 // logbook keeps what is logged; it can be read while others write.
 type logbook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu   sync.Mutex // guards the fields below
+	buf  bytes.Buffer
+	wake chan struct{} // closed by the next record; nil if nobody waits
 }
 
 func (l *logbook) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
 	return l.buf.Write(b)
+}
+
+// await waits until text has been logged.
+func (l *logbook) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		l.mu.Lock()
+		if strings.Contains(l.buf.String(), text) {
+			l.mu.Unlock()
+			return
+		}
+		if l.wake == nil {
+			l.wake = make(chan struct{})
+		}
+		wake := l.wake
+		l.mu.Unlock()
+		select {
+		case <-wake:
+		case <-late:
+			t.Fatalf("%q is not in the log:\n%s", text, l)
+		}
+	}
 }
 
 func (l *logbook) String() string {

@@ -23,7 +23,7 @@ import (
 const (
 	floodChunks = 1200 // 20 MB
 	senders     = 64
-	writeTime   = 5 * time.Second
+	writeTime   = 4 * time.Second
 	// maxGrowth is what a stalled reader and everybody beside it may keep in memory.
 	maxGrowth = 64 << 20
 )
