@@ -10,8 +10,8 @@ import (
 
 // samples are the files that README.md shows, by the language of their block.
 var samples = map[string]string{
-	"docs/hello/main.go":     "go",
-	"docs/hello/parley.yaml": "yaml",
+	"examples/hello/main.go":     "go",
+	"examples/hello/parley.yaml": "yaml",
 }
 
 func TestSamplesAreFiles(t *testing.T) {
@@ -21,12 +21,12 @@ func TestSamplesAreFiles(t *testing.T) {
 	for name, language := range samples {
 		files[language] = append(files[language], tr.read(t, name))
 	}
-	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of docs/hello byte for byte, so that every sample compiles; copy the file")
+	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of examples/hello byte for byte, so that every sample compiles; copy the file")
 }
 
 func TestSampleConfigurationLoads(t *testing.T) {
 	t.Parallel()
-	const name = "docs/hello/parley.yaml"
+	const name = "examples/hello/parley.yaml"
 	src := load(t).read(t, name)
 	c, err := config.Parse(name, []byte(src), func(string) (string, bool) { return "", false })
 	if err != nil {

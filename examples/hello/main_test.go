@@ -10,9 +10,25 @@ import (
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/examples/exampletest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestShout serves parley.yaml with the command parley and speaks to its agent as a
+// person would.
+func TestShout(t *testing.T) {
+	t.Parallel()
+	program := exampletest.Parley(t)
+	hub := exampletest.Start(t, program, "serve", "--listen=127.0.0.1:0", "--data="+t.TempDir())
+	got, code := exampletest.Run(t, program, "send", "--url="+hub.URL, "--agent=shout", "hello")
+	if want := "HELLO"; got != want || code != 0 {
+		t.Errorf("parley send --agent shout prints %q and ends with %d, want %q and 0", got, code, want)
+	}
+}
 
 // TestHello sends a name over JSON-RPC, as a stranger would.
 func TestHello(t *testing.T) {
@@ -39,7 +55,7 @@ func TestHello(t *testing.T) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("A2A-Version", "1.0")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := server.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,27 @@
+module github.com/parley-a2a/parley/examples
+
+go 1.26.0
+
+require (
+	github.com/a2aproject/a2a-go/v2 v2.4.0
+	github.com/parley-a2a/parley v0.0.0
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.24.0
+)
+
+require (
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
+	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	modernc.org/libc v1.77.1 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.60.0 // indirect
+	zombiezen.com/go/sqlite v1.4.2 // indirect
+)
+
+replace github.com/parley-a2a/parley => ..
