@@ -44,6 +44,8 @@ type live struct {
 	reads []reading
 	// answer is the bare message that the task ended as.
 	answer []byte
+	// trouble is why the last event could not be stored; nil once one was.
+	trouble error
 	// refusal is the error that the agent gave instead of a first event.
 	refusal error
 	run     *run
@@ -103,6 +105,15 @@ func (l *live) wakeLocked() {
 	}
 }
 
+// stuck tells those who wait that the task makes no progress, because the store
+// does not work.
+func (l *live) stuck(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = err
+	l.wakeLocked()
+}
+
 // snapshot returns the head as it is now.
 func (l *live) snapshot() task.Head {
 	l.mu.Lock()
@@ -117,7 +128,7 @@ func (l *live) publish(c *task.Change) {
 	if c.Next.Read > l.head.Read {
 		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
 	}
-	l.head, l.loaded = c.Next, true
+	l.head, l.loaded, l.trouble = c.Next, true, nil
 	l.tail.add(c.Entries)
 	for i := range c.Entries {
 		switch e := &c.Entries[i]; e.Kind {

@@ -377,3 +377,44 @@ func TestSerialAgentRunsOneTaskOfAContextAtATime(t *testing.T) {
 		}
 	})
 }
+
+func TestWaitingCallerHearsOfAFailingStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(broken)
+		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				store.failing.Store(true)
+				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+			},
+		})
+		began := time.Now()
+		for name, call := range map[string]func() error{
+			"send": func() error {
+				_, err := b.Send(t.Context(), alice, text("hi"))
+				return err
+			},
+			"stream": func() error {
+				_, err := b.Stream(t.Context(), alice, text("hi"))
+				return err
+			},
+		} {
+			store.failing.Store(false)
+			if err := call(); !errors.Is(err, task.ErrFull) || time.Since(began) > time.Second {
+				t.Errorf("%s = %v after %v, want ErrFull at once", name, err, time.Since(began))
+			}
+		}
+		store.failing.Store(false)
+		time.Sleep(5 * time.Second)
+		page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})
+		if err != nil || page.TotalSize != 2 {
+			t.Fatalf("List = %+v, %v; want the two tasks", page, err)
+		}
+		for _, a := range page.Tasks {
+			if a.Head.State != task.Completed {
+				t.Errorf("task is %v once the store works, want COMPLETED", a.Head.State)
+			}
+		}
+		b.stop()
+	})
+}

@@ -312,6 +312,7 @@ func (r *run) flush() error {
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):
 		r.fence(errFencedBy)
 	default:
+		r.live.stuck(err)
 		return err
 	}
 	return nil

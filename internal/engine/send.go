@@ -32,14 +32,19 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 	l := ad.live
 	var unread bool
+	var trouble error
 	_, err := e.await(ctx, l, func() bool {
 		h := &l.head
 		unread = h.State.Terminal() && h.Read < ad.version
-		return l.answer != nil || l.refusal != nil || h.State.Terminal() ||
+		trouble = l.trouble
+		return trouble != nil || l.answer != nil || l.refusal != nil || h.State.Terminal() ||
 			l.dealtWithLocked(ad.version)
 	})
 	if err != nil {
 		return err
+	}
+	if trouble != nil {
+		return trouble
 	}
 	if unread {
 		return fault.New(a2a.ErrUnsupportedOperation, "the task ended before its agent read the message")

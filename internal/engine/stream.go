@@ -62,16 +62,18 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 func (s *Stream) begin(ctx context.Context, history *int) error {
 	l := s.live
 	_, err := s.engine.await(ctx, l, func() bool {
-		return l.answer != nil || l.refusal != nil || l.head.Shown == task.ToCaller
+		return l.trouble != nil || l.answer != nil || l.refusal != nil || l.head.Shown == task.ToCaller
 	})
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	s.Task = l.head
-	msg, refusal := l.answer, l.refusal
+	msg, refusal, trouble := l.answer, l.refusal, l.trouble
 	l.mu.Unlock()
 	switch {
+	case trouble != nil && s.Task.Shown != task.ToCaller:
+		return trouble
 	case refusal != nil:
 		return refusal
 	case msg != nil:

@@ -1,0 +1,118 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/parley-a2a/parley/internal/need"
+)
+
+// disk mounts a small disk.
+func disk(t *testing.T, size string) string {
+	t.Helper()
+	need.Root(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		need.Met(t, false, fmt.Sprintf("the right to mount (%v)", err))
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// ask sends a message and returns status and body.
+func (h *hub) ask(text string) (int, string) {
+	h.t.Helper()
+	resp, err := post(h.t.Context(), h.url+"/v1/a2a/message:send", message("m", text))
+	if err != nil {
+		h.t.Fatalf("send: %v\n%s", err, h.logs)
+	}
+	return whole(h.t, resp)
+}
+
+func (h *hub) read(path string) (int, string) {
+	h.t.Helper()
+	resp, err := http.Get(h.url + path)
+	if err != nil {
+		h.t.Fatalf("get %s: %v\n%s", path, err, h.logs)
+	}
+	return whole(h.t, resp)
+}
+
+func whole(t *testing.T, resp *http.Response) (int, string) {
+	t.Helper()
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// fill sends messages until one is refused, and returns the refusal.
+func (h *hub) fill() (int, string) {
+	h.t.Helper()
+	for range 1000 {
+		if code, body := h.ask(strings.Repeat("x", 50_000)); code != http.StatusOK {
+			return code, body
+		}
+	}
+	h.t.Fatal("1000 messages were accepted on a small disk")
+	return 0, ""
+}
+
+// TestFullDiskRefusesWritesAndHeals fills the disk of a hub: it refuses messages
+// and says why, still reads, and works again by itself when there is room.
+func TestFullDiskRefusesWritesAndHeals(t *testing.T) {
+	data := disk(t, "12m")
+	ballast := filepath.Join(data, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := startHub(t, binary(t), freeAddr(t), data)
+	if code, body := h.ask("first"); code != http.StatusOK {
+		t.Fatalf("send = %d %s", code, body)
+	}
+	code, body := h.fill()
+	if code != http.StatusServiceUnavailable || !strings.Contains(body, "disk is full") {
+		t.Errorf("refusal = %d %s, want 503 that says that the disk is full", code, body)
+	}
+	if code, body := h.read("/v1/a2a/tasks?pageSize=100"); code != http.StatusOK || !strings.Contains(body, "TASK_STATE_COMPLETED") {
+		t.Errorf("list on a full disk = %d %s, want the tasks there are", code, body)
+	}
+	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "disk is full") {
+		t.Errorf("readyz = %d %s, want 503 that names the store", code, body)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if code, _ := h.read("/readyz"); code == http.StatusOK {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("not ready 20 s after there was room:\n%s", h.logs)
+		}
+	}
+	if code, body := h.ask("again"); code != http.StatusOK || !strings.Contains(body, "TASK_STATE_COMPLETED") {
+		t.Errorf("send after there was room = %d %s", code, body)
+	}
+}
