@@ -107,8 +107,8 @@ var grpcInputs = []grpcInput{
 		n := int32(-1)
 		r.Configuration = &pb.SendMessageConfiguration{HistoryLength: &n}
 	}), codes.InvalidArgument, "INVALID_PARAMS", "configuration.historyLength"},
-	{"skill of a megabyte", message(func(r *pb.SendMessageRequest, _ func(string) string) {
-		r.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{"skill": structpb.NewStringValue(strings.Repeat("\x01", 1<<20))}}
+	{"skill of 64 KiB", message(func(r *pb.SendMessageRequest, _ func(string) string) {
+		r.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{"skill": structpb.NewStringValue(strings.Repeat("\x01", 64<<10))}}
 	}), codes.InvalidArgument, "INVALID_PARAMS", "metadata.skill"},
 	{"unknown tenant", message(func(r *pb.SendMessageRequest, _ func(string) string) { r.Tenant = "../echo" }), codes.NotFound, "TASK_NOT_FOUND", ""},
 	{"unknown task", message(func(r *pb.SendMessageRequest, _ func(string) string) { r.Message.TaskId = "nope" }), codes.NotFound, "TASK_NOT_FOUND", ""},

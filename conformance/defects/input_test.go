@@ -101,7 +101,7 @@ var hostileMessages = []struct{ name, params, field string }{
 	{"truth as a string", strings.TrimSuffix(say("a"), "}") + `,"configuration":{"returnImmediately":"yes"}}`, "configuration.returnImmediately"},
 	{"configuration is a list", strings.TrimSuffix(say("a"), "}") + `,"configuration":[]}`, "configuration"},
 	{"unknown skill", say("a", `"metadata":{"skill":"hack"}`), "metadata.skill"},
-	{"skill of a megabyte", say("a", `"metadata":{"skill":"`+strings.Repeat(`\u0001`, 1<<20)+`"}`), "metadata.skill"},
+	{"skill of 64 KiB", say("a", `"metadata":{"skill":"`+strings.Repeat(`\u0001`, 64<<10)+`"}`), "metadata.skill"},
 }
 
 // What no message may say is refused alike by both HTTP bindings, with the field that
@@ -173,7 +173,7 @@ var rpcInputs = []badInput{
 	{name: "tenant with NUL", method: "SendMessage", input: `{"tenant":"echo\u0000",` + say("hi")[1:], want: fault{200, -32001, "TASK_NOT_FOUND", ""}},
 	{name: "tenant against the path", path: "/a2a/ask", method: "SendMessage", input: `{"tenant":"echo",` + say("hi")[1:], want: fault{200, -32602, "INVALID_PARAMS", "tenant"}},
 	{name: "two tenants", method: "ListTasks", input: `{"tenant":"echo","agentId":"ask"}`, want: fault{200, -32602, "INVALID_PARAMS", "agentId"}},
-	{name: "tenant of a megabyte", path: "/a2a/ask", method: "SendMessage", input: `{"tenant":"` + strings.Repeat(`\u0001`, 1<<20) + `",` + say("hi")[1:], want: fault{200, -32602, "INVALID_PARAMS", "tenant"}},
+	{name: "tenant of 64 KiB", path: "/a2a/ask", method: "SendMessage", input: `{"tenant":"` + strings.Repeat(`\u0001`, 64<<10) + `",` + say("hi")[1:], want: fault{200, -32602, "INVALID_PARAMS", "tenant"}},
 	{name: "unknown task", method: "SendMessage", input: say("hi", `"taskId":"nope"`), want: rpcNotFound},
 	{name: "foreign task", method: "SendMessage", input: say("hi", `"taskId":"$foreign"`), want: rpcNotFound},
 	{name: "finished task", method: "SendMessage", input: say("hi", `"taskId":"$done"`), want: fault{200, -32004, "UNSUPPORTED_OPERATION", ""}},
