@@ -1,0 +1,65 @@
+//go:build !race
+
+package dialect_test
+
+import (
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// allocs are the most objects that an operation may allocate: what it takes today.
+// The detector of races allocates, too, so these tests are not built with it. Whoever
+// makes an operation cheaper lowers its number. Whoever must make one dearer raises it
+// in the same commit, and says in the commit what the allocation buys.
+var allocs = map[string]float64{
+	"decode call":   2,
+	"decode send":   8,
+	"encode answer": 0,
+	"encode frame":  0,
+}
+
+// TestAllocations does not run in parallel with other tests: it counts for the whole
+// process.
+func TestAllocations(t *testing.T) {
+	in := []byte(typicalCall)
+	call, err := dec.Call(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer(t, true)
+	env := dialect.NewEnvelope([]byte(`"42"`))
+	frame := []byte(`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":` + result + `,"append":true}}`)
+	out := make([]byte, 0, 4096)
+	for name, f := range map[string]func() error{
+		"decode call": func() error {
+			c, err := dec.Call(in)
+			if err == nil {
+				_, err = dialect.Lookup(c.Method)
+			}
+			return err
+		},
+		"decode send": func() error {
+			_, err := dec.Send(call.Params)
+			return err
+		},
+		"encode answer": func() error {
+			out = env.Close(dialect.AppendSendResponse(env.Open(out[:0]), &a, dialect.RPC))
+			return nil
+		},
+		"encode frame": func() error {
+			out = env.Append(out[:0], frame)
+			return nil
+		},
+	} {
+		want, ok := allocs[name]
+		got := testing.AllocsPerRun(100, func() {
+			if err := f(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		})
+		if !ok || got > want {
+			t.Errorf("%s allocates %v objects, want at most %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+//go:build !race
+
+package engine_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// allocs are the most objects that an operation may allocate, together with those of
+// the agent that performs it: what it takes today. The detector of races allocates,
+// too, so these tests are not built with it. Whoever makes an operation cheaper lowers
+// its number. Whoever must make one dearer raises it in the same commit, and says in
+// the commit what the allocation buys.
+var allocs = map[string]float64{
+	"blocking send": 110,
+	"get":           9,
+}
+
+// appendsPerTask is how often the store is written to in the life of a task whose agent
+// answers at once. Each append is a row of the task and one of its log.
+const appendsPerTask = 2
+
+// echoing works, answers with one artifact, and completes.
+func echoing() a2asrv.AgentExecutor {
+	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) &&
+			yield(chunk(ec, "hello", false), nil) &&
+			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+	return agent.With(x, agent.Traits{NoMessage: true})
+}
+
+// TestAllocations does not run in parallel with other tests: it counts for the whole
+// process.
+func TestAllocations(t *testing.T) {
+	b := start(t, engine.Config{}, echoing())
+	request := text("hello")
+	id := b.send(request).Head.ID
+	for name, f := range map[string]func(){
+		"blocking send": func() { b.send(request) },
+		"get":           func() { b.get(id) },
+	} {
+		want, ok := allocs[name]
+		if got := fewest(f); !ok || got > want {
+			t.Errorf("%s allocates %v objects, want at most %v", name, got, want)
+		}
+	}
+}
+
+// fewest returns how many objects f allocates. It is the least of several averages,
+// because maps grow, pools are emptied, and timers fire when they like.
+func fewest(f func()) float64 {
+	least := testing.AllocsPerRun(100, f)
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(100, f))
+	}
+	return least
+}
+
+// counting counts the appends to a store in memory.
+type counting struct {
+	task.Memory
+	appends atomic.Int64
+}
+
+func (c *counting) Append(ctx context.Context, ch *task.Change) error {
+	c.appends.Add(1)
+	return c.Memory.Append(ctx, ch)
+}
+
+// TestAppendsPerTask takes the best of many tasks: a machine that is busy may let time
+// pass between two events, and then the first one is not kept waiting.
+func TestAppendsPerTask(t *testing.T) {
+	store := new(counting)
+	b := start(t, engine.Config{Store: store}, echoing())
+	best := int64(100)
+	for range 50 {
+		before := store.appends.Load()
+		b.send(text("hello"))
+		best = min(best, store.appends.Load()-before)
+	}
+	if best != appendsPerTask {
+		t.Errorf("a task takes %d appends, want %d", best, appendsPerTask)
+	}
+}

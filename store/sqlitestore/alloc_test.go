@@ -1,0 +1,76 @@
+//go:build !race
+
+package sqlitestore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// allocs are the most objects that an operation may allocate, on the caller's side and
+// on the writer's: what it takes today. The detector of races allocates, too, so these
+// tests are not built with it. Whoever makes an operation cheaper lowers its number.
+// Whoever must make one dearer raises it in the same commit, and says in the commit
+// what the allocation buys.
+var allocs = map[string]float64{
+	"create":   0,
+	"finish":   0,
+	"head":     5,
+	"read":     2,
+	"list two": 12,
+}
+
+// TestAllocations does not run in parallel with other tests: it counts for the whole
+// process.
+func TestAllocations(t *testing.T) {
+	const runs = 100
+	tasks := newTest(t).Tasks()
+	at := task.MillisOf(time.Date(2026, 3, 12, 9, 5, 0, 0, time.UTC))
+	// AllocsPerRun calls once more than it is told, to warm up.
+	var creates, finishes []*task.Change
+	for i := range runs + 1 {
+		creates = append(creates, step(t, newHead("anna", fmt.Sprintf("task-%06d", i)), created(at)))
+	}
+	ended := put(t, tasks, newHead("eve", "ended"), created(at), status(task.Completed, at))
+	put(t, tasks, newHead("eve", "other"), created(at))
+	next := func(changes *[]*task.Change) error {
+		c := (*changes)[0]
+		*changes = (*changes)[1:]
+		return tasks.Append(t.Context(), c)
+	}
+	all := creates
+	check := func(name string, f func() error) {
+		t.Helper()
+		want, ok := allocs[name]
+		got := testing.AllocsPerRun(runs, func() {
+			if err := f(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		})
+		if !ok || got > want {
+			t.Errorf("%s allocates %v objects, want at most %v", name, got, want)
+		}
+	}
+	check("create", func() error { return next(&creates) })
+	for _, c := range all {
+		finishes = append(finishes, step(t, c.Next, status(task.Working, at), task.Entry{
+			Kind: task.Artifact, ArtifactID: "a", At: at, Body: benchArtifact,
+		}, status(task.Completed, at)))
+	}
+	check("finish", func() error { return next(&finishes) })
+	check("head", func() error {
+		_, err := tasks.Head(t.Context(), ended.Owner, ended.ID)
+		return err
+	})
+	check("read", func() error {
+		_, err := tasks.Read(t.Context(), ended.Key, 0)
+		return err
+	})
+	check("list two", func() error {
+		_, err := tasks.List(t.Context(), &task.Query{Owner: "eve", Limit: 50})
+		return err
+	})
+}

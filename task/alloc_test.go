@@ -1,0 +1,78 @@
+//go:build !race
+
+package task_test
+
+import (
+	"testing"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// allocs are the most objects that an operation may allocate: what it takes today.
+// The detector of races allocates, too, so these tests are not built with it. Whoever
+// makes an operation cheaper lowers its number. Whoever must make one dearer raises it
+// in the same commit, and says in the commit what the allocation buys.
+var allocs = map[string]float64{
+	"apply":             0,
+	"frames":            0,
+	"encode entries":    0,
+	"decode entries":    1,
+	"fold small task":   7,
+	"encode small task": 2,
+}
+
+// TestAllocations does not run in parallel with other tests: it counts for the whole
+// process.
+func TestAllocations(t *testing.T) {
+	es := []task.Entry{
+		created(hello), status(task.Working, ""), chunk("a", `{"artifactId":"a","parts":[{"text":"word "}]}`),
+		status(task.Completed, done),
+	}
+	working, _, _ := story(t, es[:2]...)
+	h, fold, es := story(t, es...)
+	buf := make([]byte, 0, 4096)
+	stored := task.AppendEntries(nil, es)
+	for name, f := range map[string]func() error{
+		"apply": func() error {
+			_, _, err := task.Apply(working, es[2])
+			return err
+		},
+		"frames": func() error {
+			for i := range es {
+				buf = task.AppendFrame(buf[:0], &h, &es[i])
+			}
+			return nil
+		},
+		"encode entries": func() error {
+			buf = task.AppendEntries(buf[:0], es)
+			return nil
+		},
+		"decode entries": func() error {
+			_, err := task.DecodeEntries(stored)
+			return err
+		},
+		"fold small task": func() error {
+			var f task.Fold
+			for i := range es {
+				if err := f.Add(&es[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"encode small task": func() error {
+			buf = fold.AppendTask(buf[:0], &h, task.TaskOptions{Artifacts: true})
+			return nil
+		},
+	} {
+		want, ok := allocs[name]
+		got := testing.AllocsPerRun(100, func() {
+			if err := f(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		})
+		if !ok || got > want {
+			t.Errorf("%s allocates %v objects, want at most %v", name, got, want)
+		}
+	}
+}
