@@ -130,5 +130,12 @@ type Head struct {
 	Sealed []a2a.ArtifactID
 }
 
+// Due reports whether the task has something to do for the hub: a run that is
+// pending or under way, a cancel request, or a message that no run has read.
+func (h *Head) Due() bool {
+	return h.State.Open() && h.Shown != Answered &&
+		(h.Run.Dispatch != Idle || h.CancelAt != 0 || h.Waiting())
+}
+
 // Waiting reports whether a message of the caller has not been read by a run.
 func (h *Head) Waiting() bool { return h.Read < h.Asked }

@@ -23,10 +23,10 @@ type Memory struct {
 	owners   map[Owner]*shelf
 	contexts map[contextID]*thread
 
-	// open holds the keys of open tasks, asking those that are interrupted and have
+	// due holds the keys of tasks that are due, asking those that are interrupted and have
 	// no run by the time of their status, ended those that may be swept by the time
 	// of their last entry.
-	open, asking, ended order
+	due, asking, ended order
 }
 
 var (
@@ -128,7 +128,7 @@ func (m *Memory) threadLocked(h *Head) *thread {
 // indexLocked moves r from where its head is found to where next is found. The
 // zero head is found nowhere.
 func (m *Memory) indexLocked(r *record, next *Head) {
-	m.open.move(openAt(&r.head), openAt(next))
+	m.due.move(dueAt(&r.head), dueAt(next))
 	m.asking.move(askingAt(&r.head), askingAt(next))
 	m.ended.move(endedAt(&r.head), endedAt(next))
 	was, is := slotOf(&r.head), slotOf(next)
@@ -150,8 +150,8 @@ func (m *Memory) indexLocked(r *record, next *Head) {
 	}
 }
 
-func openAt(h *Head) Cursor {
-	if !h.State.Open() || h.Shown == Answered {
+func dueAt(h *Head) Cursor {
+	if !h.Due() {
 		return Cursor{}
 	}
 	return Cursor{Key: h.Key}
@@ -276,15 +276,15 @@ func (m *Memory) Interrupted(ctx context.Context, q *Query) (Head, error) {
 	return found.head, nil
 }
 
-// Open implements Work.
-func (m *Memory) Open(ctx context.Context, after Key, limit int) ([]Head, error) {
+// Due implements Work.
+func (m *Memory) Due(ctx context.Context, after Key, limit int) ([]Head, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("open tasks: %w", err)
+		return nil, fmt.Errorf("due tasks: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var heads []Head
-	m.open.ascend(Cursor{Key: after}, func(c Cursor) bool {
+	m.due.ascend(Cursor{Key: after}, func(c Cursor) bool {
 		if len(heads) >= limit {
 			return false
 		}

@@ -219,7 +219,7 @@ func TestMemoryForgets(t *testing.T) {
 	if n, err := m.Sweep(t.Context(), 7, 1000); err != nil || n != 500 {
 		t.Fatalf("Sweep = %d, %v, want 500", n, err)
 	}
-	if n := len(m.tasks) + len(m.ids) + len(m.owners) + len(m.contexts) + m.ended.n + m.open.n + m.asking.n; n != 0 {
+	if n := len(m.tasks) + len(m.ids) + len(m.owners) + len(m.contexts) + m.ended.n + m.due.n + m.asking.n; n != 0 {
 		t.Errorf("%d things are left of swept tasks", n)
 	}
 }

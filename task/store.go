@@ -99,11 +99,12 @@ type Index interface {
 	Interrupted(ctx context.Context, q *Query) (Head, error)
 }
 
-// Work gives the hub its open tasks, of every owner.
+// Work gives the hub the tasks that have something to do, of every owner.
 type Work interface {
-	// Open returns up to limit heads of open tasks (of any state that is not
-	// terminal, and not Answered) with keys above after, in order of their keys.
-	Open(ctx context.Context, after Key, limit int) ([]Head, error)
+	// Due returns up to limit heads of tasks that are due (Head.Due), with keys above
+	// after, in order of their keys. Its cost does not depend on the tasks that
+	// merely wait for their callers.
+	Due(ctx context.Context, after Key, limit int) ([]Head, error)
 	// Stale returns up to limit heads of interrupted tasks that have no run and
 	// whose context has seen no change since before.
 	Stale(ctx context.Context, before Millis, limit int) ([]Head, error)

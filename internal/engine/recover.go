@@ -26,7 +26,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	defer wg.Wait()
 	places := make(chan struct{}, recoverers)
 	for after := task.Key(0); ; {
-		heads, err := e.store.Open(ctx, after, recoverPage)
+		heads, err := e.store.Due(ctx, after, recoverPage)
 		if err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}

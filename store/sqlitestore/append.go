@@ -25,7 +25,7 @@ const maxAppend = 256 << 20
 type change struct {
 	prev expected
 	next task.Head
-	// status says that the columns of the status change.
+	// status says that columns change on which an index depends.
 	status bool
 	rows   []row
 	data   []byte
@@ -49,7 +49,7 @@ func (ch *change) set(c *task.Change) {
 	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Shown}
 	ch.next = c.Next
 	ch.status = c.Prev.State != c.Next.State || c.Prev.Shown != c.Next.Shown ||
-		c.Prev.StatusAt != c.Next.StatusAt || !bytes.Equal(c.Prev.StatusMessage, c.Next.StatusMessage)
+		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due() || !bytes.Equal(c.Prev.StatusMessage, c.Next.StatusMessage)
 	for es := c.Entries; len(es) > 0; {
 		n := fit(es)
 		ch.data = task.AppendEntries(ch.data, es[:n])
@@ -135,10 +135,10 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 var (
 	qCreate = prepared(`INSERT INTO tasks
 	(key, owner, id, scope, context, dialect, created_at,
-	shown, state, status_at, status_message, ended,
+	shown, state, status_at, status_message, ended, due,
 	rev, version, updated_at, asked, read, epoch, seq,
 	dispatch, attempt, told, cancel_at, holder, sealed)
-	VALUES (?,?,?,?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?,?, ?,?,?,?,?,?)
+	VALUES (?,?,?,?,?,?,?, ?,?,?,?,?,?, ?,?,?,?,?,?,?, ?,?,?,?,?,?)
 	ON CONFLICT (id, owner) DO NOTHING`)
 
 	// Indexes are touched only when their columns are set, so a change that leaves
@@ -148,7 +148,7 @@ var (
 	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
 
 	qChangeStatus = prepared(`UPDATE tasks SET
-	shown = ?, state = ?, status_at = ?, status_message = ?, ended = ?,
+	shown = ?, state = ?, status_at = ?, status_message = ?, ended = ?, due = ?,
 	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
 	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
 

@@ -223,7 +223,7 @@ func TestLimitsMustBePositive(t *testing.T) {
 	if _, err := tasks.List(t.Context(), &task.Query{Owner: "anna"}); err == nil {
 		t.Error("List without a limit = nil error")
 	}
-	if _, err := tasks.Open(t.Context(), 0, 0); err == nil {
+	if _, err := tasks.Due(t.Context(), 0, 0); err == nil {
 		t.Error("Open without a limit = nil error")
 	}
 	if _, err := tasks.Stale(t.Context(), 1, -1); err == nil {

@@ -81,6 +81,7 @@ func bindStatus(s *stmt, h *task.Head) {
 	s.int(int64(h.StatusAt))
 	s.blob(h.StatusMessage)
 	s.int(int64(ended(h)))
+	s.bool(h.Due())
 }
 
 // ended returns when the task of h ended or was answered, or zero if it is open.

@@ -61,7 +61,7 @@ func TestEachIndexIsUsed(t *testing.T) {
 		plans.WriteString(strings.Join(planOf(t, db, text), "\n") + "\n")
 	}
 	for _, index := range []string{
-		"tasks_id", "tasks_list", "tasks_context", "tasks_open", "tasks_ended", "tasks_interrupted", "tasks_stale",
+		"tasks_id", "tasks_list", "tasks_context", "tasks_due", "tasks_ended", "tasks_interrupted", "tasks_stale",
 	} {
 		if !strings.Contains(plans.String(), "INDEX "+index+" ") {
 			t.Errorf("no statement uses index %s", index)

@@ -12,8 +12,8 @@ const allTasks = ` FROM tasks t
 	JOIN scopes s ON s.id = t.scope`
 
 var (
-	qOpen = prepared("SELECT " + columns + allTasks + `
-	WHERE t.ended = 0 AND t.key > ?1 ORDER BY t.key LIMIT ?2`)
+	qDue = prepared("SELECT " + columns + allTasks + `
+	WHERE t.due = 1 AND t.key > ?1 ORDER BY t.key LIMIT ?2`)
 
 	// The first inner statement needs the index alone, and rules out most contexts
 	// that go on. A task without a context is alone.
@@ -27,11 +27,11 @@ var (
 	ORDER BY t.status_at LIMIT ?2`)
 )
 
-// Open returns heads as the contract of task.Work says.
-func (t Tasks) Open(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-	found, err := t.some(ctx, qOpen, int64(after), limit)
+// Due returns heads as the contract of task.Work says.
+func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+	found, err := t.some(ctx, qDue, int64(after), limit)
 	if err != nil {
-		return nil, fmt.Errorf("open tasks: %w", err)
+		return nil, fmt.Errorf("due tasks: %w", err)
 	}
 	return found, nil
 }

@@ -33,7 +33,7 @@ type broken struct {
 	read        func(context.Context, task.Key, int64) ([]task.Entry, error)
 	list        func(context.Context, *task.Query) (task.ListPage, error)
 	interrupted func(context.Context, *task.Query) (task.Head, error)
-	open        func(context.Context, task.Key, int) ([]task.Head, error)
+	due         func(context.Context, task.Key, int) ([]task.Head, error)
 	stale       func(context.Context, task.Millis, int) ([]task.Head, error)
 	sweep       func(context.Context, task.Millis, int) (int, error)
 	snapshot    func(context.Context, task.Key) (task.Snapshot, error)
@@ -44,7 +44,7 @@ func sound() *broken {
 	m := new(task.Memory)
 	return &broken{
 		Memory: m, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
-		open: m.Open, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
+		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
 	}
 }
 
@@ -66,8 +66,8 @@ func (b *broken) Interrupted(ctx context.Context, q *task.Query) (task.Head, err
 	return b.interrupted(ctx, q)
 }
 
-func (b *broken) Open(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-	return b.open(ctx, after, limit)
+func (b *broken) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+	return b.due(ctx, after, limit)
 }
 
 func (b *broken) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
@@ -234,9 +234,9 @@ var defects = map[string]defect{
 			return b.Memory.Interrupted(ctx, &wide)
 		}
 	}},
-	"open forgets quiet tasks": {"Open|Model", func(b *broken) {
-		b.open = func(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-			hs, err := b.Memory.Open(ctx, after, limit)
+	"due forgets quiet tasks": {"Due|Model", func(b *broken) {
+		b.due = func(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
+			hs, err := b.Memory.Due(ctx, after, limit)
 			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.Shown == task.Quiet }), err
 		}
 	}},

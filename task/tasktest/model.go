@@ -30,7 +30,7 @@ func testModel(t *testing.T, s task.Store) {
 			"read":        m.with(m.read),
 			"list":        m.with(m.list),
 			"interrupted": m.with(m.interrupted),
-			"open":        m.with(m.open),
+			"due":         m.with(m.due),
 			"stale":       m.with(m.stale),
 			"sweep":       m.with(m.sweep),
 		})
@@ -40,8 +40,13 @@ func testModel(t *testing.T, s task.Store) {
 // empty ends and sweeps everything, so that the next round begins with nothing.
 func empty(t *testing.T, s task.Store) {
 	t.Helper()
-	for _, h := range openAll(t, s, 100) {
-		Append(t, s, h, Status(0, task.Failed, ""))
+	for _, owner := range modelOwners {
+		for i := range modelIDs {
+			h, err := s.Head(t.Context(), owner, a2a.TaskID(fmt.Sprint("t", i)))
+			if err == nil && h.State.Open() && h.Shown != task.Answered {
+				Append(t, s, h, Status(0, task.Failed, ""))
+			}
+		}
 	}
 	for {
 		n, err := s.Sweep(t.Context(), At(1<<40), 100)
@@ -95,10 +100,15 @@ func pick[T any](m *model, what string, from ...T) T {
 
 func contextOf(h *task.Head) string { return fmt.Sprint(h.Owner, "/", h.ContextID) }
 
-func (m *model) owner() task.Owner { return pick[task.Owner](m, "owner", "anna", "bert") }
+// The owners of the model's tasks, and how many ids each has.
+var modelOwners = []task.Owner{"anna", "bert"}
+
+const modelIDs = 16
+
+func (m *model) owner() task.Owner { return pick(m, "owner", modelOwners...) }
 
 func (m *model) id() a2a.TaskID {
-	return a2a.TaskID(fmt.Sprint("t", rapid.IntRange(0, 15).Draw(m.t, "id")))
+	return a2a.TaskID(fmt.Sprint("t", rapid.IntRange(0, modelIDs-1).Draw(m.t, "id")))
 }
 
 // any returns a task, or skips the step if there is none.
@@ -294,19 +304,19 @@ func (m *model) interrupted() {
 	m.wantSame("Interrupted", want[0], got)
 }
 
-func (m *model) open() {
-	want := m.matching(func(h *task.Head) bool { return h.State.Open() && h.Shown != task.Answered })
+func (m *model) due() {
+	want := m.matching(func(h *task.Head) bool { return h.Due() })
 	slices.SortFunc(want, func(a, b task.Head) int { return cmp.Compare(a.Key, b.Key) })
 	var got []task.Head
 	for after := task.Key(0); ; after = got[len(got)-1].Key {
-		page, err := m.s.Open(context.Background(), after, 3)
-		m.wantError("Open", err, nil)
+		page, err := m.s.Due(context.Background(), after, 3)
+		m.wantError("Due", err, nil)
 		if len(page) == 0 {
 			break
 		}
 		got = append(got, page...)
 	}
-	m.wantSame("Open", want, got)
+	m.wantSame("Due", want, got)
 }
 
 // stale allows for a store that forgets the changes of tasks that are gone.

@@ -34,7 +34,7 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 		{"ListHidden", testListHidden},
 		{"ListTotal", testListTotal},
 		{"Interrupted", testInterrupted},
-		{"Open", testOpen},
+		{"Due", testDue},
 		{"Stale", testStale},
 		{"Sweep", testSweep},
 		{"SweepAnswered", testSweepAnswered},

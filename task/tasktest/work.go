@@ -10,47 +10,62 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-func testOpen(t *testing.T, s task.Store) {
+// testDue makes tasks of every state and kind of work, and looks which are due.
+func testDue(t *testing.T, s task.Store) {
 	states := []task.State{
 		task.Submitted, task.Working, task.InputRequired, task.AuthRequired,
 		task.Completed, task.Failed, task.Rejected,
 	}
-	var want []a2a.TaskID
-	for i := range 21 {
-		owner := task.Owner(fmt.Sprint("owner", i%2))
-		h := NewHead(owner, a2a.TaskID(fmt.Sprint("t", i)))
-		if i%4 == 1 {
-			h.Shown = task.Quiet
-		}
-		state := states[i%len(states)]
-		es := []task.Entry{Created(At(int64(100-i)), "hello")}
-		if state != task.Submitted {
-			es = append(es, Status(At(int64(100-i)), state, ""))
-		}
-		Append(t, s, h, es...)
-		if state.Open() {
-			want = append(want, h.ID)
+	work := map[string]func(h *task.Head){
+		"nothing":   func(*task.Head) {},
+		"pending":   func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Pending, "hub" },
+		"published": func(h *task.Head) { h.Run.Dispatch = task.Published },
+		"claimed":   func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Claimed, "hub" },
+		"cancel":    func(h *task.Head) { h.CancelAt = At(5) },
+		"unread":    func(h *task.Head) { h.Read = 0 },
+		"quiet":     func(h *task.Head) { h.Shown, h.Run.Dispatch = task.Quiet, task.Claimed },
+		"answered":  func(h *task.Head) { h.Shown, h.Read = task.Answered, 0 },
+	}
+	want := map[task.Key]a2a.TaskID{}
+	for i, state := range states {
+		for name, f := range work {
+			owner := task.Owner(fmt.Sprint("owner", i%2))
+			es := []task.Entry{Created(At(int64(100-i)), "hello")}
+			if state != task.Submitted {
+				es = append(es, Status(At(int64(100-i)), state, ""))
+			}
+			h := Append(t, s, NewHead(owner, a2a.TaskID(fmt.Sprint(name, i))), es...)
+			h = Alter(t, s, h, func(h *task.Head) {
+				h.Read = h.Asked
+				f(h)
+			})
+			if state.Open() && name != "nothing" && name != "answered" {
+				want[h.Key] = h.ID
+			}
 		}
 	}
-	gone := NewHead("owner0", "answered")
-	gone.Shown = task.Answered
-	Append(t, s, gone, Created(At(0), "hello"))
 	for _, limit := range []int{1, 5, len(want), 100} {
-		if d := diff(want, ids(openAll(t, s, limit))); d != "" {
-			t.Errorf("Open by %d mismatch (-want +got):\n%s", limit, d)
+		got := dueAll(t, s, limit)
+		if len(got) != len(want) {
+			t.Errorf("Due by %d = %v, want %v", limit, ids(got), want)
+		}
+		for i, h := range got {
+			if want[h.Key] != h.ID || i > 0 && got[i-1].Key >= h.Key {
+				t.Errorf("Due by %d: %s is not due, or out of order", limit, h.ID)
+			}
 		}
 	}
 }
 
-// openAll pages through the open tasks of every owner.
-func openAll(t testing.TB, s task.Work, limit int) []task.Head {
+// dueAll pages through the due tasks of every owner.
+func dueAll(t testing.TB, s task.Work, limit int) []task.Head {
 	t.Helper()
 	var all []task.Head
 	after := task.Key(0)
 	for {
-		heads, err := s.Open(t.Context(), after, limit)
+		heads, err := s.Due(t.Context(), after, limit)
 		if err != nil || len(heads) > limit {
-			t.Fatalf("Open(after %d, %d) = %d heads, %v", after, limit, len(heads), err)
+			t.Fatalf("Due(after %d, %d) = %d heads, %v", after, limit, len(heads), err)
 		}
 		if len(heads) == 0 {
 			return all

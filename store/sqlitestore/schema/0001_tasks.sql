@@ -26,6 +26,7 @@ CREATE TABLE tasks (
 	state          INTEGER NOT NULL, -- number of the protocol's TaskState
 	status_at      INTEGER NOT NULL,
 	ended          INTEGER NOT NULL, -- when it ended or was answered; 0 while open
+	due            INTEGER NOT NULL, -- 1 while it has something to do for the hub
 	rev            INTEGER NOT NULL,
 	version        INTEGER NOT NULL,
 	updated_at     INTEGER NOT NULL,
@@ -52,7 +53,7 @@ CREATE INDEX tasks_list ON tasks (scope, state, status_at) WHERE shown = 0;
 -- Lists of a context.
 CREATE INDEX tasks_context ON tasks (context, owner, shown, status_at);
 
-CREATE INDEX tasks_open ON tasks (key) WHERE ended = 0;
+CREATE INDEX tasks_due ON tasks (key) WHERE due = 1;
 CREATE INDEX tasks_ended ON tasks (ended) WHERE ended > 0;
 
 -- Interrupted tasks: the newest of a context, and the oldest of all.
