@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"go.uber.org/goleak"
@@ -56,7 +58,9 @@ func TestAsk(t *testing.T) {
 func TestAskPrintsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := exampletest.Start(t, exampletest.Build(t, "."), "-listen=127.0.0.1:0", "-pause=1h")
-	ask := exec.CommandContext(t.Context(), exampletest.Build(t, "ask"), "-url="+p.URL, "to be")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ask := exec.CommandContext(ctx, exampletest.Build(t, "ask"), "-url="+p.URL, "to be")
 	stdout, err := ask.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
