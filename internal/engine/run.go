@@ -356,11 +356,12 @@ func (r *run) apply(c *task.Change, batch []task.Entry) error {
 	return nil
 }
 
-// took removes n durable entries from the queue.
+// took removes n durable entries from the queue. Whoever ends the task may have
+// fenced the run in the meantime, which empties the queue.
 func (r *run) took(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n == 0 {
+	if n == 0 || n > len(r.pending) {
 		return
 	}
 	for i := range r.pending[:n] {
@@ -388,11 +389,13 @@ func (r *run) dropAfter(bad *badEvent) {
 	r.engine.cfg.Logger.Error("agent broke the protocol", "agent", r.agent.Name, "task", r.live.ref.id,
 		"reference", reference, "error", bad.err)
 	text := fmt.Sprintf("agent %q sent an event that the protocol forbids (reference %s)", r.agent.Name, reference)
-	r.mu.Lock()
 	en := r.live.statusEntry(task.Failed, text)
-	en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
-	r.pending = append(r.pending[:bad.index:bad.index], en)
-	r.seq = en.Seq
+	r.mu.Lock()
+	if bad.index < len(r.pending) { // else the run was fenced in the meantime
+		en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
+		r.pending = append(r.pending[:bad.index:bad.index], en)
+		r.seq = en.Seq
+	}
 	r.closed = true
 	r.spaceLocked()
 	r.mu.Unlock()
