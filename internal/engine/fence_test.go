@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// A task may be ended by somebody else between the append of a run's events and the
+// moment at which the run takes them out of its queue: a cancellation that comes as
+// the agent completes.
+func TestFenceBetweenAppendAndQueue(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*run){
+		"durable events": func(r *run) { r.took(2) },
+		"bad event":      func(r *run) { r.dropAfter(&badEvent{1, task.ErrIllegal}) },
+	}
+	for name, after := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := New(Config{})
+			r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), agent: &Agent{Name: "a"}}
+			r.ctx, r.stop = context.WithCancelCause(t.Context())
+			r.pending = []task.Entry{{Seq: 1}, {Seq: 2}}
+			r.seq = 2
+			r.fence(errCanceled)
+			after(r)
+			if len(r.pending) != 0 || !r.closed || !errors.Is(context.Cause(r.ctx), errCanceled) {
+				t.Errorf("pending %v, closed %v, cause %v; want a fenced run", r.pending, r.closed, context.Cause(r.ctx))
+			}
+			if err := r.barrier(t.Context()); err != nil {
+				t.Errorf("barrier: %v", err)
+			}
+		})
+	}
+}
