@@ -351,3 +351,35 @@ func (h *hub) checkLog(ctx context.Context, head *task.Head) error {
 	}
 	return nil
 }
+
+// A cancellation that arrives as the agent completes must not hurt the hub: one of the
+// two wins, and everybody is told the same.
+func TestCancelAsItEnds(t *testing.T) {
+	onEachStore(t, func(t *testing.T, h *hub) {
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				for range 40 {
+					h.cancelAsItEnds()
+				}
+			})
+		}
+		wg.Wait()
+		h.alive("ann")
+	})
+}
+
+func (h *hub) cancelAsItEnds() {
+	sent, err := h.try(h.t.Context(), call{"ann", "POST", "/v1/a2a/nap/message:send", sayNow("1"), nil})
+	id := firstID(sent.body)
+	if err != nil || id == "" {
+		h.t.Errorf("send: %d %s %v", sent.code, sent.body, err)
+		return
+	}
+	a, err := h.try(h.t.Context(), call{"ann", "POST", at("%s:cancel", id), "", nil})
+	got, gotErr := h.try(h.t.Context(), call{"ann", "GET", at("%s", id), "", nil})
+	want := map[int]string{http.StatusOK: `"TASK_STATE_CANCELED"`, http.StatusConflict: `"TASK_STATE_COMPLETED"`}[a.code]
+	if err != nil || gotErr != nil || want == "" || !strings.Contains(got.body, want) {
+		h.t.Errorf("cancel: %d %s %v; then get: %s %v", a.code, a.body, err, got.body, gotErr)
+	}
+}
