@@ -121,6 +121,7 @@ func describe(l *rows.Load) []string {
 		fmt.Sprintf("idle-streams: %d streams, 100 to a task, read after %v", l.Idle, l.IdleWait),
 		fmt.Sprintf("lookup: %d connections, 1,000 owners, the largest has a tenth of the tasks; pages of 50 with totalSize", l.Lookups),
 		fmt.Sprintf("startup: %d starts, warm page cache; idle-memory: read after %v", l.Starts, l.MemoryWait),
+		fmt.Sprintf("soak: %d times %v of blocking sends, one line each; only if it is asked for", l.Soak, l.Minute),
 		fmt.Sprintf("recovery: %d working, %d in line, %d asking; %v to be done", l.Working, l.Lined, l.Asking, l.Recovery),
 	}
 }

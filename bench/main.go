@@ -47,6 +47,7 @@ func serveMain(args []string) int {
 	f := flag.NewFlagSet("bench serve", flag.ExitOnError)
 	f.StringVar(&o.File, "file", "", "the file of parley-sqlite")
 	f.IntVar(&o.MaxRuns, "max-runs", 0, "the most tasks that are executed at one time")
+	f.BoolVar(&o.Owners, "owners", false, "take owners from a header")
 	f.BoolVar(&o.Open, "open", false, "hold no runs")
 	_ = f.Parse(args) // exits
 	o.Kind = serve.Kind(f.Arg(0))
@@ -72,7 +73,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	only := f.String("only", "", "the rows to measure, such as blocking,stream")
+	only := f.String("only", "", "the rows to measure, such as blocking,stream; soak only if it is named here")
 	servers := f.String("servers", "", "the servers to measure, such as parley-sqlite,bare")
 	f.StringVar(&o.bench.Work, "work", filepath.Join(os.TempDir(), "parley-bench"), "a folder for files; those of many tasks are kept there")
 	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go during the row blocking")
@@ -81,6 +82,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	warmup := f.Duration("warmup", 0, "how long to warm up")
 	duration := f.Duration("duration", 0, "how long each run takes")
 	runs := f.Int("runs", 0, "how many runs there are")
+	soak := f.Int("soak", 0, "how many minutes the row soak takes")
 	idle := f.Duration("idle", 0, "how long streams are left idle, and hubs, before their memory is read")
 	if err := f.Parse(args); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
@@ -96,6 +98,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	override(&l.Warmup, *warmup)
 	override(&l.Duration, *duration)
 	override(&l.Runs, *runs)
+	override(&l.Soak, *soak)
 	override(&l.IdleWait, *idle)
 	override(&l.MemoryWait, *idle)
 	for _, k := range split(*servers) {
@@ -115,7 +118,8 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
-// choose keeps the rows that are named; none means all.
+// choose keeps the rows that are named; none means all but those that must be asked
+// for.
 func (o *options) choose(names []string) error {
 	o.rows = rows.All()
 	var known []string
@@ -127,9 +131,9 @@ func (o *options) choose(names []string) error {
 			return fmt.Errorf("%w: no row %q; there are %s", errUsage, n, strings.Join(known, ", "))
 		}
 	}
-	if len(names) > 0 {
-		o.rows = slices.DeleteFunc(o.rows, func(r rows.Row) bool { return !slices.Contains(names, r.Name) })
-	}
+	o.rows = slices.DeleteFunc(o.rows, func(r rows.Row) bool {
+		return len(names) == 0 && r.Asked || len(names) > 0 && !slices.Contains(names, r.Name)
+	})
 	return nil
 }
 

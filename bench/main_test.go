@@ -93,10 +93,10 @@ func TestRowsOfJavaScript(t *testing.T) {
 func TestRowsOfHubs(t *testing.T) {
 	t.Parallel()
 	need.Tool(t, "go")
-	r, _ := runBench(t, "-only", "idle-streams,lookup,startup,recovery,idle-memory")
+	r, _ := runBench(t, "-only", "idle-streams,lookup,startup,recovery,idle-memory,soak", "-soak", "1")
 	want := []string{
 		"idle-memory parley serve", "idle-streams parley-sqlite", "lookup parley-sqlite",
-		"recovery parley-sqlite", "startup parley serve",
+		"recovery parley-sqlite", "soak parley-sqlite", "startup parley serve",
 	}
 	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
 		t.Errorf("measured lines (-want +got):\n%s", diff)

@@ -69,6 +69,10 @@ type Load struct {
 	// long the next hub may take to end them.
 	Working, Lined, Asking int
 	Recovery               time.Duration
+	// Soak is how many minutes a hub is kept at full load, and Minute how long such a
+	// minute is.
+	Soak   int
+	Minute time.Duration
 }
 
 // Full returns the load of a whole run.
@@ -79,6 +83,7 @@ func Full() Load {
 		Idle: 10_000, IdleWait: time.Minute, Sizes: []int{10_000, 1_000_000}, Lookups: 8,
 		Starts: 5, MemoryWait: 30 * time.Second,
 		Working: 8_000, Lined: 1_000, Asking: 1_000, Recovery: time.Minute,
+		Soak: 10, Minute: time.Minute,
 	}
 }
 
@@ -90,6 +95,7 @@ func Quick() Load {
 	l.Idle, l.IdleWait = 500, time.Second
 	l.Sizes, l.Starts, l.MemoryWait = []int{1_000, 10_000}, 2, time.Second
 	l.Working, l.Lined, l.Asking = 300, 50, 50
+	l.Soak, l.Minute = 2, time.Second
 	return l
 }
 
@@ -99,19 +105,22 @@ type Row struct {
 	// About says what is measured, in one line.
 	About string
 	Run   func(context.Context, *Bench) ([]Result, error)
+	// Asked says that the row is measured only if it is asked for by name.
+	Asked bool
 }
 
 // All returns the rows in the order of the table.
 func All() []Row {
 	return []Row{
-		{"blocking", "blocking sends: whole lives of tasks, closed loop", blocking},
-		{"stream", "one stream after the other, all chunks in one artifact", streaming},
-		{"fanout", "one task, many readers", fanOut},
-		{"idle-streams", "memory of an idle stream", idleStreams},
-		{"lookup", "GetTask and ListTasks among many tasks", lookup},
-		{"startup", "from exec of parley serve to /readyz", startup},
-		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery},
-		{"idle-memory", "memory of an idle parley serve", idleMemory},
+		{"blocking", "blocking sends: whole lives of tasks, closed loop", blocking, false},
+		{"stream", "one stream after the other, all chunks in one artifact", streaming, false},
+		{"fanout", "one task, many readers", fanOut, false},
+		{"idle-streams", "memory of an idle stream", idleStreams, false},
+		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
+		{"startup", "from exec of parley serve to /readyz", startup, false},
+		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
+		{"idle-memory", "memory of an idle parley serve", idleMemory, false},
+		{"soak", "blocking sends for ten minutes: what grows?", soak, true},
 	}
 }
 

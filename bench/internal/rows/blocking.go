@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parley-a2a/parley/bench/internal/child"
 	"github.com/parley-a2a/parley/bench/internal/serve"
 	"github.com/parley-a2a/parley/bench/internal/wire"
 )
@@ -24,15 +25,11 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 		return nil, err
 	}
 	defer closing(&err, stop)
-	ops := make([]op, b.Conns)
-	for i := range ops {
-		c, err := wire.Dial(ctx, p.Addr)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		ops[i] = newSender(c, b.Text).send
+	ops, hangUp, err := b.senders(ctx, p)
+	if err != nil {
+		return nil, err
 	}
+	defer hangUp()
 	var runs []run
 	err = b.profiled(ctx, p, k, func() (err error) {
 		runs, err = b.closedLoop(ctx, p, ops)
@@ -44,6 +41,20 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 	r := summary(k, "sends/s", runs)
 	err = finish(ctx, p, &r)
 	return []Result{r}, err
+}
+
+// senders opens the connections of the blocking sends.
+func (b *Bench) senders(ctx context.Context, p *child.Process) (ops []op, hangUp func(), err error) {
+	ctx, hangUp = context.WithCancel(ctx)
+	for range b.Conns {
+		c, err := wire.Dial(ctx, p.Addr)
+		if err != nil {
+			hangUp()
+			return nil, nil, err
+		}
+		ops = append(ops, newSender(c, b.Text).send)
+	}
+	return ops, hangUp, nil
 }
 
 // sendParams are the parameters of a message with a text.

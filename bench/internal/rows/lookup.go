@@ -35,7 +35,7 @@ func lookup(ctx context.Context, b *Bench) ([]Result, error) {
 }
 
 func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) (rs []Result, err error) {
-	p, stop, err := b.start(ctx, k, "-file", file)
+	p, stop, err := b.start(ctx, k, "-file", file, "-owners")
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ type Result struct {
 	// is not known.
 	Allocs float64 `json:"allocs,omitempty"`
 	// Resident is what the server held in memory at the end, in bytes, Goroutines how
-	// many it had, and File how large its file was; zero if not known.
+	// many it had, and File how large its file and its write-ahead log were; zero if
+	// not known.
 	Resident   int64 `json:"resident,omitempty"`
 	Goroutines int   `json:"goroutines,omitempty"`
 	File       int64 `json:"file,omitempty"`

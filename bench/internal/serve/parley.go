@@ -13,8 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// OwnerHeader names the owner of a call to Parley; without it the owner is the one
-// that callers of the other servers are, too: everybody.
+// OwnerHeader names the owner of a call to a Parley with Options.Owners.
 const OwnerHeader = "X-Owner"
 
 // AgentName is the name of the agent.
@@ -35,7 +34,6 @@ func (o *Options) onSQLite(g *gate) (server, func() error, error) {
 func (o *Options) hub(g *gate, store task.Store) *parley.Hub {
 	h := &parley.Hub{
 		Store: store,
-		Auth:  auth.Func(byHeader),
 		Limits: parley.Limits{
 			StreamsPerCaller: 1_000_000,
 			Retention:        forever,
@@ -43,6 +41,9 @@ func (o *Options) hub(g *gate, store task.Store) *parley.Hub {
 			MaxRuns:          o.MaxRuns,
 			DrainTimeout:     time.Second,
 		},
+	}
+	if o.Owners {
+		h.Auth = auth.Func(byHeader)
 	}
 	// Like the built-in echo, the agent declares what is true of it.
 	traits := agent.Traits{Idempotent: true, NoMessage: true}
@@ -58,5 +59,5 @@ func byHeader(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 	if v := r.Header(OwnerHeader); len(v) > 0 {
 		return &auth.Principal{ID: v[0]}, nil
 	}
-	return &auth.Principal{ID: "everybody"}, nil
+	return nil, auth.ErrUnauthenticated
 }

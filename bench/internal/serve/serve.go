@@ -39,6 +39,9 @@ type Options struct {
 	// MaxRuns is the most tasks that Parley executes at one time; zero means its own
 	// default.
 	MaxRuns int
+	// Owners makes Parley take the owner of a call from a header; see OwnerHeader. By
+	// default every caller is the same, as with the other servers and with parley serve.
+	Owners bool
 	// Open lets the runs of Hold pass from the beginning.
 	Open bool
 }

@@ -156,6 +156,15 @@ func TestOpenGate(t *testing.T) {
 	}
 }
 
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, Options{Kind: ParleyMemory, Owners: true})
+	defer s.stop()
+	if got := s.send(Text(Say, "hello")); strings.Contains(got, "COMPLETED") || !strings.Contains(got, "error") {
+		t.Errorf("a call without an owner gets %s", got)
+	}
+}
+
 func TestUnknownServer(t *testing.T) {
 	t.Parallel()
 	if err := Run(t.Context(), Options{Kind: "teapot"}, strings.NewReader(""), io.Discard); err == nil {
