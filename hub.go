@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,8 +52,9 @@ type Hub struct {
 	// Limits bound time and space. The zero Limits are sensible.
 	Limits Limits
 
-	once   sync.Once
-	engine *engine.Engine
+	mu     sync.Mutex // guards the fields below
+	agents []engine.Agent
+	engine *engine.Engine // nil until the hub is used
 	front  http.Handler
 }
 
@@ -80,22 +82,30 @@ type Limits struct {
 	MaxRuns int
 }
 
-func (h *Hub) init() {
-	h.once.Do(func() {
-		h.engine = engine.New(engine.Config{
-			Store:         h.Store,
-			Logger:        h.logger(),
-			MaxWait:       h.Limits.MaxWait,
-			AgentSilence:  h.Limits.AgentSilence,
-			DrainTimeout:  h.Limits.DrainTimeout,
-			Retention:     h.Limits.Retention,
-			IdleRetention: h.Limits.IdleRetention,
-			MaxRuns:       h.Limits.MaxRuns,
+// parts returns engine and front, made of the fields at the first call.
+func (h *Hub) parts() (*engine.Engine, http.Handler) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engine != nil {
+		return h.engine, h.front
+	}
+	h.engine = engine.New(engine.Config{
+		Store:         h.Store,
+		Logger:        h.logger(),
+		MaxWait:       h.Limits.MaxWait,
+		AgentSilence:  h.Limits.AgentSilence,
+		DrainTimeout:  h.Limits.DrainTimeout,
+		Retention:     h.Limits.Retention,
+		IdleRetention: h.Limits.IdleRetention,
+		MaxRuns:       h.Limits.MaxRuns,
 
-			StreamsPerCaller: h.Limits.StreamsPerCaller,
-		})
-		h.front = httpfront.New(h.frontConfig())
+		StreamsPerCaller: h.Limits.StreamsPerCaller,
 	})
+	for _, a := range h.agents {
+		mustRegister(h.engine.Register(a))
+	}
+	h.front = httpfront.New(h.frontConfig())
+	return h.engine, h.front
 }
 
 func (h *Hub) frontConfig() httpfront.Config {
@@ -128,11 +138,26 @@ func (h *Hub) logger() *slog.Logger {
 // capabilities of the card are filled in by the hub. Handle panics if card or
 // executor is nil, or if the name is empty or taken.
 func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
-	h.init()
 	if card == nil || executor == nil {
 		panic("parley: Handle needs a card and an executor")
 	}
-	err := h.engine.Register(engine.Agent{Name: AgentName(card.Name), Card: card, Executor: executor})
+	a := engine.Agent{Name: AgentName(card.Name), Card: card, Executor: executor}
+	if a.Name == "" {
+		panic("parley: Handle needs a card with a name")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if slices.ContainsFunc(h.agents, func(b engine.Agent) bool { return b.Name == a.Name }) {
+		panic(fmt.Sprintf("parley: two agents are called %q", a.Name))
+	}
+	h.agents = append(h.agents, a)
+	if h.engine != nil {
+		mustRegister(h.engine.Register(a))
+	}
+}
+
+// mustRegister panics on what Handle should have found.
+func mustRegister(err error) {
 	if err != nil {
 		panic("parley: " + err.Error())
 	}
@@ -157,17 +182,20 @@ func AgentName(name string) task.Agent {
 	return task.Agent(b.String())
 }
 
-// Handler returns the hub as an http.Handler, to be mounted at the root of a mux
-// or at the paths that the hub serves. Call Run beside it.
+// Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
+// or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
+// /.well-known/agent-card.json, /.well-known/agent.json, /healthz and /readyz.
+// Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
+// the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {
-	h.init()
-	return h.front
+	_, front := h.parts()
+	return front
 }
 
 // Engine gives bindings in other packages (grpcbind) what they need.
 func (h *Hub) Engine() *engine.Engine {
-	h.init()
-	return h.engine
+	e, _ := h.parts()
+	return e
 }
 
 // Authenticator returns the authenticator in force: Auth, or one that takes
@@ -183,11 +211,11 @@ func (h *Hub) Authenticator() auth.Authenticator {
 // the tasks of an earlier process and runs tasks until ctx ends; then it drains and
 // returns.
 func (h *Hub) Run(ctx context.Context) error {
-	h.init()
+	e, _ := h.parts()
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
-	return h.engine.Run(ctx)
+	return e.Run(ctx)
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then
@@ -223,12 +251,20 @@ func (h *Hub) CheckAddr(addr string) error {
 const shutdownTimeout = 5 * time.Second
 
 // Serve serves on l until ctx ends; then it drains and closes l. Callers are
-// answered while runs come to their end.
+// answered while runs come to their end. Like ListenAndServe it returns
+// ErrAnonymous for a TCP address that others can reach if nobody authenticates
+// callers.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
-	h.init()
+	if addr, ok := l.Addr().(*net.TCPAddr); ok {
+		if err := h.CheckAddr(addr.String()); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
+	_, front := h.parts()
+	h.logger().Info("serving", "address", l.Addr().String())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	srv := httpfront.NewServer(h.front)
+	srv := httpfront.NewServer(front)
 	var wg sync.WaitGroup
 	var serveErr error
 	wg.Go(func() {

@@ -27,8 +27,9 @@
 //
 // # Concurrency
 //
-// Set the fields and call Handle before the hub serves; after that all methods are
-// safe for concurrent use. A Hub serves once.
+// The fields are read when the hub is first used (Handler, Run, Serve or Engine)
+// and must not change after that. All methods are safe for concurrent use; agents
+// may be added at any time. A Hub serves once.
 //
 // # Testing
 //

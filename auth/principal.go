@@ -67,7 +67,7 @@ var ErrUnauthenticated = errors.New("unauthenticated")
 
 // Authenticator finds the principal of a call. It returns an error wrapping
 // ErrUnauthenticated if the credentials are missing or wrong; any other error is
-// an internal one.
+// an internal one, and so is no principal without an error.
 type Authenticator interface {
 	Authenticate(ctx context.Context, r *Request) (*Principal, error)
 }

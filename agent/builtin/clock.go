@@ -8,6 +8,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // clock tells the time. The zone is the field "zone" of a data part, or the whole
@@ -41,7 +43,7 @@ func zoneName(m *a2a.Message) string {
 		name, _ := v.(string)
 		return name
 	}
-	text := strings.TrimSpace(textOf(m))
+	text := strings.TrimSpace(agent.Text(m))
 	if strings.Contains(text, "/") && !strings.ContainsAny(text, " \t\n?") {
 		return text
 	}

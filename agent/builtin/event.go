@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"strings"
-
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
@@ -39,20 +37,6 @@ func say(yield yieldFunc, events ...a2a.Event) bool {
 		}
 	}
 	return true
-}
-
-// textOf returns the text parts of m, joined by newlines. m may be nil.
-func textOf(m *a2a.Message) string {
-	if m == nil {
-		return ""
-	}
-	var texts []string
-	for _, p := range m.Parts {
-		if t, ok := p.Content.(a2a.Text); ok {
-			texts = append(texts, string(t))
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // dataField returns the value of a field in the first data part of m that has it.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 const (
@@ -107,7 +109,7 @@ func wish(m *a2a.Message) (int, bool) {
 	if v, ok := dataField(m, "questions"); ok {
 		return wholeNumber(v), true
 	}
-	words := strings.Fields(textOf(m))
+	words := strings.Fields(agent.Text(m))
 	for i, w := range words[:max(0, len(words)-1)] {
 		if !strings.EqualFold(w, "ask") {
 			continue
@@ -151,7 +153,7 @@ func question(i, total int) string {
 
 // answer returns what m says, as text.
 func answer(m *a2a.Message) string {
-	if text := textOf(m); text != "" || len(m.Parts) == 0 {
+	if text := agent.Text(m); text != "" || len(m.Parts) == 0 {
 		return text
 	}
 	described := make([]string, len(m.Parts))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // reportWords is how many words a report looks at.
@@ -19,7 +21,7 @@ const reportWords = 24
 
 // report yields a text and an image about the words of the message.
 func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
-	all := strings.Fields(textOf(ec.Message))
+	all := strings.Fields(agent.Text(ec.Message))
 	words := all[:min(len(all), reportWords)]
 	chart, err := drawChart(words)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 // first number of the text counts seconds; "1.5s" and "2m" are understood too. More
 // than an hour is rejected.
 func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
-	total := duration(textOf(ec.Message))
+	total := duration(agent.Text(ec.Message))
 	if total < 0 || total > slowMost {
 		problem := fmt.Sprintf("the time to work must be between 0 s and %v", slowMost)
 		say(yield, status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))

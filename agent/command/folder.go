@@ -85,7 +85,7 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 	if err := f.write(messageFile, message); err != nil {
 		return err
 	}
-	if err := f.write(inputFile, []byte(textOf(ec.Message))); err != nil {
+	if err := f.write(inputFile, []byte(agent.Text(ec.Message))); err != nil {
 		return err
 	}
 	f.env = environment(a, map[string]string{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -187,18 +186,4 @@ func status(ec *a2asrv.ExecutorContext, state a2a.TaskState, text string) *a2a.T
 		e.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(text))
 	}
 	return e
-}
-
-// textOf returns the text parts of m, joined by newlines.
-func textOf(m *a2a.Message) string {
-	if m == nil {
-		return ""
-	}
-	var texts []string
-	for _, p := range m.Parts {
-		if t, ok := p.Content.(a2a.Text); ok {
-			texts = append(texts, string(t))
-		}
-	}
-	return strings.Join(texts, "\n")
 }
