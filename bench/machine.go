@@ -119,7 +119,7 @@ func describe(l *rows.Load) []string {
 		fmt.Sprintf("stream: 1 connection, chunks of 64 bytes, %v chunks a stream; p50 and p99 are of whole streams", l.Streams),
 		fmt.Sprintf("fanout: %d readers of %d events of 64 bytes, all in this process", l.Readers, l.Events),
 		fmt.Sprintf("idle-streams: %d streams, 100 to a task, read after %v", l.Idle, l.IdleWait),
-		fmt.Sprintf("lookup: %d connections, 1,000 owners, the largest has a tenth of the tasks; pages of 50 with totalSize", l.Lookups),
+		fmt.Sprintf("lookup: %d connections, an owner for each 100 tasks, at most 1,000; the largest has a tenth of the tasks; full pages of 50 with totalSize", l.Lookups),
 		fmt.Sprintf("startup: %d starts, warm page cache; idle-memory: read after %v", l.Starts, l.MemoryWait),
 		fmt.Sprintf("soak: %d times %v of blocking sends, one line each; only if it is asked for", l.Soak, l.Minute),
 		fmt.Sprintf("recovery: %d working, %d in line, %d asking; %v to be done", l.Working, l.Lined, l.Asking, l.Recovery),

@@ -76,7 +76,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	only := f.String("only", "", "the rows to measure, such as blocking,stream; soak only if it is named here")
 	servers := f.String("servers", "", "the servers to measure, such as parley-sqlite,bare")
 	f.StringVar(&o.bench.Work, "work", filepath.Join(os.TempDir(), "parley-bench"), "a folder for files; those of many tasks are kept there")
-	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go during the row blocking")
+	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go in the rows blocking, stream and lookup")
 	f.BoolVar(&o.quick, "quick", false, "a small load for a moment, to see that everything works")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	warmup := f.Duration("warmup", 0, "how long to warm up")

@@ -31,7 +31,7 @@ func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err 
 	}
 	defer hangUp()
 	var runs []run
-	err = b.profiled(ctx, p, k, func() (err error) {
+	err = b.profiled(ctx, p, string(k), func() (err error) {
 		runs, err = b.closedLoop(ctx, p, ops)
 		return err
 	})

@@ -113,7 +113,7 @@ func TestListerChecks(t *testing.T) {
 	page := func(n, total int) string {
 		return `{"tasks":[` + strings.Repeat(`{"state":"TASK_STATE_COMPLETED"},`, n) + fmt.Sprintf(`],"totalSize":%d}`, total)
 	}
-	totals := make([]int, owners)
+	totals := make([]int, ownersOf(1_000))
 	for i := range totals {
 		totals[i] = 70
 	}
@@ -142,17 +142,19 @@ func TestTotal(t *testing.T) {
 
 func TestOwners(t *testing.T) {
 	t.Parallel()
-	const n = 1_000_000
-	counts := make([]int, owners)
-	for i := range n {
-		counts[ownerOf(i)]++
-	}
-	if counts[0] != n/10 {
-		t.Errorf("the largest owner has %d tasks, want %d", counts[0], n/10)
-	}
-	for i, c := range counts[1:] {
-		if c < 890 || c > 910 {
-			t.Fatalf("owner %d has %d tasks, want about 900", i+1, c)
+	for n, want := range map[int]int{1_000: 10, 10_000: 100, 1_000_000: 1_000} {
+		counts := make([]int, ownersOf(n))
+		for i := range n {
+			counts[ownerOf(i, n)]++
+		}
+		if len(counts) != want || counts[0] != n/10 {
+			t.Errorf("%d owners share %d tasks and the largest has %d, want %d and %d", len(counts), n, counts[0], want, n/10)
+		}
+		for i, c := range counts[1:] {
+			if c <= pageSize || c > n/10 && n > 1_000 {
+				t.Errorf("owner %d of %d tasks has %d", i+1, n, c)
+				break
+			}
 		}
 	}
 	if a, b := taskID(9), taskID(10); len(a) != 36 || a >= b {

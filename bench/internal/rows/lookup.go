@@ -40,9 +40,9 @@ func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) 
 		return nil, err
 	}
 	defer closing(&err, stop)
-	totals := make([]int, owners)
+	totals := make([]int, ownersOf(n))
 	for i := range n {
-		totals[ownerOf(i)]++
+		totals[ownerOf(i, n)]++
 	}
 	for _, what := range []struct {
 		name string
@@ -60,7 +60,11 @@ func (b *Bench) lookupIn(ctx context.Context, k serve.Kind, file string, n int) 
 			defer c.Close()
 			ops[i] = what.make(c)
 		}
-		runs, err := b.closedLoop(ctx, p, ops)
+		var runs []run
+		err := b.profiled(ctx, p, fmt.Sprintf("%s-%s-%d", k, what.name, n), func() (err error) {
+			runs, err = b.closedLoop(ctx, p, ops)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what.name, err)
 		}
@@ -95,7 +99,7 @@ func getter(c *wire.Conn, n int) op {
 	want := []byte(`"` + wire.Mark + taskIDEnd + `"`)
 	return func(uint64) error {
 		i := rand.IntN(n)
-		body, err := c.Do(request.of(ownerOf(i), uint64(i)))
+		body, err := c.Do(request.of(ownerOf(i, n), uint64(i)))
 		if err != nil {
 			return err
 		}
@@ -109,7 +113,7 @@ func getter(c *wire.Conn, n int) op {
 func lister(c *wire.Conn, totals []int, n int) op {
 	request := newOwned("ListTasks", `{"pageSize":`+strconv.Itoa(pageSize)+`}`)
 	return func(uint64) error {
-		owner := ownerOf(rand.IntN(n))
+		owner := ownerOf(rand.IntN(n), n)
 		body, err := c.Do(request.of(owner, 0))
 		if err != nil {
 			return err

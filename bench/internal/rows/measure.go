@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -119,11 +120,11 @@ func finish(ctx context.Context, p *child.Process, r *Result) error {
 
 // profiled calls f, and writes profiles of the server meanwhile if that is wanted and
 // the server can.
-func (b *Bench) profiled(ctx context.Context, p *child.Process, k serve.Kind, f func() error) error {
-	if b.Profiles == "" || k == serve.JSSDK {
+func (b *Bench) profiled(ctx context.Context, p *child.Process, name string, f func() error) error {
+	if b.Profiles == "" || strings.HasPrefix(name, string(serve.JSSDK)) {
 		return f()
 	}
-	path, err := filepath.Abs(filepath.Join(b.Profiles, string(k)+".cpu"))
+	path, err := filepath.Abs(filepath.Join(b.Profiles, name+".cpu"))
 	if err != nil {
 		return err
 	}

@@ -20,15 +20,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// owners is how many owners share the tasks of a file; the first has a tenth of them.
-const owners = 1_000
+// ownersOf returns how many owners share a file of n tasks: 1,000 of a million, and
+// fewer of fewer tasks, so that each has more than a page of them and lists do the same
+// work.
+func ownersOf(n int) int { return min(max(n/100, 2), 1_000) }
 
-// ownerOf returns the number of the owner of task i.
-func ownerOf(i int) int {
+// ownerOf returns the number of the owner of task i of n. The first has a tenth of all.
+func ownerOf(i, n int) int {
 	if i%10 == 0 {
 		return 0
 	}
-	return 1 + i%(owners-1)
+	return 1 + i%(ownersOf(n)-1)
 }
 
 // ownerName returns the name of an owner.
@@ -83,7 +85,7 @@ func fillFile(ctx context.Context, path string, n int) (err error) {
 	for range fillers {
 		group.Go(func() error {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := fillTask(ctx, tasks, i, begin+task.Millis(i/1_000)); err != nil {
+				if err := fillTask(ctx, tasks, seedling{i, n, begin + task.Millis(i/1_000)}); err != nil {
 					return err
 				}
 			}
@@ -93,12 +95,19 @@ func fillFile(ctx context.Context, path string, n int) (err error) {
 	return group.Wait()
 }
 
-// fillTask appends task i as the hub does: once when it is made, once with all that
-// its agent says.
-func fillTask(ctx context.Context, log task.Log, i int, at task.Millis) error {
+// seedling is task i of n.
+type seedling struct {
+	i, n int
+	at   task.Millis
+}
+
+// fillTask appends a task as the hub does: once when it is made, once with all that its
+// agent says.
+func fillTask(ctx context.Context, log task.Log, s seedling) error {
+	at := s.at
 	h := task.Head{
-		ID: taskID(i), ContextID: "context-" + string(taskID(i/3)),
-		Owner: task.Owner(ownerName(ownerOf(i))), Agent: serve.AgentName,
+		ID: taskID(s.i), ContextID: "context-" + string(taskID(s.i/3)),
+		Owner: task.Owner(ownerName(ownerOf(s.i, s.n))), Agent: serve.AgentName,
 	}
 	h, err := grow(ctx, log, h, task.Run{Epoch: 1, Dispatch: task.Claimed, Holder: "seed", Attempt: 1}, task.Entry{
 		Kind: task.Created, State: task.Submitted, At: at,

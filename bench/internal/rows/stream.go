@@ -44,13 +44,18 @@ func (b *Bench) streamOn(ctx context.Context, k serve.Kind, chunks int) (rs []Re
 	}
 	defer c.Close()
 	request := wire.Call("SendStreamingMessage", sendParams(serve.Text(serve.Chunks, strconv.Itoa(chunks)), ""))
-	runs, err := b.closedLoop(ctx, p, []op{func(n uint64) error {
+	one := func(n uint64) error {
 		s, err := c.Stream(request.With(n))
 		if err != nil {
 			return err
 		}
 		return follow(s, chunks)
-	}})
+	}
+	var runs []run
+	err = b.profiled(ctx, p, fmt.Sprintf("%s-stream-%d", k, chunks), func() (err error) {
+		runs, err = b.closedLoop(ctx, p, []op{one})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
