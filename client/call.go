@@ -27,18 +27,26 @@ func (c *Client) Send(ctx context.Context, req *a2a.SendMessageRequest) (a2a.Sen
 // Stream sends a message and yields what happens to its task until the task has
 // ended or waits for the caller (specification §3.1.2). The first event is a task
 // or a bare message. An agent without streaming yields its answer as the only event.
+// A stream that breaks after its first event is a [*Cut], which Follow takes up.
 func (c *Client) Stream(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
-	return c.follow(ctx, "stream message", func(e *endpoint, sdk *a2aclient.Client) iter.Seq2[a2a.Event, error] {
-		return sdk.SendStreamingMessage(ctx, req)
-	})
+	return c.stream(ctx, "stream message", Position{},
+		func(ctx context.Context, _ *endpoint, sdk *a2aclient.Client) iter.Seq2[a2a.Event, error] {
+			return sdk.SendStreamingMessage(ctx, req)
+		})
 }
 
 // Subscribe yields the task as it is and what happens to it until it has ended
 // (specification §3.1.6). A task that has ended already is
-// a2a.ErrUnsupportedOperation.
+// a2a.ErrUnsupportedOperation. A stream that breaks is a [*Cut].
 func (c *Client) Subscribe(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
-	return c.follow(ctx, "subscribe to task "+string(req.ID),
-		func(e *endpoint, sdk *a2aclient.Client) iter.Seq2[a2a.Event, error] {
+	return c.subscribe(ctx, Position{Task: req.ID}, req)
+}
+
+func (c *Client) subscribe(
+	ctx context.Context, from Position, req *a2a.SubscribeToTaskRequest,
+) iter.Seq2[a2a.Event, error] {
+	return c.stream(ctx, "subscribe to task "+string(req.ID), from,
+		func(ctx context.Context, e *endpoint, sdk *a2aclient.Client) iter.Seq2[a2a.Event, error] {
 			r := *req
 			r.ID = e.pathID(req.ID)
 			return sdk.SubscribeToTask(ctx, &r)
@@ -132,18 +140,21 @@ func try[T any](ctx context.Context, c *Client, call func(*endpoint, *a2aclient.
 	return zero, last
 }
 
-// follow is try for streams. It goes to the next endpoint only before the first
+// opener begins a stream on an endpoint.
+type opener = func(context.Context, *endpoint, *a2aclient.Client) iter.Seq2[a2a.Event, error]
+
+// stream is try for streams. It goes to the next endpoint only before the first
 // event.
-func (c *Client) follow(
-	ctx context.Context, op string, open func(*endpoint, *a2aclient.Client) iter.Seq2[a2a.Event, error],
-) iter.Seq2[a2a.Event, error] {
+func (c *Client) stream(ctx context.Context, op string, from Position, open opener) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		var last error
 		for _, e := range c.order() {
 			sdk, err := c.connect(ctx, e)
 			if err == nil {
+				at := &cursor{id: from.EventID}
+				r := relay{client: c, endpoint: e, at: at, task: from.Task}
 				var ended bool
-				if err, ended = c.relay(ctx, e, open(e, sdk), yield); ended {
+				if ended, err = r.run(ctx, open(withCursor(ctx, at), e, sdk), yield); ended {
 					return
 				}
 			}
@@ -160,33 +171,62 @@ func (c *Client) follow(
 	}
 }
 
-// relay yields events. It reports an error of the stream, and whether the stream
-// came to its end, be it that the reader broke out.
-func (c *Client) relay(
-	ctx context.Context, e *endpoint, events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool,
-) (err error, ended bool) {
-	var state a2a.TaskState
-	var answered bool
+// relay passes the events of one stream on.
+type relay struct {
+	client   *Client
+	endpoint *endpoint
+	at       *cursor
+
+	task     a2a.TaskID
+	state    a2a.TaskState
+	answered bool
+}
+
+// run yields events. It reports whether the stream came to its end, be it that the
+// reader broke out, and otherwise why not.
+func (r *relay) run(
+	ctx context.Context, events iter.Seq2[a2a.Event, error], yield func(a2a.Event, error) bool,
+) (ended bool, err error) {
 	for event, err := range events {
 		if err != nil {
-			if answered && broken(err) && ctx.Err() == nil {
-				err = fmt.Errorf("%w: %w", ErrCut, err)
-			}
-			return err, false
+			return r.failed(ctx, err)
 		}
-		if !answered {
-			c.worked(e)
-		}
-		answered = true
-		state = stateAfter(state, event)
+		r.note(event)
 		if !yield(event, nil) {
-			return nil, true
+			return true, nil
 		}
 	}
-	if ctx.Err() != nil || !settled(state) {
-		return ErrCut, false
+	if ctx.Err() != nil || !settled(r.state) {
+		return false, r.cut(nil)
 	}
-	return nil, true
+	return true, nil
+}
+
+// failed tells a connection that broke from an error of the agent. After the last
+// event of a task, it does not matter how the connection ends.
+func (r *relay) failed(ctx context.Context, err error) (ended bool, _ error) {
+	if !r.answered || !broken(err) || ctx.Err() != nil {
+		return false, err
+	}
+	if r.state.Terminal() || r.state == answeredState {
+		return true, nil
+	}
+	return false, r.cut(err)
+}
+
+func (r *relay) cut(err error) error {
+	return &Cut{Position: Position{Task: r.task, EventID: r.at.id}, Err: err}
+}
+
+func (r *relay) note(event a2a.Event) {
+	if !r.answered {
+		r.client.worked(r.endpoint)
+		r.answered = true
+	}
+	r.state = stateAfter(r.state, event)
+	if id := event.TaskInfo().TaskID; id != "" {
+		r.task = id
+	}
 }
 
 // broken reports whether err comes from the connection and not from the agent.

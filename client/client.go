@@ -37,7 +37,8 @@ type Options struct {
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header
 	// Bindings are the bindings to prefer, best first. Others of the card follow in
-	// the card's order.
+	// the card's order. A binding that is neither built in nor among Transports is
+	// ErrNoTransport.
 	Bindings []a2a.TransportProtocol
 	// Transports adds bindings, such as gRPC, or replaces the built-in ones. A factory
 	// reports an agent that it cannot connect to as ErrUnreachable.
@@ -75,6 +76,9 @@ type endpoint struct {
 // card's own URL if it ends in ".json", or the URL of an interface that the card at
 // the root of its host lists.
 func Dial(ctx context.Context, rawURL string, o Options) (*Client, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	h := o.httpClient()
 	f := fetcher{client: h, opts: &o}
 	card, raw, from, err := f.find(ctx, rawURL)
@@ -102,6 +106,9 @@ func Fetch(ctx context.Context, rawURL string, o Options) (*a2a.AgentCard, json.
 // New returns a client for the agent that card describes. It returns ErrNoInterface
 // if the card lists no interface that the client can use. It does not connect.
 func New(card *a2a.AgentCard, o Options) (*Client, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	c := &Client{card: card, opts: o, http: o.httpClient()}
 	if err := c.choose(nil); err != nil {
 		return nil, err
@@ -224,6 +231,16 @@ func (c *Client) worked(e *endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current = slices.Index(c.endpoints, e)
+}
+
+// check refuses preferences that would be passed over.
+func (o *Options) check() error {
+	for _, b := range o.Bindings {
+		if !o.speaks(b) {
+			return fmt.Errorf("prefer %q: %w", b, ErrNoTransport)
+		}
+	}
+	return nil
 }
 
 func (o *Options) speaks(b a2a.TransportProtocol) bool {

@@ -11,10 +11,11 @@
 // connect at all is tried on the next interface of the card; a call that may have
 // been received is never repeated. Streams last as long as the agent keeps them
 // open: no timeout of the client ends them. A stream that ends before its task did
-// reports [ErrCut]. Answers are bounded in size. Redirects are followed only within
-// the host and scheme that was called, so credentials stay there. An interface
-// that would carry credentials in the clear, although the card came over TLS, is
-// not used.
+// is a [*Cut]; [Client.Follow] goes on where it was cut, without a repetition if the
+// agent numbers its events, and [Client.Wait] does so until there is a result.
+// Answers are bounded in size. Redirects are followed only within the host and
+// scheme that was called, so credentials stay there. An interface that would carry
+// credentials in the clear, although the card came over TLS, is not used.
 //
 // An error that the agent reported is an [*Error] with its code and reason, whatever
 // the binding, and wraps the SDK's sentinel for it. An agent that could not be
@@ -22,9 +23,10 @@
 //
 // # What it does not promise
 //
-// A broken stream is not resumed: subscribe again, or get the task. Fields that the
-// SDK's types do not know are dropped, and numbers in data parts pass through
-// float64. Cards are not verified and not cached.
+// Stream and Subscribe do not come back by themselves: the message is never sent
+// again. Events without an id, and all events over gRPC, come again as part of the
+// task. Fields that the SDK's types do not know are dropped, and numbers in data
+// parts pass through float64. Cards are not verified and not cached.
 //
 // # Concurrency
 //
@@ -33,5 +35,6 @@
 //
 // # Testing
 //
-// The tests run against the SDK's own server, over JSON-RPC and HTTP+JSON.
+// The tests run against the SDK's own server, over JSON-RPC and HTTP+JSON, and
+// against scripted agents that break off where it hurts.
 package client

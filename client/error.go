@@ -22,7 +22,11 @@ var (
 	ErrNoInterface = errors.New("no usable interface")
 	// ErrNoCard: there is no agent card at the URL.
 	ErrNoCard = errors.New("no agent card")
-	// ErrCut: a stream ended before its task did.
+	// ErrNoTransport: Options.Bindings names a binding that the client does not speak
+	// and that Options.Transports does not add.
+	ErrNoTransport = errors.New("no transport for the binding")
+	// ErrCut: a stream ended before its task did. The error is a *Cut, which says
+	// where to go on.
 	ErrCut = errors.New("stream ended before the task did")
 	// ErrTooLarge: an answer is larger than Options.MaxBody.
 	ErrTooLarge = errors.New("answer too large")
@@ -202,6 +206,7 @@ func (u *unreachable) Unwrap() []error {
 // names of the layers that it came through.
 func explain(ctx context.Context, err error) error {
 	var agent *Error
+	var cut *Cut
 	var lost *unreachable
 	var sdk *a2a.Error
 	var transport *url.Error
@@ -210,6 +215,8 @@ func explain(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &cut):
+		return cut
 	case errors.As(err, &agent):
 		return agent
 	case errors.As(err, &lost):

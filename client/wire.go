@@ -19,7 +19,8 @@ const eventStream = "text/event-stream"
 
 // wire stands between the SDK's client and the network and mends what the SDK
 // cannot read: errors in any content type, errors in place of a stream, single
-// answers in place of a stream, answers without end.
+// answers in place of a stream, answers without end. It also knows the ids of events,
+// which the SDK passes over.
 //
 // It returns an error of the agent as an error of the round trip. That bends the
 // contract of RoundTripper, but it is the only way past the SDK's decoder, which
@@ -31,7 +32,7 @@ type wire struct {
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = translate(req)
+	req = comeBack(translate(req))
 	resp, err := w.connect(req)
 	if err != nil {
 		return nil, err
@@ -41,6 +42,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode == http.StatusOK && kind == eventStream {
+		if at := cursorFrom(req.Context()); at != nil {
+			resp.Body = newMarked(resp.Body, at)
+		}
 		return resp, nil
 	}
 	body, err := readBounded(resp.Body, w.maxBody)
@@ -51,6 +55,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if req.Header.Get("Accept") == eventStream {
+		if resp.StatusCode == http.StatusNoContent && req.Header.Get(lastEventID) != "" {
+			return nil, errNothingLeft
+		}
 		body = frame(body)
 	}
 	resp.StatusCode = http.StatusOK

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// pauses are how long Follow waits before it takes up a stream that broke: four
+// seconds in all, in which a server can be started again.
+var pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 2700 * time.Millisecond}
+
+// How often Wait asks an agent that does not stream: at first, and at last.
+const (
+	pollFirst = time.Second
+	pollLast  = 10 * time.Second
+)
+
+// Follow yields what happens to a task after a position, until the agent ends the
+// stream because the task has ended or waits for the caller.
+//
+// If the position has an event id that the agent knows, the first event is the one
+// after it. Otherwise it is the task as it is, and may repeat what was seen. A task
+// that has ended, and a task of an agent that does not stream, is the only event.
+//
+// A stream that breaks is taken up again where it broke; events without an id come
+// again as part of the task. After five attempts in a row without anything new,
+// over four seconds, the last error is yielded.
+func (c *Client) Follow(ctx context.Context, from Position) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		f := follower{client: c, at: from, yield: yield}
+		for tries := 0; ; {
+			err := f.attempt(ctx)
+			if f.news {
+				tries = 0
+			}
+			if err == nil || f.stopped {
+				return
+			}
+			if tries == len(pauses) || !passing(err) {
+				yield(nil, err)
+				return
+			}
+			if err := sleep(ctx, pauses[tries]); err != nil {
+				yield(nil, named(err, "follow task "+string(from.Task)))
+				return
+			}
+			tries++
+		}
+	}
+}
+
+// follower is the state of a Follow.
+type follower struct {
+	client  *Client
+	at      Position
+	yield   func(a2a.Event, error) bool
+	news    bool // the last attempt has yielded something new
+	stopped bool // the reader broke out
+}
+
+// attempt follows one stream to its end.
+func (f *follower) attempt(ctx context.Context) error {
+	f.news = false
+	events := 0
+	for event, err := range f.client.subscribe(ctx, f.at, &a2a.SubscribeToTaskRequest{ID: f.at.Task}) {
+		if err != nil {
+			return f.failed(ctx, err, events)
+		}
+		// The task that begins a subscription is no news.
+		if _, ok := event.(*a2a.Task); !ok || events > 0 {
+			f.news = true
+		}
+		events++
+		if f.stopped = !f.yield(event, nil); f.stopped {
+			return nil
+		}
+	}
+	return nil
+}
+
+// failed returns what an error of a subscription means after so many events.
+func (f *follower) failed(ctx context.Context, err error, events int) error {
+	var cut *Cut
+	switch {
+	case errors.As(err, &cut):
+		f.at = cut.Position
+	case events > 0:
+	case errors.Is(err, errNothingLeft):
+		return nil
+	case refused(err):
+		task, err := f.client.Get(ctx, &a2a.GetTaskRequest{ID: f.at.Task})
+		if err != nil {
+			return err
+		}
+		f.stopped = !f.yield(task, nil)
+		return nil
+	}
+	return err
+}
+
+// refused reports whether err, of a subscription, may mean that the task has ended:
+// the protocol's answer, and what the official SDK's server says instead.
+func refused(err error) bool {
+	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound)
+}
+
+// passing reports whether a later attempt may succeed where err came.
+func passing(err error) bool {
+	var agent *Error
+	return errors.Is(err, ErrCut) || errors.Is(err, ErrUnreachable) ||
+		errors.As(err, &agent) && agent.Status == http.StatusServiceUnavailable
+}
+
+// Wait waits until a task has ended or waits for the caller, and returns it. Only
+// ctx bounds the wait; streams that break are taken up as by Follow. An agent that
+// does not stream is asked again after a second, and then less and less often, at
+// least every ten seconds.
+func (c *Client) Wait(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
+	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
+		task, err := c.watch(ctx, id)
+		if err == nil && task == nil {
+			task, err = c.Get(ctx, &a2a.GetTaskRequest{ID: id})
+		}
+		if err != nil || settled(task.Status.State) {
+			return task, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, named(err, fmt.Sprintf("wait for task %s, which is %s", id, task.Status.State))
+		}
+	}
+}
+
+// watch follows a task until it is settled, or until the agent has no more to say.
+// It returns the task if the last event was the whole of it, and nil otherwise:
+// events do not tell the history.
+func (c *Client) watch(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
+	var state a2a.TaskState
+	var whole *a2a.Task
+	for event, err := range c.Follow(ctx, Position{Task: id}) {
+		if err != nil {
+			return nil, err
+		}
+		whole, _ = event.(*a2a.Task)
+		if state = stateAfter(state, event); settled(state) {
+			break
+		}
+	}
+	return whole, nil
+}
+
+// sleep waits for d, or for the end of ctx, whose cause it returns.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
