@@ -278,3 +278,35 @@ func TestServeReportsABrokenListener(t *testing.T) {
 		t.Errorf("Serve on a closed listener = %v", err)
 	}
 }
+
+func TestServeRefusesAListenerThatOthersReach(t *testing.T) {
+	t.Parallel()
+	hub := &parley.Hub{}
+	hub.Handle(card, shout{})
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Serve(t.Context(), l); !errors.Is(err, parley.ErrAnonymous) {
+		t.Errorf("Serve on all addresses = %v, want ErrAnonymous", err)
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+func TestFieldsMayBeSetAfterHandle(t *testing.T) {
+	t.Parallel()
+	hub := &parley.Hub{}
+	hub.Handle(card, shout{})
+	hub.Limits.Body = 64
+	s := serve(t, hub)
+	long := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", 100) + `"}]}}`
+	if code, body := s.call(http.MethodPost, "/v1/a2a/message:send", "", long); code != http.StatusRequestEntityTooLarge {
+		t.Errorf("long body = %d %s, want 413", code, body)
+	}
+	hub.Handle(&a2a.AgentCard{Name: "Second"}, shout{})
+	if code, body := s.call(http.MethodGet, "/a2a/second/.well-known/agent-card.json", "", ""); code != http.StatusOK {
+		t.Errorf("card of an agent that came later = %d %s", code, body)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/examples/exampletest"
 )
 
@@ -34,7 +35,7 @@ func TestShout(t *testing.T) {
 func TestHello(t *testing.T) {
 	t.Parallel()
 	var hub parley.Hub
-	hub.Handle(&a2a.AgentCard{Name: "hello"}, hello{})
+	hub.Handle(&a2a.AgentCard{Name: "hello"}, agent.Func(hello))
 	server := httptest.NewServer(hub.Handler())
 	defer server.Close()
 	ctx, stop := context.WithCancel(t.Context())
