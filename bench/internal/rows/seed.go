@@ -49,9 +49,12 @@ const taskIDEnd = "-0000-7000-8000-0000"
 // sweeps away.
 const maxSeedAge = 20 * 24 * time.Hour
 
+// seedFormat changes whenever the tasks of a file change.
+const seedFormat = "1"
+
 // seed returns a data folder with n tasks that have ended. It is made once and kept.
 func (b *Bench) seed(ctx context.Context, n int) (string, error) {
-	dir := filepath.Join(b.Work, fmt.Sprintf("tasks-%d", n))
+	dir := filepath.Join(b.Work, fmt.Sprintf("tasks-%d-%s", n, seedFormat))
 	info, err := os.Stat(filepath.Join(dir, "complete"))
 	if err == nil && time.Since(info.ModTime()) < maxSeedAge {
 		return dir, nil
