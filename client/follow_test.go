@@ -300,7 +300,8 @@ func TestCut(t *testing.T) {
 			t.Parallel()
 			s := &script{steps: []step{
 				events(errReset, "1 "+frame(binding, snapshotWorking), "2 "+frame(binding, chunkOne)),
-				events(nil, "3 "+frame(binding, statusDone)), {status: 204},
+				events(nil, "3 "+frame(binding, statusDone)),
+				{status: 204},
 			}}
 			c, err := client.New(&a2a.AgentCard{
 				Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: true},
@@ -344,23 +345,27 @@ func TestWait(t *testing.T) {
 		took  time.Duration
 	}{
 		{
-			"to the end", []step{
+			"to the end",
+			[]step{
 				events(errReset, "1 "+snapshotWorking), events(nil, "2 "+statusDone), reply(200, taskIn(a2a.TaskStateCompleted)),
 			},
 			a2a.TaskStateCompleted, "t:subscribe, t:subscribe 1, t", 0,
 		},
 		{
-			"to a question", []step{
+			"to a question",
+			[]step{
 				events(errReset, "1 "+snapshotWorking, "2 "+statusAsks), reply(200, taskIn(a2a.TaskStateInputRequired)),
 			},
 			a2a.TaskStateInputRequired, "t:subscribe, t", 0,
 		},
 		{
-			"a task that has ended", []step{reply(400, overBody), reply(200, taskIn(a2a.TaskStateFailed))},
+			"a task that has ended",
+			[]step{reply(400, overBody), reply(200, taskIn(a2a.TaskStateFailed))},
 			a2a.TaskStateFailed, "t:subscribe, t", 0,
 		},
 		{
-			"an agent that does not stream", []step{
+			"an agent that does not stream",
+			[]step{
 				reply(400, overBody), reply(200, taskIn(a2a.TaskStateWorking)),
 				reply(400, overBody), reply(200, taskIn(a2a.TaskStateWorking)),
 				reply(400, overBody), reply(200, taskIn(a2a.TaskStateCompleted)),
