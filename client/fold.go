@@ -54,7 +54,7 @@ func (f *Fold) artifact(e *a2a.TaskArtifactUpdateEvent) {
 		return
 	}
 	for i, known := range f.Task.Artifacts {
-		if known.ID != e.Artifact.ID {
+		if known == nil || known.ID != e.Artifact.ID {
 			continue
 		}
 		if e.Append {
