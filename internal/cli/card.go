@@ -37,7 +37,7 @@ func (c *cardCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		card, raw, err := client.Fetch(in.soft, c.at(), c.options())
 		if err != nil {
-			return c.advise(err)
+			return c.advise(c.missing(in.soft, err))
 		}
 		if c.JSON {
 			return printRaw(o, raw)

@@ -64,6 +64,8 @@ type conversation struct {
 	os        *OS
 	contextID string
 	taskID    a2a.TaskID // the task that waits for an answer
+	// shown is what that task has said so far.
+	shown map[a2a.ArtifactID]a2a.ContentParts
 }
 
 // line acts on a line and reports whether it was the last one. Only an agent that
@@ -96,6 +98,10 @@ func (t *conversation) say(ctx context.Context, text string) error {
 		m.SetMeta("skill", t.cmd.Skill)
 	}
 	s := newSession(t.client, newShow(t.os, &output{}, true))
+	if t.taskID != "" {
+		s.show.shown = t.shown
+	}
+	t.shown = s.show.shown
 	return t.os.interruptible(ctx, func(in interrupts) error {
 		err := s.send(in, m)
 		t.remember(&s.show.fold)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,12 +82,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// getenv puts the first line of a file, such as stdout, into a variable: getenv VAR
-// FILE.
+// getenv puts the first line of a file, such as stdout, into a variable, or the first
+// group of a pattern in the file: getenv VAR FILE [PATTERN].
 func getenv(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: getenv VAR FILE")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: getenv VAR FILE [PATTERN]")
 	}
-	line, _, _ := strings.Cut(ts.ReadFile(args[1]), "\n")
-	ts.Setenv(args[0], line)
+	text := ts.ReadFile(args[1])
+	if len(args) == 2 {
+		line, _, _ := strings.Cut(text, "\n")
+		ts.Setenv(args[0], line)
+		return
+	}
+	found := regexp.MustCompile(args[2]).FindStringSubmatch(text)
+	if len(found) < 2 {
+		ts.Fatalf("no %s in %q", args[2], text)
+	}
+	ts.Setenv(args[0], found[1])
 }

@@ -63,7 +63,11 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 
 // converse sends and waits.
 func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh *show) error {
-	if err := newSession(cl, sh).send(in, m); err != nil {
+	s := newSession(cl, sh)
+	if m.TaskID != "" && !sh.json {
+		s.recall(in.soft, m.TaskID)
+	}
+	if err := s.send(in, m); err != nil {
 		return err
 	}
 	if err := sh.finish(); err != nil {

@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// maxRejoins is how often in a row a broken stream is taken up again without a
-	// new event.
-	maxRejoins = 3
 	// idWait is how long an interrupted command waits for the id of the task that it
 	// has to cancel.
 	idWait = 5 * time.Second
@@ -69,57 +66,52 @@ func (s *session) send(in interrupts, m *a2a.Message) error {
 	return s.abandon(in.hard, id)
 }
 
-// follow shows events until the stream ends. A stream that breaks is taken up again
-// where the task is then.
+// follow shows events until the stream ends. A stream that breaks is taken up again.
 func (s *session) follow(ctx context.Context, events iter.Seq2[a2a.Event, error]) error {
-	seen, err := s.take(events)
-	for tries := 1; errors.Is(err, client.ErrCut) && s.id() != "" && tries <= maxRejoins; tries++ {
-		var n int
-		n, err = s.rejoin(ctx, s.id())
-		// The first event of a subscription is no news.
-		if seen += n; n > 1 {
-			tries = 0
+	err := s.take(events)
+	var cut *client.Cut
+	if errors.As(err, &cut) && cut.Task != "" {
+		return s.watch(ctx, cut.Position)
+	}
+	return s.goesOn(ctx, err)
+}
+
+// watch follows a task that may have ended already, and waits for it if its agent
+// does not stream.
+func (s *session) watch(ctx context.Context, from client.Position) error {
+	err := s.take(s.client.Follow(ctx, from))
+	if err == nil && !s.settled() {
+		var task *a2a.Task
+		if task, err = s.client.Wait(ctx, from.Task); err == nil {
+			err = s.show.event(task)
 		}
 	}
+	return s.goesOn(ctx, err)
+}
+
+// settled reports whether there is nothing more to wait for.
+func (s *session) settled() bool {
+	task := s.show.fold.Task
+	return task == nil || task.Status.State.Terminal() || client.Interrupted(task.Status.State)
+}
+
+// goesOn adds to err that the task is not affected.
+func (s *session) goesOn(ctx context.Context, err error) error {
 	if err != nil && s.id() != "" && ctx.Err() == nil {
-		err = fmt.Errorf("%w; the task goes on as %s", err, s.id())
+		return fmt.Errorf("%w; the task goes on as %s", err, s.id())
 	}
 	return err
 }
 
-// rejoin subscribes to a task, or gets it if it has ended.
-func (s *session) rejoin(ctx context.Context, id a2a.TaskID) (int, error) {
-	n, err := s.take(s.client.Subscribe(ctx, &a2a.SubscribeToTaskRequest{ID: id}))
-	if n > 0 || !ended(err) {
-		return n, err
-	}
-	task, err := s.client.Get(ctx, &a2a.GetTaskRequest{ID: id})
-	if err != nil {
-		return n, err
-	}
-	if err := s.show.event(task); err != nil {
-		return n, err
-	}
-	return n + 1, nil
-}
-
-// ended reports whether err, of a subscription, may mean that the task has ended:
-// the protocol's answer, and what the official SDK's server says instead.
-func ended(err error) bool {
-	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound)
-}
-
-// take shows events and counts them.
-func (s *session) take(events iter.Seq2[a2a.Event, error]) (int, error) {
-	n := 0
+// take shows events.
+func (s *session) take(events iter.Seq2[a2a.Event, error]) error {
 	for e, err := range events {
 		if err != nil {
-			return n, err
+			return err
 		}
 		first := s.show.fold.Result() == nil
-		n++
 		if err := s.show.event(e); err != nil {
-			return n, err
+			return err
 		}
 		if first {
 			close(s.known)
@@ -128,7 +120,16 @@ func (s *session) take(events iter.Seq2[a2a.Event, error]) (int, error) {
 			break
 		}
 	}
-	return n, nil
+	return nil
+}
+
+// recall learns what the task has said before the message that answers it, so that
+// it is not shown again. If the task cannot be had, sending will say why.
+func (s *session) recall(ctx context.Context, id a2a.TaskID) {
+	none := 0
+	if task, err := s.client.Get(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: &none}); err == nil {
+		s.show.skip(task)
+	}
 }
 
 // asks reports whether the task waits for the caller after e, in answer to m. An

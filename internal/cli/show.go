@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -29,19 +30,19 @@ type show struct {
 	questions bool
 
 	fold client.Fold
-	// done counts the parts of each artifact that were written.
-	done map[a2a.ArtifactID]int
+	// shown are the parts of each artifact that were written, now or before.
+	shown map[a2a.ArtifactID]a2a.ContentParts
 	// last is the artifact that was written to last.
 	last a2a.ArtifactID
 	// open: the last line of out has no end yet.
 	open bool
-	told *a2a.Message // the last status message that went to notes
+	told string // the id of the last status message that went to notes
 }
 
 func newShow(o *OS, f *output, live bool) *show {
 	return &show{
 		out: o.Stdout, notes: o.Stderr, words: words{terminal: o.Terminal && !f.JSON, save: f.Out},
-		live: live, json: f.JSON, done: make(map[a2a.ArtifactID]int),
+		live: live, json: f.JSON, shown: make(map[a2a.ArtifactID]a2a.ContentParts),
 	}
 }
 
@@ -52,9 +53,7 @@ func (s *show) event(e a2a.Event) error {
 			return err
 		}
 	}
-	if u, ok := e.(*a2a.TaskArtifactUpdateEvent); ok && !u.Append && u.Artifact != nil {
-		delete(s.done, u.Artifact.ID) // replaced, so all of it is new
-	}
+	s.forget(e)
 	s.fold.Apply(e)
 	if !s.live || s.json || s.fold.Task == nil {
 		return nil
@@ -65,15 +64,47 @@ func (s *show) event(e a2a.Event) error {
 	return s.artifacts()
 }
 
+// forget makes all of an artifact new if e replaces it.
+func (s *show) forget(e a2a.Event) {
+	switch e := e.(type) {
+	case *a2a.TaskArtifactUpdateEvent:
+		if e.Artifact != nil && !e.Append {
+			delete(s.shown, e.Artifact.ID)
+		}
+	case *a2a.Task:
+		for _, a := range e.Artifacts {
+			if a != nil && !begins(a.Parts, s.shown[a.ID]) {
+				delete(s.shown, a.ID)
+			}
+		}
+	}
+}
+
+// begins reports whether parts are head and more.
+func begins(parts, head a2a.ContentParts) bool {
+	return len(head) <= len(parts) && reflect.DeepEqual(parts[:len(head)], head)
+}
+
+// skip takes the artifacts of a task as shown: they are older than the message that
+// is about to be sent.
+func (s *show) skip(task *a2a.Task) {
+	for _, a := range task.Artifacts {
+		if a != nil {
+			s.shown[a.ID] = a.Parts
+		}
+	}
+}
+
 // progress notes what an agent says while it works, and its questions if the
 // command goes on after them.
 func (s *show) progress() error {
 	status := s.fold.Task.Status
 	asks := s.questions && client.Interrupted(status.State)
-	if !asks && status.State != a2a.TaskStateWorking || status.Message == nil || status.Message == s.told {
+	if !asks && status.State != a2a.TaskStateWorking || status.Message == nil ||
+		status.Message.ID != "" && status.Message.ID == s.told {
 		return nil
 	}
-	s.told = status.Message
+	s.told = status.Message.ID
 	text, err := s.words.message(status.Message)
 	if err != nil || text == "" {
 		return err
@@ -109,10 +140,30 @@ func (s *show) finish() error {
 	}
 	asks := client.Interrupted(task.Status.State)
 	answers := task.Status.State == a2a.TaskStateCompleted && len(task.Artifacts) == 0
-	if text != "" && (asks || answers) {
-		return s.line(text)
+	if text == "" || !asks && !answers {
+		return nil
 	}
-	return nil
+	if strings.TrimSpace(text) == strings.TrimSpace(s.said()) {
+		return nil
+	}
+	return s.line(text)
+}
+
+// said returns the text of the artifact that was written to last: an agent may say
+// its question there, too.
+func (s *show) said() string {
+	var b strings.Builder
+	for _, a := range s.fold.Task.Artifacts {
+		if a == nil || a.ID != s.last || s.last == "" {
+			continue
+		}
+		for _, p := range a.Parts {
+			if p != nil {
+				b.WriteString(s.words.clean(p.Text()))
+			}
+		}
+	}
+	return b.String()
 }
 
 func (s *show) finishJSON() error {
@@ -128,7 +179,7 @@ func (s *show) artifacts() error {
 		if artifact == nil {
 			continue
 		}
-		from := min(s.done[artifact.ID], len(artifact.Parts))
+		from := min(len(s.shown[artifact.ID]), len(artifact.Parts))
 		for _, p := range artifact.Parts[from:] {
 			if p == nil {
 				continue
@@ -137,7 +188,9 @@ func (s *show) artifacts() error {
 				return err
 			}
 		}
-		s.done[artifact.ID] = len(artifact.Parts)
+		if from < len(artifact.Parts) {
+			s.shown[artifact.ID] = artifact.Parts
+		}
 	}
 	return nil
 }

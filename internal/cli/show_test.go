@@ -94,6 +94,32 @@ func TestShow(t *testing.T) {
 			[]a2a.Event{begun, inputs("which?")},
 			"which?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
 		},
+		{
+			"a question that the artifact asked", true,
+			[]a2a.Event{begun, chunk("a", false, text("which")), chunk("a", true, text("?\n")), inputs(" which?")},
+			"which?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
+		},
+		{
+			"a question that an earlier artifact asked", false,
+			[]a2a.Event{begun, chunk("a", false, text("which?")), chunk("b", false, text("x")), inputs("which?")},
+			"which?\nx\nwhich?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
+		},
+		{
+			"a snapshot with another artifact of that name", true,
+			[]a2a.Event{
+				begun, chunk("a", false, text("one"), text("two")),
+				snapshot(a2a.TaskStateWorking, &a2a.Artifact{ID: "a", Parts: a2a.ContentParts{text("three")}}, nil), done(""),
+			},
+			"onetwothree\n", "", exitOK,
+		},
+		{
+			"two artifacts of one name break nothing", true,
+			[]a2a.Event{
+				snapshot(a2a.TaskStateWorking, &a2a.Artifact{ID: "a", Parts: a2a.ContentParts{text("x"), text("y")}}, &a2a.Artifact{ID: "a"}),
+				done(""),
+			},
+			"xy\n", "", exitOK,
+		},
 		{"a failure keeps what there is", false, []a2a.Event{begun, chunk("a", false, text("half")), inStatus(a2a.TaskStateFailed, "broke")}, "half\n", "", exitFailed},
 		{"still working", false, []a2a.Event{begun, works("")}, "", "", exitFailed},
 		{"events without a task", false, []a2a.Event{chunk("a", false, text("x")), done("")}, "x\n", "", exitOK},
@@ -144,6 +170,45 @@ func TestShowQuestionsWhileWatching(t *testing.T) {
 	}
 	if out.String() != "that one\n" || notes.String() != "input-required: which?\n" {
 		t.Errorf("got %q, notes %q", out.String(), notes.String())
+	}
+}
+
+// What was said before is not said again, not even if it asks the same.
+func TestShowSkips(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := newShow(&OS{Stdout: &out, Stderr: &bytes.Buffer{}}, &output{}, true)
+	before := &a2a.Task{Artifacts: []*a2a.Artifact{nil, {ID: "a", Parts: a2a.ContentParts{text("which?")}}}}
+	s.skip(before)
+	asked := snapshot(a2a.TaskStateInputRequired, before.Artifacts...)
+	for _, e := range []a2a.Event{asked, works(""), chunk("a", true, text(" or that?")), inputs("which?")} {
+		if err := s.event(e); err != nil {
+			t.Fatalf("event() = %v", err)
+		}
+	}
+	if err := s.finish(); err != nil {
+		t.Fatalf("finish() = %v", err)
+	}
+	if want := " or that?\nwhich?\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// A status that comes again as part of the task is no news.
+func TestShowNotesOnce(t *testing.T) {
+	t.Parallel()
+	var notes bytes.Buffer
+	s := newShow(&OS{Stdout: &bytes.Buffer{}, Stderr: &notes}, &output{}, true)
+	status := works("step 1").(*a2a.TaskStatusUpdateEvent).Status
+	again := *status.Message
+	task := &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateWorking, Message: &again}}
+	for _, e := range []a2a.Event{begun, &a2a.TaskStatusUpdateEvent{TaskID: "t", Status: status}, task} {
+		if err := s.event(e); err != nil {
+			t.Fatalf("event() = %v", err)
+		}
+	}
+	if want := "working: step 1\n"; notes.String() != want {
+		t.Errorf("notes %q, want %q", notes.String(), want)
 	}
 }
 

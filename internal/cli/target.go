@@ -58,7 +58,7 @@ func (t *target) call(ctx context.Context, f func(*client.Client) error) error {
 	if err == nil {
 		err = errors.Join(f(c), c.Close())
 	}
-	return t.advise(err)
+	return t.advise(t.missing(ctx, err))
 }
 
 // advise adds to err what the person can do about it.

@@ -229,7 +229,7 @@ func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 		return c.call(in.soft, func(cl *client.Client) error {
 			s := newSession(cl, newShow(o, &c.output, true))
 			s.show.questions = true
-			err := s.watch(in.soft, a2a.TaskID(c.ID))
+			err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})
 			if in.soft.Err() != nil {
 				s.show.endLine()
 				return &exit{exitFailed, fmt.Errorf("interrupted; task %s goes on", c.ID)}
@@ -243,13 +243,4 @@ func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 			return s.show.outcome(c.flags())
 		})
 	})
-}
-
-// watch follows a task that may have ended already.
-func (s *session) watch(ctx context.Context, id a2a.TaskID) error {
-	err := s.follow(ctx, s.client.Subscribe(ctx, &a2a.SubscribeToTaskRequest{ID: id}))
-	if s.id() == "" && ended(err) {
-		_, err = s.rejoin(ctx, id)
-	}
-	return err
 }
