@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/heap"
 )
 
 const (
@@ -53,6 +54,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	logger := newLogger(o.Stderr, cfg.Log)
+	heap.Floor(heap.Size)
 	return o.interruptible(ctx, func(in interrupts) error {
 		h, err := openHub(in.soft, cfg, logger)
 		if err != nil {

@@ -190,6 +190,9 @@ func (r *run) emit(en task.Entry) bool {
 	}
 	r.seq++
 	en.Epoch, en.Seq = r.epoch, r.seq
+	if r.pending == nil {
+		r.pending = make([]task.Entry, 0, 4)
+	}
 	r.pending = append(r.pending, en)
 	r.bytes += size(&en)
 	last := en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)

@@ -26,6 +26,10 @@ type tail struct {
 // add appends entries and drops the oldest ones that no longer fit.
 func (t *tail) add(entries []task.Entry) {
 	before := t.bytes
+	if t.events == nil {
+		// Enough for a task that answers at once.
+		t.events = make([]Event, 0, 4)
+	}
 	for i := range entries {
 		t.events = append(t.events, Event{Entry: entries[i]})
 		t.bytes += size(&entries[i])

@@ -80,6 +80,9 @@ func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) (err error
 // open makes the server, and what gives back what it took.
 func (o *Options) open(g *gate) (server, func() error, error) {
 	nothing := func() error { return nil }
+	if o.Kind == ParleySQLite || o.Kind == ParleyMemory {
+		heap.Floor(heap.Size) // as "parley serve" does
+	}
 	switch o.Kind {
 	case ParleySQLite:
 		return o.onSQLite(g)
