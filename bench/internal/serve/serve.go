@@ -9,6 +9,8 @@ import (
 	"net"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/internal/heap"
 )
 
 // Kind names a server.
