@@ -32,24 +32,34 @@ func (d *Decoder) GetAt(id a2a.TaskID, query string) (*op.Get, error) {
 
 func decodeGet(id a2a.TaskID, params []byte) (*op.Get, error) {
 	r := &op.Get{ID: id}
-	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
-		switch i {
-		case taskTenant, taskAgentID:
-			return readTenant(&r.Target, v)
-		case taskID:
-			return readTaskID(&r.ID, v)
-		case taskHistory:
+	err := decodeTask(&r.Target, &r.ID, params, func(i int, v []byte) error {
+		if i == taskHistory {
 			return readHistory(&r.HistoryLength, v)
 		}
 		return nil
 	})
-	if err == nil && r.ID == "" {
-		err = required("id")
-	}
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// decodeTask reads what all calls about one task have in common; more reads the
+// rest.
+func decodeTask(t *op.Target, id *a2a.TaskID, params []byte, more func(i int, v []byte) error) error {
+	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
+		switch i {
+		case taskTenant, taskAgentID:
+			return readTenant(t, v)
+		case taskID:
+			return readTaskID(id, v)
+		}
+		return more(i, v)
+	})
+	if err == nil && *id == "" {
+		err = required("id")
+	}
+	return err
 }
 
 // Cancel reads the params of CancelTask (specification §3.1.5).
@@ -67,20 +77,12 @@ func (d *Decoder) CancelAt(id a2a.TaskID, body []byte) (*op.Cancel, error) {
 
 func decodeCancel(id a2a.TaskID, params []byte) (*op.Cancel, error) {
 	r := &op.Cancel{ID: id}
-	err := each(taskSchema, params, func(i int, _ string, v []byte) (err error) {
-		switch i {
-		case taskTenant, taskAgentID:
-			err = readTenant(&r.Target, v)
-		case taskID:
-			err = readTaskID(&r.ID, v)
-		case taskMetadata:
+	err := decodeTask(&r.Target, &r.ID, params, func(i int, v []byte) (err error) {
+		if i == taskMetadata {
 			r.Metadata, err = a2ajson.ReadObject(v)
 		}
 		return err
 	})
-	if err == nil && r.ID == "" {
-		err = required("id")
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -108,18 +110,7 @@ func (d *Decoder) SubscribeAt(id a2a.TaskID, query string, body []byte) (*op.Sub
 
 func decodeSubscribe(id a2a.TaskID, params []byte) (*op.Subscribe, error) {
 	r := &op.Subscribe{ID: id}
-	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
-		switch i {
-		case taskTenant, taskAgentID:
-			return readTenant(&r.Target, v)
-		case taskID:
-			return readTaskID(&r.ID, v)
-		}
-		return nil
-	})
-	if err == nil && r.ID == "" {
-		err = required("id")
-	}
+	err := decodeTask(&r.Target, &r.ID, params, func(int, []byte) error { return nil })
 	if err != nil {
 		return nil, err
 	}

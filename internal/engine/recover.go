@@ -116,7 +116,7 @@ func (e *Engine) requeue(ctx context.Context, l *live, was *task.Head) error {
 		}
 		e.queue(&c.Next)
 		c.Next.Shown = task.ToCaller
-		c.Next.Read = previousMessage(c.Prev.Read)
+		c.Next.Read = c.Prev.Read - 1 // the message of the run is unread again
 		return nil
 	})
 	if err != nil {
@@ -132,10 +132,6 @@ func (e *Engine) requeue(ctx context.Context, l *live, was *task.Head) error {
 	l.inbox = inbox
 	return nil
 }
-
-// previousMessage returns a position before the message at version v, which no
-// other message lies between.
-func previousMessage(v int64) int64 { return v - 1 }
 
 // doubts are tasks whose creation may or may not have been stored. Their callers
 // were told that nothing was accepted, so a task that turns up is failed.
