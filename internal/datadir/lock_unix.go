@@ -34,9 +34,19 @@ func acquire(file string) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// release unlocks by closing: no child inherits the descriptor, so nobody else
-// keeps the lock.
-func release(lock *os.File) error { return lock.Close() }
+// release unlocks before it closes: a program that another goroutine is starting
+// just now has the descriptor between its fork and its exec, and while it does,
+// closing alone would leave the folder locked.
+func release(lock *os.File) error {
+	return errors.Join(unlock(lock), lock.Close())
+}
+
+func unlock(lock *os.File) error {
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_UN); err != nil {
+		return fmt.Errorf("unlock %s: %w", lock.Name(), err)
+	}
+	return nil
+}
 
 // heldHint adds what to do about a lock that nobody seems to hold.
 func heldHint(string) string { return "" }
