@@ -37,6 +37,9 @@ type Change struct {
 	Next Head
 	// Entries are numbered Prev.Version + 1 … Next.Version.
 	Entries []Entry
+	// Hook, if not nil, is stored together with the change. The store sets its Task.
+	// Only a store that is also Hooks is given one.
+	Hook *Hook
 }
 
 // Log is the record of tasks. Methods are safe for concurrent use.
