@@ -20,6 +20,16 @@ const (
 // to 1 GB, and would fail all that shares the commit.
 const maxAppend = 256 << 20
 
+// A row of entries stands at a place: the key of the task, and in the lowest bits
+// the first version. It leaves room for 5 · 10¹¹ tasks.
+const (
+	versionBits = 24
+	maxVersion  = 1<<versionBits - 1
+	maxKey      = 1<<(63-versionBits) - 1
+)
+
+func place(key task.Key, version int64) int64 { return int64(key)<<versionBits | version }
+
 // change is a task.Change in the form in which it is stored. It holds everything by
 // itself, so that the caller may go away.
 type change struct {
@@ -77,6 +87,8 @@ func check(c *task.Change) error {
 		return fmt.Errorf("rev %d follows rev %d", c.Next.Rev, c.Prev.Rev)
 	case c.Next.Version != c.Prev.Version+int64(len(c.Entries)):
 		return fmt.Errorf("%d entries lead from version %d to %d", len(c.Entries), c.Prev.Version, c.Next.Version)
+	case c.Next.Version > maxVersion:
+		return fmt.Errorf("version %d is above %d", c.Next.Version, int64(maxVersion))
 	case c.Prev.Rev != 0 && !sameTask(&c.Prev, &c.Next):
 		return errors.New("key, id, owner, agent or context changes")
 	}
@@ -152,7 +164,7 @@ var (
 	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
 	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
 
-	qAddEntries = prepared("INSERT INTO entries VALUES (?, ?, ?)")
+	qAddEntries = prepared("INSERT INTO entries VALUES (?, ?)")
 )
 
 const whereSame = " WHERE key = ? AND rev = ? AND version = ? AND state = ? AND shown = ?"
@@ -237,8 +249,7 @@ func (w *writer) addEntries(ch *change) error {
 	from := 0
 	for _, r := range ch.rows {
 		s := w.conn.start(qAddEntries)
-		s.int(int64(ch.next.Key))
-		s.int(r.first)
+		s.int(place(ch.next.Key, r.first))
 		s.blob(ch.data[from:r.end])
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert entries of task %d: %w", ch.next.Key, err)

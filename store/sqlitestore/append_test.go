@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,9 @@ func TestMistakesOfCallers(t *testing.T) {
 		"owner":   func(c *task.Change) { c.Next.Owner = "bert" },
 		"agent":   func(c *task.Change) { c.Next.Agent = "clock" },
 		"context": func(c *task.Change) { c.Next.ContextID = "other" },
+		"number of entries": func(c *task.Change) {
+			c.Prev.Version, c.Next.Version, c.Entries[0].Version = maxVersion, maxVersion+1, maxVersion+1
+		},
 	} {
 		c := step(t, h, status(task.Working, 2))
 		spoil(c)
@@ -214,6 +218,18 @@ func TestMistakesOfCallers(t *testing.T) {
 	got, err := db.Tasks().Head(t.Context(), "anna", "t1")
 	if diff := cmp.Diff(h, got); diff != "" || err != nil {
 		t.Errorf("Head afterwards: %v, mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestPlaces: rows of one task lie between those of its neighbours, however many
+// there are.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for _, k := range []task.Key{1, 2, maxKey - 1} {
+		in := []int64{place(k-1, maxVersion), place(k, 0), place(k, 1), place(k, maxVersion), place(k+1, 0)}
+		if !slices.IsSorted(in) || len(slices.Compact(slices.Clone(in))) != len(in) || in[0] < 0 {
+			t.Errorf("places around task %d are out of order: %d", k, in)
+		}
 	}
 }
 

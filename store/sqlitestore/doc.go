@@ -34,7 +34,8 @@
 //
 // The file must be on a local file system with working locks; network file systems
 // have none. Sweeping gives space back to the file system in small steps, so the
-// file shrinks later than tasks are deleted.
+// file shrinks later than tasks are deleted. A task has room for 16,777,215 entries;
+// an append that goes beyond fails.
 //
 // # Layout
 //

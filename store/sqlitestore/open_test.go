@@ -343,7 +343,7 @@ func TestDamageAtWork(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	fill(t, path)
-	sql(t, path, "UPDATE entries SET data = x'99' WHERE task = 1")
+	sql(t, path, "UPDATE entries SET data = x'99' WHERE place >> 24 = 1")
 	tasks := openTest(t, path, Options{}).Tasks()
 	_, err := tasks.Read(t.Context(), 1, 0)
 	if !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrUnavailable) {

@@ -51,13 +51,16 @@ func heads(s *stmt) ([]task.Head, error) {
 }
 
 var (
-	// A row holds the entries from its first version on, so the one before after+1
-	// is looked for as well.
-	qEntries = prepared(`SELECT data FROM entries
-	WHERE task = ?1 AND first >= coalesce(
-		(SELECT max(first) FROM entries WHERE task = ?1 AND first <= ?2), 0)
-	AND EXISTS (SELECT 1 FROM tasks WHERE key = ?1)
-	ORDER BY first`)
+	// Deleted tasks that have entries are doomed.
+	qEntries = prepared(`SELECT data FROM entries WHERE place >= ?1 AND place <= ?2
+	AND NOT EXISTS (SELECT 1 FROM doomed WHERE task = ?3) ORDER BY place`)
+
+	// A row holds the entries from its first version on, so the one before ?1 is
+	// looked for as well.
+	qEntriesFrom = prepared(`SELECT data FROM entries WHERE place >= coalesce(
+		(SELECT max(place) FROM entries WHERE place >= ?4 AND place <= ?1), ?1)
+	AND place <= ?2
+	AND NOT EXISTS (SELECT 1 FROM doomed WHERE task = ?3) ORDER BY place`)
 
 	qExists = prepared("SELECT EXISTS (SELECT 1 FROM tasks WHERE key = ?)")
 )
@@ -90,10 +93,18 @@ func (c *conn) exists(key task.Key) (bool, error) {
 }
 
 func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
-	after = max(after, 0)
-	s := c.start(qEntries)
+	after = min(max(after, 0), maxVersion-1)
+	q := qEntries
+	if after > 0 {
+		q = qEntriesFrom
+	}
+	s := c.start(q)
+	s.int(place(key, after+1))
+	s.int(place(key, maxVersion))
 	s.int(int64(key))
-	s.int(after + 1)
+	if after > 0 {
+		s.int(place(key, 0))
+	}
 	var page []task.Entry
 	size := 0
 	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {

@@ -24,7 +24,7 @@ var (
 	WHERE ended > 0 AND ended < ?1 ORDER BY ended LIMIT ?2`)
 
 	qDeleteTask    = prepared("DELETE FROM tasks WHERE key = ?")
-	qDeleteEntries = prepared("DELETE FROM entries WHERE task = ?")
+	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= ? AND place <= ?")
 
 	// belongings are the rows that go with a task.
 	belongings = []query{
@@ -39,8 +39,8 @@ var (
 	qDoom       = prepared("INSERT INTO doomed VALUES (?)")
 	qDoomed     = prepared("SELECT task FROM doomed LIMIT 1")
 	qUndoom     = prepared("DELETE FROM doomed WHERE task = ?")
-	qDeleteSome = prepared(`DELETE FROM entries WHERE task = ?1 AND first IN
-	(SELECT first FROM entries WHERE task = ?1 ORDER BY first LIMIT ?2)`)
+	qDeleteSome = prepared(`DELETE FROM entries WHERE place IN
+	(SELECT place FROM entries WHERE place >= ?1 AND place <= ?2 ORDER BY place LIMIT ?3)`)
 
 	qFree   = prepared("PRAGMA freelist_count")
 	qVacuum = prepared("PRAGMA incremental_vacuum(256)")
@@ -148,7 +148,15 @@ func (w *writer) deleteTask(t *endedTask) error {
 	if t.version > sliceRows {
 		return w.forKey(qDoom, t.key)
 	}
-	return w.forKey(qDeleteEntries, t.key)
+	s := w.conn.start(qDeleteEntries)
+	bindPlaces(&s, t.key)
+	return s.done()
+}
+
+// bindPlaces binds the first and the last place of a task.
+func bindPlaces(s *stmt, key int64) {
+	s.int(place(task.Key(key), 0))
+	s.int(place(task.Key(key), maxVersion))
 }
 
 func (w *writer) forKey(q query, key int64) error {
@@ -166,7 +174,7 @@ func (w *writer) buryDoomed() (more bool, err error) {
 	key := s.getInt()
 	s.close()
 	s = w.conn.start(qDeleteSome)
-	s.int(key)
+	bindPlaces(&s, key)
 	s.int(sliceRows)
 	n, err := s.changed()
 	if err == nil && n < sliceRows {

@@ -170,6 +170,9 @@ func (w *writer) peekKey() (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("take keys: %w", err)
 	}
+	if end > maxKey {
+		return 0, errors.New("no keys are left")
+	}
 	w.nextKey, w.lastKey = end-keyBlock, end
 	return w.nextKey, nil
 }

@@ -56,11 +56,11 @@ const seedFormat = "1"
 func (b *Bench) seed(ctx context.Context, n int) (string, error) {
 	dir := filepath.Join(b.Work, fmt.Sprintf("tasks-%d-%s", n, seedFormat))
 	info, err := os.Stat(filepath.Join(dir, "complete"))
-	if err == nil && time.Since(info.ModTime()) < maxSeedAge {
-		return dir, nil
-	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
+	}
+	if err == nil && time.Since(info.ModTime()) < maxSeedAge && opens(filepath.Join(dir, "parley.db")) {
+		return dir, nil
 	}
 	b.Log("making a file of %s tasks in %s", count(n), dir)
 	if err := cmp.Or(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
@@ -70,6 +70,13 @@ func (b *Bench) seed(ctx context.Context, n int) (string, error) {
 		return "", fmt.Errorf("make a file of %d tasks: %w", n, err)
 	}
 	return dir, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
+}
+
+// opens reports whether this Parley can use a file: not if another one made it with
+// another layout.
+func opens(file string) bool {
+	db, err := sqlitestore.Open(file, sqlitestore.Options{})
+	return err == nil && db.Close() == nil
 }
 
 // fillers is how many appends wait at one time, so that they share commits.

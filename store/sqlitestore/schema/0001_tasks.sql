@@ -68,14 +68,13 @@ CREATE TABLE counters (
 	PRIMARY KEY (scope, state)
 ) STRICT, WITHOUT ROWID;
 
--- The log. A row holds the entries that were appended together, from version
--- first on.
+-- The log. A row holds the entries that were appended together. Its place is the
+-- key of the task, and in the lowest 24 bits the first version: one number, because
+-- a table by number is flat, and one by two columns has whole rows in its branches.
 CREATE TABLE entries (
-	task  INTEGER NOT NULL,
-	first INTEGER NOT NULL,
-	data  BLOB    NOT NULL,
-	PRIMARY KEY (task, first)
-) STRICT, WITHOUT ROWID;
+	place INTEGER PRIMARY KEY,
+	data  BLOB NOT NULL
+) STRICT;
 
 -- Deleted tasks of which entries are left.
 CREATE TABLE doomed (
