@@ -13,20 +13,31 @@ import (
 // The zero Memory is empty and ready to use. It must not be copied.
 //
 // Finding a task costs the same however many there are, a page of a list costs what
-// is on the page. Memory keeps every task until it is swept.
+// is on the page. Memory keeps every task until it is swept. A task that has ended is
+// kept encoded, so that it takes less room and the garbage collector need not look at
+// it; to change it again costs what its log is long.
 type Memory struct {
 	mu sync.RWMutex // guards everything below; never held while calling out
 
-	lastKey  Key
-	tasks    map[Key]*record
-	ids      map[wireID]*record
-	owners   map[Owner]*shelf
-	contexts map[contextID]*thread
+	lastKey Key
+	// open are the tasks that have not ended, packed the others.
+	open   map[Key]*record
+	packed attic
+	packer packer
+	// snapshots are those of the tasks that have one.
+	snapshots map[Key]Snapshot
+
+	ids    roster
+	owners map[Owner]*shelf
+	// alone are the contexts that have one task, threads those that have more.
+	alone   roster
+	threads map[contextID]*thread
 
 	// due holds the keys of tasks that are due, asking those that are interrupted and have
 	// no run by the time of their status, ended those that may be swept by the time
 	// of their last entry.
 	due, asking, ended order
+
 }
 
 var (
@@ -34,22 +45,14 @@ var (
 	_ Snapshots = (*Memory)(nil)
 )
 
-type wireID struct {
-	owner Owner
-	id    a2a.TaskID
-}
-
 type contextID struct {
 	owner Owner
 	id    string
 }
 
 type record struct {
-	head     Head
-	entries  []Entry
-	snapshot Snapshot
-	// thread is nil for a task without a context.
-	thread *thread
+	head    Head
+	entries []Entry
 }
 
 // thread is a context: all tasks of an owner that share a context id.
@@ -71,82 +74,169 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	if err != nil {
 		return fmt.Errorf("append %s at rev %d: %w", c.Next.ID, c.Prev.Rev, err)
 	}
-	r.entries = append(r.entries, c.Entries...)
-	if r.thread != nil {
-		r.thread.changedAt = max(r.thread.changedAt, c.Next.UpdatedAt)
-	}
-	m.indexLocked(r, &c.Next)
+	m.indexLocked(&r.head, &c.Next)
 	r.head = c.Next
+	if r.head.ended() {
+		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
+		delete(m.open, r.head.Key)
+		return nil
+	}
+	if r.entries == nil {
+		r.entries = c.Entries[:len(c.Entries):len(c.Entries)]
+	} else {
+		r.entries = append(r.entries, c.Entries...)
+	}
 	return nil
 }
+
+// ended reports whether a task has come to its end and waits for the sweeper.
+func (h *Head) ended() bool { return h.State.Terminal() || h.Shown == Answered }
 
 // recordLocked returns the record that c changes, or makes it.
 func (m *Memory) recordLocked(c *Change) (*record, error) {
 	if c.Prev.Rev == 0 {
 		return m.createLocked(c)
 	}
-	r := m.tasks[c.Prev.Key]
-	if r == nil || r.head.Rev != c.Prev.Rev {
+	key := c.Prev.Key
+	if r := m.open[key]; r != nil {
+		if r.head.Rev != c.Prev.Rev {
+			return nil, ErrConflict
+		}
+		return r, nil
+	}
+	if h, err := m.headLocked(key); err != nil || h.Rev != c.Prev.Rev {
 		return nil, ErrConflict
 	}
+	b, _ := m.packed.get(key)
+	r, err := unpack(key, b)
+	if err != nil {
+		return nil, err
+	}
+	m.packed.remove(key)
+	m.open[key] = r
 	return r, nil
 }
 
 func (m *Memory) createLocked(c *Change) (*record, error) {
-	id := wireID{c.Next.Owner, c.Next.ID}
-	if m.ids[id] != nil {
-		return nil, ErrExists
-	}
-	if m.tasks == nil {
-		m.tasks = make(map[Key]*record)
-		m.ids = make(map[wireID]*record)
+	if m.open == nil {
+		m.open = make(map[Key]*record)
 		m.owners = make(map[Owner]*shelf)
-		m.contexts = make(map[contextID]*thread)
+		m.threads = make(map[contextID]*thread)
+		m.snapshots = make(map[Key]Snapshot)
+	}
+	owner, id := c.Next.Owner, c.Next.ID
+	if key, _ := m.findLocked(owner, id); key != 0 {
+		return nil, ErrExists
 	}
 	m.lastKey++
 	c.Next.Key = m.lastKey
-	r := &record{thread: m.threadLocked(&c.Next)}
-	m.tasks[c.Next.Key], m.ids[id] = r, r
+	r := &record{}
+	m.open[c.Next.Key] = r
+	m.ids.add(string(owner), string(id), c.Next.Key)
+	m.joinLocked(&c.Next)
 	return r, nil
 }
 
-// threadLocked returns the context of a new task.
-func (m *Memory) threadLocked(h *Head) *thread {
-	if h.ContextID == "" {
-		return nil
-	}
-	id := contextID{h.Owner, h.ContextID}
-	t := m.contexts[id]
-	if t == nil {
-		t = &thread{}
-		m.contexts[id] = t
-	}
-	t.tasks++
-	return t
+// findLocked returns the key and the head of a task; the key is zero if there is none.
+func (m *Memory) findLocked(owner Owner, id a2a.TaskID) (Key, Head) {
+	return m.lookLocked(&m.ids, string(owner), string(id), func(h Head) bool {
+		return h.Owner == owner && h.ID == id
+	})
 }
 
-// indexLocked moves r from where its head is found to where next is found. The
-// zero head is found nowhere.
-func (m *Memory) indexLocked(r *record, next *Head) {
-	m.due.move(dueAt(&r.head), dueAt(next))
-	m.asking.move(askingAt(&r.head), askingAt(next))
-	m.ended.move(endedAt(&r.head), endedAt(next))
-	was, is := slotOf(&r.head), slotOf(next)
+// aloneLocked returns the key and the head of the one task of a context; the key is
+// zero if there is none or there are more.
+func (m *Memory) aloneLocked(owner Owner, context string) (Key, Head) {
+	return m.lookLocked(&m.alone, string(owner), context, func(h Head) bool {
+		return h.Owner == owner && h.ContextID == context
+	})
+}
+
+func (m *Memory) lookLocked(r *roster, a, b string, has func(Head) bool) (Key, Head) {
+	var h Head
+	key := r.find(a, b, func(key Key) bool {
+		h, _ = m.headLocked(key)
+		return has(h)
+	})
+	if key != h.Key {
+		h, _ = m.headLocked(key)
+	}
+	return key, h
+}
+
+// headLocked returns the head of a task.
+func (m *Memory) headLocked(key Key) (Head, error) {
+	if r := m.open[key]; r != nil {
+		return r.head, nil
+	}
+	b, ok := m.packed.get(key)
+	if !ok {
+		return Head{}, ErrNotFound
+	}
+	return packedHead(key, b)
+}
+
+// joinLocked adds a new task to its context.
+func (m *Memory) joinLocked(h *Head) {
+	if h.ContextID == "" {
+		return
+	}
+	id := contextID{h.Owner, h.ContextID}
+	t := m.threads[id]
+	if t == nil {
+		key, first := m.aloneLocked(h.Owner, h.ContextID)
+		if key == 0 {
+			m.alone.add(string(h.Owner), h.ContextID, h.Key)
+			return
+		}
+		m.alone.remove(string(h.Owner), h.ContextID, key)
+		t = &thread{tasks: 1, changedAt: first.UpdatedAt}
+		t.move(slot{}, slotOf(&first))
+		m.threads[id] = t
+	}
+	t.tasks++
+}
+
+// quitLocked takes a task out of its context.
+func (m *Memory) quitLocked(h *Head) {
+	id := contextID{h.Owner, h.ContextID}
+	t := m.threads[id]
+	if t == nil {
+		m.alone.remove(string(h.Owner), h.ContextID, h.Key)
+		return
+	}
+	if t.tasks--; t.tasks == 0 {
+		delete(m.threads, id)
+	}
+}
+
+// indexLocked moves a task from where its head is found to where next is found. The
+// zero head is found nowhere; one of them is that when the task is made or deleted.
+func (m *Memory) indexLocked(head, next *Head) {
+	m.due.move(dueAt(head), dueAt(next))
+	m.asking.move(askingAt(head), askingAt(next))
+	m.ended.move(endedAt(head), endedAt(next))
+	either := next
+	if next.Key == 0 {
+		either = head
+	}
+	was, is := slotOf(head), slotOf(next)
+	if len(m.threads) > 0 {
+		if t := m.threads[contextID{either.Owner, either.ContextID}]; t != nil {
+			t.changedAt = max(t.changedAt, next.UpdatedAt)
+			t.move(was, is)
+		}
+	}
 	if was == is {
 		return
 	}
-	if r.thread != nil {
-		r.thread.move(was, is)
-	}
-	// One of them is empty when the task is made or deleted.
-	owner := max(r.head.Owner, next.Owner)
-	s := m.owners[owner]
+	s := m.owners[either.Owner]
 	if s == nil {
 		s = &shelf{}
-		m.owners[owner] = s
+		m.owners[either.Owner] = s
 	}
 	if s.move(was, is); len(*s) == 0 {
-		delete(m.owners, owner)
+		delete(m.owners, either.Owner)
 	}
 }
 
@@ -165,7 +255,7 @@ func askingAt(h *Head) Cursor {
 }
 
 func endedAt(h *Head) Cursor {
-	if !h.State.Terminal() && h.Shown != Answered {
+	if !h.ended() {
 		return Cursor{}
 	}
 	return Cursor{h.UpdatedAt, h.Key}
@@ -178,11 +268,11 @@ func (m *Memory) Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, er
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	r := m.ids[wireID{owner, id}]
-	if r == nil {
+	key, h := m.findLocked(owner, id)
+	if key == 0 {
 		return Head{}, fmt.Errorf("head %s: %w", id, ErrNotFound)
 	}
-	return r.head, nil
+	return h, nil
 }
 
 // The size of a page of entries.
@@ -198,18 +288,20 @@ func (m *Memory) Read(ctx context.Context, key Key, after int64) ([]Entry, error
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	r := m.tasks[key]
-	if r == nil {
+	if r := m.open[key]; r != nil {
+		rest := r.entries[min(max(after, 0), int64(len(r.entries))):]
+		n := pageOf(rest, pageEntries, pageBytes)
+		return rest[:n:n], nil
+	}
+	b, ok := m.packed.get(key)
+	if !ok {
 		return nil, fmt.Errorf("read task %d: %w", key, ErrNotFound)
 	}
-	from := min(max(after, 0), int64(len(r.entries)))
-	rest := r.entries[from:]
-	n, size := 0, 0
-	for n < len(rest) && n < pageEntries && (n == 0 || size < pageBytes) {
-		size += len(rest[n].Body) + len(rest[n].Meta) + len(rest[n].Call)
-		n++
+	page, err := readSegments(packedSegments(b), after)
+	if err != nil {
+		return nil, fmt.Errorf("read task %d: %w", key, err)
 	}
-	return rest[:n:n], nil
+	return page, nil
 }
 
 // anyState matches every state.
@@ -229,6 +321,7 @@ func (m *Memory) List(ctx context.Context, q *Query) (ListPage, error) {
 	orders := m.shelfLocked(q).choose(q.Agent, states)
 	page := ListPage{Total: total(orders, q.Since)}
 	page.Heads = make([]Head, 0, min(page.Total, q.Limit))
+	var err error
 	merge(orders, q.After, func(c Cursor) bool {
 		if c.At < q.Since {
 			return false
@@ -237,19 +330,28 @@ func (m *Memory) List(ctx context.Context, q *Query) (ListPage, error) {
 			page.More = true
 			return false
 		}
-		page.Heads = append(page.Heads, m.tasks[c.Key].head)
-		return true
+		var h Head
+		h, err = m.headLocked(c.Key)
+		page.Heads = append(page.Heads, h)
+		return err == nil
 	})
+	if err != nil {
+		return ListPage{}, fmt.Errorf("list tasks: %w", err)
+	}
 	return page, nil
 }
 
 // shelfLocked returns the narrowest shelf that has all tasks of q.
 func (m *Memory) shelfLocked(q *Query) shelf {
 	if q.ContextID != "" {
-		if t := m.contexts[contextID{q.Owner, q.ContextID}]; t != nil {
+		if t := m.threads[contextID{q.Owner, q.ContextID}]; t != nil {
 			return t.shelf
 		}
-		return nil
+		var s shelf
+		if key, h := m.aloneLocked(q.Owner, q.ContextID); key != 0 {
+			s.move(slot{}, slotOf(&h))
+		}
+		return s
 	}
 	if s := m.owners[q.Owner]; s != nil {
 		return *s
@@ -265,9 +367,10 @@ func (m *Memory) Interrupted(ctx context.Context, q *Query) (Head, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	orders := m.shelfLocked(q).choose(q.Agent, setOf(InputRequired, AuthRequired))
+	// An interrupted task has not ended.
 	var found *record
 	merge(orders, Cursor{}, func(c Cursor) bool {
-		found = m.tasks[c.Key]
+		found = m.open[c.Key]
 		return false
 	})
 	if found == nil {
@@ -288,7 +391,7 @@ func (m *Memory) Due(ctx context.Context, after Key, limit int) ([]Head, error) 
 		if len(heads) >= limit {
 			return false
 		}
-		heads = append(heads, m.tasks[c.Key].head)
+		heads = append(heads, m.open[c.Key].head)
 		return true
 	})
 	return heads, nil
@@ -306,10 +409,10 @@ func (m *Memory) Stale(ctx context.Context, before Millis, limit int) ([]Head, e
 		if len(heads) >= limit || c.At >= before {
 			return false
 		}
-		r := m.tasks[c.Key]
+		r := m.open[c.Key]
 		changed := r.head.UpdatedAt
-		if r.thread != nil {
-			changed = r.thread.changedAt
+		if t := m.threads[contextID{r.head.Owner, r.head.ContextID}]; t != nil {
+			changed = t.changedAt
 		}
 		if changed < before {
 			heads = append(heads, r.head)
@@ -334,22 +437,25 @@ func (m *Memory) Sweep(ctx context.Context, before Millis, limit int) (int, erro
 		keys = append(keys, c.Key)
 		return true
 	})
-	for _, key := range keys {
-		m.deleteLocked(key)
+	for i, key := range keys {
+		if err := m.deleteLocked(key); err != nil {
+			return i, fmt.Errorf("sweep task %d: %w", key, err)
+		}
 	}
 	return len(keys), nil
 }
 
-func (m *Memory) deleteLocked(key Key) {
-	r := m.tasks[key]
-	m.indexLocked(r, &Head{})
-	if r.thread != nil {
-		if r.thread.tasks--; r.thread.tasks == 0 {
-			delete(m.contexts, contextID{r.head.Owner, r.head.ContextID})
-		}
+func (m *Memory) deleteLocked(key Key) error {
+	h, err := m.headLocked(key)
+	if err != nil {
+		return err
 	}
-	delete(m.ids, wireID{r.head.Owner, r.head.ID})
-	delete(m.tasks, key)
+	m.indexLocked(&h, &Head{})
+	m.quitLocked(&h)
+	m.ids.remove(string(h.Owner), string(h.ID), key)
+	m.packed.remove(key)
+	delete(m.snapshots, key)
+	return nil
 }
 
 // Snapshot implements Snapshots.
@@ -359,10 +465,7 @@ func (m *Memory) Snapshot(ctx context.Context, key Key) (Snapshot, error) {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if r := m.tasks[key]; r != nil {
-		return r.snapshot, nil
-	}
-	return Snapshot{}, nil
+	return m.snapshots[key], nil
 }
 
 // SaveSnapshot implements Snapshots.
@@ -372,8 +475,9 @@ func (m *Memory) SaveSnapshot(ctx context.Context, key Key, s Snapshot) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.tasks[key]; r != nil && s.Version > r.snapshot.Version {
-		r.snapshot = Snapshot{Version: s.Version, Data: slices.Clone(s.Data)}
+	there := m.open[key] != nil || m.packed.has(key)
+	if there && s.Version > m.snapshots[key].Version {
+		m.snapshots[key] = Snapshot{Version: s.Version, Data: slices.Clone(s.Data)}
 	}
 	return nil
 }

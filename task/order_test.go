@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -202,7 +203,11 @@ func TestMemoryForgets(t *testing.T) {
 	t.Parallel()
 	var m Memory
 	for i := range 500 {
-		h := Head{ID: "t", Owner: Owner(fmt.Sprint(i)), ContextID: fmt.Sprint("c", i), Agent: "a"}
+		owner := fmt.Sprint(i / 10 * 10) // ten tasks each, and pairs of them share a context
+		h := Head{ID: a2a.TaskID(fmt.Sprint("t", i)), Owner: Owner(owner), ContextID: fmt.Sprint("c", i/2), Agent: "a"}
+		if i%3 == 0 {
+			h.ContextID = fmt.Sprint("alone ", i)
+		}
 		c := &Change{Next: h}
 		for _, e := range []Entry{{Kind: Created, State: Submitted, At: 5}, {Kind: Status, State: Failed, At: 6}} {
 			next, stored, err := Apply(c.Next, e)
@@ -215,11 +220,21 @@ func TestMemoryForgets(t *testing.T) {
 		if err := m.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
+		if err := m.SaveSnapshot(t.Context(), c.Next.Key, Snapshot{Version: 1}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if n, err := m.Sweep(t.Context(), 7, 1000); err != nil || n != 500 {
 		t.Fatalf("Sweep = %d, %v, want 500", n, err)
 	}
-	if n := len(m.tasks) + len(m.ids) + len(m.owners) + len(m.contexts) + m.ended.n + m.due.n + m.asking.n; n != 0 {
-		t.Errorf("%d things are left of swept tasks", n)
+	for name, n := range map[string]int{
+		"open": len(m.open), "packed": len(m.packed.places), "chunks": len(m.packed.chunks),
+		"snapshots": len(m.snapshots), "ids": len(m.ids.keys) + len(m.ids.clashes), "owners": len(m.owners),
+		"alone": len(m.alone.keys) + len(m.alone.clashes), "threads": len(m.threads),
+		"order": m.ended.n + m.due.n + m.asking.n,
+	} {
+		if n != 0 {
+			t.Errorf("%d things are left of swept tasks in %s", n, name)
+		}
 	}
 }

@@ -167,7 +167,7 @@ func newRegistry() *registry {
 }
 
 func (r *registry) shard(k ref) *shard {
-	return &r.shards[maphash.Comparable(r.seed, k)%uint64(len(r.shards))]
+	return &r.shards[maphash.String(r.seed, string(k.id))%uint64(len(r.shards))]
 }
 
 // hold returns the live task k with one more holder, or nil.

@@ -25,9 +25,9 @@ import (
 // buys.
 var allocs = map[string]float64{
 	"GetTask not found":    18,
-	"SendMessage":          114,
-	"SendMessage REST":     109,
-	"SendStreamingMessage": 125,
+	"SendMessage":          102,
+	"SendMessage REST":     97,
+	"SendStreamingMessage": 113,
 }
 
 // TestAllocations does not run in parallel with other tests: it counts for the whole

@@ -1,0 +1,249 @@
+package task
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Bounds of a segment, the part of a log that is decoded as a whole: few enough that
+// a page is not much more than what is asked for.
+const (
+	segmentEntries = 32
+	segmentBytes   = 64 << 10
+)
+
+// segmentPrefix is the length of the length of a segment.
+const segmentPrefix = 8
+
+// appendSegments appends consecutive entries in the form that readSegments reads.
+func appendSegments(dst []byte, es []Entry) []byte {
+	for len(es) > 0 {
+		n := pageOf(es, segmentEntries, segmentBytes)
+		from := len(dst)
+		dst = append(dst, make([]byte, segmentPrefix)...)
+		dst = AppendEntries(dst, es[:n])
+		binary.LittleEndian.PutUint64(dst[from:], uint64(len(dst)-from-segmentPrefix))
+		es = es[n:]
+	}
+	return dst
+}
+
+// pageOf returns how many of es, at least one, are at most entries and begin within
+// size bytes.
+func pageOf(es []Entry, entries, size int) int {
+	n, sum := 0, 0
+	for n < len(es) && n < entries && (n == 0 || sum < size) {
+		sum += len(es[n].Body) + len(es[n].Meta) + len(es[n].Call)
+		n++
+	}
+	return n
+}
+
+// readSegments returns a page of the entries above after. Their slices alias b.
+func readSegments(b []byte, after int64) ([]Entry, error) {
+	var page []Entry
+	for len(b) > 0 && len(page) < pageEntries && pageOf(page, pageEntries, pageBytes) == len(page) {
+		var segment []byte
+		if segment, b = cutSegment(b); !reaches(segment, after+1) {
+			continue
+		}
+		es, err := DecodeEntries(segment)
+		if err != nil {
+			return nil, err
+		}
+		for len(es) > 0 && es[0].Version <= after {
+			es = es[1:]
+		}
+		if page == nil {
+			page = es
+		} else {
+			page = append(page, es...)
+		}
+	}
+	n := pageOf(page, pageEntries, pageBytes)
+	return page[:n:n], nil
+}
+
+// cutSegment returns the first segment of b and what follows it.
+func cutSegment(b []byte) (segment, rest []byte) {
+	if len(b) < segmentPrefix {
+		return nil, nil
+	}
+	n := binary.LittleEndian.Uint64(b)
+	b = b[segmentPrefix:]
+	n = min(n, uint64(len(b)))
+	return b[:n:n], b[n:]
+}
+
+// reaches reports whether the last entry of a segment is not before version. It says
+// yes to what cannot be decoded.
+func reaches(segment []byte, version int64) bool {
+	r := reader{b: segment}
+	r.byte()
+	n, first := r.count(leastEntry), r.uvarint()
+	return r.bad || int64(first)+int64(n) > version
+}
+
+// appendPacked appends a task with its segments, in the form that the functions
+// below read.
+func appendPacked(dst []byte, h *Head, segments []byte) []byte {
+	return appendRow(appendBytes(dst, segments), h, segments)
+}
+
+// packedSegments returns the segments of a packed task.
+func packedSegments(b []byte) []byte {
+	r := reader{b: b}
+	return r.bytes()
+}
+
+// packedHead returns the head of a packed task, whose key stands elsewhere. Slices
+// alias b. The error wraps ErrCorrupt.
+func packedHead(key Key, b []byte) (Head, error) {
+	r := reader{b: b}
+	segments := r.bytes()
+	h := r.row(segments)
+	h.Key = key
+	return h, r.done("decode head")
+}
+
+// appendRow appends all fields of h but Key. The message of the status usually
+// stands in the segments as well, as the body of the status's entry: then it is not
+// repeated.
+func appendRow(dst []byte, h *Head, segments []byte) []byte {
+	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), flagIf(h.Run.Told, 1))
+	for _, n := range [...]int64{
+		h.Rev, h.Version, int64(h.CreatedAt), int64(h.StatusAt - h.CreatedAt), int64(h.UpdatedAt - h.CreatedAt),
+		h.Asked, h.Read, h.Run.Epoch, h.Run.Seq, int64(h.Run.Attempt), int64(h.CancelAt),
+	} {
+		dst = binary.AppendVarint(dst, n)
+	}
+	texts := [...]string{string(h.ID), h.ContextID, string(h.Owner), string(h.Agent), string(h.Run.Holder)}
+	for _, s := range texts {
+		dst = binary.AppendUvarint(dst, uint64(len(s)))
+	}
+	for _, s := range texts {
+		dst = append(dst, s...)
+	}
+	dst = appendShared(dst, h.StatusMessage, segments)
+	dst = binary.AppendUvarint(dst, uint64(len(h.Sealed)))
+	for _, id := range h.Sealed {
+		dst = appendBytes(dst, id)
+	}
+	return dst
+}
+
+// appendShared appends b, or where it stands in base.
+func appendShared(dst, b, base []byte) []byte {
+	at := -1
+	if len(b) > 0 {
+		at = bytes.LastIndex(base, b)
+	}
+	dst = binary.AppendVarint(dst, int64(at))
+	if at < 0 {
+		return appendBytes(dst, b)
+	}
+	return binary.AppendUvarint(dst, uint64(len(b)))
+}
+
+func (r *reader) row(segments []byte) Head {
+	var h Head
+	h.Dialect, h.Shown, h.State = r.byte(), Shown(r.byte()), State(r.byte())
+	h.Run.Dispatch, h.Run.Told = Dispatch(r.byte()), r.byte() != 0
+	h.Rev, h.Version = r.varint(), r.varint()
+	h.CreatedAt = Millis(r.varint())
+	h.StatusAt = h.CreatedAt + Millis(r.varint())
+	h.UpdatedAt = h.CreatedAt + Millis(r.varint())
+	h.Asked, h.Read = r.varint(), r.varint()
+	h.Run.Epoch, h.Run.Seq, h.Run.Attempt = r.varint(), r.varint(), int(r.varint())
+	h.CancelAt = Millis(r.varint())
+	texts := r.texts()
+	h.ID, h.ContextID = a2a.TaskID(texts[0]), texts[1]
+	h.Owner, h.Agent, h.Run.Holder = Owner(texts[2]), Agent(texts[3]), Holder(texts[4])
+	h.StatusMessage = r.shared(segments)
+	if n := r.count(1); n > 0 {
+		h.Sealed = make([]a2a.ArtifactID, n)
+		for i := range h.Sealed {
+			h.Sealed[i] = a2a.ArtifactID(r.bytes())
+		}
+	}
+	return h
+}
+
+// texts returns the strings of a head, which share one allocation.
+func (r *reader) texts() (texts [5]string) {
+	var lengths [len(texts)]int
+	sum := 0
+	for i := range lengths {
+		lengths[i] = r.count(1)
+		sum += lengths[i]
+	}
+	if r.bad || sum > len(r.b) {
+		r.bad = true
+		return texts
+	}
+	all := string(r.b[:sum])
+	r.b = r.b[sum:]
+	for i, n := range lengths {
+		texts[i], all = all[:n], all[n:]
+	}
+	return texts
+}
+
+// shared returns what appendShared wrote.
+func (r *reader) shared(base []byte) []byte {
+	at := r.varint()
+	if at < 0 {
+		return r.bytes()
+	}
+	n := r.uvarint()
+	if at > int64(len(base)) || n > uint64(int64(len(base))-at) {
+		r.bad = true
+		return nil
+	}
+	end := at + int64(n)
+	return base[at:end:end]
+}
+
+// unpack returns a task with all its entries.
+func unpack(key Key, b []byte) (*record, error) {
+	h, err := packedHead(key, b)
+	if err != nil {
+		return nil, fmt.Errorf("unpack task %d: %w", key, err)
+	}
+	r := &record{head: h}
+	for segments := packedSegments(b); len(segments) > 0; {
+		var segment []byte
+		segment, segments = cutSegment(segments)
+		es, err := DecodeEntries(segment)
+		if err != nil {
+			return nil, fmt.Errorf("unpack task %d: %w", key, err)
+		}
+		r.entries = append(r.entries, es...)
+	}
+	return r, nil
+}
+
+// packer has the buffers in which tasks are packed.
+type packer struct {
+	entries        []Entry
+	segments, task []byte
+}
+
+// maxPacker is the largest buffer that a packer keeps.
+const maxPacker = 256 << 10
+
+// pack returns r with further entries at its end as bytes, which are valid until the
+// next call.
+func (p *packer) pack(r *record, more []Entry) []byte {
+	if cap(p.task) > maxPacker {
+		*p = packer{}
+	}
+	p.entries = append(append(p.entries[:0], r.entries...), more...)
+	p.segments = appendSegments(p.segments[:0], p.entries)
+	p.task = appendPacked(p.task[:0], &r.head, p.segments)
+	clear(p.entries)
+	return p.task
+}

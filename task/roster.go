@@ -1,0 +1,60 @@
+package task
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+// roster finds tasks by two names. It keeps a hash of the names instead of the names,
+// so that the garbage collector need not look at it. The zero roster is empty.
+type roster struct {
+	keys map[uint64]Key
+	// clashes are the tasks whose hash another one had first.
+	clashes map[[2]string]Key
+	// hash is random unless a test has set it.
+	hash func(a, b string) uint64
+}
+
+// find returns the key of the task with the names, or zero. Whether a task that is
+// likely to have them has them is for is to say.
+func (r *roster) find(a, b string, is func(Key) bool) Key {
+	if r.hash == nil {
+		return 0
+	}
+	if key, ok := r.keys[r.hash(a, b)]; ok && is(key) {
+		return key
+	}
+	return r.clashes[[2]string{a, b}]
+}
+
+// add remembers the key of a task. There must be none with the names.
+func (r *roster) add(a, b string, key Key) {
+	if r.hash == nil {
+		seed := maphash.MakeSeed()
+		r.hash = func(a, b string) uint64 {
+			return bits.RotateLeft64(maphash.String(seed, a), 1) ^ maphash.String(seed, b)
+		}
+	}
+	if r.keys == nil {
+		r.keys = make(map[uint64]Key)
+		r.clashes = make(map[[2]string]Key)
+	}
+	hash := r.hash(a, b)
+	if _, taken := r.keys[hash]; taken {
+		r.clashes[[2]string{a, b}] = key
+		return
+	}
+	r.keys[hash] = key
+}
+
+// remove forgets the task with the names and the key.
+func (r *roster) remove(a, b string, key Key) {
+	if r.hash == nil {
+		return
+	}
+	if hash := r.hash(a, b); r.keys[hash] == key {
+		delete(r.keys, hash)
+		return
+	}
+	delete(r.clashes, [2]string{a, b})
+}
