@@ -38,6 +38,7 @@ type Memory struct {
 	// of their last entry.
 	due, asking, ended order
 
+	hooks hookBook
 }
 
 var (
@@ -68,6 +69,9 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("append %s: %w", c.Next.ID, err)
 	}
+	if c.Hook != nil && c.Hook.ID == "" {
+		return fmt.Errorf("append %s: %w", c.Next.ID, errHookID)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.recordLocked(c)
@@ -76,6 +80,9 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	}
 	m.indexLocked(&r.head, &c.Next)
 	r.head = c.Next
+	if c.Hook != nil {
+		m.hookLocked(c)
+	}
 	if r.head.ended() {
 		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
 		delete(m.open, r.head.Key)
@@ -455,6 +462,7 @@ func (m *Memory) deleteLocked(key Key) error {
 	m.ids.remove(string(h.Owner), string(h.ID), key)
 	m.packed.remove(key)
 	delete(m.snapshots, key)
+	m.hooks.forget(key)
 	return nil
 }
 

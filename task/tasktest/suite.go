@@ -10,8 +10,8 @@ import (
 )
 
 // Test runs the suite. It calls open for each of its tests; the store must be empty
-// and is closed with t.Cleanup. If the store implements task.Snapshots, that is
-// tested too.
+// and is closed with t.Cleanup. If the store implements task.Snapshots, or
+// task.Hooks with task.HookWork and task.HookDesk, that is tested too.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -48,6 +48,16 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.test(t, open(t))
+		})
+	}
+	for _, tt := range hookTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, ok := open(t).(hookStore)
+			if !ok {
+				t.Skip("the store keeps no hooks")
+			}
+			tt.test(t, s)
 		})
 	}
 }

@@ -1,0 +1,181 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+var (
+	_ Hooks    = (*Memory)(nil)
+	_ HookWork = (*Memory)(nil)
+	_ HookDesk = (*Memory)(nil)
+)
+
+// maxDeadLetters is the most dead letters that DeadLetters returns.
+const maxDeadLetters = 1000
+
+var (
+	errHookID    = errors.New("hook has no id")
+	errHookLimit = errors.New("limit is not positive")
+)
+
+// hookLocked stores the hook that came with a change that was stored.
+func (m *Memory) hookLocked(c *Change) {
+	c.Hook.Task = c.Next.Key
+	m.hooks.put(c.Hook, c.Next.ID)
+}
+
+// PutHook implements Hooks.
+func (m *Memory) PutHook(ctx context.Context, h *Hook) error {
+	err := ctx.Err()
+	if err == nil && h.ID == "" {
+		err = errHookID
+	}
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		var head Head
+		if head, err = m.headLocked(h.Task); err == nil {
+			m.hooks.put(h, head.ID)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("put hook %s of task %d: %w", h.ID, h.Task, err)
+	}
+	return nil
+}
+
+// Hooks implements Hooks.
+func (m *Memory) Hooks(ctx context.Context, key Key, after string, limit int) ([]Hook, error) {
+	if err := checkPage(ctx, limit); err != nil {
+		return nil, fmt.Errorf("hooks of task %d: %w", key, err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []Hook
+	if p := m.hooks.tasks[key]; p != nil {
+		for _, h := range p.hooks {
+			if h.ID > after && len(found) < limit {
+				found = append(found, h.copy())
+			}
+		}
+	}
+	return found, nil
+}
+
+func checkPage(ctx context.Context, limit int) error {
+	if limit <= 0 {
+		return errHookLimit
+	}
+	return ctx.Err()
+}
+
+// DropHook implements Hooks.
+func (m *Memory) DropHook(ctx context.Context, ref HookRef) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("drop hook %s of task %d: %w", ref.ID, ref.Task, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hooks.drop(ref)
+	return nil
+}
+
+// Unsettled implements HookWork.
+func (m *Memory) Unsettled(ctx context.Context, after HookRef, limit int) ([]Hooked, error) {
+	if err := checkPage(ctx, limit); err != nil {
+		return nil, fmt.Errorf("unsettled hooks: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found, err := m.hookedLocked(&m.hooks.unsettled, after, limit, func(h *bookedHook) bool { return !h.Settled })
+	if err != nil {
+		return nil, fmt.Errorf("unsettled hooks: %w", err)
+	}
+	return found, nil
+}
+
+// hookedLocked returns up to limit hooks of the tasks in o that are wanted.
+func (m *Memory) hookedLocked(o *order, after HookRef, limit int, wanted func(*bookedHook) bool) ([]Hooked, error) {
+	var found []Hooked
+	var err error
+	m.hooks.walk(o, after, func(h *bookedHook) bool {
+		if !wanted(h) {
+			return true
+		}
+		var head Head
+		head, err = m.headLocked(h.Task)
+		found = append(found, Hooked{h.copy(), head})
+		return err == nil && len(found) < limit
+	})
+	return found, err
+}
+
+// Advance implements HookWork.
+func (m *Memory) Advance(ctx context.Context, steps []HookStep) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("advance %d hooks: %w", len(steps), err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range steps {
+		m.hooks.advance(&steps[i])
+	}
+	return nil
+}
+
+// FindHooks implements HookDesk.
+func (m *Memory) FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error) {
+	if err := checkPage(ctx, q.Limit); err != nil {
+		return nil, fmt.Errorf("find hooks: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	o := &m.hooks.all
+	switch {
+	case q.Task != "":
+		o = m.hooks.with(q.Task)
+	case q.Dead:
+		o = &m.hooks.dead
+	}
+	found, err := m.hookedLocked(o, q.After, q.Limit, func(h *bookedHook) bool { return !q.Dead || len(h.dead) > 0 })
+	if err != nil {
+		return nil, fmt.Errorf("find hooks: %w", err)
+	}
+	return found, nil
+}
+
+// DeadLetters implements HookDesk.
+func (m *Memory) DeadLetters(ctx context.Context, ref HookRef) ([]DeadLetter, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dead letters of hook %s of task %d: %w", ref.ID, ref.Task, err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	h := m.hooks.get(ref)
+	if h == nil {
+		return nil, nil
+	}
+	return slices.Clone(h.dead[:min(len(h.dead), maxDeadLetters)]), nil
+}
+
+// Revive implements HookDesk.
+func (m *Memory) Revive(ctx context.Context, ref HookRef) (Hooked, error) {
+	if err := ctx.Err(); err != nil {
+		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.hooks.get(ref)
+	if h == nil {
+		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, ErrNotFound)
+	}
+	head, err := m.headLocked(ref.Task)
+	if err != nil {
+		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
+	}
+	m.hooks.revive(h)
+	return Hooked{h.copy(), head}, nil
+}
