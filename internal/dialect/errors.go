@@ -32,7 +32,9 @@ const statusClientGone = 499
 
 // errorTable holds every error that a caller may be told about. For an error that
 // wraps several sentinels the first row counts, so what says most stands first.
-// Codes outside of JSON-RPC's reserved range are those of the official SDKs.
+// Codes outside of JSON-RPC's reserved range are those of the official SDKs; they go
+// by the HTTP status 401, so that a caller who is not known gets the code that other
+// clients look for.
 var errorTable = []Row{
 	{a2a.ErrTaskNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},
 	{task.ErrNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},
@@ -45,7 +47,7 @@ var errorTable = []Row{
 	{a2a.ErrExtensionSupportRequired, -32008, http.StatusBadRequest, FailedPrecondition, "EXTENSION_SUPPORT_REQUIRED"},
 	{a2a.ErrVersionNotSupported, -32009, http.StatusBadRequest, FailedPrecondition, "VERSION_NOT_SUPPORTED"},
 	{a2a.ErrUnauthenticated, -31401, http.StatusUnauthorized, Unauthenticated, "UNAUTHENTICATED"},
-	{auth.ErrUnauthenticated, -31401, http.StatusUnauthorized, Unauthenticated, "UNAUTHENTICATED"},
+	{auth.ErrUnauthenticated, -32000, http.StatusUnauthorized, Unauthenticated, "UNAUTHENTICATED"},
 	{a2a.ErrUnauthorized, -31403, http.StatusForbidden, PermissionDenied, "UNAUTHORIZED"},
 	{fault.ErrMediaType, -32005, http.StatusUnsupportedMediaType, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
 	{fault.ErrTooLarge, -32600, http.StatusRequestEntityTooLarge, ResourceExhausted, "REQUEST_TOO_LARGE"},

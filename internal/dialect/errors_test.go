@@ -52,7 +52,7 @@ var told = map[string]struct {
 	"a2a.ErrServerError":                  {a2a.ErrServerError, -32000, 500, codes.Internal, "SERVER_ERROR"},
 	"a2a.ErrUnauthenticated":              {a2a.ErrUnauthenticated, -31401, 401, codes.Unauthenticated, "UNAUTHENTICATED"},
 	"a2a.ErrUnauthorized":                 {a2a.ErrUnauthorized, -31403, 403, codes.PermissionDenied, "UNAUTHORIZED"},
-	"auth.ErrUnauthenticated":             {auth.ErrUnauthenticated, -31401, 401, codes.Unauthenticated, "UNAUTHENTICATED"},
+	"auth.ErrUnauthenticated":             {auth.ErrUnauthenticated, -32000, 401, codes.Unauthenticated, "UNAUTHENTICATED"},
 	"fault.ErrUnavailable":                {fault.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"fault.ErrExhausted":                  {fault.ErrExhausted, -32603, 429, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
 	"fault.ErrTooLarge":                   {fault.ErrTooLarge, -32600, 413, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
@@ -116,7 +116,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 	t.Parallel()
 	inner := map[string]bool{
 		"task.ErrExists": true, "task.ErrConflict": true, "task.ErrIllegal": true, "task.ErrTerminal": true,
-		"task.ErrFenced": true, "task.ErrRepeated": true, "task.ErrGap": true, "task.ErrCorrupt": true,
+		"task.ErrFenced": true, "auth.ErrNoKey": true, "auth.ErrConfigured": true, "task.ErrRepeated": true, "task.ErrGap": true, "task.ErrCorrupt": true,
 	}
 	for _, path := range []string{
 		"github.com/a2aproject/a2a-go/v2/a2a",

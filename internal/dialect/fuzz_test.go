@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/a2ajson"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -54,6 +56,7 @@ func FuzzSend(f *testing.F) {
 	for _, s := range []string{
 		`{` + okMessage + `}`,
 		`{"tenant":"a","message":{"message_id":"m","contextId":"c","role":1,"parts":[{"raw":"_w"},{"data":null}]},"configuration":{"historyLength":"1"},"metadata":{"skill":"s"}}`,
+		`{"configuration":{"taskPushNotificationConfig":{"taskId":"","url":"u","authentication":{"schemes":["Bearer"]}}},` + okMessage + `}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -62,6 +65,9 @@ func FuzzSend(f *testing.F) {
 		if err != nil {
 			checkTold(t, err)
 			return
+		}
+		if p := r.Push; p != nil && (p.URL == "" || p.TaskID != "" && p.TaskID != r.Message.TaskID || p.Credentials != "" && p.Scheme == "") {
+			t.Errorf("push config %+v of a message of task %q", p, r.Message.TaskID)
 		}
 		again, _, err := a2ajson.Message(nil, r.Message.Body, a2ajson.Options{Role: a2a.MessageRoleUser})
 		if err != nil || !bytes.Equal(again, r.Message.Body) {
@@ -114,13 +120,35 @@ func FuzzParams(f *testing.F) {
 		keep(dec.Cancel(in))
 		keep(dec.Subscribe(in))
 		keep(dec.Extended(in))
-		keep(dec.CreatePush(in))
+		config, err := dec.CreatePush(in)
+		keep(config, err)
+		if err == nil {
+			checkShown(t, config)
+		}
 		keep(dec.PushRef(in))
 		keep(dec.PushList(in))
 		for _, err := range errs {
 			checkTold(t, err)
 		}
 	})
+}
+
+// checkShown checks that what is shown of a push config is JSON that the SDK reads,
+// without its secrets.
+func checkShown(t *testing.T, in *op.PushConfig) {
+	t.Helper()
+	b := dialect.AppendPushConfig(nil, &dialect.PushConfig{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})
+	var got a2a.PushConfig
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatalf("SDK refuses %s: %v", b, err)
+	}
+	want := a2a.PushConfig{TaskID: in.TaskID, ID: in.ID, URL: in.URL}
+	if in.Scheme != "" {
+		want.Auth = &a2a.PushAuthInfo{Scheme: in.Scheme}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s mismatch (-want +got):\n%s", b, diff)
+	}
 }
 
 func FuzzQuery(f *testing.F) {
@@ -145,6 +173,12 @@ func FuzzQuery(f *testing.F) {
 		}
 		if _, err := dec.PushRefAt("t", "p", query); err != nil {
 			checkTold(t, err)
+		}
+		configs, err := dec.PushListAt("t", query)
+		if err != nil {
+			checkTold(t, err)
+		} else if configs.TaskID != "t" || configs.PageSize < 0 {
+			t.Errorf("PushListAt(%q) = %+v", query, configs)
 		}
 	})
 }

@@ -23,7 +23,14 @@ const (
 var pushSchema = a2ajson.NewSchema("tenant", "agentId", "taskId", "id", "url", "token",
 	"authentication", "pageSize", "pageToken")
 
-var authenticationSchema = a2ajson.NewSchema("scheme", "credentials")
+const (
+	authScheme = iota
+	authCredentials
+	authSchemes
+)
+
+// v0.3 has a list of schemes, and clients of v1.0 that came from there still do.
+var authenticationSchema = a2ajson.NewSchema("scheme", "credentials", "schemes")
 
 // CreatePush reads the params of CreateTaskPushNotificationConfig (specification
 // §3.1.7), which is the config itself.
@@ -41,6 +48,19 @@ func (d *Decoder) CreatePushAt(id a2a.TaskID, body []byte) (*op.PushConfig, erro
 }
 
 func decodePushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
+	r, err := readPushConfig(id, params)
+	if err == nil && r.TaskID == "" {
+		err = required("taskId")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// readPushConfig reads a TaskPushNotificationConfig (specification §4.3.1), which
+// may leave the task open.
+func readPushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
 	r := &op.PushConfig{TaskID: id}
 	err := each(pushSchema, params, func(i int, _ string, v []byte) (err error) {
 		switch i {
@@ -59,27 +79,33 @@ func decodePushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
 		}
 		return err
 	})
-	switch {
-	case err != nil:
+	if err == nil && r.URL == "" {
+		err = required("url")
+	}
+	if err != nil {
 		return nil, err
-	case r.TaskID == "":
-		return nil, required("taskId")
-	case r.URL == "":
-		return nil, required("url")
 	}
 	return r, nil
 }
 
+// readAuthentication reads an AuthenticationInfo (specification §4.3.2). Of a list
+// of schemes the first one counts, which is the one that the caller likes best.
 func readAuthentication(r *op.PushConfig, v []byte) error {
-	err := authenticationSchema.Each(v, func(i int, _ string, v []byte) error {
+	var schemes []string
+	err := authenticationSchema.Each(v, func(i int, _ string, v []byte) (err error) {
 		switch i {
-		case 0:
-			return readInto(&r.Scheme, v)
-		case 1:
-			return readInto(&r.Credentials, v)
+		case authScheme:
+			err = readInto(&r.Scheme, v)
+		case authCredentials:
+			err = readInto(&r.Credentials, v)
+		case authSchemes:
+			schemes, err = a2ajson.ReadStrings(v)
 		}
-		return nil
+		return err
 	})
+	if r.Scheme == "" && len(schemes) > 0 {
+		r.Scheme = schemes[0]
+	}
 	if err == nil && r.Scheme == "" {
 		err = required("scheme")
 	}

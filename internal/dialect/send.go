@@ -27,6 +27,7 @@ var sendSchema = a2ajson.NewSchema(
 func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	r := &op.Send{}
 	var outer op.Message
+	var push string
 	seen := false
 	err := each(sendSchema, params, func(i int, _ string, v []byte) (err error) {
 		switch i {
@@ -36,7 +37,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 			seen = true
 			err = d.message(&r.Message, v)
 		case sendConfiguration:
-			err = readConfiguration(r, v)
+			push, err = readConfiguration(r, v)
 		case sendMetadata:
 			r.Metadata, err = a2ajson.ReadObject(v)
 		case sendContextID:
@@ -55,6 +56,10 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 		return nil, required("message")
 	}
 	inherit(&r.Message, &outer)
+	if p := r.Push; p != nil && p.TaskID != "" && p.TaskID != r.Message.TaskID {
+		return nil, a2ajson.Under("configuration", a2ajson.Under(push, a2ajson.Under("taskId",
+			a2ajson.Invalid("must be empty or the message's taskId; the hub binds the config to the message's task"))))
+	}
 	if r.Message.Skill == "" {
 		r.Message.Skill = skillOf(r.Metadata)
 	}
@@ -111,9 +116,10 @@ const (
 var configSchema = a2ajson.NewSchema("acceptedOutputModes", "historyLength", "returnImmediately",
 	"taskPushNotificationConfig:pushNotificationConfig")
 
-// readConfiguration reads a SendMessageConfiguration (specification §3.2.2).
-func readConfiguration(r *op.Send, v []byte) error {
-	return configSchema.Each(v, func(i int, _ string, v []byte) (err error) {
+// readConfiguration reads a SendMessageConfiguration (specification §3.2.2). It
+// returns the name under which the caller wrote the push config.
+func readConfiguration(r *op.Send, v []byte) (push string, err error) {
+	err = configSchema.Each(v, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case configModes:
 			r.AcceptedOutputModes, err = a2ajson.ReadStrings(v)
@@ -122,13 +128,12 @@ func readConfiguration(r *op.Send, v []byte) error {
 		case configReturn:
 			r.ReturnImmediately, err = a2ajson.ReadBool(v)
 		case configPush:
-			r.Push = true
-			if rawjson.KindOf(v) != rawjson.Object {
-				err = a2ajson.Invalid("must be an object")
-			}
+			push = name
+			r.Push, err = readPushConfig("", v)
 		}
 		return err
 	})
+	return push, err
 }
 
 // skillKeys are the names under which clients ask for a skill, the first one

@@ -45,7 +45,7 @@ func TestSend(t *testing.T) {
 					Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi","mediaType":"text/plain"}]}`),
 				},
 				Metadata: []byte(`{"k":[1]}`), ReturnImmediately: true, HistoryLength: ptr(0),
-				AcceptedOutputModes: []string{"text/plain"}, Push: true,
+				AcceptedOutputModes: []string{"text/plain"}, Push: &op.PushConfig{URL: "u"},
 			},
 		},
 		{
@@ -61,7 +61,17 @@ func TestSend(t *testing.T) {
 		{"rule 7: unknown fields", `{` + okMessage + `,"x_custom":{},"configuration":{"blocking":1}}`, sent(func(*op.Send) {})},
 		{"rule 107: tenant by another name", `{"agentId":"a",` + okMessage + `}`, sent(func(r *op.Send) { r.Tenant = "a" })},
 		{"the same tenant twice", `{"agentId":"a","tenant":"a",` + okMessage + `}`, sent(func(r *op.Send) { r.Tenant = "a" })},
-		{"short name of the push config", `{` + okMessage + `,"configuration":{"pushNotificationConfig":{}}}`, sent(func(r *op.Send) { r.Push = true })},
+		{"short name of the push config", `{` + okMessage + `,"configuration":{"pushNotificationConfig":{"url":"u"}}}`, sent(func(r *op.Send) { r.Push = &op.PushConfig{URL: "u"} })},
+		{
+			"a whole push config, whose task is that of the message",
+			`{"configuration":{"task_push_notification_config":{"tenant":"a","id":"p","taskId":"t","url":"u","token":"k","authentication":{"schemes":["Basic","Bearer"],"credentials":"c"}}},"taskId":"t",` + okMessage + `}`,
+			sent(func(r *op.Send) {
+				r.Message.TaskID = "t"
+				r.Push = &op.PushConfig{
+					Target: op.Target{Tenant: "a"}, TaskID: "t", ID: "p", URL: "u", Token: "k", Scheme: "Basic", Credentials: "c",
+				}
+			}),
+		},
 		{
 			"ids beside the message", `{"contextId":"c","task_id":"t",` + okMessage + `}`,
 			sent(func(r *op.Send) { r.Message.ContextID, r.Message.TaskID = "c", "t" }),
@@ -125,6 +135,11 @@ func TestSendRefused(t *testing.T) {
 		{"returnImmediately that is no truth value", config(`"returnImmediately":1`), "configuration.returnImmediately", "true or false"},
 		{"output modes that are no list", config(`"acceptedOutputModes":"x"`), "configuration.acceptedOutputModes", "list"},
 		{"push config that is no object", config(`"taskPushNotificationConfig":"x"`), "configuration.taskPushNotificationConfig", "object"},
+		{"push config without url", config(`"taskPushNotificationConfig":{}`), "configuration.taskPushNotificationConfig.url", "required"},
+		{"push config whose token is no string", config(`"pushNotificationConfig":{"url":"u","token":1}`), "configuration.pushNotificationConfig.token", "string"},
+		{"push config of a task, with a message of none", config(`"taskPushNotificationConfig":{"url":"u","taskId":"t"}`), "configuration.taskPushNotificationConfig.taskId", "message's"},
+		{"push config of another task", `{"taskId":"t",` + okMessage + `,"configuration":{"pushNotificationConfig":{"url":"u","taskId":"other"}}}`, "configuration.pushNotificationConfig.taskId", "message's"},
+		{"push config without scheme", config(`"taskPushNotificationConfig":{"url":"u","authentication":{"credentials":"c"}}`), "configuration.taskPushNotificationConfig.authentication.scheme", "required"},
 		{"configuration that is no object", `{` + okMessage + `,"configuration":[]}`, "configuration", "object"},
 		{"metadata that is no object", `{` + okMessage + `,"metadata":"x"}`, "metadata", "object"},
 		{"metadata name twice", `{` + okMessage + `,"metadata":{"a":1,"a":2}}`, "metadata.a", "twice"},
@@ -232,7 +247,7 @@ func TestSendFromSDK(t *testing.T) {
 			Body: []byte(`{"messageId":"m","parts":[{"text":"hi"},{"raw":"AQ=="},{"data":{"k":1}}],"role":"ROLE_USER"}`),
 		},
 		Metadata: []byte(`{"skill":"s"}`), ReturnImmediately: true, HistoryLength: &n,
-		AcceptedOutputModes: []string{"x"}, Push: true,
+		AcceptedOutputModes: []string{"x"}, Push: &op.PushConfig{URL: "u"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)

@@ -238,6 +238,13 @@ func TestPush(t *testing.T) {
 	check(t, "CreatePush", want, got, err)
 	got, err = dec.CreatePushAt("t", []byte(`{`+fields+`}`))
 	check(t, "CreatePushAt", want, got, err)
+	for _, authentication := range []string{
+		`{"schemes":["Bearer"],"credentials":"c"}`, `{"credentials":"c","schemes":["Bearer","Basic"]}`,
+		`{"scheme":"Bearer","schemes":["Basic"],"credentials":"c"}`,
+	} {
+		got, err = dec.CreatePush([]byte(`{"taskId":"t","tenant":"a","id":"p","url":"https://u","token":"k","authentication":` + authentication + `}`))
+		check(t, "CreatePush with "+authentication, want, got, err)
+	}
 
 	for _, tc := range []struct{ in, field, problem string }{
 		{`{"url":"u"}`, "taskId", "required"},
@@ -245,6 +252,9 @@ func TestPush(t *testing.T) {
 		{`{"taskId":"t","url":"u","authentication":{}}`, "authentication.scheme", "required"},
 		{`{"taskId":"t","url":"u","authentication":"x"}`, "authentication", "object"},
 		{`{"taskId":"t","url":5}`, "url", "string"},
+		{`{"taskId":"t","url":"u","authentication":{"schemes":[]}}`, "authentication.scheme", "required"},
+		{`{"taskId":"t","url":"u","authentication":{"schemes":["x",1]}}`, "authentication.schemes[1]", "string"},
+		{`{"taskId":"t","url":"u","id":"` + strings.Repeat("x", 513) + `"}`, "id", "longer"},
 	} {
 		_, err := dec.CreatePush([]byte(tc.in))
 		wantField(t, err, tc.field, tc.problem)

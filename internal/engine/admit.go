@@ -35,8 +35,8 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if e.phase.Load() == draining {
 		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
 	}
-	if r.Push {
-		return nil, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+	if r.Push != nil && !e.Pushes() {
+		return nil, errNoPush()
 	}
 	if err := checkIDs(&r.Message); err != nil {
 		return nil, err
@@ -99,6 +99,10 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 
 // admitNew makes the first change of a task: created, and claimed if there is room.
 func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*admitted, error) {
+	hook, err := e.inline(r, a.Name)
+	if err != nil {
+		return nil, err
+	}
 	call, err := encodeCall(c, r)
 	if err != nil {
 		return nil, fmt.Errorf("encode call: %w", err)
@@ -123,7 +127,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 			ch.Next.Shown = task.ToCaller
 			e.queue(&ch.Next)
 		}
-		return nil
+		return e.attach(ch, hook)
 	})
 	if err != nil {
 		if errors.Is(err, task.ErrUnavailable) {
@@ -182,6 +186,10 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if err := accepts(&a, &r.Message); err != nil {
 		return nil, err
 	}
+	hook, err := e.inline(r, a.Name)
+	if err != nil {
+		return nil, err
+	}
 	call, err := encodeCall(c, r)
 	if err != nil {
 		return nil, fmt.Errorf("encode call: %w", err)
@@ -193,6 +201,9 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	claimed, waits := false, false
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
+		if err := e.attach(ch, hook); err != nil {
+			return err
+		}
 		return e.sayChange(ch, en, entered, &claimed, &waits)
 	})
 	if entered && !claimed {

@@ -11,6 +11,9 @@ import (
 type Config struct {
 	// Store keeps the tasks. If nil, they live in memory.
 	Store task.Store
+	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
+	// is not task.Hooks, push notifications are not supported.
+	Push Pusher
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 	// MaxWait is the longest time that a blocking call waits before it returns the

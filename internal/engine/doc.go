@@ -7,6 +7,10 @@
 // position in it: it takes what it can from the task's tail in memory and the rest
 // from the store, so that a slow reader costs nobody anything.
 //
+// Webhooks are further readers, with a position that is durable. The engine registers
+// them at the version that a task has, and tells its [Pusher] of each change; it knows
+// nothing of how they are delivered to.
+//
 // # Guarantees
 //
 // Once a caller knows a task id, the task ends or waits for the caller, whatever
@@ -27,7 +31,8 @@
 // All methods of Engine are safe for concurrent use. A Stream belongs to one
 // goroutine. Locks are taken in the order live.write, then registry.mu, then
 // live.mu, then run.mu; none is held while an executor or a caller's code runs, and
-// only live.write is held while the store works.
+// only live.write is held while the store works. A Pusher is called with live.write
+// held, so that it hears of the changes of a task, and of its webhooks, in their order.
 //
 // # Testing
 //

@@ -36,6 +36,9 @@ type Engine struct {
 	live   *registry
 	line   *line
 	quota  quota
+	// pusher and hooks are both there, or both nil.
+	pusher Pusher
+	hooks  task.Hooks
 
 	// ctx outlives callers; it ends when Run returns.
 	ctx    context.Context
@@ -81,6 +84,9 @@ func New(cfg Config) *Engine {
 		byName: make(map[task.Agent]int),
 
 		recovered: make(chan struct{}),
+	}
+	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
+		e.pusher, e.hooks = cfg.Push, hooks
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)

@@ -325,7 +325,7 @@ func (e *Engine) change(l *live, f step) error {
 		switch {
 		case err == nil:
 			e.storeOK()
-			l.publish(c)
+			e.publish(l, c)
 			return nil
 		case errors.Is(err, task.ErrConflict):
 			if err := e.reload(l); err != nil {
@@ -352,7 +352,7 @@ func (e *Engine) settle(l *live) error {
 	c := l.doubt
 	l.doubt = nil
 	if h.Rev == c.Next.Rev {
-		l.publish(c)
+		e.publish(l, c)
 	}
 	return nil
 }
@@ -379,7 +379,7 @@ func (e *Engine) reload(l *live) error {
 		next.Version = page[len(page)-1].Version
 		l.publish(&task.Change{Prev: have, Next: next, Entries: page})
 	}
-	l.publish(&task.Change{Next: h})
+	e.publish(l, &task.Change{Next: h})
 	return nil
 }
 

@@ -159,7 +159,7 @@ func TestFollowUpErrors(t *testing.T) {
 		{"other agent", wrongAgent, a2a.ErrTaskNotFound},
 		{"unknown agent", &op.Send{Target: op.Target{Agent: "nobody"}, Message: text("x").Message}, a2a.ErrTaskNotFound},
 		{"path against tenant", &op.Send{Target: op.Target{Agent: "main", Tenant: "other"}, Message: text("x").Message}, a2a.ErrInvalidParams},
-		{"push", &op.Send{Message: text("x").Message, Push: true}, a2a.ErrPushNotificationNotSupported},
+		{"push", &op.Send{Message: text("x").Message, Push: &op.PushConfig{URL: "https://example.com"}}, a2a.ErrPushNotificationNotSupported},
 	}
 	for _, tt := range tests {
 		if _, err := b.Send(t.Context(), alice, tt.call); !errors.Is(err, tt.want) {

@@ -61,8 +61,9 @@ type Send struct {
 	// HistoryLength limits the history of the answer; nil means all of it.
 	HistoryLength       *int
 	AcceptedOutputModes []string
-	// Push is set when the request carries a push notification config.
-	Push bool
+	// Push is the push notification config to register with the message, or nil. Its
+	// TaskID is empty or that of the message.
+	Push *PushConfig
 	// NewIDs says that the surface lets callers choose the id of a new task.
 	NewIDs bool
 }

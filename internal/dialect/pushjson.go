@@ -1,0 +1,59 @@
+package dialect
+
+import (
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// PushConfig is what a caller is shown of a push notification config. It has no
+// place for a token or for credentials: whoever registered them knows them, and
+// nobody else is to learn them.
+type PushConfig struct {
+	TaskID a2a.TaskID
+	ID     string
+	URL    string
+	// Scheme is the authentication scheme, or empty if there is none.
+	Scheme string
+}
+
+// PushPage is a page of push notification configs.
+type PushPage struct {
+	Configs []PushConfig
+	// NextPageToken is empty on the last page.
+	NextPageToken string
+}
+
+// AppendPushConfig appends a TaskPushNotificationConfig (specification §4.3.1): the
+// result of creating and of getting one.
+func AppendPushConfig(dst []byte, c *PushConfig) []byte {
+	dst = rawjson.AppendString(append(dst, `{"taskId":`...), string(c.TaskID))
+	dst = rawjson.AppendString(append(dst, `,"id":`...), c.ID)
+	dst = rawjson.AppendString(append(dst, `,"url":`...), c.URL)
+	if c.Scheme != "" {
+		dst = rawjson.AppendString(append(dst, `,"authentication":{"scheme":`...), c.Scheme)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// AppendPushPage appends a ListTaskPushNotificationConfigsResponse (specification
+// §3.1.9). The list is there even when it is empty.
+func AppendPushPage(dst []byte, p *PushPage) []byte {
+	dst = append(dst, `{"configs":[`...)
+	for i := range p.Configs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendPushConfig(dst, &p.Configs[i])
+	}
+	dst = append(dst, ']')
+	if p.NextPageToken != "" {
+		dst = rawjson.AppendString(append(dst, `,"nextPageToken":`...), p.NextPageToken)
+	}
+	return append(dst, '}')
+}
+
+// AppendEmpty appends the result of an operation that has none (specification
+// §3.1.10).
+func AppendEmpty(dst []byte) []byte { return append(dst, "{}"...) }

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// MaxPushConfigs is how many push notification configs a task may have. Further ones
+// are refused until one is deleted.
+const MaxPushConfigs = 32
+
+// PushConfig is what a caller is shown of a push notification config: never its
+// token or its credentials.
+type PushConfig struct {
+	TaskID a2a.TaskID
+	ID     string
+	URL    string
+	// Scheme is the authentication scheme, or empty if there is none.
+	Scheme string
+}
+
+// PushPage is the answer of ListTaskPushNotificationConfigs.
+type PushPage struct {
+	Configs       []PushConfig
+	NextPageToken string
+}
+
+// Pushes reports whether push notification configs can be registered here.
+func (e *Engine) Pushes() bool { return e.hooks != nil }
+
+func errNoPush() error {
+	return fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+}
+
+// CreatePush registers a webhook for a task of the caller, also for one that has
+// ended. It is told what happens after the version that the task has now; one with
+// the same id is replaced.
+func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*PushConfig, error) {
+	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(l)
+	hook, err := e.pusher.Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.putHook(l, hook); err != nil {
+		return nil, err
+	}
+	return shownPush(r.TaskID, hook), nil
+}
+
+// findForPush is find, where push notifications are supported.
+func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, id a2a.TaskID) (*live, error) {
+	if !e.Pushes() {
+		return nil, errNoPush()
+	}
+	return e.find(ctx, c, t, id)
+}
+
+// putHook stores a hook whose position is exactly the version of its task. What it
+// has begun, it finishes without the caller: the pusher knows what the store has.
+func (e *Engine) putHook(l *live, hook *task.Hook) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
+	h := l.snapshot()
+	if err := e.roomForHook(&h, hook.ID); err != nil {
+		return err
+	}
+	hook.Task, hook.CreatedAt = h.Key, now()
+	hook.Told, hook.Settled = h.Version, h.State.Terminal()
+	if err := e.hooks.PutHook(e.ctx, hook); err != nil {
+		return e.storeFailed(notFound(err))
+	}
+	e.storeOK()
+	e.pusher.Changed(hook.Ref(), hook, &h)
+	return nil
+}
+
+// roomForHook reports an error if a task has as many hooks as it may and none with
+// this id. The caller holds the task's write lock.
+func (e *Engine) roomForHook(h *task.Head, id string) error {
+	have, err := e.hooks.Hooks(e.ctx, h.Key, "", MaxPushConfigs)
+	if err != nil {
+		return notFound(err)
+	}
+	if len(have) < MaxPushConfigs || slices.ContainsFunc(have, func(k task.Hook) bool { return k.ID == id }) {
+		return nil
+	}
+	return fault.New(fault.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
+}
+
+// GetPush returns a push notification config of a task of the caller.
+func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*PushConfig, error) {
+	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(l)
+	have, err := e.hooks.Hooks(ctx, l.snapshot().Key, "", MaxPushConfigs)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	for i := range have {
+		if have[i].ID == r.ID {
+			return shownPush(r.TaskID, &have[i]), nil
+		}
+	}
+	return nil, fault.New(a2a.ErrTaskNotFound, "the task has no push notification config %q", clip(r.ID))
+}
+
+// ListPush returns a page of the push notification configs of a task of the caller,
+// ordered by id.
+func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*PushPage, error) {
+	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	after, err := decodePushToken(&h, r.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	size := r.PageSize
+	if size == 0 || size > MaxPushConfigs {
+		size = MaxPushConfigs
+	}
+	have, err := e.hooks.Hooks(ctx, h.Key, after, size+1)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	p := new(PushPage)
+	if len(have) > size {
+		have = have[:size]
+		p.NextPageToken = encodePushToken(&h, have[size-1].ID)
+	}
+	for i := range have {
+		p.Configs = append(p.Configs, *shownPush(r.TaskID, &have[i]))
+	}
+	return p, nil
+}
+
+// DeletePush deletes a push notification config of a task of the caller. Nothing is
+// told to it any more, but what is on its way. Deleting it again succeeds.
+func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) error {
+	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	if err != nil {
+		return err
+	}
+	defer e.live.release(l)
+	// With the lock, the pusher learns of changes in the order of the store.
+	l.write.Lock()
+	defer l.write.Unlock()
+	name := task.HookRef{Task: l.snapshot().Key, ID: r.ID}
+	if err := e.hooks.DropHook(e.ctx, name); err != nil {
+		return e.storeFailed(err)
+	}
+	e.storeOK()
+	e.pusher.Changed(name, nil, nil)
+	return nil
+}
+
+func shownPush(id a2a.TaskID, h *task.Hook) *PushConfig {
+	return &PushConfig{TaskID: id, ID: h.ID, URL: h.URL, Scheme: h.Scheme}
+}
+
+// The field of a message that holds its push notification config.
+const inlinePush = "configuration.taskPushNotificationConfig"
+
+// inline prepares the push notification config that came with a message for a task
+// of the agent; it returns nil if none did.
+func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error) {
+	if r.Push == nil {
+		return nil, nil
+	}
+	if t := r.Push.Tenant; t != "" && t != string(name) {
+		return nil, fault.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
+	}
+	hook, err = e.pusher.Prepare(r.Push)
+	var f *fault.Error
+	if errors.As(err, &f) && len(f.Violations) == 1 {
+		return nil, fault.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)
+	}
+	return hook, err
+}
+
+// attach puts a hook into the change that makes its message durable: it is told what
+// comes after the message. The caller holds the task's write lock.
+func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
+	if hook == nil {
+		return nil
+	}
+	if ch.Prev.Key != 0 && ch.Prev.State.Open() {
+		if err := e.roomForHook(&ch.Prev, hook.ID); err != nil {
+			return err
+		}
+	}
+	hook.Told, hook.CreatedAt = ch.Prev.Version+1, now()
+	ch.Hook = hook
+	return nil
+}
+
+// publish tells everybody about a durable change. The caller holds l.write.
+func (e *Engine) publish(l *live, c *task.Change) {
+	l.publish(c)
+	if e.pusher != nil {
+		e.tellPusher(c)
+	}
+}
+
+func (e *Engine) tellPusher(c *task.Change) {
+	e.pusher.Moved(&c.Next)
+	if c.Hook != nil {
+		c.Hook.Task = c.Next.Key
+		e.pusher.Changed(c.Hook.Ref(), c.Hook, &c.Next)
+	}
+}
+
+// encodePushToken makes a page token: the id that a page ended with, bound to the
+// task by a checksum, so that a token of another list is refused.
+func encodePushToken(h *task.Head, id string) string {
+	b := binary.BigEndian.AppendUint64(nil, pushSum(h, id))
+	return base64.RawURLEncoding.EncodeToString(append(b, id...))
+}
+
+func decodePushToken(h *task.Head, token string) (id string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(b) <= 8 || binary.BigEndian.Uint64(b) != pushSum(h, string(b[8:])) {
+		return "", fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+	}
+	return string(b[8:]), nil
+}
+
+func pushSum(h *task.Head, id string) uint64 {
+	sum := fnv.New64a()
+	for _, s := range []string{"push", string(h.Owner), string(h.ID), id} {
+		sum.Write([]byte(s))
+		sum.Write([]byte{0})
+	}
+	return sum.Sum64()
+}
