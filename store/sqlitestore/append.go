@@ -39,6 +39,8 @@ type change struct {
 	status bool
 	rows   []row
 	data   []byte
+	// hook is stored together with the change; nil for none.
+	hook *task.Hook
 }
 
 // expected is what must still be stored for the change to be made.
@@ -66,6 +68,9 @@ func (ch *change) set(c *task.Change) {
 		ch.rows = append(ch.rows, row{first: es[0].Version, end: len(ch.data)})
 		es = es[n:]
 	}
+	if c.Hook != nil {
+		ch.hook = ownHook(c.Hook)
+	}
 }
 
 // fit returns how many of es go into one row.
@@ -91,6 +96,8 @@ func check(c *task.Change) error {
 		return fmt.Errorf("version %d is above %d", c.Next.Version, int64(maxVersion))
 	case c.Prev.Rev != 0 && !sameTask(&c.Prev, &c.Next):
 		return errors.New("key, id, owner, agent or context changes")
+	case c.Hook != nil && c.Hook.ID == "":
+		return errHookID
 	}
 	for i := range c.Entries {
 		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
@@ -137,6 +144,9 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	answered, err := t.db.writer.queue.wait(ctx, r)
 	if err == nil {
 		c.Next.Key = r.change.next.Key
+		if c.Hook != nil {
+			c.Hook.Task = c.Next.Key
+		}
 	}
 	if answered {
 		r.free()
@@ -190,7 +200,12 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if ch.next.Shown == task.ToCaller {
 		w.counters.add(shelf{sc.id, ch.next.State}, 1)
 	}
-	return nil, w.addEntries(ch)
+	if err := w.addEntries(ch); err != nil || ch.hook == nil {
+		return nil, err
+	}
+	ch.hook.Task = ch.next.Key
+	_, err = w.putHook(ch.hook)
+	return nil, err
 }
 
 func (w *writer) create(ch *change, sc scope) (answer, err error) {

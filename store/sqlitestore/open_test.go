@@ -28,9 +28,13 @@ func TestEachCommitReachesTheDisk(t *testing.T) {
 		}
 		got[p] = n
 	}
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]int64{
 		"synchronous": 2, "fullfsync": 1, "checkpoint_fullfsync": 1,
-		"auto_vacuum": 2, "page_size": 4096, "application_id": applicationID, "user_version": 1,
+		"auto_vacuum": 2, "page_size": 4096, "application_id": applicationID, "user_version": int64(len(steps)),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pragmas mismatch (-want +got):\n%s", diff)
@@ -132,6 +136,14 @@ func TestKeysAreNotUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+// oldTask stores a task as it is in the first layout.
+const oldTask = `INSERT INTO owners VALUES (1, 'anna');
+	INSERT INTO scopes VALUES (1, 1, 'echo');
+	INSERT INTO tasks (key, owner, id, scope, context, dialect, created_at, shown, state, status_at, ended, due,
+		rev, version, updated_at, asked, read, epoch, seq, dispatch, attempt, told, cancel_at, holder)
+	VALUES (1, 1, 'old', 1, 'c', 0, 5, 0, 1, 5, 0, 1, 1, 1, 5, 1, 0, 0, 0, 0, 0, 0, 0, '');
+	UPDATE sequence SET next_key = 2`
 
 // sql runs statements on a file that no DB has open.
 func sql(t *testing.T, path string, script string) {
@@ -263,10 +275,10 @@ func TestMigrationIsAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := append(steps, migration{name: "0002_broken.sql", text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
+	broken := append(steps, migration{name: "9999_broken.sql", text: "CREATE TABLE fine (x); CREATE TABLE tasks (y)"})
 	err = migrate(c, broken)
-	if err == nil || !strings.Contains(err.Error(), "0002_broken.sql") {
-		t.Errorf("migrate = %v; want an error that names 0002_broken.sql", err)
+	if err == nil || !strings.Contains(err.Error(), "9999_broken.sql") {
+		t.Errorf("migrate = %v; want an error that names 9999_broken.sql", err)
 	}
 	if n, err := c.number("SELECT count(*) FROM sqlite_schema"); n != 0 || err != nil {
 		t.Errorf("%d tables after a failed migration, %v; want 0", n, err)
@@ -291,20 +303,57 @@ func TestMigrationGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps = append(steps, migration{name: "0002_more.sql", text: "CREATE TABLE more (x INTEGER) STRICT"})
+	steps = append(steps, migration{name: "9999_more.sql", text: "CREATE TABLE more (x INTEGER) STRICT"})
 	for range 2 {
 		if err := migrate(c, steps); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for text, want := range map[string]int64{
-		"PRAGMA user_version":             2,
-		"SELECT count(*) FROM migrations": 2,
+		"PRAGMA user_version":             int64(len(steps)),
+		"SELECT count(*) FROM migrations": int64(len(steps)),
 		"SELECT count(*) FROM tasks":      50,
 		"SELECT count(*) FROM more":       0,
 	} {
 		if got, err := c.number(text); got != want || err != nil {
 			t.Errorf("%s = %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestOldLayoutsOpen makes a file of each earlier layout, with data. It must open, have
+// what it had, and be able to do all that a new file can.
+func TestOldLayoutsOpen(t *testing.T) {
+	t.Parallel()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for have := 1; have < len(steps); have++ {
+		path := filepath.Join(t.TempDir(), "db")
+		write(t, path, "")
+		c, err := openConn(connOptions{path: path, cache: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = migrate(c, steps[:have])
+		if err == nil {
+			err = c.script(oldTask)
+		}
+		if err := errors.Join(err, c.close()); err != nil {
+			t.Fatal(err)
+		}
+		tasks := openTest(t, path, Options{}).Tasks()
+		h, err := tasks.Head(t.Context(), "anna", "old")
+		if err != nil || h.Key != 1 || h.State != task.Submitted {
+			t.Fatalf("Head in a file of layout %d = %+v, %v", have, h, err)
+		}
+		hook := &task.Hook{Task: h.Key, ID: "a", URL: "https://example.org"}
+		if err := tasks.PutHook(t.Context(), hook); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tasks.Unsettled(t.Context(), task.HookRef{}, 10); err != nil || len(got) != 1 || got[0].ID != "a" {
+			t.Errorf("Unsettled in a file of layout %d = %+v, %v", have, got, err)
 		}
 	}
 }

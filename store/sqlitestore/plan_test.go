@@ -12,11 +12,13 @@ var scans = map[query]string{
 	qLedger:    "once at start, one row for each migration",
 	qAllHeads:  "of the tests",
 	qIntegrity: "reads the file on purpose",
+	qHooksDead: "a page of hooks",
 }
 
 // sorts are the statements that may sort, and why.
 var sorts = map[query]string{
 	qInterrupted: "the interrupted tasks of one context",
+	qHooksByID:   "the hooks of the tasks with one id",
 }
 
 // TestStatementsUseIndexes asks SQLite how it would execute each statement.
@@ -62,9 +64,31 @@ func TestEachIndexIsUsed(t *testing.T) {
 	}
 	for _, index := range []string{
 		"tasks_id", "tasks_list", "tasks_context", "tasks_due", "tasks_ended", "tasks_interrupted", "tasks_stale",
+		"hooks_ref", "hooks_unsettled",
 	} {
 		if !strings.Contains(plans.String(), "INDEX "+index+" ") {
 			t.Errorf("no statement uses index %s", index)
+		}
+	}
+}
+
+// TestHooksAreFoundByIndexes: what is asked for costs what is found, however many
+// hooks there are of other tasks, without dead letters, or settled.
+func TestHooksAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	db := newTest(t)
+	for q, want := range map[query]string{
+		qUnsettled:   "SEARCH h USING INDEX hooks_unsettled ((task,id)>(?,?))",
+		qHooks:       "SEARCH h USING INDEX hooks_ref ((task,id)>(?,?))",
+		qHooksOfTask: "SEARCH h USING INDEX hooks_ref (task=? AND id>?)",
+		qHooksByID:   "SEARCH t USING INDEX tasks_id (id=?)",
+		qHooksDead:   "SEARCH dead_letters USING PRIMARY KEY ((task,hook)>(?,?))",
+		qTell:        "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
+		qLetters:     "SEARCH dead_letters USING PRIMARY KEY (task=? AND hook=?)",
+	} {
+		plan := planOf(t, db, queries[q])
+		if !slices.Contains(plan, want) {
+			t.Errorf("%s\nplan is %q, want %q in it", queries[q], plan, want)
 		}
 	}
 }

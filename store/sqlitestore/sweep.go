@@ -33,7 +33,8 @@ var (
 		prepared("DELETE FROM checkpoints WHERE task = ?"),
 		prepared("DELETE FROM requests WHERE task = ?"),
 		prepared("DELETE FROM messages WHERE task = ?"),
-		prepared("DELETE FROM push_configs WHERE task = ?"),
+		prepared("DELETE FROM hooks WHERE task = ?"),
+		prepared("DELETE FROM dead_letters WHERE task = ?"),
 	}
 
 	qDoom       = prepared("INSERT INTO doomed VALUES (?)")

@@ -19,7 +19,7 @@ func tables(t *testing.T, db *DB) map[string]int64 {
 	got := map[string]int64{}
 	err := db.view(t.Context(), func(c *conn) error {
 		for _, name := range []string{
-			"tasks", "entries", "doomed", "snapshots", "lineage", "checkpoints", "requests", "messages", "push_configs",
+			"tasks", "entries", "doomed", "snapshots", "lineage", "checkpoints", "requests", "messages", "hooks", "dead_letters",
 		} {
 			n, err := c.number("SELECT count(*) FROM " + name)
 			if err != nil {
@@ -56,7 +56,8 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 				INSERT INTO checkpoints VALUES (%[1]d, 1, x'00');
 				INSERT INTO requests VALUES (1, 'r%[1]d', x'00', %[1]d, 1);
 				INSERT INTO messages VALUES (1, 'm%[1]d', %[1]d);
-				INSERT INTO push_configs VALUES (%[1]d, 'p', 'https://example.org', NULL, 0, 1)`, k))
+				INSERT INTO hooks VALUES (%[1]d, 'p', 'https://example.org', 0, '', NULL, 0, 1, 0);
+				INSERT INTO dead_letters VALUES (%[1]d, 'p', 1, 2, 3, 4, 'why')`, k))
 			if err != nil {
 				return err
 			}
@@ -70,7 +71,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 		t.Fatalf("Sweep = %d, %v, want 1", n, err)
 	}
 	want := map[string]int64{
-		"tasks": 1, "entries": 1, "snapshots": 1, "lineage": 1, "checkpoints": 1, "requests": 1, "messages": 1, "push_configs": 1,
+		"tasks": 1, "entries": 1, "snapshots": 1, "lineage": 1, "checkpoints": 1, "requests": 1, "messages": 1, "hooks": 1, "dead_letters": 1,
 	}
 	if diff := cmp.Diff(want, tables(t, db)); diff != "" {
 		t.Errorf("rows of the other task mismatch (-want +got):\n%s", diff)

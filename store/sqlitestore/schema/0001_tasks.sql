@@ -133,14 +133,3 @@ CREATE TABLE messages (
 	PRIMARY KEY (owner, id, task)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX messages_task ON messages (task);
-
--- Webhooks. delivered is the version up to which a hook has been told.
-CREATE TABLE push_configs (
-	task       INTEGER NOT NULL REFERENCES tasks (key),
-	id         TEXT    NOT NULL,
-	url        TEXT    NOT NULL,
-	secret     BLOB, -- sealed
-	delivered  INTEGER NOT NULL,
-	created_at INTEGER NOT NULL,
-	PRIMARY KEY (task, id)
-) STRICT, WITHOUT ROWID;
