@@ -1,0 +1,118 @@
+package safedial
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// ErrForbidden is wrapped by errors about addresses that the policy does not allow.
+var ErrForbidden = errors.New("address is not allowed")
+
+// ErrInvalid is wrapped by errors about URLs that no policy allows.
+var ErrInvalid = errors.New("invalid URL")
+
+// ErrRedirect is wrapped by errors about redirects that no policy allows.
+var ErrRedirect = errors.New("redirect is not followed")
+
+// Refusal is an address that the policy does not allow. It wraps ErrForbidden.
+type Refusal struct {
+	// Host is what the caller wrote, a name or an address.
+	Host string
+	// Port is the port, or 0 if any would be refused.
+	Port uint16
+	// Addr is the address that was about to be dialed. It is not valid if Host is a
+	// name that was not resolved.
+	Addr netip.Addr
+	// Kind says what the address or the name is, such as "a private address".
+	Kind string
+}
+
+// Error says what was refused for who chose it: nothing that was not known before.
+func (r *Refusal) Error() string {
+	if r.told() {
+		return fmt.Sprintf("%s is %s, which this hub may not call; its operator can allow it", r.Host, r.Kind)
+	}
+	return fmt.Sprintf("this hub may not call %s; its operator can allow it", r.Host)
+}
+
+// told reports whether Kind follows from Host alone.
+func (r *Refusal) told() bool {
+	if !r.Addr.IsValid() {
+		return true
+	}
+	a, err := netip.ParseAddr(r.Host)
+	return err == nil && plain(a) == plain(r.Addr)
+}
+
+// Detail says what was refused, and what would allow it, for the operator alone.
+func (r *Refusal) Detail() string {
+	what := r.Host
+	if r.Addr.IsValid() && !r.told() {
+		what += " means " + r.Addr.String() + ", which"
+	}
+	return fmt.Sprintf("%s is %s; to allow it, add %q to the allowed addresses", what, r.Kind, r.rule())
+}
+
+// rule is the narrowest rule that would allow what was refused.
+func (r *Refusal) rule() string {
+	switch {
+	case r.Addr.IsValid() && (r.told() || r.Kind == metadataKind):
+		if r.Port == 0 {
+			return plain(r.Addr).String()
+		}
+		return netip.AddrPortFrom(plain(r.Addr), r.Port).String()
+	case r.Port == 0:
+		return r.Host
+	}
+	return fmt.Sprintf("%s:%d", r.Host, r.Port)
+}
+
+// Unwrap returns ErrForbidden.
+func (r *Refusal) Unwrap() error { return ErrForbidden }
+
+// invalid returns an error about a URL that no policy allows.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
+}
+
+// Explain says why a request failed, for who chose its address: without addresses
+// that names were resolved to, and without those of name servers. It returns the
+// empty string for nil.
+func Explain(err error) string {
+	var (
+		refusal *Refusal
+		dns     *net.DNSError
+		cert    *tls.CertificateVerificationError
+		timeout interface{ Timeout() bool }
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &refusal):
+		return refusal.Error()
+	case errors.Is(err, ErrInvalid):
+		return "the address is not a valid URL"
+	case errors.Is(err, ErrRedirect):
+		return "the redirect is not followed"
+	case errors.Is(err, context.Canceled):
+		return "the request was canceled"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the host name does not exist"
+	case errors.As(err, &dns):
+		return "the host name could not be resolved"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer in time"
+	case errors.As(err, &cert):
+		return "the certificate is not valid for the host"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "the connection was reset"
+	}
+	return "the connection failed"
+}

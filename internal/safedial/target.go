@@ -1,0 +1,129 @@
+package safedial
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxURL is the largest number of bytes of a URL.
+const maxURL = 2048
+
+// CheckURL refuses what is not a URL that the policy allows, before anything is
+// dialed. Names are not resolved: what they mean is checked when they are dialed. The
+// error wraps ErrInvalid or is a Refusal; its text is for who wrote the URL.
+func (p *Policy) CheckURL(raw string) error {
+	switch i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }); {
+	case raw == "":
+		return invalid("it is empty")
+	case len(raw) > maxURL:
+		return invalid("it has %d bytes; at most %d are taken", len(raw), maxURL)
+	case i >= 0:
+		return invalid("it contains %q", raw[i])
+	case strings.Contains(raw, "#"):
+		return invalid("it has a fragment")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return invalid("it cannot be parsed")
+	}
+	return p.checkURL(u)
+}
+
+// checkURL is CheckURL of a URL that was parsed.
+func (p *Policy) checkURL(u *url.URL) error {
+	secure := p != nil && p.HTTPS
+	switch {
+	case u.Scheme != "https" && (secure || u.Scheme != "http"):
+		if secure {
+			return invalid("it must begin with https://")
+		}
+		return invalid("it must begin with https:// or http://")
+	case u.Opaque != "" || u.Host == "":
+		return invalid("it has no host")
+	case u.User != nil:
+		return invalid("it has a user; credentials belong in authentication")
+	case strings.HasSuffix(u.Host, ":"):
+		return invalid("its port is empty")
+	}
+	t := target{host: u.Hostname(), port: 443}
+	if u.Scheme == "http" {
+		t.port = 80
+	}
+	if s := u.Port(); s != "" {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n == 0 {
+			return invalid("port %s is not between 1 and 65535", s)
+		}
+		t.port = uint16(n)
+	}
+	return p.checkHost(t, strings.HasPrefix(u.Host, "["))
+}
+
+// checkHost judges a host before it is resolved.
+func (p *Policy) checkHost(t target, bracketed bool) error {
+	addr, err := netip.ParseAddr(t.host)
+	switch {
+	case err == nil && addr.Is6() != bracketed, err != nil && bracketed:
+		return invalid("host %q is no address", t.host)
+	case err == nil && addr.Zone() != "" && !addr.IsLinkLocalUnicast():
+		return invalid("address %s has a zone", t.host)
+	case err == nil:
+		return p.check(t, addr)
+	}
+	name := strings.ToLower(strings.TrimSuffix(t.host, "."))
+	if why := badName(name); why != "" {
+		return invalid("host %q %s", t.host, why)
+	}
+	if localName(name) && !p.inside() && !(p != nil && p.named(t)) {
+		return &Refusal{Host: t.host, Port: t.port, Kind: "a local name"}
+	}
+	return nil
+}
+
+// badName says why a name in lower case, without a final dot, is no host name. An
+// address in an unusual spelling is none.
+func badName(name string) string {
+	labels := strings.Split(name, ".")
+	switch last := labels[len(labels)-1]; {
+	case len(name) > 253:
+		return "is too long"
+	case strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 }) >= 0:
+		return "is not ASCII: write it in its xn-- form"
+	case slices.ContainsFunc(labels, badLabel):
+		return "is no host name"
+	case number(last):
+		return "is an address in an unusual spelling: write four decimal numbers"
+	}
+	return ""
+}
+
+func badLabel(label string) bool {
+	return label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
+		strings.IndexFunc(label, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+		}) >= 0
+}
+
+// number reports whether some program takes a last label for a part of an IPv4
+// address.
+func number(label string) bool {
+	if strings.Trim(label, "0123456789") == "" {
+		return true
+	}
+	digits, ok := strings.CutPrefix(label, "0x")
+	return ok && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// localZones are the ends of names that no public name server answers for.
+var localZones = []string{
+	".localhost", ".localdomain", ".local", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa",
+}
+
+// localName reports whether a name never means anything outside.
+func localName(name string) bool {
+	return !strings.Contains(name, ".") ||
+		slices.ContainsFunc(localZones, func(zone string) bool { return strings.HasSuffix("."+name, zone) })
+}
