@@ -1,20 +1,8 @@
-// Package auth says who a caller is.
-//
-// A [Principal] is the authenticated caller of a request. It comes from an
-// [Authenticator], travels in the context, and is never taken from a payload. The
-// owner of a task is derived from it.
-//
-// # Concurrency
-//
-// A Principal is immutable once it was handed out. Authenticators are called
-// concurrently.
 package auth
 
 import (
 	"context"
 	"errors"
-	"net"
-	"net/netip"
 	"strings"
 
 	"github.com/parley-a2a/parley/task"
@@ -29,7 +17,9 @@ type Principal struct {
 	ID string `json:"id"`
 	// DisplayName is for people. If empty, ID is shown.
 	DisplayName string `json:"displayName,omitempty"`
-	// Org, if set, owns the caller's tasks instead of the caller.
+	// Org, if set, owns the caller's tasks instead of the caller. The organisation
+	// "local" is that of the anonymous caller: whoever belongs to it has his tasks.
+	// An Authenticator must not take an Org from somebody else without checking it.
 	Org string `json:"org,omitempty"`
 	// Roles are names that policies refer to.
 	Roles []string `json:"roles,omitempty"`
@@ -39,7 +29,11 @@ type Principal struct {
 
 // Owner returns the scope of the tasks that p makes.
 func (p *Principal) Owner() task.Owner {
-	if p.Org != "" {
+	switch p.Org {
+	case "":
+	case Local:
+		return task.Owner(Local)
+	default:
 		return task.Owner("org:" + p.Org)
 	}
 	if strings.HasPrefix(p.ID, "org:") || strings.HasPrefix(p.ID, "id:") {
@@ -99,22 +93,19 @@ func Anonymous(everywhere bool) Authenticator {
 func ThisMachine() Authenticator {
 	anyone := Anyone()
 	return Func(func(ctx context.Context, r *Request) (*Principal, error) {
-		if !localPeer(r.RemoteAddr) {
-			return nil, ErrUnauthenticated
+		if !LocalPeer(r.RemoteAddr) {
+			return nil, errRequired
 		}
 		return anyone.Authenticate(ctx, r)
 	})
 }
 
-// localPeer reports whether a peer is on this machine. A peer without an IP
-// address came over a socket of this machine.
-func localPeer(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip, err := netip.ParseAddr(host)
-	return err != nil || ip.Unmap().IsLoopback()
+// LocalPeer reports whether a peer, "host:port", is on this machine. A peer without
+// an IP address came over a socket of this machine. Behind a proxy the peer is the
+// proxy.
+func LocalPeer(addr string) bool {
+	ip, ok := peerIP(addr)
+	return !ok || ip.IsLoopback()
 }
 
 type contextKey struct{}

@@ -46,10 +46,11 @@ func TestOwner(t *testing.T) {
 		(&auth.Principal{ID: "ann", Org: "acme"}).Owner(),
 		(&auth.Principal{ID: "bob", Org: "acme"}).Owner(),
 		(&auth.Principal{ID: auth.Local}).Owner(),
+		(&auth.Principal{ID: "ann", Org: auth.Local}).Owner(),
 		(&auth.Principal{ID: "org:acme"}).Owner(),
 		(&auth.Principal{ID: "id:org:acme"}).Owner(),
 	}
-	if diff := cmp.Diff([]task.Owner{"ann", "org:acme", "org:acme", "local", "id:org:acme", "id:id:org:acme"}, got); diff != "" {
+	if diff := cmp.Diff([]task.Owner{"ann", "org:acme", "org:acme", "local", "local", "id:org:acme", "id:id:org:acme"}, got); diff != "" {
 		t.Errorf("owners mismatch (-want +got):\n%s", diff)
 	}
 }

@@ -462,7 +462,7 @@ func TestUnauthenticated(t *testing.T) {
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
-	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`}) {
+	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`, `ApiKey realm="parley", header="X-Api-Key"`}) {
 		t.Errorf("challenge = %q, want one for Bearer", got)
 	}
 	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -41,7 +42,7 @@ func (s *service) fail(ctx context.Context, o dialect.Operation, err error) erro
 	}
 	if r.GRPC == dialect.Unauthenticated {
 		// The call is lost with its connection if this fails; the status says enough.
-		_ = grpc.SetTrailer(ctx, metadata.Pairs(keyChallenge, `Bearer realm="parley"`))
+		_ = grpc.SetTrailer(ctx, metadata.MD{keyChallenge: auth.Challenges()})
 	}
 	return toStatus(&r)
 }

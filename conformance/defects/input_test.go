@@ -166,7 +166,7 @@ var rpcInputs = []badInput{
 	{name: "type that begins well", input: envelope("SendMessage", say("hi")), headers: []string{"Content-Type: application/jsonx"}, want: fault{415, -32005, "CONTENT_TYPE_NOT_SUPPORTED", ""}},
 	{name: "compressed", input: "\x1f\x8b\x08\x00", headers: []string{"Content-Encoding: gzip"}, want: fault{200, -32700, "PARSE_ERROR", ""}},
 	{name: "two versions", method: "SendMessage", input: say("hi"), headers: []string{"A2A-Version: 1.0, 0.3"}, want: fault{200, -32009, "VERSION_NOT_SUPPORTED", ""}},
-	{name: "nobody", method: "SendMessage", input: say("hi"), headers: []string{"X-User:"}, want: fault{401, -31401, "UNAUTHENTICATED", ""}},
+	{name: "nobody", method: "SendMessage", input: say("hi"), headers: []string{"X-User:"}, want: fault{401, -32000, "UNAUTHENTICATED", ""}},
 	{name: "no such agent", path: "/a2a/nobody", method: "SendMessage", input: say("hi"), want: fault{404, -32001, "TASK_NOT_FOUND", ""}},
 	{name: "agent out of the tree", path: "/a2a/%2e%2e", method: "SendMessage", input: say("hi"), want: fault{404, -32001, "TASK_NOT_FOUND", ""}},
 	{name: "tenant out of the tree", method: "SendMessage", input: `{"tenant":"../ask",` + say("hi")[1:], want: fault{200, -32001, "TASK_NOT_FOUND", ""}},

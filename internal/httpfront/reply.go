@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -139,7 +140,7 @@ func (x *exchange) failHeaders(err error, report *dialect.Report) {
 	h := x.w.Header()
 	h["Cache-Control"] = noStore
 	if report.HTTP == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="parley"`)
+		h["Www-Authenticate"] = auth.Challenges()
 	}
 	if s := report.RetrySeconds(); s != "" {
 		h.Set("Retry-After", s)

@@ -1,0 +1,72 @@
+package auth
+
+import "strings"
+
+// HeaderKey is the header, or gRPC metadata key, that carries an API key. The same
+// key may come as a bearer token instead.
+const HeaderKey = "X-Api-Key"
+
+const (
+	headerAuthorization = "Authorization"
+	schemeBearer        = "Bearer"
+	// maxCredential is the longest credential that is looked at. Longer ones are not
+	// even hashed.
+	maxCredential = 1024
+)
+
+// Challenges returns the values of WWW-Authenticate for a caller whose credentials
+// are missing or wrong (RFC 9110 §11.6.1).
+func Challenges() []string {
+	return []string{`Bearer realm="parley"`, `ApiKey realm="parley", header="` + HeaderKey + `"`}
+}
+
+// Why credentials are not looked up. These words go to the log; callers are told the
+// same about all.
+const (
+	flawMissing = "no credentials"
+	flawEmpty   = "empty credentials"
+	flawLong    = "credentials are too long"
+	flawScheme  = "unknown scheme of authorization"
+	flawTwo     = "different credentials in one request"
+	flawUnknown = "unknown key"
+)
+
+// credential returns the one credential of a request, or what is wrong. A request
+// without credentials has the flaw flawMissing. A header that is there and empty is
+// a mistake of somebody who meant to say who he is, and not the same as no header.
+func credential(r *Request) (text, flaw string) {
+	given := false
+	take := func(one string) string {
+		switch {
+		case one == "":
+			return flawEmpty
+		case len(one) > maxCredential:
+			return flawLong
+		case given && one != text:
+			return flawTwo
+		}
+		text, given = one, true
+		return ""
+	}
+	for _, v := range r.Header(HeaderKey) {
+		if flaw := take(trim(v)); flaw != "" {
+			return "", flaw
+		}
+	}
+	for _, v := range r.Header(headerAuthorization) {
+		scheme, token, _ := strings.Cut(trim(v), " ")
+		if !strings.EqualFold(scheme, schemeBearer) {
+			return "", flawScheme
+		}
+		if flaw := take(trim(token)); flaw != "" {
+			return "", flaw
+		}
+	}
+	if !given {
+		return "", flawMissing
+	}
+	return text, ""
+}
+
+// trim takes away the white space that headers may have around a value.
+func trim(s string) string { return strings.Trim(s, " \t") }
