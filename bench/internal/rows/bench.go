@@ -78,7 +78,7 @@ type Load struct {
 // Full returns the load of a whole run.
 func Full() Load {
 	return Load{
-		Warmup: 5 * time.Second, Duration: 10 * time.Second, Runs: 3, Patience: 5 * time.Minute,
+		Warmup: 5 * time.Second, Duration: 10 * time.Second, Runs: 3, Patience: 2 * time.Minute,
 		Conns: 64, Text: 100, Streams: []int{1_000, 10_000}, Readers: 1_000, Events: 1_000,
 		Idle: 10_000, IdleWait: time.Minute, Sizes: []int{10_000, 1_000_000}, Lookups: 8,
 		Starts: 5, MemoryWait: 30 * time.Second,
