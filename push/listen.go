@@ -1,0 +1,141 @@
+package push
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// pageSize is how many hooks are loaded at one time.
+const pageSize = 256
+
+// Moved implements engine.Pusher.
+func (d *Dispatcher) Moved(head *task.Head) {
+	if d.known.n.Load() == 0 {
+		return
+	}
+	s := d.known.shard(head.Key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.tasks[head.Key]
+	if s.missed != nil {
+		s.missed[head.Key] = sightOf(head)
+	}
+	if first == nil {
+		return
+	}
+	seen := sightOf(head)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for h := first; h != nil; h = h.sibling {
+		h.see(seen)
+		d.stirLocked(h)
+	}
+}
+
+// Changed implements engine.Pusher.
+func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
+	s := d.known.shard(ref.Task)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.findLocked(ref); old != nil {
+		d.known.removeLocked(s, old)
+		d.mu.Lock()
+		d.leaveLocked(old)
+		d.mu.Unlock()
+	}
+	if h == nil || h.Settled {
+		return
+	}
+	// The task may have moved since the head was read, when nobody knew the hook:
+	// one look into the log finds out.
+	d.addLocked(s, h, head).look = true
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stirLocked(s.findLocked(ref))
+}
+
+// addLocked makes a hook known. The caller holds s.mu and stirs it.
+func (d *Dispatcher) addLocked(s *shard, h *task.Hook, head *task.Head) *hook {
+	known := &hook{key: h.Task, id: h.ID, told: h.Told}
+	if head != nil {
+		known.see(sightOf(head))
+	}
+	if missed, ok := s.missed[h.Task]; ok {
+		known.see(missed)
+	}
+	d.known.addLocked(s, known)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.joinLocked(known, endpointOf(h.URL))
+	return known
+}
+
+// load makes the hooks known that an earlier process left. It goes on until it has
+// them all, or ctx ends.
+func (d *Dispatcher) load(ctx context.Context) {
+	d.known.beginLoading()
+	defer d.known.endLoading()
+	var after task.HookRef
+	for warned := false; ; {
+		page, err := d.cfg.Store.Unsettled(ctx, after, pageSize)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if !warned {
+				d.logger.Error("webhooks cannot be loaded; trying again", "error", err)
+				warned = true
+			}
+			if !pause(ctx, storeWait) {
+				return
+			}
+			continue
+		}
+		for i := range page {
+			d.adopt(&page[i])
+		}
+		if len(page) < pageSize {
+			return
+		}
+		after = page[len(page)-1].Ref()
+	}
+}
+
+// adopt makes a hook known that was loaded, unless its caller was faster.
+func (d *Dispatcher) adopt(h *task.Hooked) {
+	s := d.known.shard(h.Task)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.findLocked(h.Ref()) != nil {
+		return
+	}
+	known := d.addLocked(s, &h.Hook, &h.Head)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stirLocked(known)
+}
+
+// forget drops a hook that is settled or not there any more.
+func (d *Dispatcher) forget(h *hook) {
+	s := d.known.shard(h.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.known.removeLocked(s, h)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leaveLocked(h)
+}
+
+// pause waits for a time and reports whether ctx goes on.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

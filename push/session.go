@@ -1,0 +1,319 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// turn is how long a session goes on while other hooks wait for its place.
+	turn = time.Second
+	// storeWait is how long to leave a store alone that does not answer.
+	storeWait = 2 * time.Second
+	// maxLost is how many dead letters of a hook may wait to be durable.
+	maxLost = 16
+)
+
+// result is how a session ended.
+type result uint8
+
+const (
+	done     result = iota // nothing is left in the log
+	yielded                // another hook is next
+	failed                 // the version after told is to be tried again
+	stuck                  // the store does not answer
+	vanished               // the hook or its task is not there any more
+)
+
+// session tells a webhook what it has not been told.
+func (d *Dispatcher) session(ctx context.Context, h *hook) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r, wait := vanished, time.Duration(0)
+	if t, ok := d.begin(h, cancel); ok {
+		r, wait = d.follow(ctx, h, t)
+	}
+	if r == vanished {
+		d.forget(h)
+	}
+	d.end(h, r, wait)
+}
+
+// begin returns what is known of the target, nil if it must be read. It reports
+// whether the hook is still wanted.
+func (d *Dispatcher) begin(h *hook, stop context.CancelCauseFunc) (*target, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.stop, h.look = stop, false
+	return h.target, h.phase != gone
+}
+
+// follow tells the log from where the webhook is to its end, or until something
+// comes between.
+func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, time.Duration) {
+	if t == nil {
+		var r result
+		if t, r = d.find(ctx, h); t == nil {
+			return r, 0
+		}
+	}
+	began := time.Now()
+	for {
+		from, last, quiet := d.position(h)
+		if quiet {
+			return done, 0
+		}
+		entries, err := d.cfg.Store.Read(ctx, h.key, from)
+		switch {
+		case errors.Is(err, task.ErrNotFound):
+			return vanished, 0
+		case err != nil:
+			d.logger.Warn("log of a task cannot be read for its webhook", "task", t.head.ID, "error", err)
+			return stuck, 0
+		case len(entries) == 0 && from < last:
+			return stuck, 0 // the log is behind what was heard of it
+		case len(entries) == 0:
+			return done, 0
+		}
+		for i := range entries {
+			r, wait := d.tell(ctx, h, t, &entries[i])
+			if r != done {
+				return r, wait
+			}
+			if d.yields(h, began) {
+				return yielded, 0
+			}
+		}
+	}
+}
+
+// position returns the version up to which the hook was told, the last one, and
+// whether its task is hidden.
+func (d *Dispatcher) position(h *hook) (from, last int64, hidden bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return h.told, h.last, h.quiet || h.answered
+}
+
+// yields reports whether the session has to stop though there is more to tell.
+func (d *Dispatcher) yields(h *hook, began time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopping || h.phase == gone || h.lane.breaker == open {
+		return true
+	}
+	return time.Since(began) >= turn && (h.lane.first != nil || len(d.ready) > 0)
+}
+
+// find reads the target of a hook. If it returns nil, the result says why.
+func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
+	// No id is empty, so this is in front of the hooks of the task.
+	after := task.HookRef{Task: h.key}
+	for {
+		page, err := d.cfg.Store.Unsettled(ctx, after, 8)
+		if err != nil {
+			d.logger.Warn("webhook cannot be read", "error", err)
+			return nil, stuck
+		}
+		for i := range page {
+			switch got := &page[i]; {
+			case got.Task != h.key || got.ID > h.id:
+				return nil, vanished
+			case got.ID == h.id:
+				return d.keep(h, got), done
+			}
+		}
+		if len(page) < 8 {
+			return nil, vanished
+		}
+		after = page[len(page)-1].Ref()
+	}
+}
+
+// keep remembers the target of a hook for a while.
+func (d *Dispatcher) keep(h *hook, got *task.Hooked) *target {
+	t := &target{
+		url: got.URL, scheme: got.Scheme, secret: got.Secret,
+		head: task.Head{ID: got.Head.ID, ContextID: got.Head.ContextID, Owner: got.Head.Owner},
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.see(sightOf(&got.Head))
+	if h.phase == gone {
+		return t
+	}
+	if old := d.warm[d.warmNext]; old != nil {
+		old.target = nil
+	}
+	d.warm[d.warmNext] = h
+	d.warmNext = (d.warmNext + 1) % maxWarm
+	h.target = t
+	return t
+}
+
+// tell tries one version if it is one to be told, and moves the hook on.
+func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry) (result, time.Duration) {
+	if e.Kind == task.Message {
+		return d.advance(h, e.Version), 0
+	}
+	if reason, old := d.expired(h, e); old {
+		return d.giveUp(h, t, e.Version, reason), 0
+	}
+	v := d.try(ctx, h, t, e)
+	d.note(h, &v)
+	switch v.fate {
+	case told:
+		return d.advance(h, e.Version), 0
+	case again:
+		wait := max(jitter(patience(d.tried(h, v.reason))), v.wait)
+		if reason, old := d.expired(h, e); old {
+			return d.giveUp(h, t, e.Version, reason), 0
+		}
+		d.logger.Debug("webhook will be tried again", "task", t.head.ID, "hook", h.id, "version", e.Version, "reason", v.reason, "wait", wait)
+		return failed, wait
+	case lost:
+		d.tried(h, v.reason)
+		return d.giveUp(h, t, e.Version, v.reason), 0
+	case dropped:
+		d.tried(h, v.reason)
+		return d.giveUpAll(h, t, v.reason), 0
+	}
+	return yielded, 0
+}
+
+// expired reports whether a version was tried and is too old to be tried again.
+func (d *Dispatcher) expired(h *hook, e *task.Entry) (string, bool) {
+	if time.Since(e.At.Time()) < d.cfg.MaxAge {
+		return "", false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.trouble == nil || h.trouble.tries == 0 {
+		return "", false
+	}
+	return tooOld(h.trouble.tries, h.trouble.reason), true
+}
+
+// note tells the breaker of the endpoint what a try found out.
+func (d *Dispatcher) note(h *hook, v *verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := h.lane
+	switch {
+	case v.well:
+		l.succeeded()
+		d.disarmLocked(l)
+		d.readyLocked(l)
+	case v.sick && l.failed(time.Now()):
+		d.alarmLocked(l)
+		d.logger.Warn("endpoint of webhooks does not answer as it should; it is left alone for a while",
+			"endpoint", l.endpoint, "reason", v.reason, "wait", l.rest, "waiting", l.waiting)
+	}
+}
+
+// tried counts a try that came to nothing, and returns how many there were.
+func (d *Dispatcher) tried(h *hook, reason string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.trouble == nil {
+		h.trouble = new(trouble)
+	}
+	h.trouble.tries++
+	h.trouble.reason = reason
+	return h.trouble.tries
+}
+
+// advance moves a hook behind a version that it was told, or that has no frame.
+func (d *Dispatcher) advance(h *hook, version int64) result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.phase == gone {
+		return yielded
+	}
+	h.told = version
+	if t := h.trouble; t != nil {
+		t.tries, t.reason, t.run = 0, "", task.DeadLetter{}
+		if len(t.lost) == 0 {
+			h.trouble = nil
+		}
+	}
+	d.dirtyLocked(h)
+	return done
+}
+
+// giveUp moves a hook behind a version that it will not be told.
+func (d *Dispatcher) giveUp(h *hook, t *target, version int64, reason string) result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.phase == gone {
+		return yielded
+	}
+	if len(h.trouble.lost) >= maxLost {
+		return stuck
+	}
+	d.loseLocked(h, t, version, reason)
+	d.dirtyLocked(h)
+	return done
+}
+
+// giveUpAll moves a hook to the end of the log and settles it.
+func (d *Dispatcher) giveUpAll(h *hook, t *target, reason string) result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.phase != gone {
+		d.loseLocked(h, t, max(h.last, h.told+1), reason)
+		d.settleLocked(h)
+	}
+	return yielded
+}
+
+// loseLocked notes that everything up to a version was given up. What follows
+// directly on what was given up before becomes one dead letter with it.
+func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string) {
+	tr := h.trouble
+	if tr.run.First == 0 || tr.run.Last != h.told {
+		tr.run = task.DeadLetter{First: h.told + 1}
+		d.logger.Warn("webhook was not told something", "task", t.head.ID, "hook", h.id, "version", h.told+1, "reason", reason)
+	}
+	tr.run.Last, tr.run.Attempts, tr.run.Reason = version, tr.tries, reason
+	tr.run.At = task.MillisOf(time.Now())
+	if n := len(tr.lost); n > 0 && tr.lost[n-1].First == tr.run.First {
+		tr.lost[n-1] = tr.run
+	} else {
+		tr.lost = append(tr.lost, tr.run)
+	}
+	tr.tries = 0
+	h.told = version
+}
+
+// end gives the place of a session back and says what is next for its hook.
+func (d *Dispatcher) end(h *hook, r result, wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := h.lane
+	l.busy--
+	d.busy--
+	h.stop = nil
+	d.poke()
+	defer d.readyLocked(l)
+	if h.phase == gone {
+		d.dropLocked(l)
+		return
+	}
+	h.phase = idle
+	switch {
+	case h.settled:
+	case r == failed:
+		d.sleepLocked(h, wait)
+	case r == stuck:
+		d.sleepLocked(h, storeWait)
+	case r == yielded:
+		h.look = true
+		d.stirLocked(h)
+	default:
+		d.stirLocked(h)
+	}
+}

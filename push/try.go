@@ -1,0 +1,87 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// maxAnswer is how much of an answer is read so that its connection can be used
+	// again, and answerTime for how long.
+	maxAnswer  = 64 << 10
+	answerTime = time.Second
+)
+
+var (
+	errForgotten = errors.New("webhook was changed")
+	errTimeout   = errors.New("no answer in time")
+)
+
+// try tells a webhook one version.
+func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, e *task.Entry) verdict {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, errTimeout)
+	defer cancel()
+	req, err := d.request(ctx, h, t, e)
+	if err != nil {
+		return verdict{fate: lost, reason: err.Error()}
+	}
+	resp, err := d.transport.RoundTrip(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return judgeError(err)
+	}
+	enough := time.AfterFunc(answerTime, cancel)
+	defer enough.Stop()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the header has decided already
+	resp.Body.Close()
+	return judge(resp.StatusCode, resp.Header, time.Now())
+}
+
+// request builds the notification of a version. The error is for a person.
+func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, e *task.Entry) (*http.Request, error) {
+	secret, err := d.unseal(t)
+	if err != nil {
+		return nil, err
+	}
+	body := task.AppendFrame(nil, &t.head, e)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the URL cannot be used")
+	}
+	set := func(name, value string) { req.Header[name] = []string{value} }
+	set("Content-Type", "application/json")
+	set("User-Agent", "parley/"+d.cfg.Version)
+	set("A2a-Version", "1.0")
+	if t.scheme != "" && secret.Credentials != "" {
+		set("Authorization", t.scheme+" "+secret.Credentials)
+	}
+	if secret.Token != "" {
+		set("A2a-Notification-Token", secret.Token)
+		set("X-A2a-Notification-Token", secret.Token)
+	}
+	d.stamp(req.Header, notificationID(&t.head, h.id, e.Version), body)
+	return req, nil
+}
+
+// notificationID names what a webhook is told: the same for each try, and for nothing
+// else. It is a hash, because the ids in it may hold what a header must not.
+func notificationID(head *task.Head, id string, version int64) string {
+	sum := sha256.New()
+	for _, s := range []string{string(head.Owner), string(head.ID), id} {
+		_ = binary.Write(sum, binary.BigEndian, uint32(len(s))) // a hash takes all
+		_, _ = io.WriteString(sum, s)
+	}
+	_ = binary.Write(sum, binary.BigEndian, version)
+	return "ntf_" + base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
+}
