@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,8 @@ const (
 
 // runChild writes with many goroutines until it is killed. After each append that
 // was acknowledged it prints the task's id and version, and after each sweep
-// nothing: those tasks are never printed.
+// nothing: those tasks are never printed. Every second task has a hook, of which it
+// prints how far it was told.
 func runChild(path string) int {
 	db, err := Open(path, Options{})
 	if err != nil {
@@ -40,8 +42,11 @@ func runChild(path string) int {
 	for w := range 24 {
 		g.Go(func() {
 			for i := 0; ; i++ {
-				id := a2a.TaskID(fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i))
-				if err := childTask(db.Tasks(), id, told); err != nil {
+				id := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)
+				if i%2 == 0 {
+					id += hookedSuffix
+				}
+				if err := childTask(db.Tasks(), a2a.TaskID(id), told); err != nil {
 					told <- "error " + err.Error()
 					return
 				}
@@ -55,6 +60,9 @@ func runChild(path string) int {
 	return 0
 }
 
+// hookedSuffix ends the ids of tasks that are made with a hook.
+const hookedSuffix = "-hooked"
+
 // childTask takes a task through a random life. One in three stays open.
 func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 	h := task.Head{ID: id, Owner: task.Owner(fmt.Sprint("owner", rand.IntN(5))), Agent: "echo", ContextID: "c" + string(id)}
@@ -64,14 +72,34 @@ func childTask(tasks Tasks, id a2a.TaskID, told chan<- string) error {
 		if err != nil {
 			return err
 		}
+		if h.Rev == 0 && strings.HasSuffix(string(id), hookedSuffix) {
+			c.Hook = &task.Hook{ID: "a", URL: "https://example.org", Told: 1}
+		}
 		if err := tasks.Append(context.Background(), c); err != nil {
 			return err
 		}
 		h = c.Next
 		told <- fmt.Sprintf("task %s %s %d", h.Owner, h.ID, h.Version)
+		if err := childHook(tasks, h, told); err != nil {
+			return err
+		}
 		es = childEntries(h)
 	}
 	return nil
+}
+
+// childHook moves the hook of a task to its newest version, which is given up, and
+// forwards only: an older step follows that must not count.
+func childHook(tasks Tasks, h task.Head, told chan<- string) error {
+	ref := task.HookRef{Task: h.Key, ID: "a"}
+	err := tasks.Advance(context.Background(), []task.HookStep{
+		{HookRef: ref, Told: h.Version, Lost: &task.DeadLetter{First: h.Version, Last: h.Version, Reason: "why"}},
+		{HookRef: ref, Told: 1},
+	})
+	if err == nil && strings.HasSuffix(string(h.ID), hookedSuffix) {
+		told <- fmt.Sprintf("hook %s %s %d", h.Owner, h.ID, h.Version)
+	}
+	return err
 }
 
 // childEntries are what happens next; none if the task is left alone.
@@ -115,10 +143,11 @@ func childSweep(tasks Tasks, told chan<- string) {
 	}
 }
 
-// acked is what a child was told is durable: versions by task.
-type acked map[taskName]int64
+// acked is what a child was told is durable: versions by task and by hook.
+type acked map[ackedName]int64
 
-type taskName struct {
+type ackedName struct {
+	what  string // "task" or "hook"
 	owner task.Owner
 	id    a2a.TaskID
 }
@@ -191,9 +220,10 @@ func killOne(t *testing.T, path string, after time.Duration, all acked) {
 // add reads a line of a child.
 func (a acked) add(t *testing.T, line string) {
 	t.Helper()
-	var name taskName
+	var name ackedName
 	var version int64
-	if _, err := fmt.Sscanf(line, "task %s %s %d\n", &name.owner, &name.id, &version); err != nil {
+	_, err := fmt.Sscanf(line, "%s %s %s %d\n", &name.what, &name.owner, &name.id, &version)
+	if err != nil || name.what == "error" {
 		t.Fatalf("child says %q", line)
 	}
 	a[name] = max(a[name], version)
@@ -209,7 +239,8 @@ func compareAcked(t *testing.T, path string, all acked) {
 	wantSound(t, db)
 	found := acked{}
 	eachTask(t, db, func(h task.Head, es []task.Entry) {
-		found[taskName{h.Owner, h.ID}] = h.Version
+		found[ackedName{"task", h.Owner, h.ID}] = h.Version
+		compareHooks(t, db, h, found)
 		var again task.Head
 		for _, e := range es {
 			if again, _, err = task.Apply(again, e); err != nil {
@@ -222,7 +253,31 @@ func compareAcked(t *testing.T, path string, all acked) {
 	})
 	for name, version := range all {
 		if found[name] < version {
-			t.Errorf("task %v is at version %d, %d was acknowledged", name, found[name], version)
+			t.Errorf("%v is at version %d, %d was acknowledged", name, found[name], version)
+		}
+	}
+}
+
+// compareHooks wants a hook at each task that was made with one, and nowhere else,
+// with a dead letter at its position.
+func compareHooks(t *testing.T, db *DB, h task.Head, found acked) {
+	t.Helper()
+	hooks, err := db.Tasks().Hooks(t.Context(), h.Key, "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	if strings.HasSuffix(string(h.ID), hookedSuffix) {
+		want = 1
+	}
+	if len(hooks) != want {
+		t.Fatalf("%s has %d hooks, want %d", h.ID, len(hooks), want)
+	}
+	for _, hook := range hooks {
+		found[ackedName{"hook", h.Owner, h.ID}] = hook.Told
+		letters, err := db.Tasks().DeadLetters(t.Context(), hook.Ref())
+		if err != nil || hook.Told > 1 && (len(letters) == 0 || letters[len(letters)-1].Last != hook.Told) {
+			t.Errorf("%s: hook told up to %d has dead letters %+v, %v", h.ID, hook.Told, letters, err)
 		}
 	}
 }
