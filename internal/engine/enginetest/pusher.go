@@ -1,0 +1,126 @@
+// Package enginetest is what tests of the engine's users need in its place. Its
+// Pusher delivers nothing; it writes down what the engine tells it, and finds fault
+// with what the engine promises not to do.
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Pusher is an engine.Pusher in memory. The zero Pusher is ready to use, by any
+// number of goroutines.
+type Pusher struct {
+	mu       sync.Mutex
+	heads    map[task.Key]task.Head
+	known    map[task.HookRef]Known
+	problems []string
+}
+
+// Known is a hook that a Pusher was told of.
+type Known struct {
+	task.Hook
+	// Reached is the newest version of the task that the Pusher has heard of since
+	// it knows the hook: a webhook is told what lies between Told and Reached.
+	Reached int64
+}
+
+// Prepare accepts URLs with https, and ids of at most 128 bytes.
+func (p *Pusher) Prepare(c *op.PushConfig) (*task.Hook, error) {
+	if !strings.HasPrefix(c.URL, "https://") {
+		return nil, fault.Field(a2a.ErrInvalidParams, "url", "must begin with https://")
+	}
+	if len(c.ID) > 128 {
+		return nil, fault.Field(a2a.ErrInvalidParams, "id", "longer than 128 bytes")
+	}
+	h := &task.Hook{ID: c.ID, URL: c.URL, Scheme: c.Scheme}
+	if h.ID == "" {
+		h.ID = uuid.NewString()
+	}
+	if c.Token+c.Credentials != "" {
+		h.Secret = []byte("sealed")
+	}
+	return h, nil
+}
+
+// Changed implements engine.Pusher.
+func (p *Pusher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h == nil {
+		delete(p.known, ref)
+		return
+	}
+	switch {
+	case h.Ref() != ref || head.Key != ref.Task || ref.Task == 0:
+		p.faultLocked("hook %v of the task %d came as %v", h.Ref(), head.Key, ref)
+	case h.Told != head.Version || h.Settled != head.State.Terminal():
+		p.faultLocked("hook %v is at v%d, settled %v; its task is at v%d, %v", ref, h.Told, h.Settled, head.Version, head.State)
+	case head.Rev < p.heads[ref.Task].Rev:
+		p.faultLocked("hook %v came with revision %d after %d", ref, head.Rev, p.heads[ref.Task].Rev)
+	}
+	if p.known == nil {
+		p.known = make(map[task.HookRef]Known)
+	}
+	p.known[ref] = Known{*h, head.Version}
+}
+
+// Moved implements engine.Pusher.
+func (p *Pusher) Moved(head *task.Head) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := p.heads[head.Key].Rev; head.Key == 0 || last != 0 && head.Rev != last+1 {
+		p.faultLocked("task %d moved from revision %d to %d", head.Key, last, head.Rev)
+	}
+	if p.heads == nil {
+		p.heads = make(map[task.Key]task.Head)
+	}
+	p.heads[head.Key] = *head
+	for ref, k := range p.known {
+		if ref.Task == head.Key {
+			k.Reached = head.Version
+			p.known[ref] = k
+		}
+	}
+}
+
+func (p *Pusher) faultLocked(format string, args ...any) {
+	p.problems = append(p.problems, fmt.Sprintf(format, args...))
+}
+
+// Problems returns what the engine has done that it must not do.
+func (p *Pusher) Problems() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.problems)
+}
+
+// Known returns the hooks of a task that p knows, ordered by id.
+func (p *Pusher) Known(key task.Key) []Known {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Known
+	for ref, k := range p.known {
+		if ref.Task == key {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b Known) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// Head returns the task as it was when p heard of it last.
+func (p *Pusher) Head(key task.Key) task.Head {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.heads[key]
+}
