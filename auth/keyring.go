@@ -200,7 +200,9 @@ func checkKey(k *Key) error {
 
 // put stores a key beside those of ks and tells those who authenticate.
 func (r *Keyring) put(ctx context.Context, ks *keys, k *Key) error {
-	if err := r.Store.PutKey(ctx, k); err != nil {
+	// A change that was begun is finished, or what is stored and what is in force
+	// would differ when the caller goes away.
+	if err := r.Store.PutKey(context.WithoutCancel(ctx), k); err != nil {
 		return fmt.Errorf("store key %s: %w", k.ID, err)
 	}
 	all := slices.Clone(ks.all)

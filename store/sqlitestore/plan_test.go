@@ -13,6 +13,7 @@ var scans = map[query]string{
 	qAllHeads:  "of the tests",
 	qIntegrity: "reads the file on purpose",
 	qHooksDead: "a page of hooks",
+	qKeys:      "all keys, once at start",
 }
 
 // sorts are the statements that may sort, and why.
