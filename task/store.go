@@ -46,8 +46,9 @@ type Change struct {
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict,
 	// ErrExists or ErrUnavailable. The store retains c.Entries and the byte slices
-	// of c.Next; the caller must not change them afterwards. Cancelling ctx stops
-	// the waiting, not the writing. A task has at most one append in flight.
+	// of c.Next; the caller must not change them afterwards. c itself is the caller's
+	// again once Append has returned nil or ErrConflict. Cancelling ctx stops the
+	// waiting, not the writing. A task has at most one append in flight.
 	Append(ctx context.Context, c *Change) error
 	// Head returns the head of the owner's task, shown or not, or ErrNotFound.
 	Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error)

@@ -300,17 +300,27 @@ var errUnchanged = errors.New("nothing to change")
 // conflict. It fills in Next and Entries; Rev is set for it.
 type step func(c *task.Change) error
 
+// changes are used again: they are large, and stores do not keep them.
+var changes = sync.Pool{New: func() any { return new(task.Change) }}
+
 // change makes one durable change of l and publishes it. What f returns is
 // returned as it is.
 func (e *Engine) change(l *live, f step) error {
 	l.write.Lock()
 	defer l.write.Unlock()
+	c := changes.Get().(*task.Change)
+	defer func() {
+		if l.doubt != c {
+			*c = task.Change{}
+			changes.Put(c)
+		}
+	}()
 	for range 8 {
 		if err := e.settle(l); err != nil {
 			return err
 		}
 		prev := l.snapshot()
-		c := &task.Change{Prev: prev, Next: prev}
+		*c = task.Change{Prev: prev, Next: prev}
 		if err := f(c); err != nil {
 			if errors.Is(err, errUnchanged) {
 				return nil

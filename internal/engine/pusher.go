@@ -6,7 +6,8 @@ import (
 )
 
 // Pusher tells webhooks what happens to their tasks. Its methods are called
-// concurrently and never wait for a webhook.
+// concurrently and never wait for a webhook. They do not keep the heads that they are
+// called with.
 type Pusher interface {
 	// Prepare checks a config that a caller wants to register and returns it as a
 	// hook with its secrets sealed, with an ID, without Task and Told. The error is

@@ -25,9 +25,9 @@ import (
 // buys.
 var allocs = map[string]float64{
 	"GetTask not found":    18,
-	"SendMessage":          102,
-	"SendMessage REST":     97,
-	"SendStreamingMessage": 113,
+	"SendMessage":          99,
+	"SendMessage REST":     94,
+	"SendStreamingMessage": 110,
 }
 
 // TestAllocations does not run in parallel with other tests: it counts for the whole
