@@ -175,6 +175,9 @@ func (m *model) entry() task.Entry {
 
 func (m *model) append() {
 	t := m.any()
+	if t.head.Shown == task.Answered {
+		return // nothing happens to it any more, so that it is swept by the time of its answer
+	}
 	c, err := Try(t.head, m.entry())
 	if err != nil {
 		return
