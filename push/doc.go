@@ -52,7 +52,21 @@
 // Secrets are stored sealed, bound to the URL that they are for, and are never in an
 // error, a log record or an answer.
 //
+// # Receiving
+//
+// A [Receiver] is a webhook as an http.Handler, for notifications of a Parley hub or
+// of any other A2A server. Before it reads what a notification says, it checks what
+// it was told to check: the token under either name, Authorization, the signature
+// with any of several secrets and its time (five minutes). It knows payloads of
+// protocol v1.0 and of v0.3, and remembers ids for a while, so that a handler can
+// tell a repeated notification ([Notification.Repeated]). A handler that fails makes
+// the sender try again; one that returns [ErrGone] ends the config.
+//
 // # What it does not promise
+//
+// What a Receiver remembers ends with its process, and two deliveries of one
+// notification at the same moment are both taken for the first: handlers must be
+// idempotent.
 //
 // A notification may come twice: the answer to it, or the position after it, may be
 // lost. The webhook-id tells. Positions become durable some milliseconds after the

@@ -1,13 +1,9 @@
 package push
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -15,9 +11,9 @@ import (
 func parseSecrets(texts []string) ([][]byte, error) {
 	var keys [][]byte
 	for i, s := range texts {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, "whsec_"))
-		if err != nil || len(key) < 24 {
-			return nil, fmt.Errorf("signing secret %d is not whsec_ and at least 24 bytes of base64", i+1)
+		key, err := ParseSecret(s)
+		if err != nil {
+			return nil, fmt.Errorf("signing secret %d: %w", i+1, err)
 		}
 		keys = append(keys, key)
 	}
@@ -26,17 +22,10 @@ func parseSecrets(texts []string) ([][]byte, error) {
 
 // stamp sets the headers of Standard Webhooks.
 func (d *Dispatcher) stamp(header http.Header, id string, body []byte) {
-	at := strconv.FormatInt(time.Now().Unix(), 10)
-	header["Webhook-Id"] = []string{id}
-	header["Webhook-Timestamp"] = []string{at}
-	var signatures []string
-	for _, key := range d.secrets {
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(id + "." + at + "."))
-		mac.Write(body)
-		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	}
-	if len(signatures) > 0 {
-		header["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
+	at := time.Now()
+	header[headerID] = []string{id}
+	header[headerTimestamp] = []string{strconv.FormatInt(at.Unix(), 10)}
+	if len(d.secrets) > 0 {
+		header[headerSignature] = []string{Sign(d.secrets, id, at, body)}
 	}
 }
