@@ -30,6 +30,7 @@ func check(d *decoder, c *Config) {
 	}
 	checkUnique(d, c)
 	checkDefault(d, c)
+	checkAuth(d, &c.Auth)
 }
 
 func checkAddress(d *decoder, key, address string) {

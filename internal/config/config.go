@@ -59,6 +59,8 @@ type Config struct {
 	// Agents are served beside the built-in ones. One with the name of a built-in
 	// agent takes its place.
 	Agents []Agent `yaml:"agents"`
+	// Auth says who may call.
+	Auth Auth `yaml:"auth"`
 	// Limits bound what a request may take.
 	Limits Limits `yaml:"limits"`
 	// Engine says how tasks are run and kept.

@@ -83,6 +83,14 @@ func TestExample(t *testing.T) {
 		},
 		Log: config.Log{Level: "info", Format: "text"},
 	}
+	var callers []string
+	for _, k := range got.Auth.Keys() {
+		callers = append(callers, k.Principal.ID+" "+string(k.Principal.Owner()))
+	}
+	if diff := cmp.Diff([]string{"partner org:acme", "ops ops", "gateway local"}, callers); diff != "" {
+		t.Errorf("callers of the example mismatch (-want +got):\n%s", diff)
+	}
+	got.Auth = config.Auth{} // keys cannot be written down here
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example mismatch (-want +got):\n%s", diff)
 	}

@@ -53,7 +53,7 @@ func lineOf(node ast.Node) int {
 
 // document decodes src into c.
 func (d *decoder) document(src []byte, c *Config) {
-	file, err := parser.ParseBytes(src, 0)
+	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.syntax(err)
 		return
@@ -146,8 +146,12 @@ func (d *decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if c, ok := v.Addr().Interface().(*Command); ok {
-		d.command(node, c, key)
+	switch p := v.Addr().Interface().(type) {
+	case *Command:
+		d.command(node, p, key)
+		return
+	case *Callers:
+		d.callers(node, p, key)
 		return
 	}
 	switch v.Kind() {
@@ -227,6 +231,10 @@ func (d *decoder) table(node ast.Node, v reflect.Value, key string) {
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(pairs)))
 	for _, p := range pairs {
+		if v.MapIndex(reflect.ValueOf(p.name)).IsValid() {
+			d.problem(p.at, join(key, p.name), "is given twice")
+			continue
+		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		d.value(p.value, item, join(key, p.name), "")
 		v.SetMapIndex(reflect.ValueOf(p.name), item)
@@ -239,13 +247,18 @@ func (d *decoder) object(node ast.Node, v reflect.Value, key string) {
 	if !ok {
 		return
 	}
-	known := fieldsOf(v.Type())
+	known, seen := fieldsOf(v.Type()), make(map[string]bool)
 	for _, p := range pairs {
 		f, ok := known.find(p.name)
 		if !ok {
 			d.problem(p.at, join(key, p.name), "there is no such key%s", known.suggest(p.name))
 			continue
 		}
+		if seen[p.name] {
+			d.problem(p.at, join(key, p.name), "is given twice")
+			continue
+		}
+		seen[p.name] = true
 		d.lines[join(key, p.name)] = lineOf(p.at)
 		d.value(p.value, v.FieldByIndex(f.Index), join(key, p.name), f.Tag)
 	}

@@ -7,7 +7,7 @@
 // written like 30s, 1h30m or 30d, sizes like 10MiB. Relative paths count from the
 // folder of the file.
 //
-// In every value (not in keys) ${NAME} stands for an environment variable. One that
+// In every value, and in the API keys below auth, ${NAME} stands for an environment variable. One that
 // is not set is an error, unless ${NAME:-text} says what to take instead; $$ stands
 // for a dollar sign. The variables are put in after the YAML has been read, so that
 // they cannot change the structure of the file.

@@ -62,29 +62,39 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
 	for src, want := range map[string]bool{
-		"listen: 127.0.0.1:1":                              true,
-		"agents: null":                                     true,
-		"union_card: true":                                 true,
-		"union_card: ${X:-true}":                           true,
-		"union_card: maybe":                                false,
-		"limits: {body: 17}":                               true,
-		"limits: {body: 1MiB}":                             true,
-		"limits: {body: 1mib}":                             false,
-		"limits: {body: '${X:-1}MiB'}":                     true,
-		"limits: {streams: 1}":                             true,
-		"limits: {streams: -1}":                            false,
-		"limits: {streams: 1.5}":                           false,
-		"engine: {max_wait: 1h30m}":                        true,
-		"engine: {max_wait: 1.5d}":                         true,
-		"engine: {max_wait: 0}":                            true,
-		"engine: {max_wait: 30}":                           false,
-		"engine: {max_wait: soon}":                         false,
-		"engine: {max_wait: never}":                        false,
-		"engine: {agent_silence: never}":                   true,
-		"log: {level: warn, format: json}":                 true,
-		"log: {level: loud}":                               false,
-		"log: []":                                          false,
-		"unknown: 1":                                       false,
+		"listen: 127.0.0.1:1":                           true,
+		"agents: null":                                  true,
+		"union_card: true":                              true,
+		"union_card: ${X:-true}":                        true,
+		"union_card: maybe":                             false,
+		"limits: {body: 17}":                            true,
+		"limits: {body: 1MiB}":                          true,
+		"limits: {body: 1mib}":                          false,
+		"limits: {body: '${X:-1}MiB'}":                  true,
+		"limits: {streams: 1}":                          true,
+		"limits: {streams: -1}":                         false,
+		"limits: {streams: 1.5}":                        false,
+		"engine: {max_wait: 1h30m}":                     true,
+		"engine: {max_wait: 1.5d}":                      true,
+		"engine: {max_wait: 0}":                         true,
+		"engine: {max_wait: 30}":                        false,
+		"engine: {max_wait: soon}":                      false,
+		"engine: {max_wait: never}":                     false,
+		"engine: {agent_silence: never}":                true,
+		"log: {level: warn, format: json}":              true,
+		"log: {level: loud}":                            false,
+		"log: []":                                       false,
+		"unknown: 1":                                    false,
+		"auth:":                                         true,
+		"auth: {api_keys: {}}":                          true,
+		"auth: {api_keys: null}":                        true,
+		"auth: {api_keys: [0123456789abcdef]}":          false,
+		"auth: {bearer_tokens: {0123456789abcdef: {}}}": false,
+		"auth: {api_keys: {0123456789abcdef: a}}":       false,
+		"auth: {api_keys: {0123456789abcdef: {agent_id: a, display_name: A, roles: [admin], owner: o}}}": true,
+		"auth: {api_keys: {0123456789abcdef: {agentId: a, displayName: A}}}":                             true,
+		"auth: {api_keys: {0123456789abcdef: {AgentId: a, DisplayName: A, Roles: [admin], Owner: o}}}":   true,
+		"auth: {api_keys: {0123456789abcdef: {agent_id: a, claims: {}}}}":                                false,
 		"agents: [{name: a}]":                              false,
 		"agents: [{command: a}]":                           false,
 		"agents: [{name: a, command: b}]":                  true,
@@ -121,6 +131,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 	compare(t, "Config", doc.node, reflect.TypeFor[Config]())
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[Agent](), reflect.TypeFor[Skill](), reflect.TypeFor[Limits](), reflect.TypeFor[Engine](), reflect.TypeFor[Log](),
+		reflect.TypeFor[Auth](), reflect.TypeFor[Caller](),
 	} {
 		compare(t, typ.Name(), doc.Defs[typ.Name()], typ)
 	}
@@ -159,11 +170,18 @@ func compare(t *testing.T, name string, n node, typ reflect.Type) {
 			t.Errorf("%s.%s has no description", name, key)
 		}
 	}
-	for key := range n.Properties {
-		if !slices.Contains(keys, key) {
+	for key, p := range n.Properties {
+		if !slices.Contains(keys, key) && !alias(n, key, p) {
 			t.Errorf("%s: the schema has %s, which is no field", name, key)
 		}
 	}
+}
+
+// alias reports whether a property is another way of writing an earlier one.
+func alias(n node, key string, p node) bool {
+	name, ok := strings.CutPrefix(p.Description, "The same as ")
+	first, there := n.Properties[strings.TrimSuffix(name, ".")]
+	return ok && there && first.Ref == p.Ref && plainKey(strings.TrimSuffix(name, ".")) == plainKey(key)
 }
 
 // expected returns the shape that the property of a field must have.
@@ -191,6 +209,9 @@ func expected(f reflect.StructField) string {
 			return "durationOrNever"
 		}
 		return "duration"
+	}
+	if f.Type == reflect.TypeFor[Callers]() {
+		return "callers"
 	}
 	if f.Type.Kind() == reflect.Slice {
 		return "list of " + f.Type.Elem().Name()
