@@ -3,6 +3,7 @@ package tasktest_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -27,7 +28,8 @@ func TestMemoryPasses(t *testing.T) {
 
 // broken is a memory store of which some methods are replaced.
 type broken struct {
-	*task.Memory
+	below
+	brokenHooks
 	append      func(context.Context, *task.Change) error
 	head        func(context.Context, task.Owner, a2a.TaskID) (task.Head, error)
 	read        func(context.Context, task.Key, int64) ([]task.Entry, error)
@@ -39,12 +41,16 @@ type broken struct {
 	snapshot    func(context.Context, task.Key) (task.Snapshot, error)
 }
 
+// below stands one step deeper than brokenHooks, whose methods so take precedence.
+type below struct{ *task.Memory }
+
 // sound returns a store with every method as it should be.
 func sound() *broken {
 	m := new(task.Memory)
 	return &broken{
-		Memory: m, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
+		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
 		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
+		brokenHooks: soundHooks(m),
 	}
 }
 
@@ -266,6 +272,8 @@ var defects = map[string]defect{
 		}
 	}},
 }
+
+func init() { maps.Copy(defects, hookDefects) }
 
 // changed returns an Append that alters changes on their way.
 func changed(b *broken, alter func(*task.Change)) func(context.Context, *task.Change) error {
