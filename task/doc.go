@@ -9,6 +9,7 @@
 // Entries hold v1.0 JSON as bytes. [AppendFrame], [AppendHead] and the methods of
 // Fold write the objects of the protocol around them; nothing is decoded on the
 // way. [AppendEntries] and [Fold.AppendBinary] are the forms that stores keep.
+// A [Hook] is a webhook: a reader of the log whose position is kept beside the task.
 // [Memory] is the store for tests and for hubs that need not remember.
 //
 // # Guarantees

@@ -19,6 +19,11 @@
 // Reading never waits for writing, and writing never waits for reading. No read
 // transaction outlives the method that began it.
 //
+// A webhook that comes with an append is stored with it or not at all, and so are all
+// positions of one call of Advance, which share the commits of appends. The webhooks
+// that have something to tell are found by an index of their own, so that settled ones
+// cost nothing but room.
+//
 // A create and a finish with all its events are four rows. The cost of an append
 // does not depend on how long the task is, nor that of a page of a list on how
 // many tasks the owner has: lists read one index per agent and state, their totals

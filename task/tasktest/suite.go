@@ -55,7 +55,8 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 			t.Parallel()
 			s, ok := open(t).(hookStore)
 			if !ok {
-				t.Skip("the store keeps no hooks")
+				t.Log("the store keeps no hooks")
+				return
 			}
 			tt.test(t, s)
 		})
