@@ -13,7 +13,6 @@ import (
 )
 
 var (
-	errNoPush         = fault.New(a2a.ErrPushNotificationNotSupported, "push notifications are not supported here")
 	errNoExtendedCard = fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
 	errNoExtendedYet  = fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
 	errNoStreaming    = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 )
 
@@ -20,7 +22,15 @@ func FuzzServe(f *testing.F) {
 	f.Add("GET", "/v1/a2a/tasks/a%2Fb:subscribe", "0.3", "")
 	f.Add("DELETE", "/v1/a2a/tasks/t/pushNotificationConfigs/c", "", "")
 	f.Add("GET", "/a2a/echo/.well-known/agent.json", "", "")
-	front := httpfront.New(httpfront.Config{Engine: startEngine(f, newAgent("echo", echo())), AllowAnonymous: true})
+	f.Add("POST", "/v1/a2a/tasks/t/pushNotificationConfigs", "1.0", `{"id":"p","url":"https://hooks.example","authentication":{"schemes":["Bearer"]}}`)
+	f.Add("GET", "/v1/a2a/tasks/t/pushNotificationConfigs?pageSize=1&pageToken=AAAAAAAAAAAx", "1.0", "")
+	f.Add("POST", "/", "1.0", rpc("ListTaskPushNotificationConfig", `{"taskId":"t","pageSize":1}`))
+	f.Add("POST", "/v1/a2a/message:send", "1.0", strings.Replace(message("hi"), `{`, `{"configuration":{"pushNotificationConfig":{"url":"https://hooks.example"}},`, 1))
+	e := startEngineWith(f, engine.Config{Push: new(enginetest.Pusher)}, newAgent("echo", echo()))
+	front := httpfront.New(httpfront.Config{Engine: e, AllowAnonymous: true})
+	before := httptest.NewRequest(http.MethodPost, "/v1/a2a/message:send", strings.NewReader(strings.Replace(message("hi"), `"role"`, `"taskId":"t","role"`, 1)))
+	before.Header.Set("Content-Type", "application/json")
+	front.ServeHTTP(httptest.NewRecorder(), before)
 	f.Fuzz(func(t *testing.T, method, target, version, body string) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil || method == "" {

@@ -85,5 +85,5 @@ func (x *exchange) callREST(body []byte) error {
 		r, err := d.ExtendedAt(query)
 		return x.extendedCard(r, err)
 	}
-	return errNoPush
+	return x.pushREST(body)
 }

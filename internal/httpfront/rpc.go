@@ -78,7 +78,7 @@ func (x *exchange) unaryRPC(o dialect.Operation, params []byte) error {
 		r, err := d.Extended(params)
 		return x.extendedCard(r, err)
 	}
-	return errNoPush
+	return x.pushRPC(o, params)
 }
 
 // streamRPC answers a call that has a stream, or returns an error.

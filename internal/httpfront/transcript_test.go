@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 )
 
@@ -21,7 +23,7 @@ var update = flag.Bool("update", false, "write the answers of the transcripts ag
 // line with method and path, headers, an empty line and a body. What differs from
 // run to run has a name: $1, $2 … are ids in the order in which they appear, and
 // requests may use them; $TIME is a timestamp, $REF a reference, $TOKEN a page
-// token.
+// token. Only the hub of the transcripts about push sends push notifications.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -35,7 +37,11 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, a)
+			var cfg engine.Config
+			if strings.HasSuffix(file, "-push.txtar") {
+				cfg.Push = new(enginetest.Pusher)
+			}
+			got := play(t, startHub(t, httpfront.Config{Engine: startEngineWith(t, cfg, everyone()...)}), a)
 			if *update {
 				if err := os.WriteFile(file, txtar.Format(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -50,9 +56,8 @@ func TestTranscripts(t *testing.T) {
 }
 
 // play sends the requests of a and returns it with the answers that came.
-func play(t *testing.T, a *txtar.Archive) *txtar.Archive {
+func play(t *testing.T, h *hub, a *txtar.Archive) *txtar.Archive {
 	t.Helper()
-	h := startHub(t, httpfront.Config{}, everyone()...)
 	n := names{ids: map[string]string{}, values: map[string]string{}}
 	got := &txtar.Archive{Comment: a.Comment}
 	for _, f := range a.Files {
