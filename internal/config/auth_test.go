@@ -87,6 +87,8 @@ func TestKeyErrors(t *testing.T) {
 		"auth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: admin}}":                                       "auth.api_keys[0].roles: must be a list",
 		"auth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: ['']}}":                                        "auth.api_keys[0]: a role is empty",
 		"auth:\n  api_keys: {s3cret0123456789: *nobody}":                                                           "there is no anchor &nobody",
+		"auth:\n  api_keys:\n    !s3cret0123456789: {agent_id: a}":                                                 "auth.api_keys: tags are not used here",
+		"auth:\n  api_keys:\n    s3cret0123456789\n    x: {agent_id: a}":                                           "parley.yaml:3: ",
 		"listen: 127.0.0.1:1\nlisten: 127.0.0.1:2":                                                                 "parley.yaml:2: listen: is given twice",
 	} {
 		_, err := Parse("parley.yaml", []byte(src), env)

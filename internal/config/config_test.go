@@ -153,7 +153,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"list at the top", "- a\n", "parley.yaml:1: must be a mapping of keys to values, not a list"},
 		{"variable", "\nlisten: ${ADDR}\n", "parley.yaml:2: listen: variable ADDR is not set; write ${ADDR:-text} to take a text instead, or $${ADDR} to mean just that"},
 		{"second document", "listen: :1\n---\nlisten: :2\n", "parley.yaml:3: a file holds one document, here a second one begins"},
-		{"tag", "listen: !!binary aGk=\n", "parley.yaml:1: listen: tags such as !!binary are not used here"},
+		{"tag", "listen: !!binary aGk=\n", "parley.yaml:1: listen: tags are not used here; put a text that begins with ! in quotes"},
 		{"unknown alias", "log: *x\n", "parley.yaml:1: there is no anchor &x"},
 		{"merge of a value", "log:\n  <<: a\n", "parley.yaml:2: log: << must be followed by an alias"},
 	} {

@@ -115,7 +115,8 @@ func (d *decoder) value(node ast.Node, v reflect.Value, key string, tag reflect.
 	case *ast.AliasNode:
 		d.alias(n, func(target ast.Node) { d.value(target, v, key, tag) })
 	case *ast.TagNode:
-		d.problem(node, key, "tags such as %s are not used here", n.Start.Value)
+		// Its text is not told: it may be a key that begins with an exclamation mark.
+		d.problem(node, key, "tags are not used here; put a text that begins with ! in quotes")
 	default:
 		d.plain(node, v, key, tag)
 	}
