@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/push"
+)
+
+// pushListenCmd is a webhook that prints what it is told.
+type pushListenCmd struct {
+	Listen        string   `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4180" placeholder:"ADDR"`
+	Token         string   `help:"The token that notifications must carry ($$PARLEY_PUSH_TOKEN)." from:"PARLEY_PUSH_TOKEN" placeholder:"TOKEN"`
+	Authorization string   `help:"The scheme and credentials that notifications must carry ($$PARLEY_PUSH_AUTHORIZATION)." from:"PARLEY_PUSH_AUTHORIZATION" placeholder:"\"Bearer X\""`
+	Secret        []string `help:"A secret that notifications may be signed with; repeat it for several ($$PARLEY_PUSH_SECRET)." from:"PARLEY_PUSH_SECRET" placeholder:"whsec_…"`
+	JSON          bool     `name:"json" help:"Print the bodies as they came, one a line."`
+	Count         int      `help:"Stop after this many notifications; repeated ones do not count." placeholder:"N"`
+}
+
+// Help shows examples.
+func (pushListenCmd) Help() string {
+	return `Prints a line for each notification, with columns separated by tabs when piped: time, task, state or kind, ` +
+		`what was verified, text. Requests that are refused are told on standard error with the reason. Ctrl-C ends it ` +
+		`with exit code 0.
+
+A hub calls this machine only if it is allowed to: parley serve --push-allow loopback
+
+Examples:
+
+    parley push listen --token my-token
+    parley push listen --listen 0.0.0.0:4180 --secret "$SECRET"
+    parley push listen --json --count 3 > told.jsonl`
+}
+
+// shutdownListen is how long requests may take to be answered at the end.
+const shutdownListen = 5 * time.Second
+
+// Run listens until it is interrupted or has counted enough.
+func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
+	if c.Count < 0 {
+		return usagef("--count is negative")
+	}
+	rc := &push.Receiver{Token: c.Token, Authorization: c.Authorization}
+	for _, s := range c.Secret {
+		key, err := push.ParseSecret(s)
+		if err != nil {
+			return usagef("--secret: %w", err)
+		}
+		rc.Secrets = append(rc.Secrets, key)
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		l, err := listen(in.soft, c.Listen, "--listen")
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(o.Stderr, c.welcome(l.Addr().(*net.TCPAddr)))
+		return c.serve(in.soft, l, rc, o)
+	})
+}
+
+// serve takes notifications until ctx ends, enough have come, or nothing can be
+// printed any more.
+func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Receiver, o *OS) error {
+	t := &told{o: o, json: c.JSON, count: c.Count, enough: make(chan struct{})}
+	rc.Handle, rc.Refused = t.handle, t.refused
+	srv := &http.Server{
+		Handler: rc, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ended := make(chan error, 1)
+	wg.Go(func() { ended <- srv.Serve(l) })
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	case <-t.enough:
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownListen)
+	defer cancel()
+	if err := srv.Shutdown(last); err != nil {
+		srv.Close()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// welcome says how a hub is told about this webhook.
+func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	at := net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
+	if c.Token != "" {
+		config += `,"token":"TOKEN"`
+	}
+	if scheme, _, _ := strings.Cut(c.Authorization, " "); scheme != "" {
+		config += fmt.Sprintf(`,"authentication":{"scheme":%q,"credentials":"CREDENTIALS"}`, scheme)
+	}
+	config += "}"
+	var b strings.Builder
+	fmt.Fprintf(&b, "Listening on http://%s/ for notifications.\n", at)
+	if c.Token == "" && c.Authorization == "" && len(c.Secret) == 0 {
+		b.WriteString("Whoever reaches this address is believed; --token, --authorization or --secret change that.\n")
+	}
+	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
+	fmt.Fprintf(&b, `Try:
+  curl %s/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+    -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"hello"}]},
+         "configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}'
+Or, for a task that is there already:
+  curl %s/tasks/TASK/pushNotificationConfigs -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+    -d '%s'
+`, defaultURL, config, defaultURL, config)
+	return b.String()
+}
+
+// told prints notifications.
+type told struct {
+	o      *OS
+	json   bool
+	count  int           // 0 means no end
+	enough chan struct{} // closed when nothing more will be printed
+
+	mu  sync.Mutex // guards the fields below and the output
+	n   int
+	end bool
+	err error // why nothing can be printed
+}
+
+// errEnough is told to senders that come after the last notification.
+var errEnough = errors.New("the listener stops")
+
+func (t *told) handle(_ context.Context, n *push.Notification) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.end {
+		return errEnough
+	}
+	if t.err = t.print(n); t.err == nil && !n.Repeated {
+		t.n++
+	}
+	if t.err != nil || t.n == t.count && t.count > 0 {
+		t.end = true
+		close(t.enough)
+	}
+	return t.err
+}
+
+func (t *told) print(n *push.Notification) error {
+	if t.json {
+		return printRaw(t.o, n.Body)
+	}
+	columns := []string{
+		time.Now().Format("15:04:05.000"), string(n.TaskID), or(strings.ToLower(stateName(n.State)), string(n.Kind)),
+		proofs(n), t.text(n),
+	}
+	for i, s := range columns {
+		columns[i] = printable(strings.Join(strings.Fields(s), " "))
+	}
+	sep := "\t"
+	if t.o.Terminal {
+		sep = "  "
+	}
+	_, err := fmt.Fprintln(t.o.Stdout, strings.TrimRight(strings.Join(columns, sep), " \t"))
+	return err
+}
+
+// proofs says what a notification has proven.
+func proofs(n *push.Notification) string {
+	s := "not verified: nothing was asked for"
+	if len(n.Proofs) > 0 {
+		s = "verified by " + list(n.Proofs...)
+	}
+	if n.Repeated {
+		s += " (again)"
+	}
+	return s
+}
+
+// text is what a notification says to a person.
+func (t *told) text(n *push.Notification) string {
+	event, err := n.Event()
+	if err != nil {
+		return "(protocol v0.3)"
+	}
+	w := &words{terminal: t.o.Terminal}
+	var m *a2a.Message
+	switch e := event.(type) {
+	case *a2a.Message:
+		m = e
+	case *a2a.Task:
+		m = e.Status.Message
+	case *a2a.TaskStatusUpdateEvent:
+		m = e.Status.Message
+	case *a2a.TaskArtifactUpdateEvent:
+		if e.Artifact == nil {
+			return ""
+		}
+		m = &a2a.Message{Parts: e.Artifact.Parts}
+	}
+	s, err := w.message(m)
+	if err != nil {
+		return ""
+	}
+	return cut(s)
+}
+
+// longestText is how many characters of a text are printed on a line.
+const longestText = 500
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > longestText {
+		return string(r[:longestText]) + "…"
+	}
+	return s
+}
+
+func (t *told) refused(r *http.Request, err error) {
+	if errors.Is(err, errEnough) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.o.Stderr, "%s  refused %s from %s: %s\n",
+		time.Now().Format("15:04:05.000"), cmp.Or(r.Method, "GET"), r.RemoteAddr, printable(err.Error()))
+}
