@@ -94,7 +94,15 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if wait && !a.traits().NoMessage && r.Message.TaskID == "" {
 		h.Shown = task.Quiet
 	}
-	return e.admitNew(a, h, c, r)
+	added, err := e.busy.take(ref{h.Owner, h.ID})
+	if err != nil {
+		return nil, err
+	}
+	ad, err := e.admitNew(a, h, c, r)
+	if err != nil && added {
+		e.busy.note(ref{h.Owner, h.ID}, false)
+	}
+	return ad, err
 }
 
 // admitNew makes the first change of a task: created, and claimed if there is room.
@@ -195,6 +203,11 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		return nil, fmt.Errorf("encode call: %w", err)
 	}
 	h := l.snapshot()
+	if idle(&h) {
+		if _, err := e.busy.take(l.ref); err != nil {
+			return nil, err
+		}
+	}
 	ln := laneOf(&a, &h)
 	entered := idle(&h) && e.line.tryEnter(ln)
 	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
@@ -210,6 +223,8 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		e.launchAll(e.line.leave(ln))
 	}
 	if err != nil {
+		h := l.snapshot()
+		e.busy.note(l.ref, e.atWork(&h))
 		return nil, err
 	}
 	version := l.snapshot().Asked

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -14,6 +15,11 @@ type Config struct {
 	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
 	// is not task.Hooks, push notifications are not supported.
 	Push Pusher
+	// Extended says who may see the extended cards.
+	Extended ExtendedCards
+	// Rates bound what one caller may ask for; the bindings keep to them with
+	// Engine.Limiter. The zero value does not limit.
+	Rates limit.Config
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 	// MaxWait is the longest time that a blocking call waits before it returns the
@@ -42,6 +48,10 @@ type Config struct {
 	// MaxQueued limits the tasks in line; further messages are refused. Zero means
 	// 100,000.
 	MaxQueued int
+	// TasksPerCaller limits the tasks of one owner that run or wait in line in this
+	// process; those that wait for their caller do not count. Zero or less means any
+	// number.
+	TasksPerCaller int
 	// StreamsPerCaller limits the streams that one owner may have open. Zero means
 	// 1,000; negative means any number.
 	StreamsPerCaller int

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,8 +24,11 @@ var ErrDraining = errors.New("hub is draining")
 
 // Agent is an agent that the engine can run.
 type Agent struct {
-	Name     task.Agent
-	Card     *a2a.AgentCard
+	Name task.Agent
+	Card *a2a.AgentCard
+	// Extended is the whole card that is shown to callers who may see more than Card
+	// says. If nil, they see the same.
+	Extended *a2a.AgentCard
 	Executor a2asrv.AgentExecutor
 }
 
@@ -36,6 +40,9 @@ type Engine struct {
 	live   *registry
 	line   *line
 	quota  quota
+	// busy and limiter are nil where nothing is limited.
+	busy    *busy
+	limiter *limit.Limiter
 	// pusher and hooks are both there, or both nil.
 	pusher Pusher
 	hooks  task.Hooks
@@ -83,6 +90,9 @@ func New(cfg Config) *Engine {
 		quota:  quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
 		byName: make(map[task.Agent]int),
 
+		busy:    newBusy(cfg.TasksPerCaller),
+		limiter: limit.New(cfg.Rates),
+
 		recovered: make(chan struct{}),
 	}
 	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
@@ -108,6 +118,9 @@ func (e *Engine) Register(a Agent) error {
 	e.agents = append(e.agents, a)
 	return nil
 }
+
+// Limiter returns what bounds the requests of each caller; nil if nothing does.
+func (e *Engine) Limiter() *limit.Limiter { return e.limiter }
 
 // Agents returns the registered agents in the order of their registration.
 func (e *Engine) Agents() []Agent {

@@ -217,6 +217,10 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 
 // publish tells everybody about a durable change. The caller holds l.write.
 func (e *Engine) publish(l *live, c *task.Change) {
+	if e.busy != nil {
+		// Whoever is told that a task has ended may begin the next one at once.
+		e.busy.note(l.ref, e.atWork(&c.Next))
+	}
 	l.publish(c)
 	if e.pusher != nil {
 		e.tellPusher(c)

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// ExtendedCards says who may see the extended cards of the agents (specification
+// §3.1.11). With the zero value there are none.
+type ExtendedCards struct {
+	// Token opens them for everybody who has it, as a bearer token. If empty, no
+	// token does.
+	Token string
+	// Authenticated opens them for every caller who is not anonymous.
+	Authenticated bool
+}
+
+// On reports whether there are extended cards.
+func (x *ExtendedCards) On() bool { return x.Token != "" || x.Authenticated }
+
+// ErrNoExtendedCard is what a caller gets from an agent that declares no extended
+// card.
+var ErrNoExtendedCard error = fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
+
+// What a caller gets who may not see an extended card.
+var (
+	errTokenOnly = fault.New(auth.ErrUnauthenticated, "Authentication required: the extended card needs its own bearer token")
+	errAnonymous = fault.New(auth.ErrUnauthenticated, "Authentication required: the extended card is for callers with credentials")
+)
+
+// ExtendedCards returns what the engine was configured with.
+func (e *Engine) ExtendedCards() ExtendedCards { return e.cfg.Extended }
+
+// Visitor is a caller who may ask for the extended card.
+type Visitor struct {
+	// Principal is nil if Err is not.
+	Principal *auth.Principal
+	// Token is set if the caller has the token of the extended cards.
+	Token bool
+	// Err is why the caller may do nothing else, with the token alone.
+	Err error
+}
+
+// Visit finds out who asks for the extended card, or may be about to. The token of
+// the extended cards is nothing that a knows: it is kept from a, so that it does not
+// count as a wrong credential.
+func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Request) (Visitor, error) {
+	var v Visitor
+	if e.cfg.Extended.opens(r) {
+		v.Token = true
+		r = &auth.Request{Header: withoutBearer(r.Header), RemoteAddr: r.RemoteAddr}
+	}
+	p, err := a.Authenticate(ctx, r)
+	switch {
+	case err == nil && p == nil:
+		return Visitor{}, errors.New("authenticator returned no principal")
+	case err == nil:
+		v.Principal = p
+	case v.Token && errors.Is(err, auth.ErrUnauthenticated):
+		v.Err = err
+	default:
+		return Visitor{}, err
+	}
+	return v, nil
+}
+
+// opens reports whether a request has the token. How long that takes says nothing
+// about the token.
+func (x *ExtendedCards) opens(r *auth.Request) bool {
+	if x.Token == "" {
+		return false
+	}
+	values := r.Header("authorization")
+	if len(values) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxToken {
+		return false
+	}
+	got, want := sha256.Sum256([]byte(strings.TrimLeft(token, " "))), sha256.Sum256([]byte(x.Token))
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// maxToken bounds what is hashed.
+const maxToken = 4096
+
+func withoutBearer(header func(string) []string) func(string) []string {
+	return func(name string) []string {
+		if strings.EqualFold(name, "authorization") {
+			return nil
+		}
+		return header(name)
+	}
+}
+
+// ExtendedCard returns the agent whose extended card a visitor asks for.
+func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
+	name, err := target(&r.Target)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := e.Agent(name)
+	x := &e.cfg.Extended
+	switch {
+	case !ok:
+		return nil, errNoAgent()
+	case !x.On() && a.Card.Capabilities.ExtendedAgentCard:
+		return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
+	case !x.On():
+		return nil, ErrNoExtendedCard
+	case v.Token || x.Authenticated && v.Err == nil && !v.Principal.Anonymous():
+		return &a, nil
+	case x.Authenticated:
+		return nil, errAnonymous
+	}
+	return nil, errTokenOnly
+}
