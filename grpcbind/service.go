@@ -8,7 +8,6 @@ import (
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -147,41 +146,5 @@ func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAge
 			return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent has no extended card")
 		}
 		return nil, fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
-	})
-}
-
-// CreateTaskPushNotificationConfig implements pb.A2AServiceServer.
-func (s *service) CreateTaskPushNotificationConfig(
-	ctx context.Context, _ *pb.TaskPushNotificationConfig,
-) (*pb.TaskPushNotificationConfig, error) {
-	return noPush[*pb.TaskPushNotificationConfig](ctx, s, dialect.CreatePushConfig)
-}
-
-// GetTaskPushNotificationConfig implements pb.A2AServiceServer.
-func (s *service) GetTaskPushNotificationConfig(
-	ctx context.Context, _ *pb.GetTaskPushNotificationConfigRequest,
-) (*pb.TaskPushNotificationConfig, error) {
-	return noPush[*pb.TaskPushNotificationConfig](ctx, s, dialect.GetPushConfig)
-}
-
-// ListTaskPushNotificationConfigs implements pb.A2AServiceServer.
-func (s *service) ListTaskPushNotificationConfigs(
-	ctx context.Context, _ *pb.ListTaskPushNotificationConfigsRequest,
-) (*pb.ListTaskPushNotificationConfigsResponse, error) {
-	return noPush[*pb.ListTaskPushNotificationConfigsResponse](ctx, s, dialect.ListPushConfigs)
-}
-
-// DeleteTaskPushNotificationConfig implements pb.A2AServiceServer.
-func (s *service) DeleteTaskPushNotificationConfig(
-	ctx context.Context, _ *pb.DeleteTaskPushNotificationConfigRequest,
-) (*emptypb.Empty, error) {
-	return noPush[*emptypb.Empty](ctx, s, dialect.DeletePushConfig)
-}
-
-// noPush answers the operations of a capability that no agent declares
-// (specification §3.3.4).
-func noPush[T any](ctx context.Context, s *service, o dialect.Operation) (T, error) {
-	return call(ctx, s, o, func(*op.Caller) (none T, err error) {
-		return none, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 	})
 }

@@ -1,0 +1,101 @@
+package grpcbind
+
+import (
+	"context"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// callPush is call for an operation on push notification configs. That there are
+// none comes before all else that may be wrong with it (specification §3.3.4).
+func callPush[T any](ctx context.Context, s *service, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
+	return call(ctx, s, o, func(c *op.Caller) (none T, err error) {
+		if !s.cfg.Engine.Pushes() {
+			return none, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+		}
+		return do(c)
+	})
+}
+
+// CreateTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) CreateTaskPushNotificationConfig(
+	ctx context.Context, r *pb.TaskPushNotificationConfig,
+) (*pb.TaskPushNotificationConfig, error) {
+	return callPush(ctx, s, dialect.CreatePushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
+		in, err := decode(s, r, s.decoder.CreatePush)
+		if err != nil {
+			return nil, err
+		}
+		return pushOf(s.cfg.Engine.CreatePush(ctx, c, in))
+	})
+}
+
+// GetTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) GetTaskPushNotificationConfig(
+	ctx context.Context, r *pb.GetTaskPushNotificationConfigRequest,
+) (*pb.TaskPushNotificationConfig, error) {
+	return callPush(ctx, s, dialect.GetPushConfig, func(c *op.Caller) (*pb.TaskPushNotificationConfig, error) {
+		in, err := decode(s, r, s.decoder.PushRef)
+		if err != nil {
+			return nil, err
+		}
+		return pushOf(s.cfg.Engine.GetPush(ctx, c, in))
+	})
+}
+
+// ListTaskPushNotificationConfigs implements pb.A2AServiceServer.
+func (s *service) ListTaskPushNotificationConfigs(
+	ctx context.Context, r *pb.ListTaskPushNotificationConfigsRequest,
+) (*pb.ListTaskPushNotificationConfigsResponse, error) {
+	return callPush(ctx, s, dialect.ListPushConfigs, func(c *op.Caller) (*pb.ListTaskPushNotificationConfigsResponse, error) {
+		in, err := decode(s, r, s.decoder.PushList)
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.cfg.Engine.ListPush(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		out := &pb.ListTaskPushNotificationConfigsResponse{NextPageToken: p.NextPageToken}
+		for i := range p.Configs {
+			out.Configs = append(out.Configs, shownPush(&p.Configs[i]))
+		}
+		return out, nil
+	})
+}
+
+// DeleteTaskPushNotificationConfig implements pb.A2AServiceServer.
+func (s *service) DeleteTaskPushNotificationConfig(
+	ctx context.Context, r *pb.DeleteTaskPushNotificationConfigRequest,
+) (*emptypb.Empty, error) {
+	return callPush(ctx, s, dialect.DeletePushConfig, func(c *op.Caller) (*emptypb.Empty, error) {
+		in, err := decode(s, r, s.decoder.PushRef)
+		if err != nil {
+			return nil, err
+		}
+		return &emptypb.Empty{}, s.cfg.Engine.DeletePush(ctx, c, in)
+	})
+}
+
+// pushOf returns what a caller is shown of a config, or the error of the engine.
+func pushOf(c *engine.PushConfig, err error) (*pb.TaskPushNotificationConfig, error) {
+	if err != nil {
+		return nil, err
+	}
+	return shownPush(c), nil
+}
+
+func shownPush(c *engine.PushConfig) *pb.TaskPushNotificationConfig {
+	out := &pb.TaskPushNotificationConfig{TaskId: string(c.TaskID), Id: c.ID, Url: c.URL}
+	if c.Scheme != "" {
+		out.Authentication = &pb.AuthenticationInfo{Scheme: c.Scheme}
+	}
+	return out
+}
