@@ -55,8 +55,9 @@ func New(cfg Config) (*Dispatcher, error) {
 	cfg.Options = cfg.withDefaults()
 	policy, err := safedial.ParsePolicy(cfg.Allow)
 	if err != nil {
-		return nil, fmt.Errorf("push: allow: %w", err)
+		return nil, fmt.Errorf("push: %w", err)
 	}
+	policy.HTTPS = cfg.RequireHTTPS
 	d := &Dispatcher{
 		cfg: cfg, policy: policy, transport: cfg.Transport, closeIdle: func() {}, logger: cfg.Logger,
 		wake: make(chan struct{}, 1), save: make(chan struct{}, 1), lanes: make(map[string]*lane),

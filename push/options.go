@@ -20,7 +20,7 @@ type Options struct {
 	// address, a CIDR range, a host name, "host:port", "*.example.internal",
 	// "loopback", "private" or "all".
 	Allow []string
-	// RequireHTTPS refuses webhooks without TLS, except on hosts of this machine.
+	// RequireHTTPS refuses webhooks without TLS.
 	RequireHTTPS bool
 	// SigningSecrets sign each notification by Standard Webhooks, one signature
 	// each; "whsec_" and base64. If empty, nothing is signed.

@@ -1,0 +1,120 @@
+package push
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/task"
+)
+
+func dispatcher(t *testing.T, o Options) *Dispatcher {
+	t.Helper()
+	d, err := New(Config{Store: new(task.Memory), Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestPrepareRefuses(t *testing.T) {
+	t.Parallel()
+	d := dispatcher(t, Options{RequireHTTPS: true})
+	const good = "https://hook.example/"
+	for _, tt := range []struct {
+		field, problem string
+		c              op.PushConfig
+	}{
+		{"url", "is required", op.PushConfig{}},
+		{"url", "", op.PushConfig{URL: "not a url"}},
+		{"url", "", op.PushConfig{URL: "ftp://hook.example/"}},
+		{"url", "", op.PushConfig{URL: "http://hook.example/"}},
+		{"url", "", op.PushConfig{URL: "https://user:pass@hook.example/"}},
+		{"url", "", op.PushConfig{URL: "https://127.0.0.1/"}},
+		{"url", "", op.PushConfig{URL: "https://169.254.169.254/latest"}},
+		{"url", "", op.PushConfig{URL: "https://[::ffff:10.0.0.1]/"}},
+		{"id", "129 bytes", op.PushConfig{URL: good, ID: strings.Repeat("x", 129)}},
+		{"id", "control", op.PushConfig{URL: good, ID: "a\nb"}},
+		{"id", "control", op.PushConfig{URL: good, ID: "a\xff"}},
+		{"token", "4097 bytes", op.PushConfig{URL: good, Token: strings.Repeat("x", 4097)}},
+		{"token", "header", op.PushConfig{URL: good, Token: "a\r\nX-Evil: 1"}},
+		{"token", "header", op.PushConfig{URL: good, Token: "ä"}},
+		{"token", "header", op.PushConfig{URL: good, Token: " a"}},
+		{"authentication.scheme", "name of a scheme", op.PushConfig{URL: good, Scheme: "Bea rer"}},
+		{"authentication.scheme", "name of a scheme", op.PushConfig{URL: good, Scheme: "Bearer:"}},
+		{"authentication.scheme", "65 bytes", op.PushConfig{URL: good, Scheme: strings.Repeat("x", 65)}},
+		{"authentication.scheme", "required", op.PushConfig{URL: good, Credentials: "x"}},
+		{"authentication.credentials", "8193 bytes", op.PushConfig{URL: good, Scheme: "Bearer", Credentials: strings.Repeat("x", 8193)}},
+		{"authentication.credentials", "header", op.PushConfig{URL: good, Scheme: "Bearer", Credentials: "a\x00"}},
+	} {
+		h, err := d.Prepare(&tt.c)
+		var f *fault.Error
+		if h != nil || !errors.As(err, &f) || !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Errorf("Prepare(%.80q) = %v, %v, want an error for the caller", tt.c.URL, h, err)
+			continue
+		}
+		if f.Violations[0].Field != tt.field || !strings.Contains(f.Violations[0].Problem, tt.problem) {
+			t.Errorf("Prepare: %+v, want field %s and %q", f.Violations, tt.field, tt.problem)
+		}
+		if strings.Contains(err.Error(), "pass") {
+			t.Errorf("error %q tells a password", err)
+		}
+	}
+}
+
+func TestPrepareSealsSecrets(t *testing.T) {
+	t.Parallel()
+	d := dispatcher(t, Options{})
+	c := &op.PushConfig{URL: "https://hook.example/?q=1", Token: "the token", Scheme: "Basic", Credentials: "dXNlcg=="}
+	h, err := d.Prepare(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.ID) != 36 || h.URL != c.URL || h.Scheme != "Basic" || h.CreatedAt == 0 || h.Told != 0 || h.Task != 0 {
+		t.Errorf("hook = %+v", h)
+	}
+	if bytes.Contains(h.Secret, []byte("token")) || bytes.Contains(h.Secret, []byte("dXNl")) {
+		t.Errorf("secret %q is not sealed", h.Secret)
+	}
+	s, err := d.unseal(&target{url: h.URL, secret: h.Secret})
+	if err != nil || s != (secrets{"the token", "dXNlcg=="}) {
+		t.Errorf("unseal = %+v, %v", s, err)
+	}
+	if s, err := d.unseal(&target{url: "https://evil.example/", secret: h.Secret}); !errors.Is(err, errSealed) || s != (secrets{}) {
+		t.Errorf("unseal for another URL = %+v, %v, want errSealed", s, err)
+	}
+	d.cfg.Box = seal.New()
+	if _, err := d.unseal(&target{url: h.URL, secret: h.Secret}); !errors.Is(err, errSealed) {
+		t.Errorf("unseal with another key: %v, want errSealed", err)
+	}
+}
+
+func TestPrepareKeepsWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	d := dispatcher(t, Options{Allow: []string{"loopback"}})
+	h, err := d.Prepare(&op.PushConfig{ID: "my id/ü", URL: "http://127.0.0.1:8080/x"})
+	if err != nil || h.ID != "my id/ü" || h.Secret != nil {
+		t.Errorf("Prepare = %+v, %v", h, err)
+	}
+}
+
+func TestNewRefusesOptions(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{
+		{Allow: []string{"10.0.0.0/99"}},
+		{SigningSecrets: []string{"not a secret"}},
+		{SigningSecrets: []string{"whsec_c2hvcnQ="}},
+	} {
+		if d, err := New(Config{Store: new(task.Memory), Options: o}); err == nil {
+			t.Errorf("New(%+v) = %v, want an error", o, d)
+		} else if strings.Contains(err.Error(), "c2hvcnQ") || strings.Contains(err.Error(), "not a secret") {
+			t.Errorf("error %q tells a secret", err)
+		}
+	}
+}
