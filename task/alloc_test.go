@@ -17,7 +17,7 @@ var allocs = map[string]float64{
 	"frames":            0,
 	"encode entries":    0,
 	"decode entries":    1,
-	"fold small task":   7,
+	"fold small task":   5,
 	"encode small task": 2,
 }
 

@@ -26,7 +26,8 @@ type Fold struct {
 	current int
 
 	artifacts []artifact
-	places    map[a2a.ArtifactID]int
+	// places are those of many artifacts by their ids; nil while there are few.
+	places map[a2a.ArtifactID]int
 
 	// meta is the metadata of all status events; the later value of a name wins.
 	meta members
@@ -76,7 +77,7 @@ func (f *Fold) addStatus(e *Entry) {
 }
 
 func (f *Fold) addArtifact(e *Entry) {
-	i, ok := f.places[e.ArtifactID]
+	i, ok := f.find(e.ArtifactID)
 	if !ok {
 		i = f.place(e.ArtifactID)
 	}
@@ -87,13 +88,37 @@ func (f *Fold) addArtifact(e *Entry) {
 	a.add(e.Body)
 }
 
-func (f *Fold) place(id a2a.ArtifactID) int {
-	if f.places == nil {
-		f.places = make(map[a2a.ArtifactID]int)
+// maxSought is the largest number of artifacts among which one is sought one by one.
+const maxSought = 8
+
+// find returns the place of an artifact. The last one is the likeliest.
+func (f *Fold) find(id a2a.ArtifactID) (int, bool) {
+	if f.places != nil {
+		i, ok := f.places[id]
+		return i, ok
 	}
-	f.places[id] = len(f.artifacts)
+	for i := len(f.artifacts) - 1; i >= 0; i-- {
+		if f.artifacts[i].id == id {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// place makes room for a new artifact and returns its place.
+func (f *Fold) place(id a2a.ArtifactID) int {
 	f.artifacts = append(f.artifacts, artifact{id: id})
-	return len(f.artifacts) - 1
+	last := len(f.artifacts) - 1
+	switch {
+	case f.places != nil:
+		f.places[id] = last
+	case len(f.artifacts) > maxSought:
+		f.places = make(map[a2a.ArtifactID]int)
+		for i := range f.artifacts {
+			f.places[f.artifacts[i].id] = i
+		}
+	}
+	return last
 }
 
 // Artifacts returns the number of artifacts.

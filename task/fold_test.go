@@ -457,3 +457,34 @@ func TestFoldFromSnapshot(t *testing.T) {
 		}
 	})
 }
+
+// TestFoldManyArtifacts adds chunks to artifacts in turn, from few to many.
+func TestFoldManyArtifacts(t *testing.T) {
+	t.Parallel()
+	const n = 30
+	var f task.Fold
+	v := int64(0)
+	for range 2 {
+		for i := range n {
+			id := a2a.ArtifactID(fmt.Sprint("a", i))
+			v++
+			e := task.Entry{
+				Version: v, Kind: task.Artifact, ArtifactID: id, Append: true,
+				Body: fmt.Appendf(nil, `{"artifactId":%q,"parts":[{"text":"%d "}]}`, id, i),
+			}
+			if err := f.Add(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if f.Artifacts() != n {
+		t.Fatalf("%d artifacts, want %d", f.Artifacts(), n)
+	}
+	var want []string
+	for i := range n {
+		want = append(want, fmt.Sprintf("%d %d ", i, i))
+	}
+	if diff := cmp.Diff(strings.Join(want, "\n"), f.ReplyText()); diff != "" {
+		t.Errorf("texts of the artifacts mismatch (-want +got):\n%s", diff)
+	}
+}

@@ -78,7 +78,7 @@ func DecodeFold(b []byte) (*Fold, error) {
 
 func (r *reader) artifact(f *Fold) {
 	id := a2a.ArtifactID(r.bytes())
-	if _, twice := f.places[id]; twice || r.bad {
+	if _, twice := f.find(id); twice || r.bad {
 		r.bad = true
 		return
 	}

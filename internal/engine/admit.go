@@ -111,7 +111,8 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	if err != nil {
 		return nil, err
 	}
-	call, err := encodeCall(c, r)
+	rec := recordOf(c, r)
+	call, err := rec.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode call: %w", err)
 	}
@@ -151,7 +152,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	}
 	e.live.retain(l)
 	if entered {
-		e.start(l, a, inbound{en.Version, en.Body, en.Call})
+		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec})
 	} else {
 		e.launchAll(e.line.wait(seat{l, ln}))
 	}
@@ -198,7 +199,8 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := encodeCall(c, r)
+	rec := recordOf(c, r)
+	call, err := rec.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode call: %w", err)
 	}
@@ -231,7 +233,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	switch {
 	case claimed:
 		e.live.retain(l)
-		e.start(l, &a, inbound{version, en.Body, call})
+		e.start(l, &a, inbound{version, en.Body, call, rec})
 	case waits:
 		e.live.retain(l)
 		e.launchAll(e.line.wait(seat{l, ln}))

@@ -137,7 +137,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 // applyCancel applies an event of an executor's Cancel; it reports whether further
 // ones count.
 func (e *Engine) applyCancel(l *live, ev a2a.Event) bool {
-	entries, err := l.entries(ev)
+	entries, err := l.entries(nil, ev, now())
 	if err != nil || len(entries) == 0 {
 		return err == nil
 	}

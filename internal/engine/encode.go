@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,45 +14,41 @@ import (
 
 func now() task.Millis { return task.MillisOf(time.Now()) }
 
-// entries returns what an event of an executor changes. A task event is taken
-// apart into its artifacts and its status; SUBMITTED is absorbed, because the hub
-// has said so already.
-func (l *live) entries(ev a2a.Event) ([]task.Entry, error) {
+// entries appends what an event of an executor changes, at the given time. A task
+// event is taken apart into its artifacts and its status; SUBMITTED is absorbed,
+// because the hub has said so already.
+func (l *live) entries(dst []task.Entry, ev a2a.Event, at task.Millis) ([]task.Entry, error) {
 	switch ev := ev.(type) {
 	case *a2a.TaskStatusUpdateEvent:
-		return l.fromStatus(&ev.Status, ev.Metadata)
+		return l.fromStatus(dst, &ev.Status, ev.Metadata, at)
 	case *a2a.TaskArtifactUpdateEvent:
-		en, err := artifactEntry(ev)
-		return []task.Entry{en}, err
+		return fromArtifact(dst, ev, at)
 	case *a2a.Task:
-		return l.fromTask(ev)
+		return l.fromTask(dst, ev, at)
 	default:
 		return nil, fmt.Errorf("unknown event %T", ev)
 	}
 }
 
-func (l *live) fromTask(t *a2a.Task) ([]task.Entry, error) {
-	var all []task.Entry
+func (l *live) fromTask(dst []task.Entry, t *a2a.Task, at task.Millis) ([]task.Entry, error) {
 	for _, a := range t.Artifacts {
-		en, err := artifactEntry(&a2a.TaskArtifactUpdateEvent{Artifact: a, LastChunk: true})
-		if err != nil {
+		var err error
+		if dst, err = fromArtifact(dst, &a2a.TaskArtifactUpdateEvent{Artifact: a, LastChunk: true}, at); err != nil {
 			return nil, err
 		}
-		all = append(all, en)
 	}
-	status, err := l.fromStatus(&t.Status, t.Metadata)
-	return append(all, status...), err
+	return l.fromStatus(dst, &t.Status, t.Metadata, at)
 }
 
-func (l *live) fromStatus(s *a2a.TaskStatus, meta map[string]any) ([]task.Entry, error) {
+func (l *live) fromStatus(dst []task.Entry, s *a2a.TaskStatus, meta map[string]any, at task.Millis) ([]task.Entry, error) {
 	state, ok := task.ParseState(string(s.State))
 	if !ok {
 		return nil, fmt.Errorf("status with state %q", s.State)
 	}
 	if state == task.Submitted {
-		return nil, nil
+		return dst, nil
 	}
-	en := task.Entry{Kind: task.Status, State: state, At: now()}
+	en := task.Entry{Kind: task.Status, State: state, At: at}
 	var err error
 	if s.Message != nil {
 		if en.Body, err = l.agentMessage(s.Message); err != nil {
@@ -63,7 +60,7 @@ func (l *live) fromStatus(s *a2a.TaskStatus, meta map[string]any) ([]task.Entry,
 			return nil, fmt.Errorf("status metadata: %w", err)
 		}
 	}
-	return []task.Entry{en}, nil
+	return append(dst, en), nil
 }
 
 // agentMessage encodes a message of the agent with the ids of its task.
@@ -73,24 +70,26 @@ func (l *live) agentMessage(m *a2a.Message) ([]byte, error) {
 	return a2ajson.AppendMessage(nil, &c)
 }
 
-func artifactEntry(ev *a2a.TaskArtifactUpdateEvent) (task.Entry, error) {
-	en := task.Entry{Kind: task.Artifact, At: now(), Append: ev.Append, LastChunk: ev.LastChunk}
+func fromArtifact(dst []task.Entry, ev *a2a.TaskArtifactUpdateEvent, at task.Millis) ([]task.Entry, error) {
+	en := task.Entry{Kind: task.Artifact, At: at, Append: ev.Append, LastChunk: ev.LastChunk}
 	if ev.Artifact == nil {
-		return en, fmt.Errorf("artifact event without artifact")
+		return nil, errors.New("artifact event without artifact")
 	}
 	en.ArtifactID = ev.Artifact.ID
 	// A chunk without parts only says that the artifact is complete.
 	if closing := ev.Append && ev.LastChunk; len(ev.Artifact.Parts) == 0 && !closing {
-		return en, fmt.Errorf("artifact %q without parts", en.ArtifactID)
+		return nil, fmt.Errorf("artifact %q without parts", en.ArtifactID)
 	}
 	var err error
 	if en.Body, err = a2ajson.AppendArtifact(nil, ev.Artifact); err != nil {
-		return en, fmt.Errorf("artifact %q: %w", en.ArtifactID, err)
+		return nil, fmt.Errorf("artifact %q: %w", en.ArtifactID, err)
 	}
 	if len(ev.Metadata) > 0 {
-		en.Meta, err = a2ajson.AppendMetadata(nil, ev.Metadata)
+		if en.Meta, err = a2ajson.AppendMetadata(nil, ev.Metadata); err != nil {
+			return nil, fmt.Errorf("metadata of artifact %q: %w", en.ArtifactID, err)
+		}
 	}
-	return en, err
+	return append(dst, en), nil
 }
 
 // statusEntry returns a status of the hub with text as its message; no text means

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -26,17 +28,25 @@ type callRecord struct {
 	Skill      string              `json:"skill,omitempty"`
 }
 
-// encodeCall returns the record of a call; nil if it says nothing that is not the
+// recordOf returns the record of a call. The principal is a copy, because executors see
+// it and authenticators keep theirs.
+func recordOf(c *op.Caller, r *op.Send) *callRecord {
+	p := *c.Principal
+	p.Roles, p.Claims = slices.Clone(p.Roles), maps.Clone(p.Claims)
+	return &callRecord{
+		Principal: &p, Metadata: r.Metadata, Params: c.Params,
+		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill,
+	}
+}
+
+// encode returns the record as it is stored; nil if it says nothing that is not the
 // default.
-func encodeCall(c *op.Caller, r *op.Send) ([]byte, error) {
-	plain := len(r.Metadata) == 0 && len(c.Params) == 0 && len(c.Extensions) == 0 && r.Tenant == "" && r.Message.Skill == ""
-	if plain && c.Principal.Anonymous() {
+func (rec *callRecord) encode() ([]byte, error) {
+	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == ""
+	if plain && rec.Principal.Anonymous() {
 		return nil, nil
 	}
-	return json.Marshal(&callRecord{
-		Principal: c.Principal, Metadata: r.Metadata, Params: c.Params,
-		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill,
-	})
+	return json.Marshal(rec)
 }
 
 func decodeCall(b []byte) (*callRecord, error) {
@@ -54,9 +64,12 @@ func decodeCall(b []byte) (*callRecord, error) {
 
 // context returns what the executor of r is called with.
 func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
-	rec, err := decodeCall(r.msg.call)
-	if err != nil {
-		return nil, nil, err
+	rec := r.msg.record
+	if rec == nil {
+		var err error
+		if rec, err = decodeCall(r.msg.call); err != nil {
+			return nil, nil, err
+		}
 	}
 	msg, err := task.DecodeMessage(r.msg.body)
 	if err != nil {

@@ -87,6 +87,8 @@ type inbound struct {
 	version int64
 	body    []byte
 	call    []byte
+	// record is call decoded; nil if it has not been.
+	record *callRecord
 }
 
 // changed returns a channel that is closed at the next change. The caller holds
@@ -133,7 +135,7 @@ func (l *live) publish(c *task.Change) {
 	for i := range c.Entries {
 		switch e := &c.Entries[i]; e.Kind {
 		case task.Created, task.Message:
-			l.inbox = append(l.inbox, inbound{e.Version, e.Body, e.Call})
+			l.inbox = append(l.inbox, inbound{version: e.Version, body: e.Body, call: e.Call})
 			if e.Kind == task.Created {
 				l.statusVersion = e.Version
 			}
@@ -285,7 +287,7 @@ func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
 		}
 		for i := range page {
 			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.Asked {
-				inbox = append(inbox, inbound{en.Version, en.Body, en.Call})
+				inbox = append(inbox, inbound{version: en.Version, body: en.Body, call: en.Call})
 			}
 		}
 		after = page[len(page)-1].Version

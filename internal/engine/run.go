@@ -53,6 +53,7 @@ type run struct {
 
 	mu      sync.Mutex // guards the fields below
 	pending []task.Entry
+	slab    *slab // what pending began in; nil if that was given up
 	bytes   int
 	seq     int64
 	// closed is set when no further event counts: after a final or interrupted one,
@@ -64,6 +65,11 @@ type run struct {
 	space    chan struct{} // closed when pending shrinks; nil if nobody waits
 	flushed  int64         // seq of the last durable event
 }
+
+// slab is the memory of a short queue, enough for an agent that answers at once.
+type slab [4]task.Entry
+
+var slabs = sync.Pool{New: func() any { return new(slab) }}
 
 // claim fills in what a head says of a run that starts now with message version v.
 func (e *Engine) claim(h *task.Head, v int64, attempt int) {
@@ -146,7 +152,8 @@ func (r *run) execute() {
 func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 	first := true
 	for ev, err := range events {
-		r.watch.touch()
+		at := time.Now()
+		r.watch.touch(at)
 		if err != nil {
 			r.failedWith(err, first)
 			return
@@ -159,7 +166,7 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 			return
 		}
 		first = false
-		if !r.yield(ev) {
+		if !r.yield(ev, task.MillisOf(at)) {
 			return
 		}
 	}
@@ -167,8 +174,9 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 }
 
 // yield takes an event of the executor; it reports whether further ones count.
-func (r *run) yield(ev a2a.Event) bool {
-	entries, err := r.live.entries(ev)
+func (r *run) yield(ev a2a.Event, at task.Millis) bool {
+	var few [2]task.Entry
+	entries, err := r.live.entries(few[:0], ev, at)
 	if err != nil {
 		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
 		return false
@@ -191,7 +199,8 @@ func (r *run) emit(en task.Entry) bool {
 	r.seq++
 	en.Epoch, en.Seq = r.epoch, r.seq
 	if r.pending == nil {
-		r.pending = make([]task.Entry, 0, 4)
+		r.slab = slabs.Get().(*slab)
+		r.pending = r.slab[:0]
 	}
 	r.pending = append(r.pending, en)
 	r.bytes += size(&en)
@@ -373,10 +382,21 @@ func (r *run) took(n int) {
 	r.flushed = r.pending[n-1].Seq
 	if n == len(r.pending) {
 		r.pending = nil
+		r.freeLocked()
 	} else {
 		r.pending = r.pending[n:]
 	}
 	r.spaceLocked()
+}
+
+// freeLocked gives the memory of an empty queue back. Nobody reads it any more but
+// whoever empties the queue.
+func (r *run) freeLocked() {
+	if r.slab != nil {
+		clear(r.slab[:])
+		slabs.Put(r.slab)
+		r.slab = nil
+	}
 }
 
 func (r *run) spaceLocked() {
@@ -410,6 +430,7 @@ func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
 	r.pending, r.bytes = nil, 0
+	r.slab = nil // somebody may be writing what it holds
 	r.spaceLocked()
 	r.mu.Unlock()
 	r.stop(cause)

@@ -21,7 +21,7 @@ type watch struct {
 
 // start begins to look after r.
 func (w *watch) start(r *run) {
-	w.touch()
+	w.touch(time.Now())
 	quiet := r.live.snapshot().Shown == task.Quiet
 	silence := r.silence()
 	d := silence
@@ -73,7 +73,7 @@ func (w *watch) fire(r *run, quiet bool) {
 }
 
 // touch notes that the run has yielded.
-func (w *watch) touch() { w.last.Store(time.Now().UnixNano()) }
+func (w *watch) touch(at time.Time) { w.last.Store(at.UnixNano()) }
 
 // end stops looking.
 func (w *watch) end(r *run) {

@@ -25,9 +25,9 @@ import (
 // buys.
 var allocs = map[string]float64{
 	"GetTask not found":    18,
-	"SendMessage":          99,
-	"SendMessage REST":     94,
-	"SendStreamingMessage": 110,
+	"SendMessage":          93,
+	"SendMessage REST":     88,
+	"SendStreamingMessage": 106,
 }
 
 // TestAllocations does not run in parallel with other tests: it counts for the whole
