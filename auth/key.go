@@ -121,7 +121,7 @@ func ConfiguredKey(text string, p Principal) (*Key, error) {
 		k.Hash, k.Hint = HashKey(text), hintOf(text)
 	}
 	k.ID = "config-" + hex.EncodeToString(k.Hash[:4])
-	return k, checkPrincipal(&p)
+	return k, p.Check()
 }
 
 // checkText refuses what cannot travel in a header, or could be guessed.
@@ -140,8 +140,9 @@ func checkText(text string) error {
 // maxName bounds the names in a principal.
 const maxName = 256
 
-// checkPrincipal refuses whom a key cannot stand for.
-func checkPrincipal(p *Principal) error {
+// Check returns an error if a key cannot stand for p: if p has no id, the id "local",
+// an empty role, or a name with control characters or over 256 bytes.
+func (p *Principal) Check() error {
 	switch {
 	case p.ID == "":
 		return errors.New("the id of the caller is missing")

@@ -195,7 +195,7 @@ func checkKey(k *Key) error {
 	case k.Configured:
 		return ErrConfigured
 	}
-	return checkPrincipal(&k.Principal)
+	return k.Principal.Check()
 }
 
 // put stores a key beside those of ks and tells those who authenticate.

@@ -4,17 +4,27 @@
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks
 //	GET /api/v1/agents         the agents, in the order of their registration
 //	GET /api/v1/agents/{name}  one agent with its card
+//	GET /api/v1/keys           the API keys, without their texts
+//	POST /api/v1/keys          makes a key; its text is in the answer and nowhere else
+//	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
+//
+// What changes something, and everything about keys, needs an administrator: a
+// principal with the role "admin", or the anonymous caller on the hub's own machine,
+// if no proxy passed the request on and it names this machine as its host. Other
+// callers get 403. Requests that a page from elsewhere makes a browser send are
+// refused.
 //
 // # Guarantees
 //
 // Answers are JSON, errors have the shape of the protocol's HTTP+JSON binding
 // (specification §11.6). An unknown path is 404, a method that a path does not have
-// is 405 with Allow. What concerns tasks is limited to those of the caller.
+// is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
+// JSON of at most 64 KiB. No answer but that to its making holds the text of a key.
 //
 // # What it does not promise
 //
 // It does not authenticate: the front in front of it does, and puts the principal
-// into the context. A request without one is refused. Nothing can be changed here.
+// into the context. A request without one is refused.
 //
 // # Concurrency
 //
@@ -65,6 +75,8 @@ type Handler struct {
 	Hub Hub
 	// Tasks counts the caller's tasks. If nil, the status says nothing about tasks.
 	Tasks task.Index
+	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
+	Keys Keys
 	// Version is that of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".
@@ -88,41 +100,53 @@ var (
 	}
 )
 
-// methods are those that every path has.
-const methods = http.MethodGet + ", " + http.MethodHead
-
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serve := h.route(r.URL.Path)
-	switch {
-	case serve == nil:
+	e := h.route(r.URL.Path)
+	serve := e.serves(r.Method)
+	switch allow := e.allow(); {
+	case allow == "":
 		h.fail(w, r, errNoPath)
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", methods)
-		report := dialect.Explain(fault.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", r.Method, methods), "")
+	case serve == nil:
+		w.Header().Set("Allow", allow)
+		report := dialect.Explain(fault.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", r.Method, allow), "")
 		report.HTTP = http.StatusMethodNotAllowed
 		refuse(w, r, &report)
 	case auth.PrincipalFrom(r.Context()) == nil:
 		h.fail(w, r, auth.ErrUnauthenticated)
 	default:
+		if err := e.admit(r); err != nil {
+			h.fail(w, r, err)
+			return
+		}
 		serve(w, r)
 	}
 }
 
-// route returns what serves a path, or nil.
-func (h *Handler) route(path string) http.HandlerFunc {
-	switch below, _ := strings.CutPrefix(path, Root); below {
+// route returns what a path serves, which is nothing for an unknown path.
+func (h *Handler) route(path string) endpoint {
+	below, _ := strings.CutPrefix(path, Root)
+	switch below {
 	case "/status":
-		return h.status
+		return endpoint{get: h.status}
 	case "/agents":
-		return h.agents
-	default:
-		name, ok := strings.CutPrefix(below, "/agents/")
-		if !ok || name == "" || strings.Contains(name, "/") {
-			return nil
+		return endpoint{get: h.agents}
+	case "/keys":
+		if h.Keys != nil {
+			return endpoint{get: h.listKeys, post: h.addKey, secret: true}
 		}
-		return func(w http.ResponseWriter, r *http.Request) { h.agent(w, r, task.Agent(name)) }
 	}
+	family, name, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
+	if name == "" || strings.Contains(name, "/") {
+		return endpoint{}
+	}
+	switch {
+	case family == "agents":
+		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.agent(w, r, task.Agent(name)) }}
+	case family == "keys" && h.Keys != nil:
+		return endpoint{delete: func(w http.ResponseWriter, r *http.Request) { h.revokeKey(w, r, name) }, secret: true}
+	}
+	return endpoint{}
 }
 
 // answer writes v.
