@@ -166,10 +166,11 @@ func (t *told) print(n *push.Notification) error {
 	if t.json {
 		return printRaw(t.o, n.Body)
 	}
-	columns := []string{
-		time.Now().Format("15:04:05.000"), string(n.TaskID), or(strings.ToLower(stateName(n.State)), string(n.Kind)),
-		proofs(n), t.text(n),
+	what := string(n.Kind)
+	if n.State != "" {
+		what = stateName(n.State)
 	}
+	columns := []string{time.Now().Format("15:04:05.000"), string(n.TaskID), what, proofs(n), t.text(n)}
 	for i, s := range columns {
 		columns[i] = printable(strings.Join(strings.Fields(s), " "))
 	}

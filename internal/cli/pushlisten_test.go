@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/push"
+)
+
+// listener is a "parley push listen" that runs.
+type listener struct {
+	t       *testing.T
+	url     string
+	welcome string
+	signals chan os.Signal
+	notes   *bufio.Scanner // standard error, after the welcome
+	out     bytes.Buffer
+	code    chan int
+}
+
+// startListener starts the command and waits until it listens.
+func startListener(t *testing.T, o OS, args ...string) *listener {
+	t.Helper()
+	l := &listener{t: t, signals: make(chan os.Signal, 2), code: make(chan int, 1)}
+	r, w := io.Pipe()
+	l.notes = bufio.NewScanner(r)
+	o.Stdin, o.Stderr = strings.NewReader(""), w
+	if o.Stdout == nil {
+		o.Stdout = &l.out
+	}
+	o.Signals = func() (<-chan os.Signal, func()) { return l.signals, func() {} }
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		l.code <- Main(t.Context(), append([]string{"push", "listen", "--listen", "127.0.0.1:0"}, args...), o)
+		w.Close()
+	})
+	t.Cleanup(wg.Wait)
+	t.Cleanup(func() { r.Close() })
+	for l.notes.Scan() {
+		l.welcome += l.notes.Text() + "\n"
+		if at, ok := strings.CutPrefix(l.notes.Text(), "Listening on "); ok {
+			l.url, _, _ = strings.Cut(at, " ")
+		}
+		if strings.HasPrefix(l.notes.Text(), "    -d '{\"url\"") {
+			return l
+		}
+	}
+	t.Fatalf("the listener does not start: %q, exit code %d", l.welcome, <-l.code)
+	return nil
+}
+
+// post sends a notification and returns the status.
+func (l *listener) post(body string, header http.Header) int {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.url, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if header != nil {
+		r.Header = header
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// wantCode waits for the end of the command.
+func (l *listener) wantCode(want int) {
+	l.t.Helper()
+	if got := <-l.code; got != want {
+		l.t.Errorf("exit code %d, want %d", got, want)
+	}
+}
+
+const (
+	toldWorking  = `{"statusUpdate":{"taskId":"t1","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"one\n\u001btwo"}]}}}}`
+	toldArtifact = `{"artifactUpdate":{"taskId":"t1","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hello"},{"raw":"aGk=","filename":"x.png","mediaType":"image/png"}]}}}`
+	toldTask     = `{"task":{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`
+	toldOld      = `{"kind":"task","id":"t1","contextId":"c","status":{"state":"input-required"}}`
+)
+
+// columns returns the lines of piped output without their times, which must be
+// times.
+func columns(t *testing.T, out string) [][]string {
+	t.Helper()
+	var lines [][]string
+	for line := range strings.Lines(out) {
+		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if _, err := time.Parse("15:04:05.000", c[0]); err != nil {
+			t.Errorf("line %q: %v", line, err)
+		}
+		lines = append(lines, c[1:])
+	}
+	return lines
+}
+
+func TestPushListenPrints(t *testing.T) {
+	t.Parallel()
+	l := startListener(t, OS{}, "--count", "4")
+	if !strings.Contains(l.welcome, "--push-allow 127.0.0.1:") || !strings.Contains(l.welcome, "Whoever reaches this address is believed") {
+		t.Errorf("the welcome is %q, want it to say what to allow, and to warn", l.welcome)
+	}
+	for _, body := range []string{toldWorking, toldArtifact, toldArtifact, toldTask, toldOld} {
+		h := http.Header{}
+		if body == toldArtifact {
+			h.Set("Webhook-Id", "n2")
+		}
+		if got := l.post(body, h); got != http.StatusNoContent {
+			t.Errorf("status %d for %s", got, body)
+		}
+	}
+	l.wantCode(exitOK)
+	const asked = "not verified: nothing was asked for"
+	want := [][]string{
+		{"t1", "working", asked, "one two"},
+		{"t1", "artifact", asked, "hello [x.png, image/png, 2 B]"},
+		{"t1", "artifact", asked + " (again)", "hello [x.png, image/png, 2 B]"},
+		{"t1", "completed", asked},
+		{"t1", "input-required", asked, "(protocol v0.3)"},
+	}
+	if diff := cmp.Diff(want, columns(t, l.out.String())); diff != "" {
+		t.Errorf("output mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestPushListenVerifies(t *testing.T) {
+	t.Parallel()
+	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	env := func(name string) (string, bool) { return "tok", name == "PARLEY_PUSH_TOKEN" }
+	l := startListener(t, OS{LookupEnv: env}, "--authorization", "Bearer abc", "--secret", secret, "--count", "1")
+	if strings.Contains(l.welcome, "tok\"") || strings.Contains(l.welcome, "abc") || strings.Contains(l.welcome, "believed") {
+		t.Errorf("the welcome %q tells secrets, or warns", l.welcome)
+	}
+	key, err := push.ParseSecret(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	good := http.Header{
+		"X-A2a-Notification-Token": {"tok"}, "Authorization": {"Bearer abc"},
+		"Webhook-Id": {"n1"}, "Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)},
+		"Webhook-Signature": {push.Sign([][]byte{key}, "n1", now, []byte(toldTask))},
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wrong := good.Clone()
+	wrong.Set("X-A2A-Notification-Token", "tok2")
+	wg.Go(func() {
+		if got := l.post(toldTask, wrong); got != http.StatusUnauthorized {
+			t.Errorf("a wrong token gives %d, want 401", got)
+		}
+	})
+	if !l.notes.Scan() || !strings.Contains(l.notes.Text(), "refused POST from 127.0.0.1:") || !strings.HasSuffix(l.notes.Text(), "the token is wrong") {
+		t.Errorf("standard error says %q, want who was refused and why", l.notes.Text())
+	}
+	if got := l.post(toldTask, good); got != http.StatusNoContent {
+		t.Errorf("status %d, want the notification to be taken", got)
+	}
+	l.wantCode(exitOK)
+	want := [][]string{{"t1", "completed", "verified by token, authorization, signature"}}
+	if diff := cmp.Diff(want, columns(t, l.out.String())); diff != "" {
+		t.Errorf("output mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestPushListenPrintsBodies(t *testing.T) {
+	t.Parallel()
+	l := startListener(t, OS{}, "--json", "--count", "2")
+	l.post(" "+toldTask+"\n", nil)
+	l.post(strings.ReplaceAll(toldArtifact, ":{", ": {"), nil)
+	l.wantCode(exitOK)
+	if diff := cmp.Diff(toldTask+"\n"+toldArtifact+"\n", l.out.String()); diff != "" {
+		t.Errorf("output mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestPushListenEndsWithCtrlC(t *testing.T) {
+	t.Parallel()
+	l := startListener(t, OS{Terminal: true})
+	l.post(toldWorking, nil)
+	l.signals <- os.Interrupt
+	l.wantCode(exitOK)
+	if got := l.out.String(); !strings.HasSuffix(got, "  t1  working  not verified: nothing was asked for  one two\n") {
+		t.Errorf("a person sees %q", got)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("disk is full") }
+
+// TestPushListenCannotPrint wants a sender to try again what was not printed.
+func TestPushListenCannotPrint(t *testing.T) {
+	t.Parallel()
+	l := startListener(t, OS{Stdout: full{}})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if got := l.post(toldTask, nil); got != http.StatusInternalServerError {
+			t.Errorf("status %d, want 500", got)
+		}
+	})
+	var notes []string
+	for l.notes.Scan() {
+		notes = append(notes, l.notes.Text())
+	}
+	wg.Wait()
+	if len(notes) == 0 || !strings.Contains(notes[len(notes)-1], "disk is full") {
+		t.Errorf("standard error says %q, want the reason last", notes)
+	}
+	l.wantCode(exitFailed)
+}
+
+func TestPushListenUsage(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, args := range map[string][]string{
+		"--count is negative":       {"--count=-1"},
+		`begins with "whsec_"`:      {"--secret", "abc"},
+		"in use by another program": {"--listen", taken.Addr().String()},
+		"address 4180":              {"--listen", "4180"},
+	} {
+		if code, _, errs := invoke(t, OS{}, append([]string{"push", "listen"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
+			t.Errorf("push listen %v = %d, %q, want %q", args, code, errs, want)
+		}
+	}
+}
+
+func TestWelcomeNamesWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	c := &pushListenCmd{Token: "a", Authorization: "Basic b"}
+	got := c.welcome(&net.TCPAddr{IP: net.IPv6unspecified, Port: 99})
+	want := `{"url":"http://127.0.0.1:99/","token":"TOKEN","authentication":{"scheme":"Basic","credentials":"CREDENTIALS"}}`
+	if strings.Count(got, want) != 2 {
+		t.Errorf("the welcome is %q, want it to have %s twice", got, want)
+	}
+}
+
+func TestLongTextsAreCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\u00e4", longestText)
+	n := &told{o: &OS{}}
+	for text, want := range map[string]string{long: long, long + "b": long + "…"} {
+		body := `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"` + text + `"}]}}`
+		if got := n.text(&push.Notification{Kind: push.KindMessage, Body: []byte(body)}); got != want {
+			t.Errorf("%d characters are printed of %d", len([]rune(got)), len([]rune(text)))
+		}
+	}
+}
