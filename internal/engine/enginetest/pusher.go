@@ -1,5 +1,5 @@
-// Package enginetest is what tests of the engine's users need in its place. Its
-// Pusher delivers nothing; it writes down what the engine tells it, and finds fault
+// Package enginetest is a pusher for tests of the engine and of what stands in front
+// of it. It delivers nothing. It writes down what the engine tells it, and finds fault
 // with what the engine promises not to do.
 package enginetest
 
