@@ -33,6 +33,15 @@ type Options struct {
 	PushNotifications bool
 	// ExtendedCard declares that there is a further card for authenticated callers.
 	ExtendedCard bool
+	// SecuritySchemes and SecurityRequirements are what the hub asks of callers. The
+	// registered card may say something else, see Complete.
+	SecuritySchemes      a2a.NamedSecuritySchemes
+	SecurityRequirements a2a.SecurityRequirementsOptions
+	// BareScopes writes the scopes of a requirement as a bare list, {"key":[]}, as the
+	// official Go SDK (v2.4.0) reads and writes them, instead of the protocol's own
+	// {"key":{"list":[]}}, with which it refuses the whole card. Readers that keep to
+	// the protocol refuse the bare list.
+	BareScopes bool
 }
 
 // Fallbacks for required fields that a registered card leaves empty.
@@ -44,9 +53,10 @@ const (
 // JSON returns the document for the registered card c. It fails when c has a
 // security scheme, flow or parameter that JSON or the protocol cannot express.
 func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
+	c = Complete(c, o)
 	d, err := makeDocument(c, o)
 	if err != nil {
-		return nil, fmt.Errorf("card of %q: %w", or(c.Name, o.Name), err)
+		return nil, fmt.Errorf("card of %q: %w", c.Name, err)
 	}
 	if o.Layout == Union {
 		err = d.addLegacy(c, o)
@@ -63,36 +73,36 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// makeDocument spells out a complete card.
 func makeDocument(c *a2a.AgentCard, o *Options) (*document, error) {
-	name := or(c.Name, o.Name)
 	schemes, err := schemesOf(c.SecuritySchemes)
 	if err != nil {
 		return nil, err
 	}
 	return &document{
-		Name:                 name,
-		Description:          or(c.Description, name),
-		SupportedInterfaces:  interfacesOf(o.Interfaces),
+		Name:                 c.Name,
+		Description:          c.Description,
+		SupportedInterfaces:  interfacesOf(c.SupportedInterfaces),
 		Provider:             providerOf(c.Provider),
-		Version:              or(c.Version, noVersion),
+		Version:              c.Version,
 		DocumentationURL:     c.DocumentationURL,
-		Capabilities:         capabilitiesOf(c, o),
+		Capabilities:         capabilitiesOf(&c.Capabilities),
 		SecuritySchemes:      schemes,
-		SecurityRequirements: requirementsOf(c.SecurityRequirements),
-		DefaultInputModes:    modesOf(c.DefaultInputModes),
-		DefaultOutputModes:   modesOf(c.DefaultOutputModes),
-		Skills:               skillsOf(c.Skills),
+		SecurityRequirements: requirementsOf(c.SecurityRequirements, o),
+		DefaultInputModes:    c.DefaultInputModes,
+		DefaultOutputModes:   c.DefaultOutputModes,
+		Skills:               skillsOf(c.Skills, o),
 		IconURL:              c.IconURL,
 	}, nil
 }
 
-func capabilitiesOf(c *a2a.AgentCard, o *Options) capabilities {
+func capabilitiesOf(c *a2a.AgentCapabilities) capabilities {
 	caps := capabilities{
-		Streaming:         !o.NoStreaming,
-		PushNotifications: o.PushNotifications,
-		ExtendedAgentCard: o.ExtendedCard,
+		Streaming:         c.Streaming,
+		PushNotifications: c.PushNotifications,
+		ExtendedAgentCard: c.ExtendedAgentCard,
 	}
-	for _, x := range c.Capabilities.Extensions {
+	for _, x := range c.Extensions {
 		caps.Extensions = append(caps.Extensions, extension{x.URI, x.Description, x.Required, x.Params})
 	}
 	return caps
@@ -120,20 +130,19 @@ func modesOf(modes []string) []string {
 	return modes
 }
 
-func skillsOf(list []a2a.AgentSkill) []skill {
+func skillsOf(list []a2a.AgentSkill, o *Options) []skill {
 	out := make([]skill, 0, len(list))
 	for i := range list {
 		s := &list[i]
-		name := or(s.Name, s.ID)
 		out = append(out, skill{
 			ID:                   s.ID,
-			Name:                 name,
-			Description:          or(s.Description, name),
-			Tags:                 append([]string{}, s.Tags...),
+			Name:                 s.Name,
+			Description:          s.Description,
+			Tags:                 s.Tags,
 			Examples:             s.Examples,
 			InputModes:           s.InputModes,
 			OutputModes:          s.OutputModes,
-			SecurityRequirements: requirementsOf(s.SecurityRequirements),
+			SecurityRequirements: requirementsOf(s.SecurityRequirements, o),
 		})
 	}
 	return out

@@ -81,9 +81,10 @@ type skill struct {
 	Security []legacyRequirement `json:"security,omitempty"`
 }
 
-// requirement names schemes that are needed together, each with its scopes.
+// requirement names schemes that are needed together, each with its scopes: a
+// scopes or, with Options.BareScopes, a list of texts.
 type requirement struct {
-	Schemes map[string]scopes `json:"schemes"`
+	Schemes map[string]any `json:"schemes"`
 }
 
 type scopes struct {

@@ -118,12 +118,15 @@ func scopesOf(in map[string]string) map[string]string {
 	return in
 }
 
-func requirementsOf(in a2a.SecurityRequirementsOptions) []requirement {
+func requirementsOf(in a2a.SecurityRequirementsOptions, o *Options) []requirement {
 	var out []requirement
 	for _, r := range in {
-		schemes := make(map[string]scopes, len(r))
+		schemes := make(map[string]any, len(r))
 		for name, list := range r {
-			schemes[string(name)] = scopes{List: append([]string{}, list...)}
+			names := append([]string{}, list...)
+			if schemes[string(name)] = names; !o.BareScopes {
+				schemes[string(name)] = scopes{List: names}
+			}
 		}
 		out = append(out, requirement{schemes})
 	}

@@ -1,0 +1,117 @@
+package card
+
+import (
+	"maps"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Complete returns the card that JSON writes, for bindings that have a form of their
+// own for it: a copy of c with what the hub adds and with the required fields that c
+// leaves empty. Parts that are the same are shared with c.
+func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
+	out := *c
+	out.Name = or(c.Name, o.Name)
+	out.Description = or(c.Description, out.Name)
+	out.Version = or(c.Version, noVersion)
+	out.SupportedInterfaces = o.Interfaces
+	out.Signatures = nil
+	out.Capabilities = a2a.AgentCapabilities{
+		Extensions:        c.Capabilities.Extensions,
+		Streaming:         !o.NoStreaming,
+		PushNotifications: o.PushNotifications,
+		ExtendedAgentCard: o.ExtendedCard,
+	}
+	out.DefaultInputModes, out.DefaultOutputModes = modesOf(c.DefaultInputModes), modesOf(c.DefaultOutputModes)
+	out.SecuritySchemes, out.SecurityRequirements = secured(c, o)
+	out.Skills = make([]a2a.AgentSkill, 0, len(c.Skills))
+	for _, s := range c.Skills {
+		s.Name = or(s.Name, s.ID)
+		s.Description = or(s.Description, s.Name)
+		s.Tags = append([]string{}, s.Tags...)
+		out.Skills = append(out.Skills, s)
+	}
+	return &out
+}
+
+// secured returns what the card says about credentials. Schemes of the registered
+// card win over those of the hub that have the same name, and its requirements over
+// all of the hub's.
+func secured(c *a2a.AgentCard, o *Options) (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
+	requirements := c.SecurityRequirements
+	if len(requirements) == 0 {
+		requirements = o.SecurityRequirements
+	}
+	if len(o.SecuritySchemes) == 0 {
+		return c.SecuritySchemes, requirements
+	}
+	schemes := maps.Clone(o.SecuritySchemes)
+	maps.Copy(schemes, c.SecuritySchemes)
+	return schemes, requirements
+}
+
+// Demands reports whether a card requires credentials anywhere. Only such cards are
+// different with BareScopes.
+func Demands(c *a2a.AgentCard) bool {
+	if len(c.SecurityRequirements) > 0 {
+		return true
+	}
+	for i := range c.Skills {
+		if len(c.Skills[i].SecurityRequirements) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Extend returns public with what more says put over it: texts, modes, extensions,
+// provider and security where more has them, and its skills, which replace those
+// with the same id and stand behind the others. Neither card is changed.
+func Extend(public, more *a2a.AgentCard) *a2a.AgentCard {
+	out := *public
+	out.Name = or(more.Name, public.Name)
+	out.Description = or(more.Description, public.Description)
+	out.Version = or(more.Version, public.Version)
+	out.DocumentationURL = or(more.DocumentationURL, public.DocumentationURL)
+	out.IconURL = or(more.IconURL, public.IconURL)
+	if more.Provider != nil {
+		out.Provider = more.Provider
+	}
+	out.DefaultInputModes = orList(more.DefaultInputModes, public.DefaultInputModes)
+	out.DefaultOutputModes = orList(more.DefaultOutputModes, public.DefaultOutputModes)
+	out.Capabilities.Extensions = orList(more.Capabilities.Extensions, public.Capabilities.Extensions)
+	out.SecurityRequirements = orList(more.SecurityRequirements, public.SecurityRequirements)
+	if len(more.SecuritySchemes) > 0 {
+		out.SecuritySchemes = maps.Clone(public.SecuritySchemes)
+		if out.SecuritySchemes == nil {
+			out.SecuritySchemes = make(a2a.NamedSecuritySchemes)
+		}
+		maps.Copy(out.SecuritySchemes, more.SecuritySchemes)
+	}
+	out.Skills = extendSkills(public.Skills, more.Skills)
+	return &out
+}
+
+func extendSkills(public, more []a2a.AgentSkill) []a2a.AgentSkill {
+	skills := append([]a2a.AgentSkill(nil), public...)
+	at := make(map[string]int, len(skills))
+	for i := range skills {
+		at[skills[i].ID] = i
+	}
+	for _, s := range more {
+		if i, there := at[s.ID]; there {
+			skills[i] = s
+			continue
+		}
+		at[s.ID] = len(skills)
+		skills = append(skills, s)
+	}
+	return skills
+}
+
+func orList[S ~[]E, E any](list, fallback S) S {
+	if len(list) == 0 {
+		return fallback
+	}
+	return list
+}
