@@ -111,8 +111,9 @@ func (f *fetcher) get(ctx context.Context, u *url.URL) (*a2a.AgentCard, json.Raw
 	return card, raw, err
 }
 
-// parseCard reads a card. Security schemes that the SDK does not know make it
-// refuse the whole card; such a card is read without them.
+// parseCard reads a card. The SDK refuses a whole card for security requirements in
+// the protocol's own spelling, so they are put into the SDK's. It does so for security
+// schemes that it does not know, too; such a card is read without them.
 func parseCard(raw []byte) (*a2a.AgentCard, error) {
 	card := new(a2a.AgentCard)
 	first := json.Unmarshal(raw, card)
@@ -123,17 +124,29 @@ func parseCard(raw []byte) (*a2a.AgentCard, error) {
 	if json.Unmarshal(raw, &members) != nil || members["name"] == nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCard, first)
 	}
+	bareScopes(members)
+	if card := ofMembers(members); card != nil {
+		return card, nil
+	}
 	delete(members, "securitySchemes")
 	delete(members, "securityRequirements")
-	rest, err := json.Marshal(members)
+	if card := ofMembers(members); card != nil {
+		return card, nil
+	}
+	return nil, fmt.Errorf("read card: %w", first)
+}
+
+// ofMembers returns the card with the members, or nil if they make none.
+func ofMembers(members map[string]json.RawMessage) *a2a.AgentCard {
+	raw, err := json.Marshal(members)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	card = new(a2a.AgentCard)
-	if err := json.Unmarshal(rest, card); err != nil {
-		return nil, fmt.Errorf("read card: %w", first)
+	card := new(a2a.AgentCard)
+	if json.Unmarshal(raw, card) != nil {
+		return nil
 	}
-	return card, nil
+	return card
 }
 
 // absent reports whether err means that there is nothing at the URL.
