@@ -30,6 +30,7 @@ func check(d *decoder, c *Config) {
 	}
 	checkUnique(d, c)
 	checkDefault(d, c)
+	checkPush(d, &c.Push)
 	checkAuth(d, &c.Auth)
 }
 

@@ -65,6 +65,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// Engine says how tasks are run and kept.
 	Engine Engine `yaml:"engine"`
+	// Push says how webhooks are told.
+	Push Push `yaml:"push"`
 	// Log says what is logged.
 	Log Log `yaml:"log"`
 

@@ -81,6 +81,11 @@ func TestExample(t *testing.T) {
 			Retention: config.Duration(720 * time.Hour), IdleRetention: config.Duration(180 * time.Hour),
 			MaxRuns: 10000, MaxQueued: 100000, MaxWaiting: 100,
 		},
+		Push: config.Push{
+			Allow: []string{"10.20.0.0/16", "*.svc.example.internal", "hooks.example.internal:8443"}, RequireHTTPS: true,
+			SigningSecrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+			Timeout:        config.Duration(15 * time.Second), MaxAge: config.Duration(24 * time.Hour), Concurrency: 256, PerEndpoint: 8,
+		},
 		Log: config.Log{Level: "info", Format: "text"},
 	}
 	var callers []string
