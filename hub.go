@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -51,10 +52,15 @@ type Hub struct {
 	GRPCAddr string
 	// Limits bound time and space. The zero Limits are sensible.
 	Limits Limits
+	// Push says how webhooks are told. The zero Options tell those on public
+	// addresses. Options that cannot be read panic when the hub is first used. A Store
+	// that cannot keep webhooks makes the hub one without push notifications.
+	Push push.Options
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
-	engine *engine.Engine // nil until the hub is used
+	engine *engine.Engine   // nil until the hub is used
+	pusher *push.Dispatcher // nil without push notifications
 	front  http.Handler
 }
 
@@ -89,8 +95,13 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 	if h.engine != nil {
 		return h.engine, h.front
 	}
+	store := h.Store
+	if store == nil {
+		store = new(task.Memory)
+	}
 	h.engine = engine.New(engine.Config{
-		Store:         h.Store,
+		Store:         store,
+		Push:          h.push(store),
 		Logger:        h.logger(),
 		MaxWait:       h.Limits.MaxWait,
 		AgentSilence:  h.Limits.AgentSilence,
@@ -106,6 +117,20 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 	}
 	h.front = httpfront.New(h.frontConfig())
 	return h.engine, h.front
+}
+
+// push makes the dispatcher of webhooks; the caller holds h.mu.
+func (h *Hub) push(store task.Store) engine.Pusher {
+	s, ok := store.(push.Store)
+	if h.Push.Off || !ok {
+		return nil
+	}
+	d, err := push.New(push.Config{Options: h.Push, Store: s, Version: Version, Logger: h.logger()})
+	if err != nil {
+		panic("parley: " + err.Error())
+	}
+	h.pusher = d
+	return d
 }
 
 func (h *Hub) frontConfig() httpfront.Config {
@@ -215,7 +240,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
-	return e.Run(ctx)
+	return h.pusher.Around(ctx, e.Run)
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then

@@ -68,14 +68,25 @@ func New(cfg Config) (*Dispatcher, error) {
 	if d.logger == nil {
 		d.logger = slog.New(slog.DiscardHandler)
 	}
-	if d.cfg.Box == nil {
-		d.cfg.Box = seal.New()
+	if d.cfg.Box, err = cfg.box(); err != nil {
+		return nil, fmt.Errorf("push: %w", err)
 	}
 	if d.transport == nil {
 		t := policy.Transport()
 		d.transport, d.closeIdle = t, t.CloseIdleConnections
 	}
 	return d, nil
+}
+
+// box returns what seals.
+func (c *Config) box() (*seal.Box, error) {
+	switch {
+	case c.Box != nil:
+		return c.Box, nil
+	case c.KeyFile != "":
+		return seal.Load(c.KeyFile)
+	}
+	return seal.New(), nil
 }
 
 // Run tells webhooks until ctx ends; then it lets tries under way come to their end
@@ -100,6 +111,22 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	d.closeIdle()
 	return nil
+}
+
+// Around runs the work of a hub and tells webhooks beside it, until the work has
+// returned. A nil Dispatcher tells nobody.
+func (d *Dispatcher) Around(ctx context.Context, work func(context.Context) error) error {
+	if d == nil {
+		return work(ctx)
+	}
+	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	var told error
+	wg.Go(func() { told = d.Run(beside) })
+	err := work(ctx)
+	cancel()
+	wg.Wait()
+	return errors.Join(err, told)
 }
 
 // schedule starts sessions until ctx ends.

@@ -25,6 +25,10 @@ type Options struct {
 	// SigningSecrets sign each notification by Standard Webhooks, one signature
 	// each; "whsec_" and base64. If empty, nothing is signed.
 	SigningSecrets []string
+	// KeyFile holds the key that seals tokens and credentials in the store; it is
+	// made if it is not there. If empty, the key ends with the process: webhooks with
+	// secrets that a durable store keeps cannot be told after a restart.
+	KeyFile string
 	// Timeout ends a try; 15 s.
 	Timeout time.Duration
 	// MaxAge gives up a notification that is older and was tried; 24 h.
@@ -58,8 +62,7 @@ type Config struct {
 	Options
 	// Store is required. If it is also task.HookDesk, webhooks can be told again.
 	Store Store
-	// Box seals the secrets of webhooks. If nil, one is made whose key ends with the
-	// process.
+	// Box seals the secrets of webhooks. If nil, one is made of KeyFile.
 	Box *seal.Box
 	// Transport makes the requests. If nil, one is made that dials the addresses
 	// that Allow permits.

@@ -3,6 +3,7 @@ package push
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,6 +102,22 @@ func TestPrepareKeepsWhatIsGiven(t *testing.T) {
 	h, err := d.Prepare(&op.PushConfig{ID: "my id/ü", URL: "http://127.0.0.1:8080/x"})
 	if err != nil || h.ID != "my id/ü" || h.Secret != nil {
 		t.Errorf("Prepare = %+v, %v", h, err)
+	}
+}
+
+func TestSecretsSurviveWithAKeyFile(t *testing.T) {
+	t.Parallel()
+	o := Options{KeyFile: filepath.Join(t.TempDir(), "key")}
+	h, err := dispatcher(t, o).Prepare(&op.PushConfig{URL: "https://hook.example/", Token: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := dispatcher(t, o).unseal(&target{url: h.URL, secret: h.Secret}); err != nil || s.Token != "t" {
+		t.Errorf("unseal after a restart = %+v, %v", s, err)
+	}
+	o.KeyFile = t.TempDir()
+	if d, err := New(Config{Store: new(task.Memory), Options: o}); err == nil {
+		t.Errorf("New with a folder for a key = %v, want an error", d)
 	}
 }
 
