@@ -221,7 +221,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		}
 		return e.sayChange(ch, en, entered, &claimed, &waits)
 	})
-	if entered && !claimed {
+	if entered && (!claimed || err != nil) {
 		e.launchAll(e.line.leave(ln))
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -481,7 +482,7 @@ func TestInlinePushInDoubt(t *testing.T) {
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}}
-	b, p := pushing(t, engine.Config{Store: store}, x)
+	b, p := pushing(t, engine.Config{Store: store, MaxRuns: 1, MaxWait: 10 * time.Second}, x)
 	h := b.send(text("hi")).Head
 	reader, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: h.ID}) // keeps the task live
 	if err != nil {
@@ -492,6 +493,9 @@ func TestInlinePushInDoubt(t *testing.T) {
 	store.append.Store(&lost)
 	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "again"), "a")); !errors.Is(err, fault.ErrUnavailable) {
 		t.Fatalf("Send = %v, want ErrUnavailable", err)
+	}
+	if h := b.send(text("another")).Head; h.State != task.InputRequired {
+		t.Errorf("the next task is %v, want it to get the place that was free again", h.State)
 	}
 	b.push(config(h.ID, "b"))
 	if known := p.Known(h.Key); len(known) != 2 || known[0].ID != "a" || known[0].Told != h.Version+1 {
