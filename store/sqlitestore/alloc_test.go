@@ -18,9 +18,9 @@ import (
 var allocs = map[string]float64{
 	"create":   0,
 	"finish":   0,
-	"head":     5,
+	"head":     3,
 	"read":     2,
-	"list two": 12,
+	"list two": 6,
 }
 
 // TestAllocations does not run in parallel with other tests: it counts for the whole

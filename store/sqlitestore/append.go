@@ -1,7 +1,6 @@
 package sqlitestore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +36,10 @@ type change struct {
 	next task.Head
 	// status says that columns change on which an index depends.
 	status bool
-	rows   []row
-	data   []byte
+	// rest is what of next has no column.
+	rest []byte
+	rows []row
+	data []byte
 	// hook is stored together with the change; nil for none.
 	hook *task.Hook
 }
@@ -61,7 +62,8 @@ func (ch *change) set(c *task.Change) {
 	ch.prev = expected{c.Prev.Rev, c.Prev.Version, c.Prev.State, c.Prev.Shown}
 	ch.next = c.Next
 	ch.status = c.Prev.State != c.Next.State || c.Prev.Shown != c.Next.Shown ||
-		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due() || !bytes.Equal(c.Prev.StatusMessage, c.Next.StatusMessage)
+		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
+	ch.rest = appendRest(ch.rest, &c.Next)
 	for es := c.Entries; len(es) > 0; {
 		n := fit(es)
 		ch.data = task.AppendEntries(ch.data, es[:n])
@@ -156,23 +158,18 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 
 var (
 	qCreate = prepared(`INSERT INTO tasks
-	(key, owner, id, scope, context, dialect, created_at,
-	shown, state, status_at, status_message, ended, due,
-	rev, version, updated_at, asked, read, epoch, seq,
-	dispatch, attempt, told, cancel_at, holder, sealed)
-	VALUES (?,?,?,?,?,?,?, ?,?,?,?,?,?, ?,?,?,?,?,?,?, ?,?,?,?,?,?)
+	(key, owner, scope, id, context, shown, state, status_at, ended, due, rev, version, updated_at, rest)
+	VALUES (?,?,?,?,?, ?,?,?,?,?, ?,?,?,?)
 	ON CONFLICT (id, owner) DO NOTHING`)
 
 	// Indexes are touched only when their columns are set, so a change that leaves
 	// the status alone does not set them.
 	qChangeRun = prepared(`UPDATE tasks SET
-	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
-	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
+	rev = ?, version = ?, updated_at = ?, rest = ?` + whereSame)
 
 	qChangeStatus = prepared(`UPDATE tasks SET
-	shown = ?, state = ?, status_at = ?, status_message = ?, ended = ?, due = ?,
-	rev = ?, version = ?, updated_at = ?, asked = ?, read = ?, epoch = ?, seq = ?,
-	dispatch = ?, attempt = ?, told = ?, cancel_at = ?, holder = ?, sealed = ?` + whereSame)
+	shown = ?, state = ?, status_at = ?, ended = ?, due = ?,
+	rev = ?, version = ?, updated_at = ?, rest = ?` + whereSame)
 
 	qAddEntries = prepared("INSERT INTO entries VALUES (?, ?)")
 )
@@ -216,13 +213,11 @@ func (w *writer) create(ch *change, sc scope) (answer, err error) {
 	s := w.conn.start(qCreate)
 	s.int(key)
 	s.int(sc.owner)
-	s.text(string(ch.next.ID))
 	s.int(sc.id)
-	s.text(ch.next.ContextID)
-	s.int(int64(ch.next.Dialect))
-	s.int(int64(ch.next.CreatedAt))
+	s.id(string(ch.next.ID))
+	s.id(ch.next.ContextID)
 	bindStatus(&s, &ch.next)
-	bindRun(&s, &ch.next)
+	bindRun(&s, ch)
 	n, err := s.changed()
 	switch {
 	case err != nil:
@@ -244,7 +239,7 @@ func (w *writer) update(ch *change) (answer, err error) {
 	if ch.status {
 		bindStatus(&s, &ch.next)
 	}
-	bindRun(&s, &ch.next)
+	bindRun(&s, ch)
 	s.int(int64(ch.next.Key))
 	s.int(ch.prev.rev)
 	s.int(ch.prev.version)

@@ -37,6 +37,9 @@ type conn struct {
 	stmts []*sqlite.Stmt
 	// steps counts the executed statements.
 	steps int
+	// scratch is for bytes that are read and decoded at once.
+	scratch []byte
+	names   names
 }
 
 // connOptions say how to open a connection.

@@ -8,11 +8,10 @@ import (
 )
 
 // ofContext chooses the tasks of a context that a query lists.
-const ofContext = ` FROM owners o
-	JOIN tasks t ON t.owner = o.id AND t.context = ?2 AND t.shown = 0
-	JOIN scopes s ON s.id = t.scope
-	WHERE o.name = ?1 AND (?3 = '' OR s.agent = ?3) AND (?4 = 0 OR t.state = ?4)
-	AND t.status_at >= ?5`
+const ofContext = ` FROM tasks t
+	WHERE t.owner = ?1 AND t.context = ?2 AND t.shown = 0 AND t.status_at >= ?5
+	AND (?3 = '' OR t.scope = (SELECT id FROM scopes WHERE owner = ?1 AND agent = ?3))
+	AND (?4 = 0 OR t.state = ?4)`
 
 var (
 	qContext = prepared("SELECT " + columns + ofContext + `
@@ -20,24 +19,26 @@ var (
 	ORDER BY t.status_at DESC, t.key DESC LIMIT ?8`)
 
 	// Without further filters the index alone is enough to count.
-	qCountContext = prepared(`SELECT count(*) FROM owners o
-	JOIN tasks t ON t.owner = o.id AND t.context = ?2 AND t.shown = 0
-	WHERE o.name = ?1`)
+	qCountContext = prepared("SELECT count(*) FROM tasks WHERE owner = ?1 AND context = ?2 AND shown = 0")
 
 	qCountFiltered = prepared("SELECT count(*) FROM (SELECT 1" + ofContext + " LIMIT ?6)")
 )
 
-func bindContext(s *stmt, q *task.Query) {
-	s.text(string(q.Owner))
-	s.text(q.ContextID)
+func bindContext(s *stmt, q *task.Query, owner int64) {
+	s.int(owner)
+	s.id(q.ContextID)
 	s.text(string(q.Agent))
 	s.int(int64(q.State))
 	s.int(int64(q.Since))
 }
 
 func listContext(c *conn, q *task.Query) (task.ListPage, error) {
+	owner, err := c.owner(q.Owner)
+	if owner == 0 || err != nil {
+		return task.ListPage{}, err
+	}
 	s := c.start(qContext)
-	bindContext(&s, q)
+	bindContext(&s, q, owner)
 	s.int(int64(upTo(q)))
 	s.int(int64(q.After.Key))
 	s.int(int64(q.Limit) + 1)
@@ -45,7 +46,7 @@ func listContext(c *conn, q *task.Query) (task.ListPage, error) {
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	total, err := countContext(c, q)
+	total, err := countContext(c, q, owner)
 	return task.ListPage{
 		Heads: found[:min(len(found), q.Limit)],
 		More:  len(found) > q.Limit,
@@ -53,20 +54,20 @@ func listContext(c *conn, q *task.Query) (task.ListPage, error) {
 	}, err
 }
 
-func countContext(c *conn, q *task.Query) (int, error) {
+func countContext(c *conn, q *task.Query, owner int64) (int, error) {
 	var s stmt
 	switch {
 	case q.Agent == "" && q.State == task.Unspecified && q.Since == 0:
 		s = c.start(qCountContext)
-		s.text(string(q.Owner))
-		s.text(q.ContextID)
+		s.int(owner)
+		s.id(q.ContextID)
 	case q.Since > 0:
 		s = c.start(qCountFiltered)
-		bindContext(&s, q)
+		bindContext(&s, q, owner)
 		s.int(task.MaxTotal + 1)
 	default:
 		s = c.start(qCountFiltered)
-		bindContext(&s, q)
+		bindContext(&s, q, owner)
 		s.int(-1)
 	}
 	n, err := s.only()
@@ -74,24 +75,27 @@ func countContext(c *conn, q *task.Query) (int, error) {
 }
 
 // Left alone, SQLite would look at all tasks of the context.
-var qInterrupted = prepared("SELECT " + columns + ` FROM owners o
-	JOIN scopes s ON s.owner = o.id
+var qInterrupted = prepared("SELECT " + columns + ` FROM scopes s
 	JOIN tasks t INDEXED BY tasks_interrupted ON t.scope = s.id AND t.context = ?2 AND t.state IN (6, 8)
-	WHERE o.name = ?1 AND (?3 = '' OR s.agent = ?3) AND t.shown = 0
+	WHERE s.owner = ?1 AND (?3 = '' OR s.agent = ?3) AND t.shown = 0
 	ORDER BY t.status_at DESC, t.key DESC LIMIT 1`)
 
 // Interrupted returns a head as the contract of task.Index says. Without a context
 // in q it looks at all contexts.
 func (t Tasks) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
 	var found []task.Head
-	err := t.db.view(ctx, func(c *conn) (err error) {
+	err := t.db.view(ctx, func(c *conn) error {
+		owner, err := c.owner(q.Owner)
+		if owner == 0 || err != nil {
+			return err
+		}
 		if q.ContextID == "" {
-			found, err = interruptedAnywhere(c, q)
+			found, err = interruptedAnywhere(c, q, owner)
 			return err
 		}
 		s := c.start(qInterrupted)
-		s.text(string(q.Owner))
-		s.text(q.ContextID)
+		s.int(owner)
+		s.id(q.ContextID)
 		s.text(string(q.Agent))
 		found, err = heads(&s)
 		return err
@@ -106,20 +110,16 @@ func (t Tasks) Interrupted(ctx context.Context, q *task.Query) (task.Head, error
 }
 
 // interruptedAnywhere returns the newest interrupted task of an owner.
-func interruptedAnywhere(c *conn, q *task.Query) ([]task.Head, error) {
+func interruptedAnywhere(c *conn, q *task.Query, owner int64) ([]task.Head, error) {
 	var shelves []counted
-	one := task.Query{Owner: q.Owner, Agent: q.Agent, Limit: 1}
+	one := task.Query{Agent: q.Agent, Limit: 1}
 	for _, one.State = range []task.State{task.InputRequired, task.AuthRequired} {
-		more, err := shelvesOf(c, &one)
+		more, err := shelvesOf(c, &one, owner)
 		if err != nil {
 			return nil, err
 		}
 		shelves = append(shelves, more...)
 	}
-	found, err := merge(c, &one, shelves)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	h, err := headByKey(c, found[0].Key)
-	return []task.Head{h}, err
+	page, err := merge(c, &one, shelves)
+	return page.Heads, err
 }

@@ -202,7 +202,7 @@ func wantSound(t *testing.T, db *DB) {
 	})
 }
 
-var qAllHeads = prepared("SELECT " + columns + allTasks + " ORDER BY t.key")
+var qAllHeads = prepared("SELECT " + columns + " FROM tasks t ORDER BY t.key")
 
 // eachTask calls f with every task and its log.
 func eachTask(t *testing.T, db *DB, f func(task.Head, []task.Entry)) {

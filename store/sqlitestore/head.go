@@ -1,77 +1,50 @@
 package sqlitestore
 
 import (
-	"encoding/binary"
-	"fmt"
-
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/task"
 )
 
-// columns are those of a head, in the order in which getHead reads them. They need
-// the tables tasks t, owners o and scopes s.
-const columns = `t.key, t.id, o.name, s.agent, t.context, t.dialect, t.created_at,
-	t.shown, t.state, t.status_at, t.status_message,
-	t.rev, t.version, t.updated_at, t.asked, t.read, t.epoch, t.seq,
-	t.dispatch, t.attempt, t.told, t.cancel_at, t.holder, t.sealed`
+// columns are those of a head in tasks t, in the order in which getHead reads them.
+const columns = `t.status_at, t.key, t.scope, t.id, t.context,
+	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
 
 // getHead reads a head from a row of columns.
 func getHead(s *stmt) task.Head {
-	h := task.Head{
-		Key:           task.Key(s.getInt()),
-		ID:            a2a.TaskID(s.getText()),
-		Owner:         task.Owner(s.getText()),
-		Agent:         task.Agent(s.getText()),
-		ContextID:     s.getText(),
-		Dialect:       uint8(s.getInt()),
-		CreatedAt:     task.Millis(s.getInt()),
-		Shown:         task.Shown(s.getInt()),
-		State:         task.State(s.getInt()),
-		StatusAt:      task.Millis(s.getInt()),
-		StatusMessage: s.getBlob(),
-	}
-	getRun(s, &h)
-	return h
-}
-
-func getRun(s *stmt, h *task.Head) {
+	h := task.Head{StatusAt: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
+	name, err := s.conn.scope(s.getInt())
+	h.Owner, h.Agent = name.owner, name.agent
+	h.ID = a2a.TaskID(s.getID())
+	h.ContextID = s.getID()
+	h.Shown = task.Shown(s.getInt())
+	h.State = task.State(s.getInt())
 	h.Rev = s.getInt()
 	h.Version = s.getInt()
 	h.UpdatedAt = task.Millis(s.getInt())
-	h.Asked = s.getInt()
-	h.Read = s.getInt()
-	h.Run = task.Run{
-		Epoch:    s.getInt(),
-		Seq:      s.getInt(),
-		Dispatch: task.Dispatch(s.getInt()),
-		Attempt:  int(s.getInt()),
-		Told:     s.getBool(),
+	if err == nil {
+		err = decodeRest(s.peekBlob(), &h)
 	}
-	h.CancelAt = task.Millis(s.getInt())
-	h.Run.Holder = task.Holder(s.getText())
-	sealed, err := decodeSealed(s.getBlob())
 	if err != nil && s.err == nil {
 		s.err = err
 	}
-	h.Sealed = sealed
+	return h
 }
 
-// bindRun binds the columns that every change sets, in the order of getRun.
-func bindRun(s *stmt, h *task.Head) {
-	s.int(h.Rev)
-	s.int(h.Version)
-	s.int(int64(h.UpdatedAt))
-	s.int(h.Asked)
-	s.int(h.Read)
-	s.int(h.Run.Epoch)
-	s.int(h.Run.Seq)
-	s.int(int64(h.Run.Dispatch))
-	s.int(int64(h.Run.Attempt))
-	s.bool(h.Run.Told)
-	s.int(int64(h.CancelAt))
-	s.text(string(h.Run.Holder))
-	s.blob(encodeSealed(h.Sealed))
+// getPlace reads the place in lists from a row of columns, and goes back to the
+// beginning of the row.
+func getPlace(s *stmt) task.Cursor {
+	at := task.Cursor{At: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
+	s.at = -1
+	return at
+}
+
+// bindRun binds the columns that every change sets.
+func bindRun(s *stmt, ch *change) {
+	s.int(ch.next.Rev)
+	s.int(ch.next.Version)
+	s.int(int64(ch.next.UpdatedAt))
+	s.blob(ch.rest)
 }
 
 // bindStatus binds the columns that a new status sets.
@@ -79,7 +52,6 @@ func bindStatus(s *stmt, h *task.Head) {
 	s.int(int64(h.Shown))
 	s.int(int64(h.State))
 	s.int(int64(h.StatusAt))
-	s.blob(h.StatusMessage)
 	s.int(int64(ended(h)))
 	s.bool(h.Due())
 }
@@ -93,29 +65,4 @@ func ended(h *task.Head) task.Millis {
 		return max(h.UpdatedAt, 1)
 	}
 	return 0
-}
-
-var errSealed = fmt.Errorf("sealed artifacts: %w", task.ErrCorrupt)
-
-// encodeSealed writes each id behind its length; nil for none.
-func encodeSealed(ids []a2a.ArtifactID) []byte {
-	var b []byte
-	for _, id := range ids {
-		b = binary.AppendUvarint(b, uint64(len(id)))
-		b = append(b, id...)
-	}
-	return b
-}
-
-func decodeSealed(b []byte) ([]a2a.ArtifactID, error) {
-	var ids []a2a.ArtifactID
-	for len(b) > 0 {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
-			return nil, errSealed
-		}
-		ids = append(ids, a2a.ArtifactID(b[n:n+int(size)]))
-		b = b[n+int(size):]
-	}
-	return ids, nil
 }

@@ -22,9 +22,7 @@ var errHookID = errors.New("hook has no id")
 const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.told, h.settled`
 
 // headOfHook joins the head of a hook's task. The hooks are found first, in order.
-const headOfHook = ` CROSS JOIN tasks t ON t.key = h.task
-	JOIN owners o ON o.id = t.owner
-	JOIN scopes s ON s.id = t.scope `
+const headOfHook = ` CROSS JOIN tasks t ON t.key = h.task `
 
 var (
 	qPutHook = prepared(`INSERT INTO hooks (task, id, url, dialect, scheme, secret, created_at, told, settled)
@@ -164,7 +162,7 @@ var (
 	(SELECT DISTINCT task, hook FROM dead_letters WHERE (task, hook) > (?1, ?2) ORDER BY task, hook LIMIT ?3) d
 	CROSS JOIN hooks h ON h.task = d.task AND h.id = d.hook` + headOfHook + `ORDER BY d.task, d.hook`)
 
-	qHooksByID = prepared("SELECT " + hookColumns + ", " + columns + allTasks + `
+	qHooksByID = prepared("SELECT " + hookColumns + ", " + columns + ` FROM tasks t
 	JOIN hooks h ON h.task = t.key
 	WHERE t.id = ?4 AND (h.task, h.id) > (?1, ?2) AND (?5 = 0 OR EXISTS
 		(SELECT 1 FROM dead_letters d WHERE d.task = h.task AND d.hook = h.id))
@@ -205,7 +203,7 @@ func (t Tasks) hooked(ctx context.Context, which query, q *task.HookQuery) ([]ta
 		s := c.startRef(which, q.After)
 		s.int(int64(q.Limit))
 		if which == qHooksByID {
-			s.text(string(q.Task))
+			s.id(string(q.Task))
 			s.bool(q.Dead)
 		}
 		for s.next() {

@@ -34,22 +34,24 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 // state, which the index holds in order. How many shelves an owner has depends on
 // how many agents it uses, not on how many tasks it has.
 var (
-	qShelves = prepared(`SELECT c.scope, c.state, c.n FROM owners o
-	JOIN scopes s ON s.owner = o.id
+	qShelves = prepared(`SELECT c.scope, c.state, c.n FROM scopes s
 	JOIN counters c ON c.scope = s.id
-	WHERE o.name = ?1 AND (?2 = '' OR s.agent = ?2) AND (?3 = 0 OR c.state = ?3) AND c.n > 0`)
-
-	qShelf = prepared(`SELECT status_at, key FROM tasks
-	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 AND status_at <= ?4
-	ORDER BY status_at DESC, key DESC`)
+	WHERE s.owner = ?1 AND (?2 = '' OR s.agent = ?2) AND (?3 = 0 OR c.state = ?3) AND c.n > 0`)
 
 	qCountShelf = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
 	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT ?4)`)
 
-	qHeadByKey = prepared("SELECT " + columns + ` FROM tasks t
-	JOIN owners o ON o.id = t.owner
-	JOIN scopes s ON s.id = t.scope
-	WHERE t.key = ?1`)
+	// qShelf is the same statement again and again, for shelves that are read at the
+	// same time: equal texts would be one statement.
+	qShelf = func() (qs [8]query) {
+		for i := range qs {
+			qs[i] = prepared(fmt.Sprintf("SELECT /* %d */ ", i) + columns + ` FROM tasks t
+	WHERE t.scope = ?1 AND t.state = ?2 AND t.shown = 0 AND t.status_at >= ?3 AND t.status_at <= ?4
+	AND NOT (t.status_at = ?4 AND t.key >= ?5)
+	ORDER BY t.status_at DESC, t.key DESC`)
+		}
+		return qs
+	}()
 )
 
 // counted is a shelf and how many tasks stand on it.
@@ -59,7 +61,11 @@ type counted struct {
 }
 
 func listShelves(c *conn, q *task.Query) (task.ListPage, error) {
-	shelves, err := shelvesOf(c, q)
+	owner, err := c.owner(q.Owner)
+	if owner == 0 || err != nil {
+		return task.ListPage{}, err
+	}
+	shelves, err := shelvesOf(c, q, owner)
 	if err != nil {
 		return task.ListPage{}, err
 	}
@@ -67,26 +73,14 @@ func listShelves(c *conn, q *task.Query) (task.ListPage, error) {
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	found, err := merge(c, q, shelves)
-	if err != nil {
-		return task.ListPage{}, err
-	}
-	page := task.ListPage{Total: total, More: len(found) > q.Limit}
-	found = found[:min(len(found), q.Limit)]
-	page.Heads = make([]task.Head, 0, len(found))
-	for _, at := range found {
-		h, err := headByKey(c, at.Key)
-		if err != nil {
-			return task.ListPage{}, err
-		}
-		page.Heads = append(page.Heads, h)
-	}
-	return page, nil
+	page, err := merge(c, q, shelves)
+	page.Total = total
+	return page, err
 }
 
-func shelvesOf(c *conn, q *task.Query) ([]counted, error) {
+func shelvesOf(c *conn, q *task.Query, owner int64) ([]counted, error) {
 	s := c.start(qShelves)
-	s.text(string(q.Owner))
+	s.int(owner)
 	s.text(string(q.Agent))
 	s.int(int64(q.State))
 	var shelves []counted
@@ -119,35 +113,92 @@ func countShelves(c *conn, q *task.Query, shelves []counted) (int, error) {
 	return int(total), nil
 }
 
-// merge returns the places of the first q.Limit tasks, and of one more if there is
-// one.
-func merge(c *conn, q *task.Query, shelves []counted) ([]task.Cursor, error) {
-	var found []task.Cursor
-	for _, sh := range shelves {
-		s := c.start(qShelf)
-		s.int(sh.scope)
-		s.int(int64(sh.state))
-		s.int(int64(q.Since))
-		s.int(int64(upTo(q)))
-		for s.next() {
-			at := task.Cursor{At: task.Millis(s.getInt()), Key: task.Key(s.getInt())}
-			if q.After != (task.Cursor{}) && compare(at, q.After) <= 0 {
-				continue
-			}
-			i, _ := slices.BinarySearchFunc(found, at, compare)
-			if i > q.Limit {
-				break // all that follow on this shelf are older still
-			}
-			found = slices.Insert(found, i, at)
-			found = found[:min(len(found), q.Limit+1)]
+// merge returns the first q.Limit tasks of all shelves, in order. It reads as many
+// shelves at once as there are statements for them.
+func merge(c *conn, q *task.Query, shelves []counted) (task.ListPage, error) {
+	var page task.ListPage
+	for some := range slices.Chunk(shelves, len(qShelf)) {
+		more, err := mergeSome(c, q, some)
+		if err != nil {
+			return task.ListPage{}, err
 		}
-		s.close()
-		if s.err != nil {
-			return nil, s.err
+		if page.Heads == nil {
+			page = more
+			continue
+		}
+		page.Heads = append(page.Heads, more.Heads...)
+		slices.SortFunc(page.Heads, func(a, b task.Head) int { return compare(listed(&a), listed(&b)) })
+		page.More = page.More || more.More || len(page.Heads) > q.Limit
+		page.Heads = page.Heads[:min(len(page.Heads), q.Limit)]
+	}
+	return page, nil
+}
+
+// lane is a shelf that is being read, up to a row that was not taken yet.
+type lane struct {
+	stmt
+	at   task.Cursor
+	more bool
+}
+
+func (l *lane) advance() {
+	if l.more = l.next(); l.more {
+		l.at = getPlace(&l.stmt)
+	}
+}
+
+// mergeSome takes the first row of all lanes again and again.
+func mergeSome(c *conn, q *task.Query, shelves []counted) (page task.ListPage, err error) {
+	var room [len(qShelf)]lane
+	lanes := room[:len(shelves)]
+	most := int64(0)
+	for i, sh := range shelves {
+		lanes[i].stmt = c.start(qShelf[i])
+		bindShelf(&lanes[i].stmt, q, sh.shelf)
+		lanes[i].advance()
+		most += sh.n
+	}
+	page.Heads = make([]task.Head, 0, min(int64(q.Limit), most))
+	for {
+		first := newest(lanes)
+		if page.More = first != nil && len(page.Heads) == q.Limit; first == nil || page.More {
+			break
+		}
+		page.Heads = append(page.Heads, getHead(&first.stmt))
+		first.advance()
+	}
+	for i := range lanes {
+		if lanes[i].more {
+			lanes[i].close()
+		}
+		if err == nil {
+			err = lanes[i].err
 		}
 	}
-	return found, nil
+	return page, err
 }
+
+func bindShelf(s *stmt, q *task.Query, sh shelf) {
+	s.int(sh.scope)
+	s.int(int64(sh.state))
+	s.int(int64(q.Since))
+	s.int(int64(upTo(q)))
+	s.int(int64(q.After.Key))
+}
+
+// newest returns the lane whose row comes first, or nil if all are at their ends.
+func newest(lanes []lane) *lane {
+	var first *lane
+	for i := range lanes {
+		l := &lanes[i]
+		if l.more && (first == nil || compare(l.at, first.at) < 0) {
+			first = l
+		}
+	}
+	return first
+}
+
+func listed(h *task.Head) task.Cursor { return task.Cursor{At: h.StatusAt, Key: h.Key} }
 
 // compare orders places as lists do: newest first.
 func compare(a, b task.Cursor) int {
@@ -160,18 +211,4 @@ func upTo(q *task.Query) task.Millis {
 		return math.MaxInt64
 	}
 	return q.After.At
-}
-
-func headByKey(c *conn, key task.Key) (task.Head, error) {
-	s := c.start(qHeadByKey)
-	s.int(int64(key))
-	if !s.next() {
-		if s.err == nil {
-			s.err = fmt.Errorf("task %d is in an index only: %w", key, task.ErrCorrupt)
-		}
-		return task.Head{}, s.err
-	}
-	h := getHead(&s)
-	s.close()
-	return h, s.err
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxScopes is how many scopes the writer remembers; then it begins again.
-const maxScopes = 4096
+// maxNames is how many owners, and how many scopes, a connection remembers; then it
+// begins again.
+const maxNames = 4096
 
 type scopeName struct {
 	owner task.Owner
@@ -17,16 +18,64 @@ type scopeName struct {
 // scope is the numbers of an owner and of an owner together with an agent.
 type scope struct{ owner, id int64 }
 
-// scopeCache remembers scopes, which never change once they are committed.
-type scopeCache struct{ known map[scopeName]scope }
+// memo remembers what never changes once it is committed. The zero memo is empty.
+type memo[K comparable, V any] struct{ known map[K]V }
 
-func (s *scopeCache) clear() { clear(s.known) }
+func (m *memo[K, V]) clear() { clear(m.known) }
 
-func (s *scopeCache) add(n scopeName, sc scope) {
-	if s.known == nil || len(s.known) >= maxScopes {
-		s.known = make(map[scopeName]scope)
+func (m *memo[K, V]) add(k K, v V) {
+	if m.known == nil || len(m.known) >= maxNames {
+		m.known = make(map[K]V)
 	}
-	s.known[n] = sc
+	m.known[k] = v
+}
+
+// names are what a connection that reads remembers: numbers of owners, and names of
+// scopes.
+type names struct {
+	owners memo[task.Owner, int64]
+	scopes memo[int64, scopeName]
+}
+
+var qNameScope = prepared("SELECT o.name, s.agent FROM scopes s JOIN owners o ON o.id = s.owner WHERE s.id = ?")
+
+// owner returns the number of an owner; zero if it has no tasks.
+func (c *conn) owner(name task.Owner) (int64, error) {
+	if id, ok := c.names.owners.known[name]; ok {
+		return id, nil
+	}
+	s := c.start(qFindOwner)
+	s.text(string(name))
+	if !s.next() {
+		return 0, s.err
+	}
+	id := s.getInt()
+	s.close()
+	if s.err == nil {
+		c.names.owners.add(name, id)
+	}
+	return id, s.err
+}
+
+// scope returns the name of a scope.
+func (c *conn) scope(id int64) (scopeName, error) {
+	if n, ok := c.names.scopes.known[id]; ok {
+		return n, nil
+	}
+	s := c.start(qNameScope)
+	s.int(id)
+	if !s.next() {
+		if s.err == nil {
+			s.err = fmt.Errorf("scope %d has no name: %w", id, task.ErrCorrupt)
+		}
+		return scopeName{}, s.err
+	}
+	n := scopeName{task.Owner(s.getText()), task.Agent(s.getText())}
+	s.close()
+	if s.err == nil {
+		c.names.scopes.add(id, n)
+	}
+	return n, s.err
 }
 
 var (

@@ -140,9 +140,8 @@ func TestKeysAreNotUsedAgain(t *testing.T) {
 // oldTask stores a task as it is in the first layout.
 const oldTask = `INSERT INTO owners VALUES (1, 'anna');
 	INSERT INTO scopes VALUES (1, 1, 'echo');
-	INSERT INTO tasks (key, owner, id, scope, context, dialect, created_at, shown, state, status_at, ended, due,
-		rev, version, updated_at, asked, read, epoch, seq, dispatch, attempt, told, cancel_at, holder)
-	VALUES (1, 1, 'old', 1, 'c', 0, 5, 0, 1, 5, 0, 1, 1, 1, 5, 1, 0, 0, 0, 0, 0, 0, 0, '');
+	INSERT INTO tasks (key, owner, scope, id, context, shown, state, status_at, ended, due, rev, version, updated_at, rest)
+	VALUES (1, 1, 1, 'old', 'c', 0, 1, 5, 0, 1, 1, 1, 5, x'01000a02000000000000000000');
 	UPDATE sequence SET next_key = 2`
 
 // sql runs statements on a file that no DB has open.
@@ -345,7 +344,7 @@ func TestOldLayoutsOpen(t *testing.T) {
 		}
 		tasks := openTest(t, path, Options{}).Tasks()
 		h, err := tasks.Head(t.Context(), "anna", "old")
-		if err != nil || h.Key != 1 || h.State != task.Submitted {
+		if err != nil || h.Key != 1 || h.State != task.Submitted || h.CreatedAt != 5 || h.Asked != 1 {
 			t.Fatalf("Head in a file of layout %d = %+v, %v", have, h, err)
 		}
 		hook := &task.Hook{Task: h.Key, ID: "a", URL: "https://example.org"}

@@ -104,16 +104,19 @@ func (q *queue) cut(batch []*request) []*request {
 // caller left behind belongs to the writer and is not reused.
 var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
 
-// maxKept is the largest buffer that a request keeps for its next use.
+// maxKept is the largest buffer that is kept for its next use.
 const maxKept = 64 << 10
 
-func (r *request) free() {
-	rows := r.change.rows[:0]
-	data := r.change.data[:0]
-	if cap(data) > maxKept {
-		data = nil
+// kept returns an empty buffer for the next use of b.
+func kept(b []byte) []byte {
+	if cap(b) > maxKept {
+		return nil
 	}
-	r.change = change{rows: rows, data: data}
+	return b[:0]
+}
+
+func (r *request) free() {
+	r.change = change{rows: r.change.rows[:0], rest: kept(r.change.rest), data: kept(r.change.data)}
 	r.job, r.size, r.err = nil, 0, nil
 	requests.Put(r)
 }

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"fmt"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -154,5 +155,15 @@ func (s *stmt) getBlob() []byte {
 	}
 	b := make([]byte, n)
 	s.raw.ColumnBytes(s.at, b)
+	return b
+}
+
+// peekBlob is getBlob into a buffer that is valid until the next call.
+func (s *stmt) peekBlob() []byte {
+	s.at++
+	n := s.raw.ColumnLen(s.at)
+	b := slices.Grow(s.conn.scratch[:0], n)[:n]
+	s.raw.ColumnBytes(s.at, b)
+	s.conn.scratch = kept(b)
 	return b
 }

@@ -7,29 +7,24 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-const allTasks = ` FROM tasks t
-	JOIN owners o ON o.id = t.owner
-	JOIN scopes s ON s.id = t.scope`
-
 var (
-	qDue = prepared("SELECT " + columns + allTasks + `
-	WHERE t.due = 1 AND t.key > ?1 ORDER BY t.key LIMIT ?2`)
+	qDue = prepared("SELECT " + columns + ` FROM tasks t
+	WHERE t.due = 1 AND t.key > ?1 ORDER BY t.key`)
 
 	// The first inner statement needs the index alone, and rules out most contexts
 	// that go on. A task without a context is alone.
-	qStale = prepared("SELECT " + columns + allTasks + `
-	WHERE t.state IN (6, 8) AND t.status_at < ?1 AND t.ended = 0 AND t.dispatch = 0
-	AND t.updated_at < ?1
+	qStale = prepared("SELECT " + columns + ` FROM tasks t
+	WHERE t.state IN (6, 8) AND t.status_at < ?1 AND t.ended = 0 AND t.updated_at < ?1
 	AND NOT EXISTS (SELECT 1 FROM tasks u WHERE t.context <> ''
 		AND u.owner = t.owner AND u.context = t.context AND u.shown IN (0, 1, 2) AND u.status_at >= ?1)
 	AND NOT EXISTS (SELECT 1 FROM tasks u WHERE t.context <> ''
 		AND u.owner = t.owner AND u.context = t.context AND u.updated_at >= ?1)
-	ORDER BY t.status_at LIMIT ?2`)
+	ORDER BY t.status_at`)
 )
 
 // Due returns heads as the contract of task.Work says.
 func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-	found, err := t.some(ctx, qDue, int64(after), limit)
+	found, err := t.some(ctx, limit, qDue, int64(after))
 	if err != nil {
 		return nil, fmt.Errorf("due tasks: %w", err)
 	}
@@ -38,15 +33,16 @@ func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head,
 
 // Stale returns heads as the contract of task.Work says, the longest silent first.
 func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
-	found, err := t.some(ctx, qStale, int64(before), limit)
+	found, err := t.some(ctx, limit, qStale, int64(before))
 	if err != nil {
 		return nil, fmt.Errorf("stale tasks: %w", err)
 	}
 	return found, nil
 }
 
-// some returns up to limit heads that q gives for the value from.
-func (t Tasks) some(ctx context.Context, q query, from int64, limit int) ([]task.Head, error) {
+// some returns up to limit heads that q gives for the value from, without those
+// that have a run if q looks for tasks that nobody works at.
+func (t Tasks) some(ctx context.Context, limit int, q query, from int64) ([]task.Head, error) {
 	if limit <= 0 {
 		return nil, fmt.Errorf("limit %d is not positive", limit)
 	}
@@ -54,9 +50,13 @@ func (t Tasks) some(ctx context.Context, q query, from int64, limit int) ([]task
 	err := t.db.read(ctx, func(c *conn) (err error) {
 		s := c.start(q)
 		s.int(from)
-		s.int(int64(limit))
-		found, err = heads(&s)
-		return err
+		for len(found) < limit && s.next() {
+			if h := getHead(&s); q != qStale || h.Run.Dispatch == task.Idle {
+				found = append(found, h)
+			}
+		}
+		s.close()
+		return s.err
 	})
 	return found, err
 }

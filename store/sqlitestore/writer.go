@@ -18,7 +18,7 @@ type writer struct {
 	tune  func(*conn) error
 
 	conn     *conn // nil after a failure, until the next batch
-	scopes   scopeCache
+	scopes   memo[scopeName, scope]
 	counters counters
 	// nextKey up to lastKey can be given to new tasks.
 	nextKey, lastKey int64
