@@ -296,12 +296,20 @@ func TestStalledReader(t *testing.T) {
 	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded || len(all) >= 64 {
 		t.Errorf("stalled stream gave %d frames and %v, want fewer and DEADLINE_EXCEEDED", len(all), err)
 	}
+	// A busy machine may make this reader slow, too: it comes back as often as it must.
 	id := all[0].GetTask().GetId()
-	resume := with(t.Context(), "last-event-id", strconv.Itoa(len(all)))
-	s, err = h.client.SubscribeToTask(resume, &pb.SubscribeToTaskRequest{Id: id})
-	rest, err := drain(opened(t, s, err))
-	if err != nil || len(all)+len(rest) != 66 {
-		t.Errorf("the rest is %d frames after %d, %v; want 66 in all", len(rest), len(all), err)
+	for err != nil {
+		resume := with(t.Context(), "last-event-id", strconv.Itoa(len(all)))
+		s, err = h.client.SubscribeToTask(resume, &pb.SubscribeToTaskRequest{Id: id})
+		var rest []*pb.StreamResponse
+		rest, err = drain(opened(t, s, err))
+		all = append(all, rest...)
+		if err != nil && failureOf(t, err).Code != codes.DeadlineExceeded {
+			t.Fatalf("resumed after %d frames: %v", len(all), err)
+		}
+	}
+	if len(all) != 66 {
+		t.Errorf("%d frames in all, want 66", len(all))
 	}
 }
 
