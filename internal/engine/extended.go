@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 )
@@ -124,4 +126,53 @@ func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 		return nil, errAnonymous
 	}
 	return nil, errTokenOnly
+}
+
+// cardBearer is the name of the token of the extended cards among the security
+// schemes of a card.
+const cardBearer = "extendedCardBearer"
+
+// secured is an Authenticator that knows what cards say about it. That may change at
+// any time. See auth.Keyring.
+type secured interface {
+	Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
+}
+
+// CardOptions returns what the engine, and who authenticates its callers, add to the
+// cards of an agent. Interfaces, layout and streaming are the binding's to say.
+func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options {
+	o := &card.Options{
+		Name:              string(agent.Name),
+		PushNotifications: e.Pushes(),
+		ExtendedCard:      e.cfg.Extended.On() || agent.Card.Capabilities.ExtendedAgentCard,
+	}
+	if s, ok := by.(secured); ok {
+		o.SecuritySchemes, o.SecurityRequirements = s.Security()
+	}
+	if e.cfg.Extended.Token != "" {
+		schemes := a2a.NamedSecuritySchemes{
+			cardBearer: a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "The token of the extended card, and of nothing else."},
+		}
+		maps.Copy(schemes, o.SecuritySchemes)
+		o.SecuritySchemes = schemes
+	}
+	return o
+}
+
+// counting is an Authenticator that slows those down who guess. See auth.Keyring.
+type counting interface {
+	Refuse(ctx context.Context, r *auth.Request, reason string) error
+}
+
+// RefuseVisit tells the Authenticator about a caller who was refused an extended card
+// although it showed a token, and returns the error for the caller, in place of err.
+func (e *Engine) RefuseVisit(ctx context.Context, by auth.Authenticator, r *auth.Request, err error) error {
+	c, ok := by.(counting)
+	if !ok || e.cfg.Extended.Token == "" || !errors.Is(err, auth.ErrUnauthenticated) || len(r.Header("authorization")) == 0 {
+		return err
+	}
+	if refusal := c.Refuse(ctx, r, "wrong token for an extended card"); !errors.Is(refusal, auth.ErrUnauthenticated) {
+		return refusal
+	}
+	return err
 }

@@ -39,6 +39,14 @@ func (x *exchange) contentType(accepted ...string) error {
 // readBody reads the body into the request's buffer. A body that is too large or
 // takes too long is an error, and its connection is not used again.
 func (x *exchange) readBody() error {
+	err := x.readAll()
+	if x.front.limiter != nil {
+		err = x.countBody(err)
+	}
+	return err
+}
+
+func (x *exchange) readAll() error {
 	limit := x.front.cfg.Limits.Body
 	if x.r.ContentLength > limit {
 		return tooLarge(limit)

@@ -9,13 +9,10 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
 )
 
 var (
-	errNoExtendedCard = fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
-	errNoExtendedYet  = fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
-	errNoStreaming    = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
+	errNoStreaming = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
 )
 
 // The methods of this file take a decoded call together with the error of its
@@ -75,30 +72,6 @@ func (x *exchange) list(r *op.List, err error) error {
 	}
 	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
 	return nil
-}
-
-// extendedCard answers for a card that nobody has yet: the errors say whether the
-// agent promises one (specification §3.1.11).
-func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
-	if err != nil {
-		return err
-	}
-	x.agent(&r.Target)
-	name := r.Agent
-	if name == "" {
-		name = task.Agent(r.Tenant)
-	}
-	if r.Tenant != "" && string(name) != r.Tenant {
-		return fault.Field(a2a.ErrInvalidParams, "tenant", "differs from the agent in the path")
-	}
-	a, ok := x.front.cfg.Engine.Agent(name)
-	switch {
-	case !ok:
-		return errNoAgent
-	case a.Card.Capabilities.ExtendedAgentCard:
-		return errNoExtendedYet
-	}
-	return errNoExtendedCard
 }
 
 // answer sends an answer of the engine, or returns its error.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -24,31 +25,44 @@ const maxCards = 256
 type cards struct {
 	mu   sync.Mutex // guards the fields below
 	docs map[cardKey]*cardDoc
+	// schemes and requirements are what the hub asked of callers when the documents
+	// were made.
+	schemes      a2a.NamedSecuritySchemes
+	requirements a2a.SecurityRequirementsOptions
 }
 
-// cardKey is all that a document depends on.
+// cardKey is all that a document depends on, but for the security of the hub.
 type cardKey struct {
 	card   *a2a.AgentCard
 	base   string
 	name   string
 	root   bool
 	layout card.Layout
+	// bare is card.Options.BareScopes.
+	bare bool
 }
 
 type cardDoc struct {
-	json     []byte
+	json []byte
+	// varies is set if others get another spelling.
+	varies   bool
 	etag     string
 	modified string
 }
 
-// get returns the document for key, made by write if it is not there.
-func (c *cards) get(key cardKey, write func() ([]byte, error)) (*cardDoc, error) {
+// get returns the document of c for key with the options o, which key leaves some of
+// to complete.
+func (c *cards) get(key cardKey, o *card.Options, complete func(*card.Options)) (*cardDoc, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !reflect.DeepEqual(c.schemes, o.SecuritySchemes) || !reflect.DeepEqual(c.requirements, o.SecurityRequirements) {
+		c.docs, c.schemes, c.requirements = nil, o.SecuritySchemes, o.SecurityRequirements
+	}
 	if d := c.docs[key]; d != nil {
 		return d, nil
 	}
-	b, err := write()
+	complete(o)
+	b, err := card.JSON(key.card, o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +72,7 @@ func (c *cards) get(key cardKey, write func() ([]byte, error)) (*cardDoc, error)
 	sum := sha256.Sum256(b)
 	d := &cardDoc{
 		json:     b,
+		varies:   card.Demands(card.Complete(key.card, o)),
 		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
 		modified: time.Now().UTC().Format(http.TimeFormat),
 	}
@@ -91,6 +106,9 @@ func (x *exchange) serveCard() {
 	h.Set("ETag", d.etag)
 	h.Set("Last-Modified", d.modified)
 	h.Set("Cache-Control", "public, max-age=60")
+	if d.varies {
+		h.Set("Vary", "User-Agent")
+	}
 	if unchanged(r.Header, d) {
 		x.status(http.StatusNotModified)
 		return
@@ -101,22 +119,17 @@ func (x *exchange) serveCard() {
 var anyOrigin = []string{"*"}
 
 func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route) (*cardDoc, error) {
-	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == ""}
+	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
 	if at.place == atLegacyCard || f.cfg.UnionCard {
 		key.layout = card.Union
 	}
-	return f.cards.get(key, func() ([]byte, error) {
+	return f.cards.get(key, f.cfg.Engine.CardOptions(a, f.cfg.Auth), func(o *card.Options) {
 		p := card.Place{Base: key.base, GRPC: f.cfg.GRPCAddr}
 		if !key.root {
 			p.Agent = key.name
 		}
-		return card.JSON(a.Card, &card.Options{
-			Layout:       key.layout,
-			Name:         key.name,
-			Interfaces:   card.Interfaces(p),
-			NoStreaming:  f.cfg.NoStreaming,
-			ExtendedCard: a.Card.Capabilities.ExtendedAgentCard,
-		})
+		o.Layout, o.BareScopes = key.layout, key.bare
+		o.Interfaces, o.NoStreaming = card.Interfaces(p), f.cfg.NoStreaming
 	})
 }
 

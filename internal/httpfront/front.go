@@ -11,7 +11,9 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -22,6 +24,10 @@ type Front struct {
 	guarded bool
 	decoder dialect.Decoder
 	cards   cards
+	// limiter is nil if nothing is limited.
+	limiter *limit.Limiter
+	// token is set if a token opens the extended cards.
+	token bool
 }
 
 // New returns a Front. It panics if there is no engine.
@@ -36,6 +42,8 @@ func New(cfg Config) *Front {
 	f := &Front{
 		cfg:     cfg,
 		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
+		limiter: cfg.Engine.Limiter(),
+		token:   cfg.Engine.ExtendedCards().Token != "",
 	}
 	if cfg.Auth == nil {
 		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)
@@ -64,6 +72,9 @@ type exchange struct {
 	rc     *http.ResponseController
 	route  route
 	caller op.Caller
+	// visitor is set if the caller may have come for the extended card. If its Err is
+	// set, there is no principal.
+	visitor *engine.Visitor
 	// in holds the body. A stream does without it.
 	in *buffer
 	// id is the id of a JSON-RPC request as it came, or nil.
@@ -125,6 +136,12 @@ func (x *exchange) serve() {
 	if err := x.identify(); err != nil {
 		x.fail(err)
 		return
+	}
+	if x.front.limiter != nil {
+		if err := x.admit(); err != nil {
+			x.fail(err)
+			return
+		}
 	}
 	switch {
 	case x.route.place == atAPI:

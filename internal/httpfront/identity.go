@@ -4,26 +4,30 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-
-	"github.com/parley-a2a/parley/auth"
 )
 
 // identify finds out who calls, and what came beside the payload.
 func (x *exchange) identify() error {
-	p, err := x.front.cfg.Auth.Authenticate(x.r.Context(), &auth.Request{
-		Header:     x.r.Header.Values,
-		RemoteAddr: x.r.RemoteAddr,
-	})
+	err := x.authenticate()
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		return errors.New("authenticator returned no principal")
-	}
-	x.caller.Principal = p
 	x.caller.Params = serviceParams(x.r.Header)
 	x.caller.Extensions = extensions(x.r.Header)
 	return nil
+}
+
+// authenticate finds the principal.
+func (x *exchange) authenticate() error {
+	if x.front.token && x.mayVisit() {
+		return x.visit()
+	}
+	p, err := x.front.cfg.Auth.Authenticate(x.r.Context(), x.credentials())
+	if err == nil && p == nil {
+		err = errors.New("authenticator returned no principal")
+	}
+	x.caller.Principal = p
+	return err
 }
 
 // serviceParams returns the headers that an agent may see, by their names in lower

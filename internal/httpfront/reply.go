@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 )
 
 // The keys of log records.
@@ -128,7 +129,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 	case x.route.rpc:
 		return report.RPCStatus()
 	case x.front.cfg.SpecStatuses:
-	case errors.Is(err, errNoExtendedCard):
+	case errors.Is(err, engine.ErrNoExtendedCard):
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:
 		report.HTTP = http.StatusConflict

@@ -56,7 +56,11 @@ func (x *exchange) rpcOperation(method string) (dialect.Operation, error) {
 	if err := dialect.Version(x.r.Header[versionHeader], surface); err != nil {
 		return 0, err
 	}
-	return dialect.Lookup(method)
+	o, err := dialect.Lookup(method)
+	if err == nil && o != dialect.GetExtendedAgentCard {
+		err = x.onlyCard()
+	}
+	return o, err
 }
 
 // unaryRPC answers a call that has one answer, or returns an error.
