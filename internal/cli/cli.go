@@ -46,6 +46,7 @@ type commands struct {
 	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
 	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
 	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
+	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
 	Push    pushCmd    `cmd:"" help:"Webhooks: a receiver that checks and prints."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
@@ -36,6 +37,7 @@ type hub struct {
 
 	dir          *datadir.Dir
 	db           *sqlitestore.DB
+	keys         *auth.Keyring
 	listener     net.Listener
 	grpcListener net.Listener // nil without gRPC
 	engine       *engine.Engine
@@ -65,6 +67,9 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
 		return err
 	}
+	if err := h.openStore(ctx); err != nil {
+		return err
+	}
 	if h.listener, err = listen(ctx, h.cfg.Listen, "--listen"); err != nil {
 		return err
 	}
@@ -73,13 +78,31 @@ func (h *hub) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if h.db, err = sqlitestore.Open(h.dir.Join("parley.db"), sqlitestore.Options{}); err != nil {
-		return err
-	}
 	if err := h.reap(); err != nil {
 		return err
 	}
 	return h.compose()
+}
+
+// storeName is the file in the data folder that holds everything.
+const storeName = "parley.db"
+
+// openStore opens the store with the keys in it, and refuses addresses that others
+// can reach if nobody asks them who they are.
+func (h *hub) openStore(ctx context.Context) (err error) {
+	if h.db, err = sqlitestore.Open(h.dir.Join(storeName), sqlitestore.Options{}); err != nil {
+		return err
+	}
+	h.keys = &auth.Keyring{
+		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
+	}
+	if err := h.keys.Load(ctx); err != nil {
+		return err
+	}
+	if h.keys.On() {
+		return nil
+	}
+	return checkAnonymous(h.cfg)
 }
 
 // listen listens on a TCP address; flag is how to choose another one.
@@ -129,7 +152,8 @@ func (h *hub) front() httpfront.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return httpfront.Config{
 		Engine:         h.engine,
-		AllowAnonymous: c.AllowAnonymous,
+		Auth:           h.keys,
+		Loopback:       h.guarded(),
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
@@ -139,7 +163,7 @@ func (h *hub) front() httpfront.Config {
 		SpecStatuses:   c.SpecStatuses,
 		Logger:         h.logger,
 		API: &adminapi.Handler{
-			Hub: h.engine, Tasks: h.db.Tasks(), Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -148,10 +172,17 @@ func (h *hub) front() httpfront.Config {
 	}
 }
 
+// guarded reports whether callers must name this machine as the host: where nobody
+// else can call, a web page could make a browser do it.
+func (h *hub) guarded() bool {
+	addr, ok := h.listener.Addr().(*net.TCPAddr)
+	return ok && addr.IP.IsLoopback() && !h.cfg.AllowAnonymous
+}
+
 func (h *hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
-		Engine: h.engine, AllowAnonymous: c.AllowAnonymous, NoStreaming: c.NoStreaming, Logger: h.logger,
+		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger,
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),
 			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -39,43 +36,13 @@ func (t *target) missing(ctx context.Context, err error) error {
 func (t *target) agents(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	base := t.URL
-	if !strings.Contains(base, "://") {
-		base = "https://" + base
-		if client.Loopback(t.URL) {
-			base = "http://" + t.URL
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(base, "/")+"/api/v1/agents", nil)
-	if err != nil {
-		return nil
-	}
-	req.Header = t.options().Header
-	if t.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+t.APIKey)
-	}
-	// The credential goes to the hub only.
-	here := http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	defer here.CloseIdleConnections()
-	resp, err := here.Do(req)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	return agentNames(resp)
-}
-
-// agentNames reads an answer of /api/v1/agents.
-func agentNames(resp *http.Response) []string {
 	var list struct {
 		Agents []struct {
 			Name string `json:"name"`
 		} `json:"agents"`
 	}
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&list) != nil {
+	hub := hubFlags{URL: t.URL, APIKey: t.APIKey}
+	if hub.ask(ctx, "GET /api/v1/agents", nil, &list) != nil {
 		return nil
 	}
 	var names []string

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -101,19 +104,36 @@ func checkSettings(cfg *config.Config) error {
 		if addr == "" {
 			continue
 		}
-		err := (&parley.Hub{AllowAnonymous: cfg.AllowAnonymous}).CheckAddr(addr)
-		if errors.Is(err, parley.ErrAnonymous) {
-			return usagef("%w; nobody asks callers for credentials yet, so say --allow-anonymous if that is meant", err)
-		}
-		if err != nil {
-			return usagef("%w", err)
-		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return usagef("listen: %w", err)
 		}
 	}
+	// Where there is no store, there are no keys in it: nothing needs to be made to
+	// find that out.
+	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) && len(cfg.Auth.Keys()) == 0 {
+		if err := checkAnonymous(cfg); err != nil {
+			return err
+		}
+	}
 	if u, err := url.Parse(cfg.PublicURL); cfg.PublicURL != "" && (err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http")) {
 		return usagef("--public-url %q is not an http or https URL", cfg.PublicURL)
+	}
+	return nil
+}
+
+// checkAnonymous refuses addresses that others can reach, unless everybody may call.
+func checkAnonymous(cfg *config.Config) error {
+	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
+		if addr == "" {
+			continue
+		}
+		err := (&parley.Hub{AllowAnonymous: cfg.AllowAnonymous}).CheckAddr(addr)
+		if errors.Is(err, parley.ErrAnonymous) {
+			return usagef("%w; give callers keys with \"parley keys add --data %s\", or say --allow-anonymous if everybody may call", err, quote(cfg.Data))
+		}
+		if err != nil {
+			return usagef("%w", err)
+		}
 	}
 	return nil
 }
@@ -180,7 +200,12 @@ func (h *hub) agentNames() string {
 }
 
 func (h *hub) access() string {
-	if h.cfg.AllowAnonymous {
+	switch {
+	case h.keys.On() && !h.cfg.AllowAnonymous:
+		return "callers with an API key"
+	case h.keys.On():
+		return "everybody who reaches the address; callers with an API key have tasks of their own"
+	case h.cfg.AllowAnonymous:
 		return "everybody who reaches the address, without credentials"
 	}
 	return "everybody on this machine, without credentials; nobody else"

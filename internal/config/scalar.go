@@ -57,7 +57,7 @@ func setInt(p *int, text string) error {
 	return nil
 }
 
-// setDuration parses a duration. A day is 24 hours.
+// setDuration parses a duration.
 func setDuration(p *Duration, text string, never bool) error {
 	if text == "never" {
 		if !never {
@@ -66,12 +66,22 @@ func setDuration(p *Duration, text string, never bool) error {
 		*p = -1
 		return nil
 	}
-	d, ok := parseDuration(text)
-	if !ok {
-		return fmt.Errorf("%q is not a duration like 30s, 1h30m or 7d", clip(text))
+	d, err := ParseDuration(text)
+	if err != nil {
+		return err
 	}
 	*p = Duration(d)
 	return nil
+}
+
+// ParseDuration parses a duration as the file has it, such as 30s, 1h30m or 7d. A
+// day is 24 hours.
+func ParseDuration(text string) (time.Duration, error) {
+	d, ok := parseDuration(text)
+	if !ok {
+		return 0, fmt.Errorf("%q is not a duration like 30s, 1h30m or 7d", clip(text))
+	}
+	return d, nil
 }
 
 func parseDuration(text string) (time.Duration, bool) {

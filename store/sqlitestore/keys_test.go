@@ -178,3 +178,23 @@ func TestKeyringOnAFile(t *testing.T) {
 		}
 	})
 }
+
+// A new file that is only read leaves no journal behind.
+func TestNewFileIsClosedClean(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := Open(filepath.Join(dir, "db"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Keys().Keys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("files = %v, %v, want the database alone", files, err)
+	}
+}

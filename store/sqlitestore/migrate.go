@@ -66,7 +66,13 @@ func migrate(c *conn, steps []migration) error {
 			return err
 		}
 	}
-	return c.script("PRAGMA journal_mode = WAL")
+	if err := c.script("PRAGMA journal_mode = WAL"); err != nil {
+		return err
+	}
+	// Only who has opened the journal takes it away at the end, and a connection opens
+	// it when it reads or writes.
+	_, err = c.number("SELECT count(*) FROM sqlite_schema")
+	return err
 }
 
 // layout returns how many steps the file of c has, after checking that the file is

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/client"
+)
+
+// hubFlags are the flags of the commands that speak to a hub's own interface, below
+// /api/v1.
+type hubFlags struct {
+	URL    string `help:"Where the hub is ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+}
+
+// maxAnswer is the largest answer of a hub that is read.
+const maxAnswer = 64 << 20
+
+// ask calls a method of a path such as /api/v1/keys, with in as the body unless it
+// is nil, and decodes the answer into out.
+func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
+	req, err := f.request(ctx, request, in)
+	if err != nil {
+		return err
+	}
+	// The credential goes to the hub only.
+	here := http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	defer here.CloseIdleConnections()
+	resp, err := here.Do(req)
+	if err != nil {
+		return f.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return f.unreachable(ctx, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return f.refusal(resp, body)
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("%s answers with something else than a Parley hub does", f.URL)
+	}
+	return nil
+}
+
+func (f *hubFlags) request(ctx context.Context, request string, in any) (*http.Request, error) {
+	method, path, _ := strings.Cut(request, " ")
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, f.base()+path, body)
+	if err != nil {
+		return nil, usagef("--url %q is not a URL", f.URL)
+	}
+	req.Header.Set("User-Agent", "parley/"+build().version)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if f.APIKey != "" {
+		req.Header.Set("Authorization", "Bearer "+f.APIKey)
+	}
+	return req, nil
+}
+
+// base returns the URL with a scheme: one in the clear is for this machine only.
+func (f *hubFlags) base() string {
+	base := f.URL
+	if !strings.Contains(base, "://") {
+		base = "https://" + base
+		if client.Loopback(f.URL) {
+			base = "http://" + f.URL
+		}
+	}
+	return strings.TrimRight(base, "/")
+}
+
+func (f *hubFlags) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	hint := ""
+	if f.URL == defaultURL {
+		hint = "; start a hub with: parley serve"
+	}
+	return fmt.Errorf("%s %w: %w%s", f.URL, client.ErrUnreachable, err, hint)
+}
+
+// refusal returns what the hub says is wrong.
+func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
+		return fmt.Errorf("%s: HTTP %s", f.URL, resp.Status)
+	}
+	err := errors.New(answer.Error.Message)
+	if resp.StatusCode == http.StatusUnauthorized && f.APIKey == "" {
+		err = fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	}
+	return err
+}

@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+)
+
+// keysCmd is the family of commands about API keys.
+type keysCmd struct {
+	Add    keysAddCmd    `cmd:"" help:"Make a key for a caller and print it."`
+	List   keysListCmd   `cmd:"" help:"List the keys, without their texts."`
+	Revoke keysRevokeCmd `cmd:"" help:"Make a key useless."`
+}
+
+// keysFlags say where the keys are: on a running hub, or in the folder of one that
+// does not run.
+type keysFlags struct {
+	hubFlags
+	Data string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
+}
+
+// keyDesk does the work of the commands.
+type keyDesk interface {
+	add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error)
+	list(ctx context.Context) ([]adminapi.Key, error)
+	revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error)
+}
+
+// at calls f with the desk that the flags mean. fresh says that the folder may be
+// made for it.
+func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) error {
+	if k.Data == "" {
+		return f(&k.hubFlags)
+	}
+	if _, err := os.Stat(filepath.Join(k.Data, storeName)); !fresh && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no hub's data in %s", k.Data)
+	}
+	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring}) })
+}
+
+// inFolder calls f with the keys in a data folder that nobody uses.
+func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (err error) {
+	dir, err := datadir.Open(path)
+	if busy := new(datadir.InUseError); errors.As(err, &busy) {
+		return fmt.Errorf("%w; leave out --data to speak with it", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	db, err := sqlitestore.Open(dir.Join(storeName), sqlitestore.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ring := &auth.Keyring{Store: db.Keys()}
+	if err := ring.Load(ctx); err != nil {
+		return err
+	}
+	return f(ring)
+}
+
+// The desk of a running hub.
+
+const keysPath = adminapi.Root + "/keys"
+
+func (f *hubFlags) add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error) {
+	made := new(adminapi.MadeKey)
+	return made, f.ask(ctx, "POST "+keysPath, n, made)
+}
+
+func (f *hubFlags) list(ctx context.Context) ([]adminapi.Key, error) {
+	var all adminapi.KeyList
+	return all.Keys, f.ask(ctx, "GET "+keysPath, nil, &all)
+}
+
+func (f *hubFlags) revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error) {
+	k := new(adminapi.Key)
+	request := "DELETE " + keysPath + "/" + url.PathEscape(id)
+	if after > 0 {
+		request += "?after=" + after.String()
+	}
+	return k, f.ask(ctx, request, nil, k)
+}
+
+// folderKeys is the desk of a hub that does not run.
+type folderKeys struct{ ring *auth.Keyring }
+
+func (k folderKeys) add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error) {
+	return n.Make(ctx, k.ring, time.Now())
+}
+
+func (k folderKeys) list(context.Context) ([]adminapi.Key, error) {
+	var all []adminapi.Key
+	for _, key := range k.ring.List() {
+		all = append(all, adminapi.Describe(&key, time.Now()))
+	}
+	return all, nil
+}
+
+func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error) {
+	key, err := k.ring.Revoke(ctx, id, after)
+	if err != nil {
+		return nil, err
+	}
+	d := adminapi.Describe(&key, time.Now())
+	return &d, nil
+}
+
+// keysAddCmd makes a key.
+type keysAddCmd struct {
+	keysFlags
+	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
+	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
+	Role    []string `help:"A role of the caller; admin may change the hub. May be repeated." placeholder:"ROLE"`
+	Owner   string   `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key." placeholder:"ORG"`
+	Expires string   `help:"How long the key is good, such as 90d; without it, until it is revoked." placeholder:"TIME"`
+	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
+}
+
+// Help shows examples.
+func (keysAddCmd) Help() string {
+	return `The key is printed once; the hub keeps only its hash. With the first key the hub begins to ask ` +
+		`every caller for one. So make the first one for yourself:
+
+    parley keys add --agent me --role admin --owner local
+    parley keys add --agent partner --name "Partner Inc." --expires 90d
+
+A hub that does not run is named by its data folder:
+
+    parley keys add --agent me --role admin --data ./parley-data`
+}
+
+// Run makes the key.
+func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
+	n := &adminapi.NewKey{AgentID: c.Agent, DisplayName: c.Name, Owner: c.Owner, Roles: c.Role}
+	if c.Expires != "" {
+		d, err := config.ParseDuration(c.Expires)
+		if err != nil || d <= 0 {
+			return usagef("--expires %q is not a duration like 90d or 12h", c.Expires)
+		}
+		n.ExpiresIn = d.String()
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.at(in.soft, true, func(desk keyDesk) error {
+			made, err := desk.add(in.soft, n)
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return printJSON(o.Stdout, made)
+			}
+			if _, err := fmt.Fprintln(o.Stdout, made.Text); err != nil {
+				return err
+			}
+			_, err = io.WriteString(o.Stderr, c.advice(made))
+			return err
+		})
+	})
+}
+
+// advice says what the key is good for, and what has changed.
+func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This is key %s of %s, good %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
+	b.WriteString("Send it as X-Api-Key or as a bearer token; the parley command takes it from $PARLEY_API_KEY.\n")
+	if !k.First {
+		return b.String()
+	}
+	b.WriteString("It is the first key: from now on callers without a key are refused, unless the hub runs with --allow-anonymous.\n")
+	if k.Owner != auth.Local {
+		b.WriteString("Tasks that were made without a key stay with the owner local; a key made with --owner local sees them.\n")
+	}
+	if !hasRole(&k.Key, auth.RoleAdmin) {
+		b.WriteString("It is not an administrator's: to make or revoke keys, stop the hub and use --data, or make a key with --role admin that way.\n")
+	}
+	return b.String()
+}
+
+func hasRole(k *adminapi.Key, role string) bool {
+	for _, r := range k.Roles {
+		if r == role {
+			return true
+		}
+	}
+	return false
+}
+
+// until says how long a key is good.
+func until(k *adminapi.Key) string {
+	if k.ExpiresAt == nil {
+		return "until it is revoked"
+	}
+	return "until " + timeName(k.ExpiresAt)
+}
+
+// keysListCmd lists keys.
+type keysListCmd struct {
+	keysFlags
+	JSON bool `name:"json" help:"Print the keys as JSON, one a line."`
+}
+
+// Help shows an example.
+func (keysListCmd) Help() string {
+	return `Piped output has five columns separated by tabs: id, agent, state, end, roles.
+
+Example:
+
+    parley keys list --url https://hub.example --json`
+}
+
+// Run lists the keys.
+func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.at(in.soft, false, func(desk keyDesk) error {
+			keys, err := desk.list(in.soft)
+			if err != nil {
+				return err
+			}
+			return c.print(keys, o)
+		})
+	})
+}
+
+func (c *keysListCmd) print(keys []adminapi.Key, o *OS) error {
+	w, flush := o.Stdout, func() error { return nil }
+	if o.Terminal && !c.JSON {
+		if len(keys) == 0 {
+			_, err := fmt.Fprintln(o.Stdout, "No keys: callers are not asked for one.")
+			return err
+		}
+		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "KEY\tAGENT\tSTATE\tENDS\tROLES")
+		w, flush = t, t.Flush
+	}
+	for i := range keys {
+		if err := c.row(w, &keys[i]); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+func (c *keysListCmd) row(w io.Writer, k *adminapi.Key) error {
+	if c.JSON {
+		return printJSON(w, k)
+	}
+	end := k.ExpiresAt
+	if k.RevokedAt != nil {
+		end = k.RevokedAt
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n",
+		printable(k.ID), printable(k.AgentID), k.State, timeName(end), or(printable(strings.Join(k.Roles, ",")), "-"))
+	return err
+}
+
+// keysRevokeCmd revokes a key.
+type keysRevokeCmd struct {
+	keysFlags
+	ID    string `arg:"" help:"The id of the key, as keys list shows it."`
+	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
+}
+
+// Help shows an example.
+func (keysRevokeCmd) Help() string {
+	return `To replace a key without a gap, make a second one for the same agent, give it to the caller, and revoke ` +
+		`the first one after a while. Revoking the last key does not open the hub.
+
+Examples:
+
+    parley keys revoke mfrggzdfmz
+    parley keys revoke mfrggzdfmz --after 24h`
+}
+
+// Run revokes the key.
+func (c *keysRevokeCmd) Run(ctx context.Context, o *OS) error {
+	var after time.Duration
+	if c.After != "" {
+		var err error
+		if after, err = config.ParseDuration(c.After); err != nil {
+			return usagef("--after %q is not a duration like 24h or 7d", c.After)
+		}
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.at(in.soft, false, func(desk keyDesk) error {
+			k, err := desk.revoke(in.soft, c.ID, after)
+			if err != nil {
+				return err
+			}
+			what := "is revoked"
+			if k.RevokedAt == nil {
+				what = "is good " + until(k)
+			}
+			_, err = fmt.Fprintf(o.Stdout, "key %s of %s %s\n", printable(k.ID), printable(k.AgentID), what)
+			return err
+		})
+	})
+}
