@@ -6,7 +6,11 @@ import "encoding/binary"
 // the garbage collector has next to nothing to do for them, however many they are.
 // The zero attic is empty.
 type attic struct {
-	places map[Key]place
+	// places are by the upper bits of the key: keys are dense, and a page of places is
+	// found faster than each of them would be.
+	places map[Key]*placePage
+	// size is the number of tasks.
+	size   int
 	chunks []chunk
 	// spare are the places of chunks that are gone.
 	spare []uint32
@@ -15,7 +19,51 @@ type attic struct {
 }
 
 // place says where the bytes of a task are. Their length stands in front of them.
-type place struct{ chunk, from uint32 }
+type place struct {
+	// chunk is one more than the index of the chunk; zero if there is no task.
+	chunk, from uint32
+}
+
+// placePage is the places of as many keys as it has room for.
+type placePage struct {
+	size   int
+	places [1 << pageBits]place
+}
+
+const pageBits = 8
+
+// at returns the place of key, or the zero place.
+func (a *attic) at(key Key) place {
+	if p := a.places[key>>pageBits]; p != nil {
+		return p.places[key&(1<<pageBits-1)]
+	}
+	return place{}
+}
+
+// set sets the place of key; the zero place forgets it.
+func (a *attic) set(key Key, to place) {
+	p := a.places[key>>pageBits]
+	if p == nil {
+		if a.places == nil {
+			a.places = make(map[Key]*placePage)
+		}
+		p = new(placePage)
+		a.places[key>>pageBits] = p
+	}
+	was := &p.places[key&(1<<pageBits-1)]
+	change := 0
+	if *was != (place{}) {
+		change--
+	}
+	if to != (place{}) {
+		change++
+	}
+	*was = to
+	a.size += change
+	if p.size += change; p.size == 0 {
+		delete(a.places, key>>pageBits)
+	}
+}
 
 // chunk is a sequence of keys and bytes. What was written is never overwritten, so
 // that readers need no lock.
@@ -37,10 +85,7 @@ func (a *attic) put(key Key, b []byte) {
 	c.b = binary.AppendUvarint(c.b, uint64(key))
 	c.b = appendBytes(c.b, b)
 	c.live += len(c.b) - from
-	if a.places == nil {
-		a.places = make(map[Key]place)
-	}
-	a.places[key] = place{i, uint32(from)}
+	a.set(key, place{i + 1, uint32(from)})
 	if before != a.open {
 		a.tidy(before)
 	}
@@ -70,42 +115,39 @@ func (a *attic) add(n int) uint32 {
 }
 
 // has reports whether key is there.
-func (a *attic) has(key Key) bool {
-	_, ok := a.places[key]
-	return ok
-}
+func (a *attic) has(key Key) bool { return a.at(key) != (place{}) }
 
 // get returns the bytes of key, which stay as they are even if the task goes.
 func (a *attic) get(key Key) ([]byte, bool) {
-	p, ok := a.places[key]
-	if !ok {
+	p := a.at(key)
+	if p == (place{}) {
 		return nil, false
 	}
-	r := reader{b: a.chunks[p.chunk].b[p.from:]}
+	r := reader{b: a.chunks[p.chunk-1].b[p.from:]}
 	r.uvarint()
 	return r.bytes(), true
 }
 
 // remove forgets key.
 func (a *attic) remove(key Key) {
-	p, ok := a.places[key]
-	if !ok {
+	p := a.at(key)
+	if p == (place{}) {
 		return
 	}
-	delete(a.places, key)
-	c := &a.chunks[p.chunk]
+	a.set(key, place{})
+	c := &a.chunks[p.chunk-1]
 	r := reader{b: c.b[p.from:]}
 	r.uvarint()
 	r.bytes()
 	c.live -= len(c.b) - int(p.from) - len(r.b)
-	a.tidy(p.chunk)
+	a.tidy(p.chunk - 1)
 }
 
 // tidy drops chunk i if it is nearly empty, and moves what is left of it. That costs
 // less than what has been removed from it since.
 func (a *attic) tidy(i uint32) {
 	c := a.chunks[i]
-	if len(a.places) == 0 {
+	if a.size == 0 {
 		*a = attic{}
 		return
 	}
@@ -116,7 +158,7 @@ func (a *attic) tidy(i uint32) {
 		from := len(c.b) - len(r.b)
 		key := Key(r.uvarint())
 		b := r.bytes()
-		if p, ok := a.places[key]; ok && p == (place{i, uint32(from)}) {
+		if a.at(key) == (place{i + 1, uint32(from)}) {
 			a.put(key, b)
 		}
 	}

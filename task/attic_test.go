@@ -55,8 +55,8 @@ func TestAttic(t *testing.T) {
 	if most := 4*live + 4*chunkSize; room > most {
 		t.Errorf("%d bytes take room for %d, want at most %d", live, room, most)
 	}
-	if len(a.places) != len(want) {
-		t.Errorf("there are %d tasks, want %d", len(a.places), len(want))
+	if a.size != len(want) {
+		t.Errorf("there are %d tasks, want %d", a.size, len(want))
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		a.remove(key)
