@@ -7,12 +7,14 @@
 //	GET /api/v1/keys           the API keys, without their texts
 //	POST /api/v1/keys          makes a key; its text is in the answer and nowhere else
 //	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
+//	GET /api/v1/push           the webhooks of all callers: ?task=, ?dead=true, pages
+//	POST /api/v1/push/{task}/redeliver  tells webhooks again what they were not told
 //
-// What changes something, and everything about keys, needs an administrator: a
-// principal with the role "admin", or the anonymous caller on the hub's own machine,
-// if no proxy passed the request on and it names this machine as its host. Other
-// callers get 403. Requests that a page from elsewhere makes a browser send are
-// refused.
+// What changes something, and everything about keys and webhooks, needs an
+// administrator: a principal with the role "admin", or the anonymous caller on the
+// hub's own machine, if no proxy passed the request on and it names this machine as
+// its host. Other callers get 403. Requests that a page from elsewhere makes a
+// browser send are refused.
 //
 // # Guarantees
 //
@@ -20,6 +22,8 @@
 // (specification §11.6). An unknown path is 404, a method that a path does not have
 // is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
 // JSON of at most 64 KiB. No answer but that to its making holds the text of a key.
+// None holds the token or the credentials of a webhook, nor the values in the query
+// of its URL.
 //
 // # What it does not promise
 //
@@ -77,6 +81,8 @@ type Handler struct {
 	Tasks task.Index
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
 	Keys Keys
+	// Push is about webhooks. If nil, nothing is served below /api/v1/push.
+	Push *Push
 	// Version is that of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".
@@ -135,6 +141,9 @@ func (h *Handler) route(path string) endpoint {
 		if h.Keys != nil {
 			return endpoint{get: h.listKeys, post: h.addKey, secret: true}
 		}
+	}
+	if e := h.pushRoute(below); e.allow() != "" {
+		return e
 	}
 	family, name, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
 	if name == "" || strings.Contains(name, "/") {
