@@ -33,7 +33,7 @@ func TestHubScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"fetch": fetch, "getenv": getenv, "exits": exits,
+			"fetch": fetch, "getenv": getenv, "exits": exits, "heard": heardExample,
 		},
 	})
 }

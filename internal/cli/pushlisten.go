@@ -120,11 +120,11 @@ func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
 	}
 	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
 	fmt.Fprintf(&b, `Try:
-  curl %s/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+  curl %s/v1/a2a/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
     -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"hello"}]},
          "configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}'
 Or, for a task that is there already:
-  curl %s/tasks/TASK/pushNotificationConfigs -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+  curl %s/v1/a2a/tasks/TASK/pushNotificationConfigs -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
     -d '%s'
 `, defaultURL, config, defaultURL, config)
 	return b.String()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/push"
 )
@@ -266,4 +268,53 @@ func TestLongTextsAreCut(t *testing.T) {
 			t.Errorf("%d characters are printed of %d", len([]rune(got)), len([]rune(text)))
 		}
 	}
+}
+
+// heardExample listens, sends the hub the first example of the listener's own
+// welcome, and writes what the listener prints into the file heard.out: heard COUNT
+// ARGS...
+func heardExample(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: heard COUNT ARGS...")
+	}
+	path, err := exec.LookPath("parley")
+	ts.Check(err)
+	cmd := exec.Command(path, append([]string{"push", "listen", "--listen", "127.0.0.1:0", "--count", args[0]}, args[1:]...)...)
+	cmd.Env = append(os.Environ(), "GORACE="+noNap)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	errs, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { cmd.Process.Kill() })
+	notes := bufio.NewReader(errs)
+	example := ""
+	for !strings.HasPrefix(example, "Try:") || !strings.Contains(example, "}}'") {
+		line, err := notes.ReadString('\n')
+		ts.Check(err)
+		if example != "" || strings.HasPrefix(line, "Try:") {
+			example += line
+		}
+	}
+	_, path, _ = strings.Cut(example, "curl "+defaultURL)
+	path, rest, _ := strings.Cut(path, " ")
+	_, rest, _ = strings.Cut(rest, "-d '")
+	body, _, _ := strings.Cut(rest, "'")
+	r, err := http.NewRequest(http.MethodPost, ts.Getenv("PARLEY_URL")+path, strings.NewReader(body))
+	ts.Check(err)
+	r.Header.Set("A2A-Version", "1.0")
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	answer, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK {
+		ts.Fatalf("the example gives %d: %s, %v", resp.StatusCode, answer, err)
+	}
+	said, _ := io.ReadAll(notes)
+	if err := cmd.Wait(); err != nil {
+		ts.Fatalf("parley push listen: %v\n%s", err, said)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("heard.out"), out.Bytes(), 0o644))
 }
