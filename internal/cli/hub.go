@@ -26,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -39,7 +40,8 @@ type hub struct {
 	db           *sqlitestore.DB
 	keys         *auth.Keyring
 	listener     net.Listener
-	grpcListener net.Listener // nil without gRPC
+	grpcListener net.Listener     // nil without gRPC
+	push         *push.Dispatcher // nil without push notifications
 	engine       *engine.Engine
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
@@ -129,8 +131,12 @@ func (h *hub) reap() error {
 // compose puts the parts together.
 func (h *hub) compose() error {
 	e := h.cfg.Engine
+	pusher, err := h.pusher()
+	if err != nil {
+		return err
+	}
 	h.engine = engine.New(engine.Config{
-		Store: h.db.Tasks(), Logger: h.logger,
+		Store: h.db.Tasks(), Push: pusher, Logger: h.logger,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
@@ -163,7 +169,7 @@ func (h *hub) front() httpfront.Config {
 		SpecStatuses:   c.SpecStatuses,
 		Logger:         h.logger,
 		API: &adminapi.Handler{
-			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Push: h.webhooks(), Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -296,7 +302,9 @@ func (h *hub) run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		// Callers are answered until the last run has come to its end.
-		return errors.Join(h.engine.Run(ctx), h.shutdown(ctx))
+		return h.push.Around(ctx, func(ctx context.Context) error {
+			return errors.Join(h.engine.Run(ctx), h.shutdown(ctx))
+		})
 	})
 	if h.grpc != nil {
 		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })

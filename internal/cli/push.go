@@ -1,6 +1,164 @@
 package cli
 
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/parley-a2a/parley/internal/adminapi"
+)
+
 // pushCmd is the family of commands about webhooks.
 type pushCmd struct {
-	Listen pushListenCmd `cmd:"" help:"Be a webhook: print the notifications that arrive."`
+	List      pushListCmd      `cmd:"" help:"List the webhooks of a hub and how they do."`
+	Listen    pushListenCmd    `cmd:"" help:"Be a webhook: print the notifications that arrive."`
+	Redeliver pushRedeliverCmd `cmd:"" help:"Tell webhooks again what they were not told."`
+}
+
+const pushPath = adminapi.Root + "/push"
+
+// pushListCmd lists webhooks.
+type pushListCmd struct {
+	hubFlags
+	Task string `help:"Only webhooks of this task, with what they were not told." placeholder:"ID"`
+	Dead bool   `help:"Only webhooks that were not told something, with what that is."`
+	JSON bool   `name:"json" help:"Print the webhooks as JSON, one a line."`
+}
+
+// Help shows examples.
+func (pushListCmd) Help() string {
+	return `Piped output has six columns separated by tabs: task, config, state, told/version, URL, trouble. A state is ` +
+		`current, telling, waiting (for its endpoint), retrying or settled. On a hub that asks for keys, this needs ` +
+		`one with the role admin. Tokens and credentials are not shown, nor values in the query of a URL.
+
+Examples:
+
+    parley push list --dead
+    parley push list --task 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --json`
+}
+
+// Run lists the webhooks.
+func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		w, flush := o.Stdout, func() error { return nil }
+		if o.Terminal && !c.JSON {
+			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE")
+			w, flush = t, t.Flush
+		}
+		n := 0
+		err := c.pages(in.soft, func(k *adminapi.Webhook) error {
+			n++
+			return c.row(w, k)
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 && o.Terminal && !c.JSON {
+			_, err := fmt.Fprintln(o.Stdout, "No webhooks.")
+			return err
+		}
+		return flush()
+	})
+}
+
+// pages calls f for each webhook, page by page.
+func (c *pushListCmd) pages(ctx context.Context, f func(*adminapi.Webhook) error) error {
+	q := url.Values{}
+	if c.Task != "" {
+		q.Set("task", c.Task)
+	}
+	if c.Dead {
+		q.Set("dead", strconv.FormatBool(c.Dead))
+	}
+	for {
+		var page adminapi.WebhookList
+		if err := c.ask(ctx, "GET "+pushPath+"?"+q.Encode(), nil, &page); err != nil {
+			return err
+		}
+		for i := range page.Webhooks {
+			if err := f(&page.Webhooks[i]); err != nil {
+				return err
+			}
+		}
+		if page.NextPageToken == "" {
+			return nil
+		}
+		q.Set("pageToken", page.NextPageToken)
+	}
+}
+
+func (c *pushListCmd) row(w io.Writer, k *adminapi.Webhook) error {
+	if c.JSON {
+		return printJSON(w, k)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%s\t%s\n",
+		printable(k.Task), printable(k.Config), k.State, k.Told, k.Version, printable(k.URL), or(printable(hookTrouble(k)), "-"))
+	return err
+}
+
+// hookTrouble says what is wrong with a webhook, or nothing.
+func hookTrouble(k *adminapi.Webhook) string {
+	switch {
+	case k.NextTry != nil:
+		return fmt.Sprintf("%s; try %d at %s", k.LastError, k.Tries+1, timeName(k.NextTry))
+	case k.BreakerUntil != nil:
+		return "its endpoint does not answer; tried again at " + timeName(k.BreakerUntil)
+	case len(k.Dead) == 1:
+		return notTold(&k.Dead[0])
+	case len(k.Dead) > 1:
+		last := &k.Dead[len(k.Dead)-1]
+		return fmt.Sprintf("%s, and %d times before", notTold(last), len(k.Dead)-1)
+	}
+	return ""
+}
+
+func notTold(d *adminapi.DeadLetter) string {
+	if d.First == d.Last {
+		return fmt.Sprintf("not told %d: %s", d.First, d.Reason)
+	}
+	return fmt.Sprintf("not told %d to %d: %s", d.First, d.Last, d.Reason)
+}
+
+// pushRedeliverCmd tells webhooks again.
+type pushRedeliverCmd struct {
+	hubFlags
+	Task   string `arg:"" help:"The id of the task."`
+	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task that were not told something."`
+}
+
+// Help shows an example.
+func (pushRedeliverCmd) Help() string {
+	return `A webhook is moved back in front of the first version that it was not told, and is told everything from ` +
+		`there on, also what came after it. Webhooks tell repeated notifications by their webhook-id.
+
+Examples:
+
+    parley push redeliver 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f
+    parley push redeliver 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f my-config`
+}
+
+// Run tells the webhooks again.
+func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var told adminapi.WebhookList
+		request := "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver"
+		if err := c.ask(in.soft, request, &adminapi.Redeliver{Config: c.Config}, &told); err != nil {
+			return err
+		}
+		for i := range told.Webhooks {
+			k := &told.Webhooks[i]
+			if _, err := fmt.Fprintf(o.Stdout, "%s of %s is told again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1); err != nil {
+				return err
+			}
+		}
+		if len(told.Webhooks) == 0 {
+			_, err := fmt.Fprintln(o.Stdout, "Nothing to tell again.")
+			return err
+		}
+		return nil
+	})
 }

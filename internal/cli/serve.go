@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
+	"github.com/parley-a2a/parley/internal/safedial"
 )
 
 const (
@@ -27,15 +28,16 @@ const (
 
 // serveCmd runs a hub. A flag that is given wins over the configuration file.
 type serveCmd struct {
-	Listen         string `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
-	GRPCListen     string `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
-	Data           string `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
-	Config         string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
-	Agents         string `help:"Whether the built-in agents are served: builtin or none." enum:"builtin,none," default:"" placeholder:"WHICH"`
-	AllowAnonymous bool   `help:"Serve callers without credentials from other machines, too."`
-	PublicURL      string `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
-	LogLevel       string `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
-	LogFormat      string `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
+	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
+	GRPCListen     string   `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
+	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+	Agents         string   `help:"Whether the built-in agents are served: builtin or none." enum:"builtin,none," default:"" placeholder:"WHICH"`
+	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
+	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
+	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
+	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
+	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
 }
 
 // Help shows examples.
@@ -87,6 +89,10 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
 	cfg.Data = cmp.Or(c.Data, cfg.Data, defaultData)
 	cfg.PublicURL = cmp.Or(c.PublicURL, cfg.PublicURL)
+	if _, err := safedial.ParsePolicy(c.PushAllow); err != nil {
+		return nil, usagef("--push-allow: %w", err)
+	}
+	cfg.Push.Allow = append(cfg.Push.Allow, c.PushAllow...)
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
 	cfg.Log.Format = cmp.Or(c.LogFormat, cfg.Log.Format, "text")
