@@ -79,8 +79,8 @@ func (l *Limiter) Request(who task.Owner) error {
 		return nil
 	}
 	left := c.requests.fill(now, l.cfg.Requests, float64(l.cfg.Burst))
-	if left < 1 {
-		return refuse(1-left, l.cfg.Requests, "requests", l.cfg.Requests)
+	if late := (1 - left) / l.cfg.Requests; late > moment {
+		return refuse(late, "requests", l.cfg.Requests)
 	}
 	c.requests.tokens--
 	return nil
@@ -110,8 +110,8 @@ func (l *Limiter) inDebt(c *caller, now time.Time) error {
 	if l.cfg.Bytes <= 0 {
 		return nil
 	}
-	if left := c.bytes.fill(now, rate, rate); left < 0 {
-		return refuse(-left, rate, "bytes of requests", rate)
+	if late := -c.bytes.fill(now, rate, rate) / rate; late > moment {
+		return refuse(late, "bytes of requests", rate)
 	}
 	return nil
 }
@@ -133,15 +133,17 @@ func (b *bucket) full(now time.Time, rate, most float64) bool {
 	return b.at.IsZero() || b.tokens+rate*now.Sub(b.at).Seconds() >= most
 }
 
+// moment is the time, in seconds, that is not waited for: rounding may make it up.
+const moment = 1e-8
+
 // maxRetry bounds what a caller is told to wait.
 const maxRetry = time.Hour
 
-// refuse says that a caller must wait until missing tokens have come.
-func refuse(missing, rate float64, what string, most float64) error {
+// refuse says that a caller is so many seconds too early.
+func refuse(late float64, what string, most float64) error {
 	wait := maxRetry
-	if s := missing / rate; s < maxRetry.Seconds() {
-		// A nanosecond more, so that rounding does not send the caller back too early.
-		wait = time.Duration(s*float64(time.Second)) + time.Nanosecond
+	if late < maxRetry.Seconds() {
+		wait = time.Duration(math.Ceil(1000*(late-moment))) * time.Millisecond
 	}
 	return &fault.Error{
 		Err:        fault.ErrExhausted,
