@@ -7,7 +7,8 @@
 // official clients speak to it: the Go SDK and the JavaScript SDK, each over every
 // binding that it offers, each finding the agents by their cards. All of them go
 // through one table of scenarios; a scenario is a subtest with the name
-// client/binding/scenario. In the other direction, servers made with the Go SDK are
+// client/binding/scenario. Webhooks that they register are told what happens, and what
+// they are told is read by the types of the SDK. In the other direction, servers made with the Go SDK are
 // called by the command.
 //
 // The SDKs are pinned and untouched: the Go SDK by go.mod, the JavaScript SDK by

@@ -120,6 +120,15 @@ func goCall(ctx context.Context, cl *a2aclient.Client, c call) (any, error) {
 		return cl.CancelTask(ctx, params[a2a.CancelTaskRequest](c))
 	case "getPush":
 		return cl.GetTaskPushConfig(ctx, params[a2a.GetTaskPushConfigRequest](c))
+	case "createPush":
+		return cl.CreateTaskPushConfig(ctx, params[a2a.PushConfig](c))
+	case "listPush":
+		configs, err := cl.ListTaskPushConfigs(ctx, params[a2a.ListTaskPushConfigRequest](c))
+		return a2a.ListTaskPushConfigResponse{Configs: configs}, err
+	case "deletePush":
+		return nil, cl.DeleteTaskPushConfig(ctx, params[a2a.DeleteTaskPushConfigRequest](c))
+	case "read":
+		return params[a2a.StreamResponse](c), nil
 	}
 	return nil, fmt.Errorf("there is no call %q", c.Op)
 }

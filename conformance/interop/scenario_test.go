@@ -176,7 +176,10 @@ var scenarios = []struct {
 	{"finished task", finishedScenario},
 	{"bad parameters", badScenario},
 	{"version", versionScenario},
-	{"push", pushScenario},
+	{"push configs", pushConfigsScenario},
+	{"push inline", pushInlineScenario},
+	{"push later", pushLaterScenario},
+	{"push refused", pushRefusedScenario},
 }
 
 func sendScenario(c *caller) {
@@ -597,11 +600,4 @@ func versionScenario(c *caller) {
 	if _, err := c.client.do(c.ctx, call{Op: "send", Agent: "echo", Params: say("x"), Version: "1.0.1"}); err != nil {
 		c.Errorf("version 1.0.1 is refused: %v", err)
 	}
-}
-
-func pushScenario(c *caller) {
-	t := c.send("echo", say("x"))
-	c.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", call{
-		Op: "getPush", Agent: "echo", Params: obj{"taskId": t.ID, "id": "x"},
-	})
 }

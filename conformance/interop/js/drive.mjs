@@ -6,7 +6,8 @@
 // A step is {id, op, agent, params, version}: params is a request of v1.0 as JSON.
 // Answers carry the id of their step: {id, event}* and {id, end} for streams,
 // {id, result} for other calls, {id, error: {reason, message}} for failures. The op
-// "stop" leaves the stream whose id is in params.
+// "stop" leaves the stream whose id is in params; the op "read" reads a StreamResponse
+// that came otherwise.
 
 import { createInterface } from 'node:readline';
 import * as grpc from '@grpc/grpc-js';
@@ -62,6 +63,20 @@ const calls = {
     a2a.TaskPushNotificationConfig.toJSON(
       await c.getTaskPushNotificationConfig(a2a.GetTaskPushNotificationConfigRequest.fromJSON(p)),
     ),
+  createPush: async (c, p) =>
+    a2a.TaskPushNotificationConfig.toJSON(
+      await c.createTaskPushNotificationConfig(a2a.TaskPushNotificationConfig.fromJSON(p)),
+    ),
+  listPush: async (c, p) =>
+    a2a.ListTaskPushNotificationConfigsResponse.toJSON(
+      await c.listTaskPushNotificationConfig(a2a.ListTaskPushNotificationConfigsRequest.fromJSON(p)),
+    ),
+  deletePush: async (c, p) => {
+    await c.deleteTaskPushNotificationConfig(a2a.DeleteTaskPushNotificationConfigRequest.fromJSON(p));
+    return {};
+  },
+  // What a webhook was told, as the SDK reads it.
+  read: async (_, p) => a2a.StreamResponse.toJSON(a2a.StreamResponse.fromJSON(p)),
 };
 
 const streams = {
