@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -38,6 +39,12 @@ func (keeper) Prepare(c *op.PushConfig) (*task.Hook, error) {
 func (keeper) Changed(task.HookRef, *task.Hook, *task.Head) {}
 
 func (keeper) Moved(*task.Head) {}
+
+func (keeper) Status(task.HookRef) (push.Status, bool) { return push.Status{}, false }
+
+func (keeper) Redeliver(context.Context, task.HookRef) (task.Hooked, error) {
+	return task.Hooked{}, task.ErrNotFound
+}
 
 // caller is a principal with a key, and the connections that it calls over.
 type caller struct {
@@ -109,13 +116,18 @@ func start(t *testing.T, kind string) *hub {
 	h := &hub{t: t, store: newSpy(t, kind)}
 	h.ann, h.bob = newCaller("annmark"), newCaller("bobmark")
 	keys := &auth.Keyring{Configured: []auth.Key{h.ann.apiKey(t), h.bob.apiKey(t)}}
-	e := engine.New(engine.Config{Store: h.store, Push: keeper{}, DrainTimeout: -1})
+	e := engine.New(engine.Config{
+		Store: h.store, Push: keeper{}, DrainTimeout: -1, Extended: engine.ExtendedCards{Authenticated: true},
+	})
 	if err := e.Register(engine.Agent{Name: "vault", Card: vaultCard(), Executor: newVault()}); err != nil {
 		t.Fatal(err)
 	}
 	front := httpfront.New(httpfront.Config{
 		Engine: e, Auth: keys,
-		API: &adminapi.Handler{Hub: e, Tasks: h.store, Keys: keys, Version: "test", Started: time.Now()},
+		API: &adminapi.Handler{
+			Hub: e, Tasks: h.store, Keys: keys, Version: "test", Started: time.Now(),
+			Push: &adminapi.Push{Desk: h.store, Pusher: keeper{}},
+		},
 	})
 	h.serve(e, front, grpcbind.New(grpcbind.Config{Engine: e, Auth: keys}))
 	return h

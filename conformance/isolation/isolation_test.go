@@ -199,7 +199,7 @@ func TestForeignIsAsMissing(t *testing.T) {
 		if !strings.Contains(before, "annmark-context") {
 			t.Error("ann does not see the context of her tasks")
 		}
-		h.operatorsView(t)
+		h.operatorsView(t, victims[0])
 		// What makes something comes last: lists would show it.
 		for _, makes := range []bool{false, true} {
 			for _, b := range bindings {
@@ -217,19 +217,29 @@ func TestForeignIsAsMissing(t *testing.T) {
 
 // operatorsView has bob look at what is beside the protocol: there are his one task,
 // the agents, and nothing that is an administrator's.
-func (h *hub) operatorsView(t *testing.T) {
+func (h *hub) operatorsView(t *testing.T, g *guess) {
 	t.Helper()
 	for path, want := range map[string]string{
 		"status":              `"tasks":{"TASK_STATE_INPUT_REQUIRED":1}`,
 		"agents":              `"vault"`,
 		"agents/vault":        `"vault"`,
 		"keys":                `"code":403`,
+		"push":                `"code":403`,
+		"push?dead=true":      `"code":403`,
 		"agents/no-such-name": `"code":404`,
 	} {
 		a := h.web(h.bob, http.MethodGet, "/api/v1/"+path, "", "")
 		h.wantUnmarked(t, path, a)
 		if !strings.Contains(a.read, want) {
 			t.Errorf("/api/v1/%s says %v, want %s in it", path, a, want)
+		}
+	}
+	for _, r := range [][2]string{{http.MethodPost, "push/$task/redeliver"}, {http.MethodPost, "keys"}, {http.MethodDelete, "keys/$key"}} {
+		path := strings.NewReplacer("$task", g.task, "$key", "config-00000000").Replace(r[1])
+		a := h.web(h.bob, r[0], "/api/v1/"+path, "{}", "")
+		h.wantUnmarked(t, path, a)
+		if a.code != "403" {
+			t.Errorf("%s /api/v1/%s says %v, want 403", r[0], path, a)
 		}
 	}
 }

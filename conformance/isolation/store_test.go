@@ -18,6 +18,7 @@ type fullStore interface {
 	task.Store
 	task.Snapshots
 	task.Hooks
+	task.HookDesk
 }
 
 // spy writes down what it is asked for by callers: by owner, or by key. The work of
