@@ -72,11 +72,12 @@ type Func func(ctx context.Context, r *Request) (*Principal, error)
 // Authenticate calls f.
 func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) { return f(ctx, r) }
 
+// nobody is the anonymous local principal.
+var nobody = &Principal{ID: Local, DisplayName: Local}
+
 // Anyone authenticates every caller as the anonymous local principal.
 func Anyone() Authenticator {
-	return Func(func(context.Context, *Request) (*Principal, error) {
-		return &Principal{ID: Local, DisplayName: "local"}, nil
-	})
+	return Func(func(context.Context, *Request) (*Principal, error) { return nobody, nil })
 }
 
 // Anonymous returns what authenticates callers where nobody has configured it:
@@ -91,12 +92,11 @@ func Anonymous(everywhere bool) Authenticator {
 // ThisMachine authenticates callers on this machine as the anonymous local
 // principal, and nobody else.
 func ThisMachine() Authenticator {
-	anyone := Anyone()
-	return Func(func(ctx context.Context, r *Request) (*Principal, error) {
+	return Func(func(_ context.Context, r *Request) (*Principal, error) {
 		if !LocalPeer(r.RemoteAddr) {
 			return nil, errRequired
 		}
-		return anyone.Authenticate(ctx, r)
+		return nobody, nil
 	})
 }
 
