@@ -24,7 +24,7 @@ func New(cfg Config) *Binding {
 		panic("grpcbind: Config.Engine is required")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
-	b.service.cfg = &b.cfg
+	b.service.cfg, b.service.limiter = &b.cfg, b.cfg.Engine.Limiter()
 	return b
 }
 

@@ -22,8 +22,8 @@ const (
 	keyChallenge   = "www-authenticate"
 )
 
-// enter finds out who calls and what came beside the payload, and checks the
-// protocol version.
+// enter finds out who calls and what came beside the payload, counts the call, and
+// checks the protocol version.
 func (s *service) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	p, err := s.cfg.Auth.Authenticate(ctx, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
@@ -32,6 +32,11 @@ func (s *service) enter(ctx context.Context) (*op.Caller, error) {
 	}
 	if p == nil {
 		return nil, errors.New("authenticator returned no principal")
+	}
+	if s.limiter != nil {
+		if err := s.limiter.Request(p.Owner()); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkVersion(md); err != nil {
 		return nil, err

@@ -21,6 +21,9 @@ type Config struct {
 	Auth auth.Authenticator
 	// AllowAnonymous accepts callers from everywhere when Auth is nil.
 	AllowAnonymous bool
+	// PublicURL is the address of the HTTP bindings, such as "https://hub.example",
+	// which extended cards name. If empty, they name gRPC alone.
+	PublicURL string
 	// NoStreaming switches the streaming operations off.
 	NoStreaming bool
 	// Logger receives a record for each error that the caller is not told. If nil,

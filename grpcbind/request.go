@@ -6,11 +6,28 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
+// owner is whom the limits count a call for. Callers who have nothing but the token
+// of the extended cards are one.
+func owner(c *op.Caller) task.Owner {
+	if c.Principal == nil {
+		return ""
+	}
+	return c.Principal.Owner()
+}
+
 // decode reads a request with the decoder of the HTTP bindings, so that all
-// bindings have the same rules and the same errors.
-func decode[T any](s *service, m proto.Message, read func(params []byte) (*T, error)) (*T, error) {
+// bindings have the same rules and the same errors, and counts its size against the
+// limits of the caller.
+func decode[T any](s *service, c *op.Caller, m proto.Message, read func(params []byte) (*T, error)) (*T, error) {
+	if s.limiter != nil {
+		if err := s.limiter.Bytes(owner(c), proto.Size(m)); err != nil {
+			return nil, err
+		}
+	}
 	params, err := protojson.Marshal(m)
 	if err != nil {
 		// Only values that JSON cannot express: NaN, an empty Value, a wild timestamp.

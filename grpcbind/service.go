@@ -4,16 +4,14 @@ import (
 	"context"
 	"sync"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
 )
 
 // service implements lf.a2a.v1.A2AService (specification §10.2).
@@ -22,6 +20,8 @@ type service struct {
 
 	cfg     *Config
 	decoder dialect.Decoder
+	// limiter is nil if nothing is limited.
+	limiter *limit.Limiter
 	// feeds are the goroutines that write to streams.
 	feeds sync.WaitGroup
 }
@@ -45,7 +45,7 @@ func call[T any](ctx context.Context, s *service, o dialect.Operation, do func(*
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
 	return call(ctx, s, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := decode(s, r, s.decoder.Send)
+		in, err := decode(s, c, r, s.decoder.Send)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 // GetTask implements pb.A2AServiceServer.
 func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, error) {
 	return call(ctx, s, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(s, r, s.decoder.Get)
+		in, err := decode(s, c, r, s.decoder.Get)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +79,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 		if r.GetPageSize() == 0 {
 			r.PageSize = nil
 		}
-		in, err := decode(s, r, s.decoder.List)
+		in, err := decode(s, c, r, s.decoder.List)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 // CancelTask implements pb.A2AServiceServer.
 func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.Task, error) {
 	return call(ctx, s, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(s, r, s.decoder.Cancel)
+		in, err := decode(s, c, r, s.decoder.Cancel)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
 	return s.stream(dialect.SendStreamingMessage, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(s, r, s.decoder.Send)
+		in, err := decode(s, c, r, s.decoder.Send)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) 
 // SubscribeToTask implements pb.A2AServiceServer.
 func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) error {
 	return s.stream(dialect.SubscribeToTask, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(s, r, s.decoder.Subscribe)
+		in, err := decode(s, c, r, s.decoder.Subscribe)
 		if err != nil {
 			return nil, err
 		}
@@ -133,18 +133,3 @@ func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) e
 
 // responses is the writing end of a stream.
 type responses = grpc.ServerStreamingServer[pb.StreamResponse]
-
-// GetExtendedAgentCard implements pb.A2AServiceServer. No hub has such a card yet
-// (specification §3.1.11).
-func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (*pb.AgentCard, error) {
-	return call(ctx, s, dialect.GetExtendedAgentCard, func(*op.Caller) (*pb.AgentCard, error) {
-		a, ok := s.cfg.Engine.Agent(task.Agent(r.GetTenant()))
-		switch {
-		case !ok:
-			return nil, fault.New(a2a.ErrTaskNotFound, "no such agent or task")
-		case a.Card.Capabilities.ExtendedAgentCard:
-			return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent has no extended card")
-		}
-		return nil, fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
-	})
-}

@@ -1,0 +1,149 @@
+package grpcbind_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limit"
+)
+
+// byName takes every caller for who it says it is.
+func byName() auth.Authenticator {
+	return auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
+		if names := r.Header("x-name"); len(names) == 1 {
+			return &auth.Principal{ID: names[0]}, nil
+		}
+		return nil, auth.ErrUnauthenticated
+	})
+}
+
+func limitedHub(t *testing.T, cfg engine.Config) *hub {
+	t.Helper()
+	cfg.DrainTimeout = -1
+	return start(t, grpcbind.Config{Auth: byName(), Engine: engine.New(cfg)}, words, agents{"holder": newHolder()})
+}
+
+// refusedFor returns when the caller may come back.
+func refusedFor(t *testing.T, what string, err error) time.Duration {
+	t.Helper()
+	st, _ := status.FromError(err)
+	if st.Code() != codes.ResourceExhausted {
+		t.Errorf("%s = %v, want RESOURCE_EXHAUSTED", what, err)
+		return 0
+	}
+	for _, d := range st.Details() {
+		if r, ok := d.(*errdetails.RetryInfo); ok {
+			return r.GetRetryDelay().AsDuration()
+		}
+	}
+	t.Errorf("%s: no RetryInfo in %v", what, st.Details())
+	return 0
+}
+
+// everyCall is a call of each method.
+func everyCall(h *hub) map[string]func(context.Context) error {
+	c := h.client
+	return map[string]func(context.Context) error{
+		"SendMessage": func(ctx context.Context) error { _, err := c.SendMessage(ctx, say("x")); return err },
+		"SendStreamingMessage": func(ctx context.Context) error {
+			return streamed(c.SendStreamingMessage(ctx, say("x")))
+		},
+		"GetTask":   func(ctx context.Context) error { _, err := c.GetTask(ctx, &pb.GetTaskRequest{Id: "t"}); return err },
+		"ListTasks": func(ctx context.Context) error { _, err := c.ListTasks(ctx, &pb.ListTasksRequest{}); return err },
+		"CancelTask": func(ctx context.Context) error {
+			_, err := c.CancelTask(ctx, &pb.CancelTaskRequest{Id: "t"})
+			return err
+		},
+		"SubscribeToTask": func(ctx context.Context) error {
+			return streamed(c.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: "t"}))
+		},
+		"CreateTaskPushNotificationConfig": func(ctx context.Context) error {
+			_, err := c.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: "t"})
+			return err
+		},
+		"GetTaskPushNotificationConfig": func(ctx context.Context) error {
+			_, err := c.GetTaskPushNotificationConfig(ctx, &pb.GetTaskPushNotificationConfigRequest{TaskId: "t"})
+			return err
+		},
+		"ListTaskPushNotificationConfigs": func(ctx context.Context) error {
+			_, err := c.ListTaskPushNotificationConfigs(ctx, &pb.ListTaskPushNotificationConfigsRequest{TaskId: "t"})
+			return err
+		},
+		"DeleteTaskPushNotificationConfig": func(ctx context.Context) error {
+			_, err := c.DeleteTaskPushNotificationConfig(ctx, &pb.DeleteTaskPushNotificationConfigRequest{TaskId: "t"})
+			return err
+		},
+		"GetExtendedAgentCard": func(ctx context.Context) error { _, err := h.extended(ctx, ""); return err },
+	}
+}
+
+func streamed(s grpc.ServerStreamingClient[pb.StreamResponse], err error) error {
+	if err == nil {
+		_, err = drain(s)
+	}
+	return err
+}
+
+// Every method counts against the requests of its caller, and none against those of
+// others. That a caller comes back in time is for the tests of package limit.
+func TestEveryMethodIsLimited(t *testing.T) {
+	t.Parallel()
+	h := limitedHub(t, engine.Config{Rates: limit.Config{Requests: 0.001, Burst: 1}})
+	for name, call := range everyCall(h) {
+		for _, who := range []string{"ann", "bob"} {
+			ctx := with(t.Context(), "x-name", who+name)
+			if err := call(ctx); status.Code(err) == codes.ResourceExhausted {
+				t.Errorf("%s for the first time = %v", name, err)
+			}
+			if wait := refusedFor(t, name, call(ctx)); wait < 900*time.Second || wait > 1000*time.Second {
+				t.Errorf("%s: come back after %v, want 1,000 s", name, wait)
+			}
+		}
+	}
+}
+
+func TestBytesAreLimited(t *testing.T) {
+	t.Parallel()
+	h := limitedHub(t, engine.Config{Rates: limit.Config{Bytes: 10}})
+	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
+	large := say("x")
+	large.Message.Parts[0].Content = &pb.Part_Text{Text: strings.Repeat("x", 100_000)}
+	if _, err := h.client.SendMessage(ann, large); err != nil {
+		t.Fatalf("the first message: %v", err)
+	}
+	_, err := h.client.ListTasks(ann, &pb.ListTasksRequest{})
+	if wait := refusedFor(t, "the next call", err); wait < 9000*time.Second {
+		t.Errorf("come back after %v, want 100,000 bytes at 10 bytes per second", wait)
+	}
+	if _, err := h.client.ListTasks(bob, &pb.ListTasksRequest{}); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+}
+
+func TestTasksAreLimited(t *testing.T) {
+	t.Parallel()
+	h := limitedHub(t, engine.Config{TasksPerCaller: 1})
+	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
+	hold := to("holder", say("hold"))
+	hold.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
+	if _, err := h.client.SendMessage(ann, hold); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.client.SendMessage(ann, say("x"))
+	refusedFor(t, "SendMessage", err)
+	refusedFor(t, "SendStreamingMessage", streamed(h.client.SendStreamingMessage(ann, say("x"))))
+	if _, err := h.client.SendMessage(bob, say("x")); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+}
