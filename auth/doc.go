@@ -36,8 +36,9 @@
 // to guess. Behind a proxy all callers have the address of the proxy.
 //
 // While a Keyring is off it accepts callers on this machine, and a web page can make
-// a browser one of these. The fronts of a hub check Host and Origin against that;
-// whoever builds his own has to do the same.
+// a browser one of these, and a proxy everybody. The command "parley serve" checks
+// Host and Origin against pages; a program that embeds a hub gives its Keyring a key
+// before it serves.
 //
 // # Concurrency
 //

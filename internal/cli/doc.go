@@ -2,8 +2,9 @@
 // which chooses among them.
 //
 // The commands send, chat, card and tasks speak A2A and work against any server by
-// its card. The command serve composes a hub from the packages of this module; it is
-// the only place that knows all of them.
+// its card. The command keys speaks to a hub's own interface, below /api/v1, or works
+// on the data folder of a hub that does not run. The command serve composes a hub
+// from the packages of this module; it is the only place that knows all of them.
 //
 // # Guarantees
 //
