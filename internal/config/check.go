@@ -32,6 +32,14 @@ func check(d *decoder, c *Config) {
 	checkDefault(d, c)
 	checkPush(d, &c.Push)
 	checkAuth(d, &c.Auth)
+	checkExtended(d, c)
+	checkRates(d, &c.Limits)
+}
+
+func checkRates(d *decoder, l *Limits) {
+	if l.Burst > 0 && l.RequestsPerSecond == 0 {
+		d.problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
+	}
 }
 
 func checkAddress(d *decoder, key, address string) {

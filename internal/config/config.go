@@ -61,6 +61,8 @@ type Config struct {
 	Agents []Agent `yaml:"agents"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
+	// ExtendedCard says who may see the extended cards.
+	ExtendedCard ExtendedCard `yaml:"extended_card"`
 	// Limits bound what a request may take.
 	Limits Limits `yaml:"limits"`
 	// Engine says how tasks are run and kept.
@@ -106,6 +108,8 @@ type Agent struct {
 	// Skills are what the agent can do. If empty, it has one skill with its own name
 	// and description.
 	Skills []Skill `yaml:"skills"`
+	// Extended is what some callers see beyond the card, see ExtendedCard.
+	Extended Extended `yaml:"extended"`
 	// InputModes and OutputModes are the media types that the agent takes and gives:
 	// text/plain.
 	InputModes  []string `yaml:"inputModes"`
@@ -129,7 +133,9 @@ type Skill struct {
 	OutputModes []string `yaml:"outputModes"`
 }
 
-// Limits bound what a request may take. Zero means the default that is named.
+// Limits bound what a request and a caller may take. Zero means the default that is
+// named; the last four do not limit then, because a hub of one person is not to be
+// slowed down by its own guard.
 type Limits struct {
 	// Body is the largest request body: 10MiB.
 	Body Size `yaml:"body"`
@@ -143,6 +149,17 @@ type Limits struct {
 	StreamsPerCaller int `yaml:"streams_per_caller"`
 	// Streams is how many streams may be open in all: 20000.
 	Streams int `yaml:"streams"`
+	// RequestsPerSecond is how many requests one caller may make, on average. All
+	// anonymous callers are one.
+	RequestsPerSecond float64 `yaml:"requests_per_second"`
+	// Burst is how many of them may come at once: twice RequestsPerSecond.
+	Burst int `yaml:"burst"`
+	// BytesPerSecond is how many bytes of requests one caller may send, on average. A
+	// request may be larger; its caller then waits until it is paid for.
+	BytesPerSecond Size `yaml:"bytes_per_second"`
+	// TasksPerCaller is how many tasks of one caller may run or wait in line. Those
+	// that wait for the caller do not count.
+	TasksPerCaller int `yaml:"tasks_per_caller"`
 }
 
 // Engine says how tasks are run and kept. Zero means the default that is named.

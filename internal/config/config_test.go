@@ -63,6 +63,10 @@ func TestExample(t *testing.T) {
 				Timeout: config.Duration(90 * time.Second), Grace: config.Duration(2 * time.Second),
 				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true,
 				InputModes: []string{"text/plain", "application/json"}, OutputModes: []string{"text/plain"},
+				Extended: config.Extended{
+					Description: "Tells the weather of a city, and of the seas to those who know.",
+					Skills:      []config.Skill{{ID: "sea", Description: "The weather at sea."}},
+				},
 				Skills: []config.Skill{{
 					ID: "forecast", Name: "Forecast", Description: "The weather of the coming days.",
 					Tags: []string{"weather", "forecast"}, Examples: []string{"Will it rain in Oslo tomorrow?"},
@@ -71,7 +75,9 @@ func TestExample(t *testing.T) {
 			},
 			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
 		},
+		ExtendedCard: config.ExtendedCard{Token: "card-token-0123456789", Authenticated: true},
 		Limits: config.Limits{
+			RequestsPerSecond: 50, Burst: 100, BytesPerSecond: 4 << 20, TasksPerCaller: 20,
 			Body: 10 << 20, BodyTime: config.Duration(30 * time.Second), WriteTime: config.Duration(30 * time.Second),
 			KeepAlive: config.Duration(15 * time.Second), StreamsPerCaller: 1000, Streams: 20000,
 		},
@@ -142,6 +148,12 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"duration", "engine:\n  max_wait: 30\n", `parley.yaml:2: engine.max_wait: "30" is not a duration like 30s, 1h30m or 7d`},
 		{"never", "engine:\n  max_wait: never\n", `parley.yaml:2: engine.max_wait: never is not possible here`},
 		{"size", "limits:\n  body: ten\n", `parley.yaml:2: limits.body: "ten" is not a size like 512KiB, 10MiB or 1GB`},
+		{"number", "limits:\n  requests_per_second: .inf\n", `parley.yaml:2: limits.requests_per_second: ".inf" is not a number from 0`},
+		{"burst of nothing", "limits:\n  burst: 5\n", `parley.yaml:2: limits.burst: says nothing without limits.requests_per_second`},
+		{"short card token", "extended_card:\n  token: s3cret\n", `parley.yaml:2: extended_card.token: is shorter than 16 characters`},
+		{"card token with a space", "extended_card:\n  token: s3cret and a good deal more\n", `parley.yaml:2: extended_card.token: has a character that a header cannot carry`},
+		{"extended for nobody", "agents:\n- name: a\n  command: x\n  extended: {description: b}\n", `parley.yaml:4: agents[0].extended: nobody would see it: extended_card needs a token, or authenticated: true`},
+		{"extended skill twice", "extended_card: {authenticated: true}\nagents:\n- name: a\n  command: x\n  extended:\n    skills: [{id: s}, {id: s}]\n", `parley.yaml:6: agents[0].extended.skills[1].id: the agent has another skill "s"`},
 		{"count", "limits: {streams: -1}\n", `parley.yaml:1: limits.streams: "-1" is not a whole number from 0`},
 		{"choice", "log:\n  level: loud\n", `parley.yaml:2: log.level: "loud" is not one of debug, info, warn, error`},
 		{"address", "listen: localhost\n", `parley.yaml:1: listen: "localhost" is not an address like 127.0.0.1:4100`},

@@ -22,6 +22,8 @@ func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
 		return setBool(p, text)
 	case *int:
 		return setInt(p, text)
+	case *float64:
+		return setNumber(p, text)
 	case *string:
 		return setString(p, text, tag.Get("enum"))
 	}
@@ -52,6 +54,15 @@ func setInt(p *int, text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		return fmt.Errorf("%q is not a whole number from 0", clip(text))
+	}
+	*p = n
+	return nil
+}
+
+func setNumber(p *float64, text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= math.MaxFloat64) {
+		return fmt.Errorf("%q is not a number from 0", clip(text))
 	}
 	*p = n
 	return nil

@@ -1,0 +1,51 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The extended card is the public one with more in it.
+func TestExtendedCardOfAnAgent(t *testing.T) {
+	t.Parallel()
+	c := parse(t, `
+extended_card: {authenticated: true}
+agents:
+  - {name: plain, command: x}
+  - name: rich
+    command: x
+    description: For all.
+    skills: [{id: open}, {id: both}]
+    extended:
+      description: For some.
+      skills: [{id: both, name: Better}, {id: closed}]
+  - name: worded
+    command: x
+    skills: [{id: open}]
+    extended: {skills: [{id: closed}]}
+`)
+	if got := c.Agents[0].ExtendedCard(); got != nil {
+		t.Errorf("an agent without more has the extended card %+v", got)
+	}
+	type skill struct{ ID, Name, Description string }
+	skills := func(card *a2a.AgentCard) (list []skill) {
+		for _, s := range card.Skills {
+			list = append(list, skill{s.ID, s.Name, s.Description})
+		}
+		return list
+	}
+	rich := c.Agents[1].ExtendedCard()
+	want := []skill{{"open", "open", "For all."}, {"both", "Better", "For some."}, {"closed", "closed", "For some."}}
+	if diff := cmp.Diff(want, skills(rich)); rich.Description != "For some." || diff != "" {
+		t.Errorf("card of rich = %q, skills (-want +got):\n%s", rich.Description, diff)
+	}
+	if public := c.Agents[1].Card(); public.Description != "For all." || len(public.Skills) != 2 {
+		t.Errorf("the public card of rich shows more: %+v", public)
+	}
+	worded := c.Agents[2].ExtendedCard()
+	if worded.Description != c.Agents[2].Card().Description || len(worded.Skills) != 2 {
+		t.Errorf("card of worded = %+v", worded)
+	}
+}
