@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -38,6 +41,7 @@ type hub struct {
 
 	dir          *datadir.Dir
 	db           *sqlitestore.DB
+	box          *seal.Box
 	keys         *auth.Keyring
 	listener     net.Listener
 	grpcListener net.Listener     // nil without gRPC
@@ -79,6 +83,9 @@ func (h *hub) open(ctx context.Context) (err error) {
 		if h.grpcListener, err = listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
 			return err
 		}
+	}
+	if h.box, err = seal.Load(h.dir.Join(seal.FileName)); err != nil {
+		return err
 	}
 	if err := h.reap(); err != nil {
 		return err
@@ -130,18 +137,20 @@ func (h *hub) reap() error {
 
 // compose puts the parts together.
 func (h *hub) compose() error {
-	e := h.cfg.Engine
+	e, l := h.cfg.Engine, h.cfg.Limits
 	pusher, err := h.pusher()
 	if err != nil {
 		return err
 	}
 	h.engine = engine.New(engine.Config{
-		Store: h.db.Tasks(), Push: pusher, Logger: h.logger,
+		Store: h.db.Tasks(), Push: pusher, TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
-		StreamsPerCaller: h.cfg.Limits.StreamsPerCaller, Streams: h.cfg.Limits.Streams,
+		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
+		Rates:    limit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
+		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	if err := h.register(); err != nil {
 		return err
@@ -189,6 +198,7 @@ func (h *hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger,
+		PublicURL: cmp.Or(c.PublicURL, h.url()),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),
 			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
@@ -220,7 +230,7 @@ func (h *hub) register() error {
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
 		var executor a2asrv.AgentExecutor = a.Executor(h.runs())
-		all = append(all, engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Executor: executor})
+		all = append(all, engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard(), Executor: executor})
 		known[task.Agent(a.Name)] = true
 	}
 	if h.cfg.Builtin() {

@@ -4,7 +4,6 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -17,10 +16,9 @@ func (h *hub) pusher() (engine.Pusher, error) {
 	d, err := push.New(push.Config{
 		Options: push.Options{
 			Allow: c.Allow, RequireHTTPS: c.RequireHTTPS, SigningSecrets: c.SigningSecrets,
-			KeyFile: h.dir.Join(seal.FileName),
 			Timeout: duration(c.Timeout), MaxAge: duration(c.MaxAge), Concurrency: c.Concurrency, PerEndpoint: c.PerEndpoint,
 		},
-		Store: h.db.Tasks(), Version: parley.Version, Logger: h.logger,
+		Box: h.box, Store: h.db.Tasks(), Version: parley.Version, Logger: h.logger,
 	})
 	if err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ type Config struct {
 	Rates limit.Config
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+	// TokenKey encrypts page tokens; 32 random bytes. If nil, tokens end with the
+	// process.
+	TokenKey []byte
 	// MaxWait is the longest time that a blocking call waits before it returns the
 	// task as it is. Zero means 300 s.
 	MaxWait time.Duration

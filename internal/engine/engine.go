@@ -40,6 +40,7 @@ type Engine struct {
 	live   *registry
 	line   *line
 	quota  quota
+	tokens tokens
 	// busy and limiter are nil where nothing is limited.
 	busy    *busy
 	limiter *limit.Limiter
@@ -86,6 +87,7 @@ func New(cfg Config) *Engine {
 		store:  cfg.Store,
 		holder: task.Holder("hub:" + uuid.NewString()),
 		live:   newRegistry(),
+		tokens: newTokens(cfg.TokenKey),
 		line:   newLine(cfg.MaxRuns),
 		quota:  quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
 		byName: make(map[task.Agent]int),

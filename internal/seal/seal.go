@@ -33,6 +33,7 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -64,6 +65,7 @@ var (
 
 // Box seals and opens.
 type Box struct {
+	key  []byte
 	aead cipher.AEAD
 	head [header]byte
 }
@@ -84,7 +86,7 @@ func newBox(key []byte) *Box {
 	if err != nil {
 		panic("seal: " + err.Error())
 	}
-	b := &Box{aead: aead}
+	b := &Box{key: key, aead: aead}
 	b.head[0] = version
 	id := sha256.Sum256(append([]byte("parley key id\x00"), key...))
 	copy(b.head[1:], id[:])
@@ -115,6 +117,16 @@ func (b *Box) Open(sealed, context []byte) ([]byte, error) {
 		return nil, ErrBroken
 	}
 	return plain, nil
+}
+
+// Key returns a key of 32 bytes for another purpose, which has a name. It tells
+// nothing about the master key or the keys of other purposes (RFC 5869).
+func (b *Box) Key(purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, b.key, nil, purpose, keySize)
+	if err != nil {
+		panic("seal: " + err.Error()) // the size is right
+	}
+	return key
 }
 
 // bound is the additional data: the header and the context.

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/task"
+)
+
+// tokens makes page tokens: a place in a list, encrypted, because it holds the
+// store's own number of a task, and bound to the caller and the filters, so that a
+// token of another list is refused.
+type tokens struct {
+	block cipher.Block
+	mac   []byte
+}
+
+const (
+	placeSize = aes.BlockSize // a time and a key, eight bytes each
+	sumSize   = 16
+)
+
+// newTokens returns tokens under key, or under a random one that ends with the
+// process.
+func newTokens(key []byte) tokens {
+	if key == nil {
+		key = make([]byte, sha256.Size)
+		_, _ = rand.Read(key) // never fails
+	}
+	sum := sha256.Sum256(append([]byte("place\x00"), key...))
+	block, err := aes.NewCipher(sum[:])
+	if err != nil {
+		panic("engine: " + err.Error()) // the size is right
+	}
+	return tokens{block: block, mac: key}
+}
+
+// encode makes the token of a place in the list q.
+func (t tokens) encode(q *task.Query, c task.Cursor) string {
+	b := make([]byte, placeSize, placeSize+sumSize)
+	binary.BigEndian.PutUint64(b, uint64(c.At))
+	binary.BigEndian.PutUint64(b[8:], uint64(c.Key))
+	t.block.Encrypt(b, b) // one block: no two places look alike, and none tells its numbers
+	return base64.RawURLEncoding.EncodeToString(append(b, t.sum(q, b)...))
+}
+
+// decode returns the place of a token of the list q.
+func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
+	if token == "" {
+		return task.Cursor{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(b) != placeSize+sumSize || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
+		return task.Cursor{}, fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+	}
+	t.block.Decrypt(b, b[:placeSize])
+	return task.Cursor{
+		At:  task.Millis(binary.BigEndian.Uint64(b)),
+		Key: task.Key(binary.BigEndian.Uint64(b[8:])),
+	}, nil
+}
+
+// sum binds an encrypted place to the caller and the filters of q.
+func (t tokens) sum(q *task.Query, place []byte) []byte {
+	h := hmac.New(sha256.New, t.mac)
+	h.Write(place)
+	for _, s := range []string{string(q.Owner), string(q.Agent), q.ContextID, q.State.String()} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		h.Write(size[:])
+		h.Write([]byte(s))
+	}
+	var since [8]byte
+	binary.BigEndian.PutUint64(since[:], uint64(q.Since))
+	h.Write(since[:])
+	return h.Sum(nil)[:sumSize]
+}
