@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -52,6 +53,8 @@ type Hub struct {
 	GRPCAddr string
 	// Limits bound time and space. The zero Limits are sensible.
 	Limits Limits
+	// Extended are the extended cards. If zero, there are none.
+	Extended ExtendedCards
 	// Push says how webhooks are told. The zero Options tell those on public
 	// addresses. Options that cannot be read panic when the hub is first used. A Store
 	// that cannot keep webhooks makes the hub one without push notifications.
@@ -86,6 +89,20 @@ type Limits struct {
 	IdleRetention time.Duration
 	// MaxRuns is the number of tasks that are executed at one time; 10,000.
 	MaxRuns int
+	// RequestsPerSecond is how many requests one caller may make per second, on
+	// average; any number, because a hub of one person is not to be slowed down by its
+	// own guard. All anonymous callers are one. A caller above the limit is told when
+	// to come back: status 429 and Retry-After over HTTP, RESOURCE_EXHAUSTED over gRPC.
+	RequestsPerSecond float64
+	// Burst is how many of them may come at once; twice RequestsPerSecond.
+	Burst int
+	// BytesPerSecond is how many bytes of requests one caller may send per second, on
+	// average; any number. A request may be larger: its caller's next one has to wait
+	// until it is paid for.
+	BytesPerSecond int64
+	// TasksPerCaller is how many tasks of one caller may run or wait in line in this
+	// process; any number. Those that wait for the caller do not count.
+	TasksPerCaller int
 }
 
 // parts returns engine and front, made of the fields at the first call.
@@ -111,9 +128,14 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		MaxRuns:       h.Limits.MaxRuns,
 
 		StreamsPerCaller: h.Limits.StreamsPerCaller,
+		TasksPerCaller:   h.Limits.TasksPerCaller,
+		Rates: limit.Config{
+			Requests: h.Limits.RequestsPerSecond, Burst: h.Limits.Burst, Bytes: h.Limits.BytesPerSecond,
+		},
+		Extended: engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
 	})
 	for _, a := range h.agents {
-		mustRegister(h.engine.Register(a))
+		h.register(a)
 	}
 	h.front = httpfront.New(h.frontConfig())
 	return h.engine, h.front
@@ -177,14 +199,7 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 	}
 	h.agents = append(h.agents, a)
 	if h.engine != nil {
-		mustRegister(h.engine.Register(a))
-	}
-}
-
-// mustRegister panics on what Handle should have found.
-func mustRegister(err error) {
-	if err != nil {
-		panic("parley: " + err.Error())
+		h.register(a)
 	}
 }
 
