@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,8 @@ type answer struct {
 	meta []string
 	// body is as it came; messages of a gRPC stream stand behind one another.
 	body []byte
+	// ordered is the body of gRPC with its maps in order; nil for HTTP.
+	ordered []byte
 	// read is the body as text.
 	read string
 }
@@ -224,7 +227,7 @@ func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	a := answer{code: st.Code().String(), meta: metaLines(header, trailer), body: detail, read: st.String()}
+	a := answer{code: st.Code().String(), meta: metaLines(header, trailer), body: detail, read: st.String(), ordered: bytes.Clone(detail)}
 	for _, f := range frames {
 		a.body = append(a.body, f...)
 		out := shape.out()
@@ -232,6 +235,11 @@ func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 			h.t.Fatalf("%s: %v", r.method, err)
 		}
 		a.read += "\n" + protojson.Format(out)
+		f, err := proto.MarshalOptions{Deterministic: true}.Marshal(out)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		a.ordered = append(a.ordered, f...)
 	}
 	return a
 }
@@ -318,6 +326,14 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 )
 
+// inOrder is the body, with what gRPC writes in any order in one order.
+func (a answer) inOrder() []byte {
+	if a.ordered != nil {
+		return a.ordered
+	}
+	return a.body
+}
+
 // sameness is a with the guess, and if new things were made also their ids and
 // times, replaced by names.
 func (a answer) sameness(g *guess, made bool) string {
@@ -325,7 +341,7 @@ func (a answer) sameness(g *guess, made bool) string {
 	if made {
 		s = a.code + "\n" + a.read
 	} else {
-		s += string(a.body)
+		s += string(a.inOrder())
 	}
 	for _, pair := range g.names() {
 		s = strings.ReplaceAll(s, pair[1], pair[0])
