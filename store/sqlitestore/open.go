@@ -7,13 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 )
 
 // Options tune a DB. The zero value is what a hub uses.
 type Options struct {
 	// Readers is the largest number of connections that read at the same time; zero
-	// means 4. They are opened when they are needed.
+	// means as many as there are processors (GOMAXPROCS), but from 2 to 4. They are
+	// opened when they are needed. More of them share the same memory for pages.
 	Readers int
 	// CacheBytes is how much memory all connections together may use for pages of
 	// the file; zero means 24 MiB.
@@ -55,7 +57,7 @@ func open(path string, o Options) (*DB, error) {
 		return nil, err
 	}
 	if o.Readers <= 0 {
-		o.Readers = 4
+		o.Readers = min(max(runtime.GOMAXPROCS(0), 2), 4)
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = 24 << 20
