@@ -16,7 +16,8 @@
 // # Guarantees
 //
 // The tenant and the metadata of every call reach the engine. Calls are checked in
-// the order: who calls, which protocol version, what is asked for. Errors carry the
+// the order: who calls, whether that caller is within its limits, which protocol
+// version, what is asked for. Errors carry the
 // status of the protocol's table, a google.rpc.ErrorInfo, and where they apply a
 // google.rpc.BadRequest and a google.rpc.RetryInfo. The text of an unknown error
 // stays in the log; the caller gets a reference to it.

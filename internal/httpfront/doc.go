@@ -22,10 +22,21 @@
 // A tenant is the name of an agent. Paths are taken apart by hand: agents and task
 // ids are free text, and ":cancel" counts only where nobody escaped it.
 //
-// The order of the checks is fixed: path and method, caller, agent, version,
-// content type, size, payload. A JSON-RPC call has its version checked once its id
+// The order of the checks is fixed: path and method, caller, limits of the caller,
+// agent, version, content type, size, payload. A JSON-RPC call has its version checked once its id
 // is known, so that the error carries it. Package dialect reads and writes the
 // payloads and holds the table of errors.
+//
+// # Cards
+//
+// A card says which credentials the hub asks for, as soon as it does, if the
+// authenticator knows (a method Security like that of auth.Keyring). Requirements have
+// the protocol's spelling, but for Go programs that do not name themselves, which get
+// that of the official SDK.
+//
+// The extended card is there if the engine was configured with who may see it. Its
+// token opens nothing else; whoever has no other credentials is nobody. Nothing keeps
+// the answer.
 //
 // # Guarantees
 //
@@ -41,6 +52,11 @@
 // A reader who does not take a write within [Limits].WriteTime is cut off; it holds
 // up nobody else, because the stream reads from the log and not from a channel. A
 // caller who goes away ends its own stream and nothing else.
+//
+// Each request of a caller counts against its limits before its body is read, and the
+// body once it was: all operations of both bindings, and everything below /api/v1. Who
+// is over a limit gets 429 with Retry-After. Cards and health paths have no caller and
+// are not counted.
 //
 // Without an authenticator only callers on this machine are served, and only by a
 // loopback name (see [Config].Auth).
