@@ -37,12 +37,16 @@ func TestSecurityOfTheHub(t *testing.T) {
 	}{
 		{"nothing of its own", a2a.AgentCard{}, o.SecuritySchemes, o.SecurityRequirements},
 		{
-			"own requirements", a2a.AgentCard{SecurityRequirements: a2a.SecurityRequirementsOptions{{"bearer": {"a"}}}},
-			o.SecuritySchemes, a2a.SecurityRequirementsOptions{{"bearer": {"a"}}},
+			"own requirements",
+			a2a.AgentCard{SecurityRequirements: a2a.SecurityRequirementsOptions{{"bearer": {"a"}}}},
+			o.SecuritySchemes,
+			a2a.SecurityRequirementsOptions{{"bearer": {"a"}}},
 		},
 		{
-			"own schemes", a2a.AgentCard{SecuritySchemes: a2a.NamedSecuritySchemes{"bearer": own, "more": own}},
-			a2a.NamedSecuritySchemes{"apiKey": o.SecuritySchemes["apiKey"], "bearer": own, "more": own}, o.SecurityRequirements,
+			"own schemes",
+			a2a.AgentCard{SecuritySchemes: a2a.NamedSecuritySchemes{"bearer": own, "more": own}},
+			a2a.NamedSecuritySchemes{"apiKey": o.SecuritySchemes["apiKey"], "bearer": own, "more": own},
+			o.SecurityRequirements,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

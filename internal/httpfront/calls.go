@@ -11,9 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-var (
-	errNoStreaming = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
-)
+var errNoStreaming = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
 
 // The methods of this file take a decoded call together with the error of its
 // decoder, so that both bindings hand their decoders' results on as they are.
