@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/alarm"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/task"
@@ -64,6 +65,7 @@ type Engine struct {
 	phase     atomic.Int32
 	health    atomic.Pointer[string]
 	doubts    doubts
+	alarms    alarm.Set
 	recovered chan struct{}
 
 	mu     sync.RWMutex // guards the fields below

@@ -122,6 +122,7 @@ func (e *Engine) drain() error {
 	e.work.close()
 	e.cancel(errStopped)
 	e.work.wait(0)
+	e.alarms.Clear()
 	if left > 0 {
 		return fmt.Errorf("drain: %d executors did not stop", left)
 	}

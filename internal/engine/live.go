@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"sync"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/alarm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -403,8 +403,9 @@ func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, er
 		l.mu.Unlock()
 		return true, nil
 	}
-	timer := time.NewTimer(e.cfg.MaxWait)
-	defer timer.Stop()
+	w := &wait{live: l}
+	e.alarms.Start(&w.alarm, e.cfg.MaxWait, w.end)
+	defer e.alarms.Stop(&w.alarm)
 	for {
 		wake := l.changedLocked()
 		l.mu.Unlock()
@@ -412,15 +413,28 @@ func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, er
 		case <-wake:
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
-		case <-timer.C:
-			return false, nil
 		case <-e.ctx.Done():
 			return false, nil
 		}
 		l.mu.Lock()
-		if done() {
+		if ok := done(); ok || w.over {
 			l.mu.Unlock()
-			return true, nil
+			return ok, nil
 		}
 	}
+}
+
+// wait is somebody who waits for a task for a limited time.
+type wait struct {
+	live  *live
+	alarm alarm.Alarm
+	over  bool // guarded by the task's lock
+}
+
+// end says that the time is over.
+func (w *wait) end() {
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	w.over = true
+	w.live.wakeLocked()
 }

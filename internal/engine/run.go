@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/alarm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -61,7 +62,7 @@ type run struct {
 	closed bool
 	// flushing is set while a goroutine other than the executor's is at work.
 	flushing bool
-	timer    *time.Timer
+	linger   alarm.Alarm
 	space    chan struct{} // closed when pending shrinks; nil if nobody waits
 	flushed  int64         // seq of the last durable event
 }
@@ -245,7 +246,7 @@ func (r *run) scheduleLocked(d time.Duration) {
 	if !r.engine.work.join() {
 		return
 	}
-	r.timer = time.AfterFunc(d, func() {
+	r.engine.alarms.Start(&r.linger, d, func() {
 		defer r.engine.work.leave()
 		r.pump()
 	})
@@ -276,7 +277,7 @@ const retryDelay = 500 * time.Millisecond
 // settle waits until everything that was yielded is durable, or the engine stops.
 func (r *run) settle() {
 	r.mu.Lock()
-	if r.flushing && r.timer != nil && r.timer.Stop() {
+	if r.flushing && r.engine.alarms.Stop(&r.linger) {
 		r.engine.work.leave()
 		r.flushing = false
 	}

@@ -208,19 +208,34 @@ func TestASlowReaderHurtsOnlyItself(t *testing.T) {
 	}
 }
 
+// snapping says when it has kept a snapshot.
+type snapping struct {
+	task.Memory
+	kept chan struct{}
+}
+
+func (s *snapping) SaveSnapshot(ctx context.Context, key task.Key, snap task.Snapshot) error {
+	defer func() { s.kept <- struct{}{} }()
+	return s.Memory.SaveSnapshot(ctx, key, snap)
+}
+
 func TestGetReadsFromASnapshot(t *testing.T) {
 	t.Parallel()
 	const n = 2000
-	b := start(t, engine.Config{}, chunks(n, nil))
+	store := &snapping{kept: make(chan struct{}, 3)}
+	b := start(t, engine.Config{Store: store}, chunks(n, nil))
 	id := b.send(text("hi")).Head.ID
 	var want strings.Builder
 	for i := range n {
 		fmt.Fprint(&want, i)
 	}
-	for range 3 {
+	for i := range 3 {
 		var got strings.Builder
 		for _, p := range sdkTask(t, b.get(id)).Artifacts[0].Parts {
 			got.WriteString(p.Text())
+		}
+		if i == 0 {
+			<-store.kept
 		}
 		if got.String() != want.String() {
 			t.Fatalf("artifact has %d bytes, want %d", got.Len(), want.Len())

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/alarm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -15,7 +16,7 @@ type watch struct {
 	last atomic.Int64 // when the run last yielded, in nanoseconds
 
 	mu      sync.Mutex // guards the fields below
-	timer   *time.Timer
+	alarm   alarm.Alarm
 	stopped bool
 }
 
@@ -48,7 +49,7 @@ func (w *watch) arm(r *run, d time.Duration, quiet bool) {
 	if w.stopped || !r.engine.work.join() {
 		return
 	}
-	w.timer = time.AfterFunc(d, func() {
+	r.engine.alarms.Start(&w.alarm, d, func() {
 		defer r.engine.work.leave()
 		w.fire(r, quiet)
 	})
@@ -80,7 +81,7 @@ func (w *watch) end(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true
-	if w.timer != nil && w.timer.Stop() {
+	if r.engine.alarms.Stop(&w.alarm) {
 		r.engine.work.leave()
 	}
 }
