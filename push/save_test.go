@@ -1,0 +1,56 @@
+package push
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+func letter(first, last int64) task.DeadLetter { return task.DeadLetter{First: first, Last: last} }
+
+// A dead letter that has grown while it was being saved is saved again.
+func TestDeadLettersThatGrowAreSavedAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ lost, durable, want []task.DeadLetter }{
+		{nil, nil, nil},
+		{[]task.DeadLetter{letter(2, 3)}, []task.DeadLetter{letter(2, 3)}, nil},
+		{[]task.DeadLetter{letter(2, 4)}, []task.DeadLetter{letter(2, 3)}, []task.DeadLetter{letter(2, 4)}},
+		{[]task.DeadLetter{letter(2, 3), letter(5, 6)}, []task.DeadLetter{letter(2, 3)}, []task.DeadLetter{letter(5, 6)}},
+		{[]task.DeadLetter{letter(2, 3), letter(5, 7)}, []task.DeadLetter{letter(2, 3), letter(5, 6)}, []task.DeadLetter{letter(5, 7)}},
+	} {
+		h := &hook{trouble: &trouble{lost: tt.lost}}
+		h.keepLost(tt.durable)
+		var got []task.DeadLetter
+		if h.trouble != nil {
+			got = h.trouble.lost
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("keepLost(%v) of %v mismatch (-want +got):\n%s", tt.durable, tt.lost, diff)
+		}
+	}
+}
+
+func TestStepsOfAMove(t *testing.T) {
+	t.Parallel()
+	h := &hook{key: 7, id: "c"}
+	lost := []task.DeadLetter{letter(2, 3), letter(5, 6)}
+	ref := h.ref()
+	for _, tt := range []struct {
+		m    move
+		want []task.HookStep
+	}{
+		{move{hook: h, told: 4}, []task.HookStep{{HookRef: ref, Told: 4}}},
+		{move{hook: h, told: 8, lost: lost}, []task.HookStep{
+			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1]}, {HookRef: ref, Told: 8},
+		}},
+		{move{hook: h, told: 6, settled: true, lost: lost}, []task.HookStep{
+			{HookRef: ref, Told: 3, Lost: &lost[0]}, {HookRef: ref, Told: 6, Lost: &lost[1], Settled: true},
+		}},
+	} {
+		if diff := cmp.Diff(tt.want, steps([]move{tt.m})); diff != "" {
+			t.Errorf("steps mismatch (-want +got):\n%s", diff)
+		}
+	}
+}
