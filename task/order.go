@@ -12,6 +12,9 @@ import (
 type order struct {
 	blocks [][]Cursor
 	n      int
+	// spare is the memory of the last block that became empty: small sets are empty now
+	// and then.
+	spare []Cursor
 }
 
 // maxBlock bounds a block. Neighbours that together fill less than half of one are
@@ -56,7 +59,11 @@ func (o *order) insert(c Cursor) {
 func (o *order) push(c Cursor) {
 	last := len(o.blocks) - 1
 	if last < 0 || len(o.blocks[last]) == maxBlock {
-		o.blocks = append(o.blocks, []Cursor{c})
+		b := o.spare
+		if o.spare = nil; b == nil {
+			b = make([]Cursor, 0, 4)
+		}
+		o.blocks = append(o.blocks, append(b, c))
 		return
 	}
 	o.blocks[last] = append(o.blocks[last], c)
@@ -81,6 +88,7 @@ func (o *order) remove(c Cursor) {
 // short.
 func (o *order) tidy(i int) {
 	if len(o.blocks[i]) == 0 {
+		o.spare = o.blocks[i]
 		o.blocks = slices.Delete(o.blocks, i, i+1)
 		return
 	}

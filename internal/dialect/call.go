@@ -86,10 +86,10 @@ func (e *envelope) call() (Call, error) {
 			"must be a string, an integer or null, of at most %d bytes", maxRPCID)
 	}
 	c.ID = e.id
-	if v, _ := rawjson.String(e.version); v != "2.0" {
+	if !isText(e.version, "2.0") {
 		return c, fault.Field(a2a.ErrInvalidRequest, "jsonrpc", `must be "2.0"`)
 	}
-	if c.Method, _ = rawjson.String(e.method); c.Method == "" {
+	if c.Method = methodOf(e.method); c.Method == "" {
 		return c, fault.Field(a2a.ErrInvalidRequest, "method", "must be the name of a method")
 	}
 	switch rawjson.KindOf(e.params) {
@@ -100,6 +100,27 @@ func (e *envelope) call() (Call, error) {
 		return c, a2ajson.Under("params", a2ajson.Invalid("must be an object"))
 	}
 	return c, nil
+}
+
+// isText reports whether v is the JSON string s.
+func isText(v []byte, s string) bool {
+	if len(v) == len(s)+2 && string(v[1:len(v)-1]) == s {
+		return v[0] == '"'
+	}
+	got, ok := rawjson.String(v)
+	return ok && got == s
+}
+
+// methodOf returns the name of a method, or the empty string. Names that the protocol
+// has cost no allocation.
+func methodOf(v []byte) string {
+	if len(v) > 2 && v[0] == '"' {
+		if o, ok := operations[string(v[1:len(v)-1])]; ok && methods[o] == string(v[1:len(v)-1]) {
+			return methods[o]
+		}
+	}
+	name, _ := rawjson.String(v)
+	return name
 }
 
 func validID(id []byte) bool {

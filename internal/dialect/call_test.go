@@ -25,6 +25,8 @@ func TestCall(t *testing.T) {
 			"an integer beyond 64 bits", `{"jsonrpc":"2.0","id":12345678901234567890,"method":"M"}`,
 			dialect.Call{ID: []byte(`12345678901234567890`), Method: "M"},
 		},
+		{"escapes", `{"jsonrpc":"2\u002e0","id":1,"method":"Get\u0054ask"}`, dialect.Call{ID: []byte(`1`), Method: "GetTask"}},
+		{"another name", `{"jsonrpc":"2.0","id":1,"method":"ListTaskPushNotificationConfig"}`, dialect.Call{ID: []byte(`1`), Method: "ListTaskPushNotificationConfig"}},
 		{"negative id", `{"jsonrpc":"2.0","id":-1,"method":"M","params":null}`, dialect.Call{ID: []byte(`-1`), Method: "M"}},
 		{"null id", ` {"jsonrpc" : "2.0", "id" : null, "method":"M"} `, dialect.Call{ID: []byte(`null`), Method: "M"}},
 		{"unknown members", `{"x":1,"x":2,"id":1,"method":"M","jsonrpc":"2.0"}`, dialect.Call{ID: []byte(`1`), Method: "M"}},

@@ -21,13 +21,14 @@ func appendEnvelope(dst, id []byte) []byte {
 // makes it once and writes it around each of its frames (specification §9.4.2).
 // The zero Envelope stands around nothing: it is that of HTTP+JSON.
 type Envelope struct {
-	open, shut string
+	open []byte
+	shut string
 }
 
 // NewEnvelope returns the envelope of the request with the given id.
 func NewEnvelope(id []byte) Envelope {
-	open := append(appendEnvelope(nil, id), `"result":`...)
-	return Envelope{open: string(open), shut: "}"}
+	open := make([]byte, 0, len(id)+len(`{"jsonrpc":"2.0","id":null,"result":`))
+	return Envelope{open: append(appendEnvelope(open, id), `"result":`...), shut: "}"}
 }
 
 // Open appends what stands in front of a result.

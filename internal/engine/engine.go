@@ -135,16 +135,25 @@ func (e *Engine) Agents() []Agent {
 
 // Agent returns the agent with the given name; the empty name is the default agent.
 func (e *Engine) Agent(name task.Agent) (Agent, bool) {
+	if a := e.agent(name); a != nil {
+		return *a, true
+	}
+	return Agent{}, false
+}
+
+// agent is Agent without a copy; it returns nil if there is none. What was registered
+// never changes.
+func (e *Engine) agent(name task.Agent) *Agent {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if name == "" && len(e.agents) > 0 {
-		return e.agents[0], true
+		return &e.agents[0]
 	}
 	i, ok := e.byName[name]
 	if !ok {
-		return Agent{}, false
+		return nil
 	}
-	return e.agents[i], true
+	return &e.agents[i]
 }
 
 // traits returns what the agent says about its runs.

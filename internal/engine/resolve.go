@@ -47,14 +47,14 @@ func (e *Engine) resolve(t *op.Target, skill string) (*Agent, error) {
 	if name == "" && skill != "" {
 		return e.bySkill(skill)
 	}
-	a, ok := e.Agent(name)
-	if !ok {
+	a := e.agent(name)
+	if a == nil {
 		return nil, errNoAgent()
 	}
-	if skill != "" && !hasSkill(&a, skill) {
-		return nil, unknownSkill(skill, skillNames(&a))
+	if skill != "" && !hasSkill(a, skill) {
+		return nil, unknownSkill(skill, skillNames(a))
 	}
-	return &a, nil
+	return a, nil
 }
 
 func (e *Engine) bySkill(skill string) (*Agent, error) {
