@@ -49,13 +49,13 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startHub starts the binary on a data folder and waits until it is ready. It
-// returns how long that took.
-func startHub(t *testing.T, bin, addr, data string) (*hub, time.Duration) {
+// startHub starts the binary on a data folder, with further flags, and waits until
+// it is ready. It returns how long that took.
+func startHub(t *testing.T, bin, addr, data string, flags ...string) (*hub, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	h := &hub{t: t, url: "http://" + addr, logs: new(lastLines), done: make(chan struct{})}
-	h.cmd = exec.Command(bin, "serve", "--listen", addr, "--data", data)
+	h.cmd = exec.Command(bin, append([]string{"serve", "--listen", addr, "--data", data}, flags...)...)
 	h.cmd.Stdout, h.cmd.Stderr = h.logs, h.logs
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := h.cmd.Start(); err != nil {
