@@ -45,6 +45,8 @@ type Dispatcher struct {
 	warm     [maxWarm]*hook
 	warmNext int
 	stopping bool
+	// blocked is until when the store is left alone, warned when that was logged.
+	blocked, warned time.Time
 }
 
 // maxWarm is how many targets are kept beside those of the sessions under way.
@@ -159,6 +161,9 @@ func (d *Dispatcher) schedule(ctx context.Context, start func(*hook)) {
 func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if rest := d.blocked.Sub(now); rest > 0 {
+		return nil, rest
+	}
 	wait := d.ringLocked(now)
 	var hooks []*hook
 	for d.busy < d.cfg.Concurrency && len(d.ready) > 0 {

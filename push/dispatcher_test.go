@@ -1,8 +1,10 @@
 package push
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -378,6 +380,40 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 		want(t, "told", w.net.texts(hookURL), "a b")
 		if got := w.stored(h.Ref()).Told; got != 3 {
 			t.Errorf("stored position = %d, want 3", got)
+		}
+	})
+}
+
+// However many hooks wait, a broken store is not asked more often, and the log is not
+// flooded.
+func TestABrokenStoreIsLeftAlone(t *testing.T) {
+	bubble(t, func(w *world) {
+		var log bytes.Buffer
+		w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.start()
+		var jobs []*job
+		for i := range 2000 {
+			j := w.task(fmt.Sprint(i))
+			j.hook(op.PushConfig{ID: "c", URL: fmt.Sprintf("https://h%d.example/", i)})
+			jobs = append(jobs, j)
+		}
+		w.pass(time.Second)
+		clear(w.d.warm[:])
+		for i := range jobs {
+			w.d.known.shard(jobs[i].head.Key).tasks[jobs[i].head.Key].target = nil
+		}
+		w.store.fail(true)
+		for _, j := range jobs {
+			j.work()
+		}
+		w.pass(time.Minute)
+		if w.store.refused > 256*35 || strings.Count(log.String(), "\n") > 3 {
+			t.Errorf("the store was asked %d times in a minute, and the log has %d lines:\n%.500s", w.store.refused, strings.Count(log.String(), "\n"), log.String())
+		}
+		w.store.fail(false)
+		w.pass(time.Minute)
+		if got := len(w.net.posts); got != len(jobs) {
+			t.Errorf("%d hooks were told, want %d", got, len(jobs))
 		}
 	})
 }

@@ -153,6 +153,7 @@ type store struct {
 	broken   bool
 	advances int
 	steps    int
+	refused  int
 }
 
 var errBroken = errors.New("disk is gone")
@@ -167,6 +168,7 @@ func (s *store) check(steps int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken {
+		s.refused++
 		return errBroken
 	}
 	if steps > 0 {

@@ -13,6 +13,8 @@ const (
 	turn = time.Second
 	// storeWait is how long to leave a store alone that does not answer.
 	storeWait = 2 * time.Second
+	// warnEvery is the least time between two records of that.
+	warnEvery = time.Minute
 	// maxLost is how many dead letters of a hook may wait to be durable.
 	maxLost = 16
 )
@@ -71,7 +73,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 		case errors.Is(err, task.ErrNotFound):
 			return vanished, 0
 		case err != nil:
-			d.logger.Warn("log of a task cannot be read for its webhook", "task", t.head.ID, "error", err)
+			d.storeFailed(err)
 			return stuck, 0
 		case len(entries) == 0 && from < last:
 			return stuck, 0 // the log is behind what was heard of it
@@ -108,6 +110,19 @@ func (d *Dispatcher) yields(h *hook, began time.Time) bool {
 	return time.Since(began) >= turn && (h.lane.first != nil || len(d.ready) > 0)
 }
 
+// storeFailed lets no session begin for a while: however many hooks wait, a store
+// that does not answer is not asked more often.
+func (d *Dispatcher) storeFailed(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	d.blocked = now.Add(storeWait)
+	if now.Sub(d.warned) > warnEvery {
+		d.warned = now
+		d.logger.Warn("webhooks wait: the store does not answer", "error", err)
+	}
+}
+
 // find reads the target of a hook. If it returns nil, the result says why.
 func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 	// No id is empty, so this is in front of the hooks of the task.
@@ -115,7 +130,7 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 	for {
 		page, err := d.cfg.Store.Unsettled(ctx, after, 8)
 		if err != nil {
-			d.logger.Warn("webhook cannot be read", "error", err)
+			d.storeFailed(err)
 			return nil, stuck
 		}
 		for i := range page {
