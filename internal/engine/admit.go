@@ -35,6 +35,9 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if e.phase.Load() == draining {
 		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
 	}
+	if e.doubts.full() {
+		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
+	}
 	if r.Push != nil && !e.Pushes() {
 		return nil, errNoPush()
 	}
@@ -121,10 +124,14 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	if !entered && e.line.length() >= e.cfg.MaxQueued {
 		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
-	l := e.newLive(ref{h.Owner, h.ID})
-	l.contextID = h.ContextID
-	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
+	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
+	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Call: call}
 	err = e.change(l, func(ch *task.Change) error {
+		if ch.Prev.Rev != 0 {
+			return task.ErrExists // somebody chose the same id at the same time
+		}
+		l.contextID = h.ContextID // nobody reads it before the task is loaded
+		en.Body = l.withIDs(r.Message.Body)
 		var err error
 		if ch.Next, en, err = task.Apply(h, en); err != nil {
 			return err
@@ -139,15 +146,10 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		return e.attach(ch, hook)
 	})
 	if err != nil {
-		if errors.Is(err, task.ErrUnavailable) {
-			e.doubts.add(l.ref)
-		}
+		e.live.release(l)
 		if entered {
 			e.launchAll(e.line.leave(ln))
 		}
-		return nil, err
-	}
-	if l, err = e.adopt(l); err != nil {
 		return nil, err
 	}
 	e.live.retain(l)
@@ -157,17 +159,6 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		e.launchAll(e.line.wait(seat{l, ln}))
 	}
 	return &admitted{live: l, version: en.Version}, nil
-}
-
-// adopt registers a new task. Where somebody asked for it in between, because its
-// caller chose the id, the task that was registered then is the one to use.
-func (e *Engine) adopt(l *live) (*live, error) {
-	there := e.live.add(l)
-	if err := e.load(e.ctx, there); err != nil {
-		e.live.release(there)
-		return nil, err
-	}
-	return there, nil
 }
 
 // followUp adds a message to a task.

@@ -24,23 +24,27 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	defer e.live.release(l)
 	mine, err := e.requestCancel(l)
 	if err != nil {
+		if errors.Is(err, task.ErrUnavailable) {
+			e.owe(l, func(u *undone) { u.cancel = &cancelCall{c, r} })
+		}
 		return nil, err
 	}
 	if mine {
-		e.live.retain(l)
-		told := e.work.run(func() {
-			defer e.live.release(l)
-			e.cancelTask(l, c, r)
-		})
-		if !told {
-			e.live.release(l)
-		}
+		e.startCancel(l, &cancelCall{c, r})
 	}
+	var trouble error
 	_, err = e.await(ctx, l, func() bool {
-		return l.head.State.Terminal() || l.head.CancelAt == 0
+		done := l.head.State.Terminal() || l.head.CancelAt == 0
+		if trouble = l.trouble; done {
+			trouble = nil
+		}
+		return done || trouble != nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if trouble != nil {
+		return nil, trouble
 	}
 	h := l.snapshot()
 	if h.State != task.Canceled {
@@ -51,6 +55,39 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		return nil, err
 	}
 	return &Answer{Head: h, Fold: f}, nil
+}
+
+// startCancel looks after a cancel request beside its caller. Nobody else does.
+func (e *Engine) startCancel(l *live, c *cancelCall) {
+	e.live.retain(l)
+	told := e.work.run(func() {
+		defer e.live.release(l)
+		e.cancelTask(l, c.caller, c.request)
+		if left := l.leaveCancel(); left {
+			e.remember(l, nil)
+		}
+	})
+	if !told {
+		e.live.release(l)
+	}
+}
+
+// lookAfterCancel reports whether nobody looked after the cancel request; from now on
+// the caller does.
+func (l *live) lookAfterCancel() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	free := !l.canceling
+	l.canceling = true
+	return free
+}
+
+// leaveCancel reports whether the request is still there, and nobody's.
+func (l *live) leaveCancel() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.canceling = false
+	return l.head.CancelAt != 0 && l.head.State.Open()
 }
 
 func notCancelable(h *task.Head) error {
@@ -71,10 +108,13 @@ func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 		if c.Prev.CancelAt != 0 {
 			return errUnchanged
 		}
-		mine = true
+		mine = l.lookAfterCancel() || mine
 		c.Next.CancelAt = now()
 		return nil
 	})
+	if mine && err != nil {
+		l.leaveCancel()
+	}
 	return mine, err
 }
 
@@ -90,14 +130,24 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	case err := <-refused:
 		if err != nil && ctx.Err() == nil && !l.snapshot().State.Terminal() {
 			e.cfg.Logger.Info("agent refuses to cancel", "task", l.ref.id, "error", err)
-			e.withdrawCancel(l)
+			at := l.snapshot().CancelAt
+			if err := e.withdrawCancel(l, at); err != nil {
+				e.owe(l, func(u *undone) { u.withdrawn = at })
+				e.cancelFailed(l, err)
+			}
 			return
 		}
 	case <-ctx.Done():
 	}
 	if err := e.end(l, task.Canceled, "", errCanceled); err != nil {
-		e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
+		e.cancelFailed(l, err)
 	}
+}
+
+// cancelFailed tells those who wait that their request has not come to an end yet.
+func (e *Engine) cancelFailed(l *live, err error) {
+	e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
+	l.stuck(err)
 }
 
 // tellAgent runs the executor's Cancel and applies what it yields. It returns the
@@ -157,15 +207,12 @@ func (e *Engine) applyCancel(l *live, ev a2a.Event) bool {
 }
 
 // withdrawCancel forgets a request that the agent has refused.
-func (e *Engine) withdrawCancel(l *live) {
-	err := e.change(l, func(c *task.Change) error {
-		if c.Prev.CancelAt == 0 {
+func (e *Engine) withdrawCancel(l *live, at task.Millis) error {
+	return e.change(l, func(c *task.Change) error {
+		if c.Prev.CancelAt != at {
 			return errUnchanged
 		}
 		c.Next.CancelAt = 0
 		return nil
 	})
-	if err != nil {
-		e.cfg.Logger.Error("withdraw cancellation", "task", l.ref.id, "error", err)
-	}
 }

@@ -19,16 +19,19 @@ func (e *Engine) launchAll(seats []seat) {
 	}
 }
 
+// goneAgent is why a task fails whose agent is not registered.
+const goneAgent = "the agent of this task is no longer here"
+
 // launch claims and starts the next message of a task that has a place; it reports
 // whether a run has taken over hold and place.
 func (e *Engine) launch(l *live) bool {
-	m, ok := e.take(l, 0)
-	if !ok {
-		return false
-	}
 	a, there := e.Agent(l.snapshot().Agent)
 	if !there {
-		e.fail(l, "the agent of this task is no longer here")
+		e.fail(l, goneAgent)
+		return false
+	}
+	m, ok := e.take(l, 0)
+	if !ok {
 		return false
 	}
 	e.start(l, &a, m)
@@ -58,6 +61,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 	})
 	if err != nil {
 		e.cfg.Logger.Error("claim task", "task", l.ref.id, "error", err)
+		l.stuck(err)
 		return inbound{}, false
 	}
 	return m, ok
@@ -87,22 +91,44 @@ func (e *Engine) letGo(r *run) {
 	if h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
 		return
 	}
-	err := e.change(r.live, func(c *task.Change) error {
-		if c.Prev.Run.Dispatch != task.Claimed || c.Prev.Run.Epoch != r.epoch || c.Prev.State.Terminal() {
+	if err := e.giveUp(r.live, r.epoch); err != nil {
+		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
+		e.owe(r.live, func(u *undone) { u.left = r.epoch })
+	}
+}
+
+// giveUp gives up a claim, if epoch still has it.
+func (e *Engine) giveUp(l *live, epoch int64) error {
+	if epoch == 0 {
+		return nil
+	}
+	return e.change(l, func(c *task.Change) error {
+		if c.Prev.Run.Dispatch != task.Claimed || c.Prev.Run.Epoch != epoch || c.Prev.State.Terminal() {
 			return errUnchanged
 		}
 		rest(&c.Next)
 		return nil
 	})
-	if err != nil {
-		e.cfg.Logger.Error("give up run", "task", r.live.ref.id, "error", err)
-	}
 }
 
 // end writes a final status of the hub's own, unless the task has ended, and
 // fences the run.
 func (e *Engine) end(l *live, s task.State, text string, cause error) error {
-	err := e.change(l, func(c *task.Change) error {
+	if err := e.change(l, l.ending(s, text)); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	r := l.run
+	l.mu.Unlock()
+	if r != nil {
+		r.fence(cause)
+	}
+	return nil
+}
+
+// ending is the step to a final status of the hub's own.
+func (l *live) ending(s task.State, text string) step {
+	return func(c *task.Change) error {
 		if c.Prev.State.Terminal() || c.Prev.Shown == task.Answered {
 			return errUnchanged
 		}
@@ -113,17 +139,7 @@ func (e *Engine) end(l *live, s task.State, text string, cause error) error {
 		c.Next, c.Entries = h, []task.Entry{en}
 		c.Next.Shown = task.ToCaller
 		return nil
-	})
-	if err != nil {
-		return err
 	}
-	l.mu.Lock()
-	r := l.run
-	l.mu.Unlock()
-	if r != nil {
-		r.fence(cause)
-	}
-	return nil
 }
 
 // fail writes FAILED with a reason, and logs what went wrong with that.

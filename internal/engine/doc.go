@@ -11,6 +11,13 @@
 // them at the version that a task has, and tells its [Pusher] of each change; it knows
 // nothing of how they are delivered to.
 //
+// The store may fail and leave it unknown whether a change was stored. Before anything
+// else happens to its task, the engine reads what became of it; and as soon as the
+// store works again, it looks at each task of which something could not be stored, and
+// does what is stored but undone: a message is read, a cancellation is carried out, a
+// webhook is told. Its caller was told that it might not happen. A task that was made
+// for such a caller, who does not know its id, fails.
+//
 // # Guarantees
 //
 // Once a caller knows a task id, the task ends or waits for the caller, whatever
@@ -29,8 +36,8 @@
 // # Concurrency
 //
 // All methods of Engine are safe for concurrent use. A Stream belongs to one
-// goroutine. Locks are taken in the order live.write, then registry.mu, then
-// live.mu, then run.mu; none is held while an executor or a caller's code runs, and
+// goroutine. Locks are taken in the order live.write, then doubts.mu, then registry.mu,
+// then live.mu, then run.mu; none is held while an executor or a caller's code runs, and
 // only live.write is held while the store works. A Pusher is called with live.write
 // held, so that it hears of the changes of a task, and of its webhooks, in their order.
 //

@@ -64,7 +64,7 @@ type Engine struct {
 	snapping  atomic.Bool
 	phase     atomic.Int32
 	health    atomic.Pointer[string]
-	doubts    doubts
+	doubts    *doubts
 	alarms    alarm.Set
 	recovered chan struct{}
 
@@ -89,6 +89,7 @@ func New(cfg Config) *Engine {
 		store:  cfg.Store,
 		holder: task.Holder("hub:" + uuid.NewString()),
 		live:   newRegistry(),
+		doubts: newDoubts(),
 		tokens: newTokens(cfg.TokenKey),
 		line:   newLine(cfg.MaxRuns),
 		quota:  quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
@@ -195,6 +196,7 @@ func (e *Engine) storeOK() {
 	}
 	if e.health.Swap(nil) != nil {
 		e.cfg.Logger.Info("store works again")
+		e.doubts.signal()
 	}
 }
 

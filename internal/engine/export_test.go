@@ -6,3 +6,25 @@ func BusyCallers(e *Engine) int {
 	defer e.busy.mu.Unlock()
 	return len(e.busy.by)
 }
+
+// Held is what an engine holds: tasks in memory, runs and places in line, doubts. A
+// hub at rest holds nothing.
+type Held struct{ Live, Running, Waiting, Doubts int }
+
+// Holds returns what an engine holds.
+func Holds(e *Engine) Held {
+	h := Held{Waiting: e.line.length()}
+	e.line.mu.Lock()
+	h.Running = e.line.running
+	e.line.mu.Unlock()
+	for i := range e.live.shards {
+		s := &e.live.shards[i]
+		s.mu.Lock()
+		h.Live += len(s.tasks)
+		s.mu.Unlock()
+	}
+	e.doubts.mu.Lock()
+	h.Doubts = len(e.doubts.tasks)
+	e.doubts.mu.Unlock()
+	return h
+}

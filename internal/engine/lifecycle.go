@@ -11,9 +11,9 @@ import (
 
 // Maintenance.
 const (
-	sweepEvery  = time.Minute
-	doubtsEvery = time.Second
-	sweepSlice  = 500
+	sweepEvery = time.Minute
+	probeEvery = time.Second
+	sweepSlice = 500
 )
 
 // errStopped is the cause with which everything ends that outlives callers.
@@ -40,17 +40,22 @@ func (e *Engine) Run(ctx context.Context) error {
 func (e *Engine) maintain(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
-	doubt := time.NewTicker(doubtsEvery)
-	defer doubt.Stop()
+	probe := time.NewTicker(probeEvery)
+	defer probe.Stop()
+	later := false // the last attempt to mend has failed; the next one is at a tick
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sweep.C:
 			e.sweep(ctx)
-		case <-doubt.C:
+		case <-e.doubts.wake:
+			if !later {
+				later = !e.mendAll(ctx)
+			}
+		case <-probe.C:
 			e.probe(ctx)
-			e.resolveDoubts(ctx)
+			later = !e.mendAll(ctx)
 		}
 	}
 }

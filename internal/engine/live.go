@@ -27,8 +27,10 @@ type live struct {
 
 	// write is held over one change, from reading the head to the end of the append.
 	write sync.Mutex
-	// doubt is a change whose outcome is unknown; guarded by write.
-	doubt *task.Change
+	// doubt is something whose outcome is unknown; refused is set when the caller who
+	// made the task was told that it was not made. Both are guarded by write.
+	doubt   *doubt
+	refused bool
 
 	refs int // guarded by the registry's lock
 
@@ -51,6 +53,10 @@ type live struct {
 	run     *run
 	// inbox are the messages that no run has read.
 	inbox []inbound
+	// undone is nil unless the store has failed.
+	undone *undone
+	// canceling is set while somebody looks after the cancel request.
+	canceling bool
 	// wake is closed when anything above changes; nil if nobody waits.
 	wake chan struct{}
 }
@@ -248,6 +254,9 @@ func (e *Engine) load(ctx context.Context, l *live) error {
 	}
 	l.write.Lock()
 	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
 	if l.isLoaded() {
 		return nil
 	}
@@ -310,17 +319,22 @@ var changes = sync.Pool{New: func() any { return new(task.Change) }}
 func (e *Engine) change(l *live, f step) error {
 	l.write.Lock()
 	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
+	return e.changeLocked(l, f)
+}
+
+// changeLocked is change for a caller who holds l.write and has settled l.
+func (e *Engine) changeLocked(l *live, f step) error {
 	c := changes.Get().(*task.Change)
 	defer func() {
-		if l.doubt != c {
+		if l.doubt == nil || l.doubt.change != c {
 			*c = task.Change{}
 			changes.Put(c)
 		}
 	}()
 	for range 8 {
-		if err := e.settle(l); err != nil {
-			return err
-		}
 		prev := l.snapshot()
 		*c = task.Change{Prev: prev, Next: prev}
 		if err := f(c); err != nil {
@@ -341,32 +355,19 @@ func (e *Engine) change(l *live, f step) error {
 			return nil
 		case errors.Is(err, task.ErrConflict):
 			if err := e.reload(l); err != nil {
+				e.remember(l, nil)
 				return err
 			}
+		case errors.Is(err, task.ErrExists):
+			return err
 		default:
-			l.doubt = c
-			return e.storeFailed(fmt.Errorf("append %s after v%d: %w", l.ref.id, prev.Version, err))
+			l.doubt = &doubt{change: c}
+			err = e.storeFailed(fmt.Errorf("append %s after v%d: %w", l.ref.id, prev.Version, err))
+			e.remember(l, c)
+			return err
 		}
 	}
 	return fmt.Errorf("append %s: %w", l.ref.id, task.ErrConflict)
-}
-
-// settle finds out what became of a change whose outcome is unknown. The caller
-// holds l.write.
-func (e *Engine) settle(l *live) error {
-	if l.doubt == nil {
-		return nil
-	}
-	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
-	if err != nil {
-		return e.storeFailed(fmt.Errorf("read %s: %w", l.ref.id, err))
-	}
-	c := l.doubt
-	l.doubt = nil
-	if h.Rev == c.Next.Rev {
-		e.publish(l, c)
-	}
-	return nil
 }
 
 // reload takes over what somebody else stored. The caller holds l.write.

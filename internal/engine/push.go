@@ -84,7 +84,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	hook.Task, hook.CreatedAt = h.Key, now()
 	hook.Told, hook.Settled = h.Version, h.State.Terminal()
 	if err := e.hooks.PutHook(e.ctx, hook); err != nil {
-		return e.storeFailed(notFound(err))
+		return e.hookFailed(l, &doubt{ref: hook.Ref(), hook: hook}, err)
 	}
 	e.storeOK()
 	e.pusher.Changed(hook.Ref(), hook, &h)
@@ -166,13 +166,28 @@ func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) er
 	// With the lock, the pusher learns of changes in the order of the store.
 	l.write.Lock()
 	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
 	name := task.HookRef{Task: l.snapshot().Key, ID: r.ID}
 	if err := e.hooks.DropHook(e.ctx, name); err != nil {
-		return e.storeFailed(err)
+		return e.hookFailed(l, &doubt{ref: name}, err)
 	}
 	e.storeOK()
 	e.pusher.Changed(name, nil, nil)
 	return nil
+}
+
+// hookFailed notes that it is unknown whether a hook was put or dropped, and returns
+// what to tell the caller, who holds l.write.
+func (e *Engine) hookFailed(l *live, d *doubt, err error) error {
+	if !errors.Is(err, task.ErrUnavailable) {
+		return notFound(err)
+	}
+	l.doubt = d
+	err = e.storeFailed(err)
+	e.remember(l, nil)
+	return err
 }
 
 func shownPush(id a2a.TaskID, h *task.Hook) *PushConfig {

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/task"
@@ -61,42 +61,46 @@ func (e *Engine) orphaned(h *task.Head) bool {
 
 // recoverTask decides what becomes of one orphaned task.
 func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
-	l, err := e.open(ctx, ref{h.Owner, h.ID})
+	k := ref{h.Owner, h.ID}
+	l := e.live.add(e.newLive(k))
+	defer e.live.release(l)
+	err := e.load(ctx, l)
+	if err == nil {
+		err = e.adoptOrphan(l)
+	}
 	if err != nil {
 		e.cfg.Logger.Error("recover task", "task", h.ID, "error", err)
-		return
+		e.owe(l, func(u *undone) { u.orphan = true })
 	}
-	if e.recoverLive(ctx, l) {
-		return
-	}
-	e.live.release(l)
 }
 
-// recoverLive reports whether a run has taken over the hold on l.
-func (e *Engine) recoverLive(ctx context.Context, l *live) bool {
+// adoptOrphan decides what becomes of a task that an earlier process left.
+func (e *Engine) adoptOrphan(l *live) error {
 	h := l.snapshot()
 	a, ok := e.Agent(h.Agent)
 	switch {
 	case !e.orphaned(&h) || h.State.Terminal():
-		return false
+		return nil
 	case h.CancelAt != 0:
-		if err := e.end(l, task.Canceled, "", errCanceled); err != nil {
-			e.cfg.Logger.Error("cancel task", "task", h.ID, "error", err)
-		}
-		return false
+		return e.end(l, task.Canceled, "", errCanceled)
 	case !ok:
-		e.fail(l, "the agent of this task is no longer here")
-		return false
+		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	case h.Run.Dispatch == task.Claimed && !repeatable(&a, &h):
-		e.fail(l, "interrupted by restart")
-		return false
+		return e.end(l, task.Failed, "interrupted by restart", errFencedBy)
+	case h.Run.Dispatch == task.Claimed:
+		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
+			return err
+		}
 	}
-	if err := e.requeue(ctx, l, &h); err != nil {
-		e.cfg.Logger.Error("recover task", "task", h.ID, "error", err)
-		return false
-	}
-	e.launchAll(e.line.wait(seat{l, laneOf(&a, &h)}))
-	return true
+	e.seat(l, &a)
+	return nil
+}
+
+// seat puts a task in line.
+func (e *Engine) seat(l *live, a *Agent) {
+	h := l.snapshot()
+	e.live.retain(l)
+	e.launchAll(e.line.wait(seat{l, laneOf(a, &h)}))
 }
 
 // repeatable reports whether a started run may be repeated.
@@ -104,75 +108,42 @@ func repeatable(a *Agent, h *task.Head) bool {
 	return a.traits().Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
 }
 
-// requeue makes a task whose run was interrupted wait for a run again: the message
-// that was being executed becomes unread.
-func (e *Engine) requeue(ctx context.Context, l *live, was *task.Head) error {
-	if was.Run.Dispatch != task.Claimed {
+// unclaim makes a task wait for a run again, if epoch still claims it: the message
+// that was read becomes unread. If it was not begun to be executed, it does not count
+// as an attempt.
+func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
+	if epoch == 0 {
 		return nil
 	}
-	err := e.change(l, func(c *task.Change) error {
-		if c.Prev.Rev != was.Rev {
-			return fmt.Errorf("recover %s: %w", was.ID, task.ErrConflict)
+	return e.change(l, func(c *task.Change) error {
+		if c.Prev.Run.Dispatch != task.Claimed || c.Prev.Run.Epoch != epoch || c.Prev.State.Terminal() {
+			return errUnchanged
 		}
 		e.queue(&c.Next)
+		if !begun {
+			c.Next.Run.Attempt--
+		}
 		c.Next.Shown = task.ToCaller
 		c.Next.Read = c.Prev.Read - 1 // the message of the run is unread again
-		return nil
+		return e.reread(l, &c.Prev)
 	})
+}
+
+// reread puts the message that was read last back in front of those that are unread.
+// The caller holds l.write. It does no harm if the message turns out to be read.
+func (e *Engine) reread(l *live, h *task.Head) error {
+	page, err := e.store.Read(e.ctx, h.Key, h.Read-1)
 	if err != nil {
 		return err
 	}
-	h := l.snapshot()
-	inbox, err := e.unread(ctx, &h)
-	if err != nil {
-		return err
+	if len(page) == 0 {
+		return fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inbox = inbox
+	if len(l.inbox) == 0 || l.inbox[0].version != h.Read {
+		m := inbound{version: h.Read, body: page[0].Body, call: page[0].Call}
+		l.inbox = slices.Insert(l.inbox, 0, m)
+	}
 	return nil
-}
-
-// doubts are tasks whose creation may or may not have been stored. Their callers
-// were told that nothing was accepted, so a task that turns up is failed.
-type doubts struct {
-	mu   sync.Mutex
-	refs []ref
-}
-
-// maxDoubts bounds what is remembered; after a crash such tasks are recovered like
-// any other.
-const maxDoubts = 10_000
-
-func (d *doubts) add(k ref) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.refs) < maxDoubts {
-		d.refs = append(d.refs, k)
-	}
-}
-
-func (d *doubts) take() []ref {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	refs := d.refs
-	d.refs = nil
-	return refs
-}
-
-// resolveDoubts looks for tasks whose creation was doubtful.
-func (e *Engine) resolveDoubts(ctx context.Context) {
-	for _, k := range e.doubts.take() {
-		l, err := e.open(ctx, k)
-		switch {
-		case errors.Is(err, task.ErrNotFound):
-		case err != nil:
-			e.doubts.add(k)
-		default:
-			if err := e.end(l, task.Failed, "the hub could not store the task", errFencedBy); err != nil {
-				e.doubts.add(k)
-			}
-			e.live.release(l)
-		}
-	}
 }

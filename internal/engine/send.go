@@ -64,7 +64,9 @@ func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, er
 		return &Answer{Head: h, Message: msg}, nil
 	}
 	if h.Shown == task.Quiet {
-		e.reveal(l)
+		if err := e.reveal(l); err != nil {
+			return nil, err
+		}
 		h = l.snapshot()
 	}
 	f, err := e.fold(ctx, l, &h)

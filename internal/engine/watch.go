@@ -59,7 +59,11 @@ func (w *watch) arm(r *run, d time.Duration, quiet bool) {
 func (w *watch) fire(r *run, quiet bool) {
 	silence := r.silence()
 	if quiet {
-		r.engine.reveal(r.live)
+		if err := r.engine.reveal(r.live); err != nil {
+			r.engine.cfg.Logger.Error("show task", "task", r.live.ref.id, "error", err)
+			r.engine.owe(r.live, func(u *undone) { u.reveal = true })
+			r.live.stuck(err)
+		}
 		if silence > 0 {
 			w.arm(r, silence, false)
 		}
@@ -96,15 +100,12 @@ func (r *run) silent(d time.Duration) {
 }
 
 // reveal shows a quiet task to callers.
-func (e *Engine) reveal(l *live) {
-	err := e.change(l, func(c *task.Change) error {
+func (e *Engine) reveal(l *live) error {
+	return e.change(l, func(c *task.Change) error {
 		if c.Prev.Shown != task.Quiet {
 			return errUnchanged
 		}
 		c.Next.Shown = task.ToCaller
 		return nil
 	})
-	if err != nil {
-		e.cfg.Logger.Error("show task", "task", l.ref.id, "error", err)
-	}
 }

@@ -1,0 +1,351 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// What is in doubt and what is undone is held in memory until the store works again.
+// While it is more than this, no message is admitted.
+const (
+	maxDoubtBytes = 64 << 20
+	// doubtBytes is what one task in doubt counts beside its entries.
+	doubtBytes = 4 << 10
+)
+
+// doubt is something whose outcome is unknown: a change, or a hook that was put or
+// dropped.
+type doubt struct {
+	change *task.Change
+	// ref names the hook; hook is nil if it was dropped.
+	ref  task.HookRef
+	hook *task.Hook
+}
+
+// undone is what this process has not done for a task because the store failed, and
+// what the task's head does not say by itself. Epochs and times are compared with the
+// head, so that what was overtaken does no harm.
+type undone struct {
+	// unread is the epoch of a claim that was stored although its maker was told that
+	// it might not be: no run has begun.
+	unread int64
+	// left is the epoch of a run that has ended and still has the claim.
+	left int64
+	// withdrawn is the time of the cancel request that the agent has refused.
+	withdrawn task.Millis
+	// cancel is a request of a caller who was told that it might not be stored.
+	cancel *cancelCall
+	// reveal is set when the caller of a quiet task has waited long enough.
+	reveal bool
+	// orphan is set when the task was left by an earlier process.
+	orphan bool
+}
+
+type cancelCall struct {
+	caller  *op.Caller
+	request *op.Cancel
+}
+
+// owe notes what is undone, and comes back to it once the store works.
+func (e *Engine) owe(l *live, f func(*undone)) {
+	l.mu.Lock()
+	if l.undone == nil {
+		l.undone = new(undone)
+	}
+	f(l.undone)
+	l.mu.Unlock()
+	e.remember(l, nil)
+}
+
+// doubts are the tasks of which something could not be stored. Each of them is held.
+type doubts struct {
+	// wake has room for one: there is something to mend, or the store works again.
+	wake chan struct{}
+	size atomic.Int64
+
+	mu    sync.Mutex // guards the field below
+	tasks map[*live]int64
+}
+
+func newDoubts() *doubts {
+	return &doubts{wake: make(chan struct{}, 1), tasks: make(map[*live]int64)}
+}
+
+// full reports whether there is no room for further doubts.
+func (d *doubts) full() bool { return d.size.Load() >= maxDoubtBytes }
+
+func (d *doubts) signal() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the tasks with their holds.
+func (d *doubts) take() []*live {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []*live
+	for l, size := range d.tasks {
+		all = append(all, l)
+		d.size.Add(-size)
+	}
+	clear(d.tasks)
+	return all
+}
+
+// remember sees to it that l is mended once the store works.
+func (e *Engine) remember(l *live, c *task.Change) {
+	cost := int64(doubtBytes)
+	if c != nil {
+		for i := range c.Entries {
+			cost += int64(size(&c.Entries[i]))
+		}
+	}
+	d := e.doubts
+	d.mu.Lock()
+	if _, there := d.tasks[l]; !there {
+		e.live.retain(l)
+		d.tasks[l] = cost
+		d.size.Add(cost)
+	}
+	d.mu.Unlock()
+	d.signal()
+}
+
+// settle finds out what became of a doubt. Nothing is done with a task before that is
+// known. The caller holds l.write.
+func (e *Engine) settle(l *live) error {
+	if l.doubt != nil {
+		err := e.learn(l)
+		if err != nil && !errors.Is(err, task.ErrNotFound) {
+			err = e.storeFailed(fmt.Errorf("settle %s: %w", l.ref.id, err))
+			e.remember(l, nil)
+			return err
+		}
+		l.doubt = nil
+		if err != nil {
+			return nil // the task is not there, or not any more
+		}
+	}
+	if !l.refused {
+		return nil
+	}
+	// Its caller was told that nothing was accepted, and may have asked somebody else.
+	err := e.changeLocked(l, l.ending(task.Failed, "the hub could not store the task"))
+	l.refused = err != nil && !errors.Is(err, task.ErrNotFound)
+	return err
+}
+
+// learn compares a doubt with what is stored, and tells everybody about it if it
+// is there. The caller holds l.write.
+func (e *Engine) learn(l *live) error {
+	if l.doubt.change == nil {
+		return e.learnHook(l)
+	}
+	c := l.doubt.change
+	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
+	if err != nil || h.Rev == c.Prev.Rev {
+		return err
+	}
+	stored, err := e.contains(&h, c)
+	if err != nil {
+		return err
+	}
+	if !stored && !l.isLoaded() {
+		return nil // somebody else's; it is about to be read
+	}
+	if stored && h.Rev == c.Next.Rev {
+		c.Next = h
+		e.publish(l, c)
+	} else if err := e.reload(l); err != nil {
+		return err
+	}
+	if stored {
+		e.disown(l, c)
+	}
+	return nil
+}
+
+// contains reports whether c is part of a task whose head is h.
+func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
+	if len(c.Entries) == 0 {
+		return h.Rev == c.Next.Rev && h.Run == c.Next.Run && h.Shown == c.Next.Shown &&
+			h.CancelAt == c.Next.CancelAt && h.Read == c.Next.Read, nil
+	}
+	page, err := e.store.Read(e.ctx, h.Key, c.Prev.Version)
+	if err != nil || len(page) == 0 {
+		return false, err
+	}
+	a, b := &page[0], &c.Entries[0]
+	return a.Kind == b.Kind && a.At == b.At && a.Epoch == b.Epoch && a.Seq == b.Seq &&
+		slices.Equal(a.Body, b.Body) && slices.Equal(a.Call, b.Call), nil
+}
+
+// disown notes what nobody does for a change that was stored, because its maker was
+// told that it might not be. The caller holds l.write.
+func (e *Engine) disown(l *live, c *task.Change) {
+	switch run := &c.Next.Run; {
+	case c.Prev.Rev == 0:
+		l.refused = true
+	case run.Dispatch == task.Claimed && run.Epoch != c.Prev.Run.Epoch:
+		e.owe(l, func(u *undone) { u.unread = run.Epoch })
+	}
+}
+
+// learnHook tells the pusher about a hook if it was stored, or dropped. The caller
+// holds l.write, so that the task is where it was then.
+func (e *Engine) learnHook(l *live) error {
+	ref, want, h := l.doubt.ref, l.doubt.hook, l.snapshot()
+	have, err := e.hooks.Hooks(e.ctx, ref.Task, "", MaxPushConfigs)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(have, func(k task.Hook) bool { return k.ID == ref.ID })
+	switch {
+	case want == nil && i < 0:
+		e.pusher.Changed(ref, nil, nil)
+	case want != nil && i >= 0 && sameHook(&have[i], want):
+		e.pusher.Changed(ref, want, &h)
+	}
+	return nil
+}
+
+func sameHook(a, b *task.Hook) bool {
+	return a.URL == b.URL && a.CreatedAt == b.CreatedAt && a.Told == b.Told &&
+		a.Scheme == b.Scheme && slices.Equal(a.Secret, b.Secret)
+}
+
+// mendAll mends the tasks in doubt, several side by side so that their changes share
+// commits. It reports whether none has failed.
+func (e *Engine) mendAll(ctx context.Context) bool {
+	if e.health.Load() != nil {
+		return true
+	}
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	places := make(chan struct{}, recoverers)
+	for _, l := range e.doubts.take() {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			defer e.live.release(l)
+			if err := e.mend(ctx, l); err != nil {
+				failed.Store(true)
+				e.mendFailed(l, err)
+			}
+		})
+	}
+	wg.Wait()
+	return !failed.Load()
+}
+
+func (e *Engine) mendFailed(l *live, err error) {
+	switch {
+	case errors.Is(err, task.ErrUnavailable), errors.Is(err, context.Canceled):
+		e.remember(l, nil)
+	default:
+		e.cfg.Logger.Error("mend task", "task", l.ref.id, "error", err)
+	}
+}
+
+// mend brings a task and what this process does for it together again. It goes by the
+// head as it is: what was asked for and stored is done, whatever its caller was told.
+func (e *Engine) mend(ctx context.Context, l *live) error {
+	if err := e.load(ctx, l); err != nil {
+		if errors.Is(err, task.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	if err := e.settleNow(l); err != nil {
+		return err
+	}
+	h, u, r, canceling := l.owed()
+	switch {
+	case h.State.Terminal():
+		if r != nil {
+			r.fence(causeOf(h.State))
+		}
+		return nil
+	case h.Shown == task.Answered || e.fenced.Load():
+		return nil
+	case u.orphan && e.orphaned(&h):
+		return e.adoptOrphan(l)
+	case h.CancelAt != 0:
+		if canceling {
+			return nil
+		}
+		return e.mendCancel(l, &h, &u)
+	}
+	if u.reveal {
+		if err := e.reveal(l); err != nil {
+			return err
+		}
+	}
+	return e.mendRun(l, &u)
+}
+
+func (e *Engine) settleNow(l *live) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	return e.settle(l)
+}
+
+// owed returns all that mend decides on.
+func (l *live) owed() (h task.Head, u undone, r *run, canceling bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.undone != nil {
+		u = *l.undone
+	}
+	return l.head, u, l.run, l.canceling
+}
+
+func causeOf(s task.State) error {
+	if s == task.Canceled {
+		return errCanceled
+	}
+	return errFencedBy
+}
+
+// mendCancel goes on with a cancel request that nobody looks after.
+func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
+	switch {
+	case h.CancelAt == u.withdrawn:
+		return e.withdrawCancel(l, h.CancelAt)
+	case u.cancel == nil:
+		return e.end(l, task.Canceled, "", errCanceled)
+	case l.lookAfterCancel():
+		e.startCancel(l, u.cancel)
+	}
+	return nil
+}
+
+// mendRun gives a task a place in the line if it has a message that no run has read,
+// or one of which a run was to begin and has not. A place too many does no harm.
+func (e *Engine) mendRun(l *live, u *undone) error {
+	if err := e.unclaim(l, u.unread, false); err != nil {
+		return err
+	}
+	if err := e.giveUp(l, u.left); err != nil {
+		return err
+	}
+	h := l.snapshot()
+	if !h.Waiting() || h.Run.Dispatch == task.Claimed || h.State.Terminal() {
+		return nil
+	}
+	a, ok := e.Agent(h.Agent)
+	if !ok {
+		return e.end(l, task.Failed, goneAgent, errFencedBy)
+	}
+	e.seat(l, &a)
+	return nil
+}
