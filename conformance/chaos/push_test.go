@@ -20,6 +20,8 @@ type webhook struct {
 	// hangs lets requests hang; bad is how many are treated badly after that.
 	hangs bool
 	bad   int
+	// hangsThen says whether all requests hang once what is waited for was taken.
+	hangsThen bool
 	// took are the notifications that were answered with 200, by path, in order; tried
 	// are all of them.
 	took, tried map[string][]string
@@ -62,6 +64,7 @@ func (w *webhook) wakeLocked(path string) {
 	if c := w.wakes[path]; c != nil && len(w.took[path]) >= w.after[path] {
 		close(c)
 		delete(w.wakes, path)
+		w.hangs = w.hangsThen
 	}
 }
 
@@ -75,11 +78,12 @@ func (w *webhook) taken(path string, n int) <-chan struct{} {
 	return c
 }
 
-// recover ends the hanging; the next requests are treated badly still.
-func (w *webhook) recover(bad int) {
+// recover ends the hanging, for good or until what is waited for was taken; the next
+// requests are treated badly still.
+func (w *webhook) recover(bad int, hangsThen bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hangs, w.bad = false, bad
+	w.hangs, w.bad, w.hangsThen = false, bad, hangsThen
 }
 
 // await waits for c.
@@ -155,11 +159,12 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	hook.mu.Unlock()
 	h.kill()
 
-	hook.recover(3)
+	hook.recover(3, true) // so that the next kill comes in the middle
 	some := hook.taken("/one", chunks/3)
 	h, _ = startHub(t, bin, addr, data, "--push-allow", "loopback")
 	await(t, "a third of the notifications", some)
 	h.kill()
+	hook.recover(0, false)
 
 	h, _ = startHub(t, bin, addr, data, "--push-allow", "loopback")
 	for path, all := range frames {
