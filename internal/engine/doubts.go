@@ -140,7 +140,7 @@ func (e *Engine) settle(l *live) error {
 	}
 	// Its caller was told that nothing was accepted, and may have asked somebody else.
 	err := e.changeLocked(l, l.ending(task.Failed, "the hub could not store the task"))
-	l.refused = err != nil && !errors.Is(err, task.ErrNotFound)
+	l.refuse(err != nil && !errors.Is(err, task.ErrNotFound))
 	return err
 }
 
@@ -194,10 +194,17 @@ func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 func (e *Engine) disown(l *live, c *task.Change) {
 	switch run := &c.Next.Run; {
 	case c.Prev.Rev == 0:
-		l.refused = true
+		l.refuse(true)
 	case run.Dispatch == task.Claimed && run.Epoch != c.Prev.Run.Epoch:
 		e.owe(l, func(u *undone) { u.unread = run.Epoch })
 	}
+}
+
+// refuse sets refused. The caller holds l.write.
+func (l *live) refuse(v bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = v
 }
 
 // learnHook tells the pusher about a hook if it was stored, or dropped. The caller

@@ -609,3 +609,30 @@ func TestRecoveryOfATaskInDoubt(t *testing.T) {
 		})
 	}
 }
+
+// What is in doubt is held in memory. When that is full, messages are refused without
+// being tried, until the store works.
+func TestDoubtsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &hostile{stay: true}
+		o := newOrdeal(t, store, engine.Config{}, agent.Traits{})
+		defer o.stop()
+		large := text(strings.Repeat("x", 9<<20))
+		store.arm(creates)
+		for range 4 {
+			o.refused(large)
+		}
+		if got := engine.Holds(o.Engine); got.Doubts != 4 {
+			t.Errorf("%d doubts are held, want 4", got.Doubts)
+		}
+		o.refused(text("one too many"))
+		if got := engine.Holds(o.Engine); got.Doubts != 4 {
+			t.Errorf("%d doubts are held, want no more", got.Doubts)
+		}
+		store.heal()
+		time.Sleep(3 * time.Second)
+		o.send(text("done"))
+		o.rested()
+	})
+}

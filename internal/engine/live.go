@@ -27,18 +27,21 @@ type live struct {
 
 	// write is held over one change, from reading the head to the end of the append.
 	write sync.Mutex
-	// doubt is something whose outcome is unknown; refused is set when the caller who
-	// made the task was told that it was not made. Both are guarded by write.
-	doubt   *doubt
-	refused bool
+	// doubt is something whose outcome is unknown; guarded by write.
+	doubt *doubt
 
-	refs int // guarded by the registry's lock
+	refs int32 // guarded by the registry's lock
 
 	mu sync.Mutex // guards the fields below
 	// loaded is set once head is the stored one.
 	loaded bool
-	head   task.Head
-	tail   tail
+	// canceling is set while somebody looks after the cancel request.
+	canceling bool
+	// refused is set when the caller who made the task was told that it was not made.
+	// It changes with write held, too.
+	refused bool
+	head    task.Head
+	tail    tail
 	// statusVersion is the version of the current status, as far as this process
 	// has seen it; 0 if it is older.
 	statusVersion int64
@@ -55,8 +58,6 @@ type live struct {
 	inbox []inbound
 	// undone is nil unless the store has failed.
 	undone *undone
-	// canceling is set while somebody looks after the cancel request.
-	canceling bool
 	// wake is closed when anything above changes; nil if nobody waits.
 	wake chan struct{}
 }
