@@ -169,16 +169,16 @@ func matches(name string, patterns []string) bool {
 // edgeOnly says which packages may import a heavy dependency (a path or what is
 // below it) themselves.
 var edgeOnly = map[string][]string{
-	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/..."},
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
-	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/..."},
+	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
-	"google.golang.org/protobuf":                {"grpcbind/..."},
-	"google.golang.org/genproto":                {"grpcbind/..."},
+	"google.golang.org/protobuf":                {"grpcbind/...", "internal/check/..."},
+	"google.golang.org/genproto":                {"grpcbind/...", "internal/check/..."},
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
-	"github.com/goccy/go-yaml":                  {"internal/config/..."},
+	"github.com/goccy/go-yaml":                  {"internal/config/...", "internal/check/..."},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
 	"github.com/google/go-cmp":                  {"task/tasktest/..."},
 	"pgregory.net/rapid":                        {"task/tasktest/..."},

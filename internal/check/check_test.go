@@ -1,0 +1,84 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parley-a2a/parley/internal/check/checktest"
+)
+
+// checked runs a check of a server with these options, in a bubble.
+func checked(t *testing.T, o checktest.Options, only ...string) *Report {
+	t.Helper()
+	s := checktest.Start(t, o)
+	options := Options{URL: s.URL, Wire: s.Wire(), Only: only, Listener: s.Listen("hooks.test"), Webhook: "http://hooks.test"}
+	options.Wire.Key = o.Key
+	r, err := Run(t.Context(), options)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return r
+}
+
+// everything offers all that there is.
+var everything = checktest.Options{Streaming: true, Push: true, Legacy: true, Key: "k-123456789", Extended: true}
+
+func TestRightServerPasses(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]checktest.Options{
+		"everything": everything,
+		"nothing":    {},
+		"old":        {Legacy: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := checked(t, o)
+				for _, result := range r.Results {
+					if result.Outcome == Fail {
+						t.Errorf("%s %s: %s\n%s", result.Interface, result.ID, result.Detail, strings.Join(result.Evidence, "\n"))
+					}
+				}
+				if !r.OK() {
+					t.Error("the report is not OK")
+				}
+			})
+		})
+	}
+}
+
+// TestEverythingIsJudged shows that between them the right servers pass all
+// requirements, so that none is never offered.
+func TestEverythingIsJudged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		passed := map[string]bool{}
+		for _, o := range []checktest.Options{everything, {Legacy: true}} {
+			for _, result := range checked(t, o).Results {
+				if result.Outcome == Pass {
+					passed[result.ID] = true
+				}
+			}
+		}
+		for _, q := range Requirements() {
+			if !passed[q.ID] {
+				t.Errorf("%s is not passed by any right server", q.ID)
+			}
+		}
+	})
+}
+
+func TestRequirementsAreNamed(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, q := range Requirements() {
+		if seen[q.ID] || !strings.Contains(q.ID, ".") {
+			t.Errorf("%q is no name, or not the only one", q.ID)
+		}
+		seen[q.ID] = true
+		if q.Text == "" || !strings.HasSuffix(q.Text, ".") || !strings.Contains(q.Section, "§") || q.Level == "" {
+			t.Errorf("%+v lacks something", q)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package checktest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// Object is a JSON object.
+type Object = map[string]any
+
+// Fault is an error of the protocol.
+type Fault struct {
+	Kind    wire.Kind
+	Message string
+}
+
+// Options say what the server offers. The zero Options offer JSON-RPC, HTTP+JSON and
+// gRPC without streaming and webhooks.
+type Options struct {
+	Streaming, Push bool
+	// Legacy adds v0.3.
+	Legacy bool
+	// Key is the credential that callers need; empty means none.
+	Key string
+	// Extended declares an extended card.
+	Extended bool
+	Defect   Defect
+}
+
+// Defect breaks the server. A nil function breaks nothing.
+type Defect struct {
+	// Card changes the card.
+	Card func(Object)
+	// HTTP may answer a request in place of the server.
+	HTTP func(http.ResponseWriter, *http.Request, []byte) bool
+	// Result changes what an operation brings.
+	Result func(op wire.Op, params Object, result any, f *Fault) (any, *Fault)
+	// Events changes what a stream brings; the context ends with the stream.
+	Events func(ctx context.Context, op wire.Op, events Sink) Sink
+	// Body changes the bytes of an answer over HTTP.
+	Body func(body []byte) []byte
+	// Header changes the head of an answer over HTTP.
+	Header func(http.Header)
+	// Push changes a notification, or keeps it back.
+	Push func(header http.Header, body []byte) (changed []byte, told bool)
+}
+
+// Sink takes events; it returns false when nobody listens any more.
+type Sink func(event Object) bool
+
+// Server is a running server.
+type Server struct {
+	// URL is the URL above the card.
+	URL string
+	// Card is the card.
+	Card Object
+	// HTTP reaches the server, and the webhooks of Listen.
+	HTTP *http.Transport
+
+	options Options
+	network *network
+	grpc    *bufconn.Listener
+	mu      sync.Mutex // guards the field below
+	agent   agent
+}
+
+// Start starts a server, which ends with the test.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := &Server{URL: "http://sut.test", options: o, network: newNetwork(), grpc: bufconn.Listen(1 << 20)}
+	s.agent = agent{tasks: map[string]*task{}, hooks: map[string]Object{}, server: s}
+	s.HTTP = &http.Transport{DialContext: s.network.dial, DisableKeepAlives: true}
+	s.Card = s.card()
+	if o.Defect.Card != nil {
+		o.Defect.Card(s.Card)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	front := &http.Server{Handler: http.HandlerFunc(s.serve), BaseContext: func(net.Listener) context.Context { return ctx }}
+	back := grpc.NewServer(grpc.UnknownServiceHandler(s.call))
+	l := s.network.listen("sut.test:80")
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = front.Serve(l) })     // ends with Close
+	wg.Go(func() { _ = back.Serve(s.grpc) }) // ends with Stop
+	t.Cleanup(func() {
+		cancel()
+		front.Close()
+		back.Stop()
+		s.HTTP.CloseIdleConnections()
+		wg.Wait()
+		s.agent.done.Wait()
+	})
+	return s
+}
+
+// Wire returns how to call the server.
+func (s *Server) Wire() wire.Options {
+	return wire.Options{HTTP: s.HTTP, Dial: s.dial}
+}
+
+// Listen returns a listener that the server's notifications reach under the host.
+func (s *Server) Listen(host string) net.Listener { return s.network.listen(host + ":80") }
+
+func (s *Server) dial(context.Context, string) (wire.Conn, error) {
+	return grpc.NewClient("passthrough:///sut.test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.grpc.DialContext(ctx) }))
+}
+
+func (s *Server) card() Object {
+	face := func(url, binding, version string) any {
+		return Object{"url": url, "protocolBinding": binding, "protocolVersion": version}
+	}
+	faces := []any{face(s.URL+"/rpc", "JSONRPC", "1.0"), face(s.URL+"/rest", "HTTP+JSON", "1.0"), face("sut.test:50051", "GRPC", "1.0")}
+	card := Object{
+		"name": "sut", "description": "A server for tests.", "version": "1", "supportedInterfaces": faces,
+		"capabilities": Object{"streaming": s.options.Streaming, "pushNotifications": s.options.Push,
+			"extendedAgentCard": s.options.Extended},
+		"defaultInputModes": []any{"text/plain"}, "defaultOutputModes": []any{"text/plain"},
+		"skills": []any{Object{"id": "tck", "name": "tck", "description": "The behaviours of the kits.", "tags": []any{"test"}}},
+	}
+	if s.options.Legacy {
+		maps.Copy(card, Object{"url": s.URL + "/rpc", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"})
+	}
+	if s.options.Key != "" {
+		card["securitySchemes"] = Object{"bearer": Object{"httpAuthSecurityScheme": Object{"scheme": "bearer"}}}
+		card["securityRequirements"] = []any{Object{"schemes": Object{"bearer": Object{"list": []any{}}}}}
+	}
+	return card
+}
+
+// serve answers over HTTP.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if d := s.options.Defect.HTTP; d != nil && d(w, r, body) {
+		return
+	}
+	switch {
+	case r.URL.Path == "/.well-known/agent-card.json":
+		s.serveCard(w, r)
+	case s.options.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.options.Key:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		s.write(w, http.StatusUnauthorized, Object{"error": Object{"code": 401, "status": "UNAUTHENTICATED", "message": "who are you"}})
+	case r.URL.Path == "/rpc":
+		s.serveRPC(w, r, body)
+	default:
+		s.serveREST(w, r, body)
+	}
+}
+
+func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", `"1"`)
+	w.Header().Set("Cache-Control", "max-age=60")
+	if r.Header.Get("If-None-Match") == `"1"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	s.write(w, http.StatusOK, s.Card)
+}
+
+// write writes a JSON answer.
+func (s *Server) write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	body := marshal(v)
+	if d := s.options.Defect.Body; d != nil {
+		body = d(body)
+	}
+	if d := s.options.Defect.Header; d != nil {
+		d(w.Header())
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller may have gone
+}

@@ -1,0 +1,204 @@
+package check
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+func dataRequirements() []requirement {
+	return []requirement{
+		must("data.camel-case", "§5.5", "The names of fields are in camelCase.", answersAll(dataCamelCase), wire.JSONRPC, wire.REST),
+		must("data.states", "§5.5", "States are the names of the protocol definition, such as TASK_STATE_WORKING.", answersAll(dataStates)),
+		must("data.roles", "§5.5", "Roles are ROLE_USER and ROLE_AGENT.", answersAll(dataRoles)),
+		must("data.timestamps", "§5.6.1", "Timestamps are ISO 8601 in UTC, with the suffix Z.", answersAll(dataTimestamps)),
+		must("data.task", "§4.1.1", "A task has an id and a status with a state.", answersAll(dataTask)),
+		must("data.message", "§4.1.4", "A message has a messageId, a role and at least one part.", answersAll(dataMessage)),
+		must("data.artifact", "§4.1.7", "An artifact has an id, unique in its task, and at least one part.", answersAll(dataArtifact)),
+		must("data.part", "§4.1.6", "A part has exactly one of text, raw, url and data.", answersAll(dataPart)),
+		must("data.raw", "§4.1.6", "The raw content of a part is base64.", answersAll(dataRaw), wire.JSONRPC, wire.REST),
+		must("data.no-kind", "§4.1", "Objects of v1.0 have no kind.", answersAll(dataKind), wire.JSONRPC, wire.REST),
+	}
+}
+
+// A finding looks at one value in an answer, and says what is wrong with it; empty if
+// nothing is.
+type finding func(path string, v any) string
+
+// answersAll returns a check of everything that the interface has answered. It asks
+// for each kind of answer first.
+func answersAll(f finding) func(context.Context, *probe) error {
+	return func(ctx context.Context, p *probe) error {
+		for _, b := range []behaviour{completes, asks, answers, rejects, givesText, givesFile, givesURL, givesData} {
+			x := p.once("data "+b.text, func() *wire.Exchange { return p.say(ctx, b) })
+			if s := text(x.Result, "task", "status", "state"); interrupted(s) {
+				p.open[text(x.Result, "task", "id")] = true
+			}
+		}
+		if p.declares("streaming") {
+			p.stream(ctx, streams)
+			p.stream(ctx, sendsChunks)
+		}
+		return p.judgeSeen(f)
+	}
+}
+
+// judgeSeen applies f to all results and events until now.
+func (p *probe) judgeSeen(f finding) error {
+	found := false
+	for _, x := range p.seen {
+		values := []any{x.Result}
+		for _, e := range x.Events {
+			values = append(values, e.Value)
+		}
+		for _, v := range values {
+			found = found || v != nil
+			wrong := ""
+			walk(v, func(path string, v any) {
+				if wrong == "" {
+					wrong = f(path, v)
+				}
+			})
+			if wrong != "" {
+				return failf(x, "%s", wrong)
+			}
+		}
+	}
+	if !found {
+		return absence("there is no answer to look at")
+	}
+	return nil
+}
+
+// snake are names that are one word in JSON and two in the protocol definition.
+var snake = regexp.MustCompile(`^(context_id|task_id|message_id|artifact_id|status_update|artifact_update|last_chunk|media_type|` +
+	`reference_task_ids|next_page_token|page_size|total_size|push_notification_config|task_push_notification_config|` +
+	`supported_interfaces|protocol_binding|protocol_version|default_input_modes|default_output_modes|security_schemes|` +
+	`security_requirements|push_notifications|extended_agent_card|documentation_url|icon_url|input_modes|output_modes)$`)
+
+// field returns the last name of a path, and the name above it.
+func field(path string) (name, above string) {
+	names := strings.Split(strings.ReplaceAll(path, "[]", ""), ".")
+	name = names[len(names)-1]
+	if len(names) > 1 {
+		above = names[len(names)-2]
+	}
+	return name, above
+}
+
+func dataCamelCase(path string, _ any) string {
+	if name, _ := field(path); snake.MatchString(name) {
+		return "there is a field " + strings.TrimPrefix(path, ".")
+	}
+	return ""
+}
+
+func dataStates(path string, v any) string {
+	name, above := field(path)
+	if s, isText := v.(string); name == "state" && above == "status" && (!isText || !slices.Contains(allStates, s)) {
+		return "the state is " + compact(v)
+	}
+	return ""
+}
+
+func dataRoles(path string, v any) string {
+	if name, _ := field(path); name == "role" && v != "ROLE_USER" && v != "ROLE_AGENT" {
+		return "the role is " + compact(v)
+	}
+	return ""
+}
+
+func dataTimestamps(path string, v any) string {
+	if name, _ := field(path); name != "timestamp" {
+		return ""
+	}
+	s, _ := v.(string)
+	if _, err := time.Parse(time.RFC3339Nano, s); err != nil || !strings.HasSuffix(s, "Z") {
+		return "the timestamp is " + compact(v)
+	}
+	return ""
+}
+
+// isTask reports whether a path leads to a task.
+func isTask(path string, v any) bool {
+	name, _ := field(path)
+	_, object := v.(map[string]any)
+	return object && (name == "task" || name == "tasks" || name == "" && has(v, "status"))
+}
+
+func dataTask(path string, v any) string {
+	if isTask(path, v) && (text(v, "id") == "" || text(v, "status", "state") == "") {
+		return "a task lacks its id or its state"
+	}
+	return ""
+}
+
+func dataMessage(path string, v any) string {
+	name, above := field(path)
+	_, object := v.(map[string]any)
+	if !object || name != "message" && name != "history" || above == "error" {
+		return ""
+	}
+	if text(v, "messageId") == "" || text(v, "role") == "" || len(list(v, "parts")) == 0 {
+		return "the message at " + strings.TrimPrefix(path, ".") + " lacks messageId, role or parts"
+	}
+	return ""
+}
+
+func dataArtifact(path string, v any) string {
+	name, _ := field(path)
+	if name == "artifact" && (text(v, "artifactId") == "" || len(list(v, "parts")) == 0) {
+		return "an artifact lacks its artifactId or parts"
+	}
+	if name != "artifacts" {
+		return ""
+	}
+	ids := map[string]bool{}
+	for _, a := range list(v) {
+		id := text(a, "artifactId")
+		if id == "" || len(list(a, "parts")) == 0 {
+			return "an artifact lacks its artifactId or parts"
+		}
+		if ids[id] {
+			return "two artifacts of a task have the id " + id
+		}
+		ids[id] = true
+	}
+	return ""
+}
+
+// isPart reports whether a path leads to a part.
+func isPart(path string, v any) bool {
+	_, object := v.(map[string]any)
+	return object && strings.HasSuffix(path, ".parts[]")
+}
+
+func dataPart(path string, v any) string {
+	if !isPart(path, v) {
+		return ""
+	}
+	if got := arms(v, "text", "raw", "url", "data"); len(got) != 1 {
+		return "the part " + compact(v) + " does not have exactly one content"
+	}
+	return ""
+}
+
+var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/_-]*={0,2}$`)
+
+func dataRaw(path string, v any) string {
+	if !isPart(path, v) || !has(v, "raw") || base64Text.MatchString(text(v, "raw")) && text(v, "raw") != "" {
+		return ""
+	}
+	return "raw is not base64: " + compact(at(v, "raw"))
+}
+
+func dataKind(path string, v any) string {
+	if (isTask(path, v) || isPart(path, v)) && has(v, "kind") {
+		return "there is a field kind, which belongs to v0.3"
+	}
+	return ""
+}

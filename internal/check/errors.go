@@ -1,0 +1,195 @@
+package check
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+func extendedRequirements() []requirement {
+	return []requirement{
+		must("extended.undeclared", "§3.1.11", "Without the capability, the extended card is an UnsupportedOperationError.", extendedUndeclared),
+		must("extended.guarded", "§13.3", "The extended card is not given to a caller without credentials.", extendedGuarded),
+		must("extended.card", "§3.1.11", "A caller with credentials gets an extended card.", extendedCard),
+	}
+}
+
+func extendedUndeclared(ctx context.Context, p *probe) error {
+	if p.declares("extendedAgentCard") {
+		return absence("the card declares extendedAgentCard")
+	}
+	return refused(p.call(ctx, wire.ExtendedCard, nil), wire.Unsupported)
+}
+
+func extendedGuarded(ctx context.Context, p *probe) error {
+	if err := p.needs("extendedAgentCard"); err != nil {
+		return err
+	}
+	none := ""
+	x := p.do(ctx, wire.Request{Op: wire.ExtendedCard, Key: &none})
+	if x.Err == nil && x.Fault == nil {
+		return failf(x, "the extended card was given to a caller without credentials")
+	}
+	return nil
+}
+
+func extendedCard(ctx context.Context, p *probe) error {
+	if err := p.needs("extendedAgentCard"); err != nil {
+		return err
+	}
+	if p.run.options.Wire.Key == "" {
+		return absence("no credential was given (--api-key)")
+	}
+	x := p.call(ctx, wire.ExtendedCard, nil)
+	if x.Fault != nil && x.Fault.Is(wire.NoExtendedCard) {
+		return absence("none is configured")
+	}
+	if err := ok(x); err != nil {
+		return err
+	}
+	if text(x.Result, "name") == "" {
+		return failf(x, "the extended card has no name")
+	}
+	return nil
+}
+
+func authRequirements() []requirement {
+	return []requirement{
+		must("auth.missing", "§7.4", "A call without credentials is refused, if the card asks for them.", authMissing),
+		must("auth.wrong", "§7.4", "A call with wrong credentials is refused.", authWrong),
+		should("auth.challenge", "§7.4", "The refusal is status 401 and names the scheme in WWW-Authenticate.", authChallenge, wire.JSONRPC, wire.REST),
+	}
+}
+
+// unauthenticated asks for a task with another key.
+func (p *probe) unauthenticated(ctx context.Context, key string) (*wire.Exchange, error) {
+	if len(list(p.run.card, "securityRequirements")) == 0 {
+		return nil, absence("the card asks for no credentials")
+	}
+	return p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, Key: &key}), nil
+}
+
+func authMissing(ctx context.Context, p *probe) error { return p.turnedAway(ctx, "") }
+
+func authWrong(ctx context.Context, p *probe) error { return p.turnedAway(ctx, "check-"+unknownID()) }
+
+func (p *probe) turnedAway(ctx context.Context, key string) error {
+	x, err := p.unauthenticated(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case x.Fault == nil && x.Status != http.StatusUnauthorized && x.Status != http.StatusForbidden:
+		return failf(x, "the call was not refused")
+	case x.Fault != nil && x.Fault.Is(wire.TaskNotFound):
+		return failf(x, "the call was looked at before it was refused")
+	}
+	return nil
+}
+
+func authChallenge(ctx context.Context, p *probe) error {
+	x, err := p.unauthenticated(ctx, "")
+	if err != nil {
+		return err
+	}
+	if x.Status != http.StatusUnauthorized || x.Header.Get("WWW-Authenticate") == "" {
+		return failf(x, "the refusal has status %d and WWW-Authenticate %q", x.Status, x.Header.Get("WWW-Authenticate"))
+	}
+	return nil
+}
+
+func versionRequirements() []requirement {
+	return []requirement{
+		must("version.unsupported", "§3.6.2", "A version that the server does not speak is a VersionNotSupportedError.", versionUnsupported),
+		must("version.missing", "§3.6.2", "A call without a version is a call of 0.3, and so no call of 1.0.", versionMissing, wire.JSONRPC),
+		should("version.patch", "§3.6", "A patch number makes no difference.", versionPatch),
+	}
+}
+
+func (p *probe) inVersion(ctx context.Context, version string) *wire.Exchange {
+	return p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, Version: version})
+}
+
+func versionUnsupported(ctx context.Context, p *probe) error {
+	return refused(p.inVersion(ctx, "99.0"), wire.VersionNotSupported)
+}
+
+func versionMissing(ctx context.Context, p *probe) error {
+	return refused(p.inVersion(ctx, wire.NoVersion), wire.VersionNotSupported, wire.MethodNotFound)
+}
+
+func versionPatch(ctx context.Context, p *probe) error {
+	return refused(p.inVersion(ctx, "1.0.1"), wire.TaskNotFound)
+}
+
+func errorRequirements() []requirement {
+	return []requirement{
+		must("error.message", "§3.3.2", "An error has a message.", notFound(errorMessage)),
+		must("error.details", "§3.3.2", "Details of an error are an array whose objects name their @type.", notFound(errorDetails)),
+		must("error.status", "§5.4", "An error has the status of its kind.", notFound(errorStatus), wire.REST, wire.GRPC),
+		must("error.info", "§10.6, §11.6", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.REST, wire.GRPC),
+		should("error.info-rpc", "§9.5", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.JSONRPC),
+		should("error.domain", "§9.5", "The domain of that ErrorInfo is a2a-protocol.org.", notFound(errorDomain)),
+	}
+}
+
+// notFound returns a check of the error for a task that does not exist.
+func notFound(f func(*wire.Exchange) error) func(context.Context, *probe) error {
+	return func(ctx context.Context, p *probe) error {
+		x := p.once("not found", func() *wire.Exchange {
+			return p.call(ctx, wire.GetTask, map[string]any{"id": unknownID()})
+		})
+		if x.Fault == nil {
+			return need(refused(x, wire.TaskNotFound))
+		}
+		return f(x)
+	}
+}
+
+func errorMessage(x *wire.Exchange) error {
+	if x.Fault.Message == "" {
+		return failf(x, "the error has no message")
+	}
+	return nil
+}
+
+func errorDetails(x *wire.Exchange) error {
+	if x.Fault.Data == nil {
+		return nil
+	}
+	if _, isList := x.Fault.Data.([]any); !isList {
+		return failf(x, "the details are not an array")
+	}
+	for _, d := range x.Fault.Details {
+		if text(d, "@type") == "" {
+			return failf(x, "a detail has no @type")
+		}
+	}
+	return nil
+}
+
+func errorStatus(x *wire.Exchange) error {
+	if !x.Fault.StatusOf(wire.TaskNotFound) {
+		return failf(x, "a TaskNotFoundError came as %v", x.Fault)
+	}
+	return nil
+}
+
+func errorInfo(x *wire.Exchange) error {
+	if got, want := x.Fault.Reason(), wire.TaskNotFound.Reason(); got != want {
+		return failf(x, "the error has the reason %q in an ErrorInfo, want %q", got, want)
+	}
+	return nil
+}
+
+func errorDomain(x *wire.Exchange) error {
+	if err := errorInfo(x); err != nil {
+		return need(err)
+	}
+	for _, d := range x.Fault.Details {
+		if text(d, "reason") != "" && text(d, "domain") != "a2a-protocol.org" {
+			return failf(x, "the domain is %q", text(d, "domain"))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// hooks receives what webhooks are told. Requests to different paths are kept apart.
+type hooks struct {
+	base   string // the URL under which agents reach it
+	secret string // the credential that is registered
+	server *http.Server
+	done   sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	first   map[string]*delivery
+	arrived chan struct{} // closed and made anew by each request
+}
+
+// maxDelivery bounds what is read of a notification.
+const maxDelivery = 1 << 20
+
+// listenHooks begins to receive on l.
+func listenHooks(l net.Listener, base string) *hooks {
+	h := &hooks{base: base, secret: uuid.NewString(), first: map[string]*delivery{}, arrived: make(chan struct{})}
+	h.server = &http.Server{Handler: http.HandlerFunc(h.receive), ReadTimeout: wire.DefaultTimeout}
+	h.done.Go(func() { _ = h.server.Serve(l) }) // it says only that it was closed
+	return h
+}
+
+// close stops receiving.
+func (h *hooks) close() error {
+	err := h.server.Close()
+	h.done.Wait()
+	return err
+}
+
+// receive keeps the first request to each path.
+func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
+	if err != nil {
+		http.Error(w, "unreadable", http.StatusBadRequest)
+		return
+	}
+	x := &wire.Exchange{Op: "webhook", Sent: fmt.Sprintf("%s %s", r.Method, r.URL.Path), Body: body}
+	for name, values := range r.Header {
+		for _, v := range values {
+			x.Sent += "\n" + name + ": " + v
+		}
+	}
+	x.Sent += "\n\n" + string(body)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.first[r.URL.Path] == nil {
+		h.first[r.URL.Path] = &delivery{header: r.Header, body: body, shown: x, secret: h.secret}
+		close(h.arrived)
+		h.arrived = make(chan struct{})
+	}
+}
+
+// wait returns the first request to path, or nil if none comes in time.
+func (h *hooks) wait(ctx context.Context, path string, limit time.Duration) *delivery {
+	if limit <= 0 {
+		limit = wire.DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		h.mu.Lock()
+		got, next := h.first[path], h.arrived
+		h.mu.Unlock()
+		if got != nil {
+			return got
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// probe asks one interface.
+type probe struct {
+	run    *run
+	iface  wire.Interface
+	caller wire.Caller
+	seen   []*wire.Exchange // all answers until now
+	kept   map[string]*wire.Exchange
+	open   map[string]bool // tasks that were left open
+}
+
+// behaviour is something that the public kits ask an agent to do, by the prefix of the
+// message id and by that of the first text.
+type behaviour struct{ id, text string }
+
+// The behaviours. Where the id is empty, only one kit has it, and asks by text.
+var (
+	completes   = behaviour{"tck-complete-task", "tck-complete-task"}
+	asks        = behaviour{"tck-input-required", "tck-input-required"}
+	answers     = behaviour{"tck-message-response", "tck-message-response"}
+	rejects     = behaviour{"tck-reject-task", "tck-reject-task"}
+	givesText   = behaviour{"tck-artifact-text", "tck-artifact-text"}
+	givesFile   = behaviour{"tck-artifact-file", "tck-artifact-file"}
+	givesURL    = behaviour{"tck-artifact-file-url", "tck-artifact-file-url"}
+	givesData   = behaviour{"tck-artifact-data", "tck-artifact-data"}
+	staysOpen   = behaviour{"", "tck-cancel"}
+	streams     = behaviour{"tck-stream-001", "tck-stream-basic"}
+	sendsChunks = behaviour{"tck-stream-artifact-chunked", "tck-stream-chunked"}
+)
+
+// message returns the parameters of a send.
+func (b behaviour) message() map[string]any {
+	id := b.id
+	if id == "" {
+		id = "check"
+	}
+	return map[string]any{"message": map[string]any{
+		"messageId": id + "-" + uuid.NewString(),
+		"role":      "ROLE_USER",
+		"parts":     []any{map[string]any{"text": b.text + " please"}},
+	}}
+}
+
+// An edit changes parameters.
+type edit func(params map[string]any)
+
+// in sets fields of the message; a nil value removes one.
+func in(fields map[string]any) edit {
+	return func(params map[string]any) { set(params["message"].(map[string]any), fields) }
+}
+
+// configured sets fields of the configuration.
+func configured(fields map[string]any) edit {
+	return func(params map[string]any) {
+		c, ok := params["configuration"].(map[string]any)
+		if !ok {
+			c = map[string]any{}
+			params["configuration"] = c
+		}
+		set(c, fields)
+	}
+}
+
+func set(m, fields map[string]any) {
+	maps.Copy(m, fields)
+	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
+}
+
+// call makes a call and keeps the answer for the requirements about data.
+func (p *probe) call(ctx context.Context, op wire.Op, params map[string]any) *wire.Exchange {
+	return p.do(ctx, wire.Request{Op: op, Params: params})
+}
+
+func (p *probe) do(ctx context.Context, r wire.Request) *wire.Exchange {
+	x := p.caller.Call(ctx, r)
+	p.seen = append(p.seen, x)
+	return x
+}
+
+// say sends a message that asks for a behaviour.
+func (p *probe) say(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
+	return p.call(ctx, wire.SendMessage, b.params(edits))
+}
+
+func (b behaviour) params(edits []edit) map[string]any {
+	params := b.message()
+	for _, e := range edits {
+		e(params)
+	}
+	return params
+}
+
+// once makes the call of f, or returns what it brought the first time.
+func (p *probe) once(name string, f func() *wire.Exchange) *wire.Exchange {
+	if p.kept[name] == nil {
+		p.kept[name] = f()
+	}
+	return p.kept[name]
+}
+
+// plain is the answer to an ordinary message.
+func (p *probe) plain(ctx context.Context) *wire.Exchange {
+	return p.once("plain", func() *wire.Exchange { return p.say(ctx, completes) })
+}
+
+// ok is nil if x brought a result.
+func ok(x *wire.Exchange) error {
+	switch {
+	case errors.Is(x.Err, wire.ErrInexpressible):
+		return absence(x.Err.Error())
+	case x.Err != nil:
+		return failf(x, "no answer to %s: %v", x.Op, x.Err)
+	case x.Fault != nil:
+		return failf(x, "%s answered with %v", x.Op, x.Fault)
+	}
+	return nil
+}
+
+// refused is nil if x brought an error of one of the kinds.
+func refused(x *wire.Exchange, kinds ...wire.Kind) error {
+	switch {
+	case errors.Is(x.Err, wire.ErrInexpressible):
+		return absence(x.Err.Error())
+	case x.Err != nil:
+		return failf(x, "no answer to %s: %v", x.Op, x.Err)
+	case x.Fault == nil:
+		return failf(x, "%s was accepted, want %s", x.Op, kinds[0])
+	}
+	for _, k := range kinds {
+		if x.Fault.Is(k) {
+			return nil
+		}
+	}
+	return failf(x, "%s answered with %v, want %s", x.Op, x.Fault, kinds[0])
+}
+
+// task returns the task that x brought.
+func task(x *wire.Exchange) (any, error) {
+	if err := ok(x); err != nil {
+		return nil, need(err)
+	}
+	t := at(x.Result, "task")
+	if text(t, "id") == "" {
+		return nil, absence("the agent answered with a message, not with a task")
+	}
+	return t, nil
+}
+
+// finished returns a task that has ended.
+func (p *probe) finished(ctx context.Context) (any, error) {
+	t, err := task(p.plain(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if s := text(t, "status", "state"); !terminal(s) {
+		return nil, absentf("the agent does not finish a plain message: %s", s)
+	}
+	return t, nil
+}
+
+// asking returns a new task that waits for input.
+func (p *probe) asking(ctx context.Context) (any, error) {
+	t, err := task(p.say(ctx, asks))
+	if err != nil {
+		return nil, err
+	}
+	if s := text(t, "status", "state"); s != "TASK_STATE_INPUT_REQUIRED" {
+		return nil, absentf("the agent has no %s: it answered %s", asks.text, s)
+	}
+	p.open[text(t, "id")] = true
+	return t, nil
+}
+
+// working returns a new task that has not ended.
+func (p *probe) working(ctx context.Context) (any, error) {
+	t, err := task(p.say(ctx, staysOpen, configured(map[string]any{"returnImmediately": true})))
+	if err != nil {
+		return nil, err
+	}
+	id := text(t, "id")
+	p.open[id] = true
+	if s := text(t, "status", "state"); terminal(s) {
+		return p.asking(ctx)
+	}
+	got := p.call(ctx, wire.GetTask, map[string]any{"id": id})
+	if s := text(got.Result, "status", "state"); got.Fault == nil && terminal(s) {
+		return p.asking(ctx)
+	}
+	return t, nil
+}
+
+// end cancels a task.
+func (p *probe) end(ctx context.Context, id string) error {
+	x := p.call(ctx, wire.CancelTask, map[string]any{"id": id})
+	delete(p.open, id)
+	return need(ok(x))
+}
+
+// tidy cancels what was left open.
+func (p *probe) tidy(ctx context.Context) {
+	for id := range p.open {
+		p.caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})
+	}
+}
+
+// unknownID returns an id that no server has.
+func unknownID() string { return uuid.NewString() }

@@ -1,0 +1,122 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// Level says how much a requirement obliges, as in RFC 2119.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
+)
+
+// Requirement is something that the specification asks of a server.
+type Requirement struct {
+	// ID is the name of the requirement, such as "get.unknown".
+	ID string `json:"id"`
+	// Level is how much it obliges.
+	Level Level `json:"level"`
+	// Section is where the specification says so, such as "§3.1.3".
+	Section string `json:"section"`
+	// Text is the requirement in one sentence.
+	Text string `json:"text"`
+}
+
+// requirement is a Requirement that can be checked on an interface.
+type requirement struct {
+	Requirement
+	bindings []wire.Binding // nil means all
+	// check returns nil, a *failure or an absence.
+	check func(context.Context, *probe) error
+}
+
+func must(id, section, text string, check func(context.Context, *probe) error, on ...wire.Binding) requirement {
+	return requirement{Requirement{id, Must, section, text}, on, check}
+}
+
+func should(id, section, text string, check func(context.Context, *probe) error, on ...wire.Binding) requirement {
+	return requirement{Requirement{id, Should, section, text}, on, check}
+}
+
+// on reports whether the requirement is about a binding.
+func (r *requirement) on(b wire.Binding) bool {
+	return len(r.bindings) == 0 || slices.Contains(r.bindings, b)
+}
+
+// failure is a requirement that is not kept, with the exchanges that show it.
+type failure struct {
+	detail string
+	shown  []*wire.Exchange
+}
+
+func (f *failure) Error() string { return f.detail }
+
+func failf(x *wire.Exchange, format string, args ...any) error {
+	f := &failure{detail: fmt.Sprintf(format, args...)}
+	if x != nil {
+		f.shown = []*wire.Exchange{x}
+	}
+	return f
+}
+
+// with adds an exchange to what shows a failure.
+func with(err error, x *wire.Exchange) error {
+	var f *failure
+	if errors.As(err, &f) && x != nil {
+		f.shown = append(f.shown, x)
+	}
+	return err
+}
+
+// absence says why a requirement is not offered.
+type absence string
+
+func (a absence) Error() string { return string(a) }
+
+func absentf(format string, args ...any) error { return absence(fmt.Sprintf(format, args...)) }
+
+// need turns the failure of something that a check builds on into an absence: another
+// requirement is about it.
+func need(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return absence("could not be tried: " + f.detail)
+	}
+	return err
+}
+
+// Requirements returns all that Run can judge, in the order in which it does.
+func Requirements() []Requirement {
+	var all []Requirement
+	for _, list := range [][]requirement{cardRequirements(), interfaceRequirements(), acrossRequirements(), legacyRequirements()} {
+		for _, r := range list {
+			all = append(all, r.Requirement)
+		}
+	}
+	return all
+}
+
+// interfaceRequirements are those that each interface of v1.0 is asked for.
+func interfaceRequirements() []requirement {
+	return slices.Concat(sendRequirements(), taskRequirements(), listRequirements(), streamRequirements(),
+		subscribeRequirements(), pushRequirements(), extendedRequirements(), authRequirements(),
+		versionRequirements(), errorRequirements(), rpcRequirements(), restRequirements(), dataRequirements())
+}
+
+// selected reports whether --only asks for the requirement: by its whole id, or by
+// the beginning of it up to a dot.
+func selected(only []string, id string) bool {
+	return len(only) == 0 || slices.ContainsFunc(only, func(o string) bool {
+		return id == o || strings.HasPrefix(id, strings.TrimSuffix(o, ".")+".")
+	})
+}

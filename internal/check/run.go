@@ -1,0 +1,304 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// The versions that are checked.
+const (
+	version1 = "1.0"
+	version0 = "0.3"
+)
+
+// ErrUnreachable says that there is no server at the URL.
+var ErrUnreachable = errors.New("not reachable")
+
+// Options say what to check.
+type Options struct {
+	// URL is the URL above the agent's card, or that of the card.
+	URL string
+	// Wire says how to call, and with which credential.
+	Wire wire.Options
+	// Only are ids of requirements, or the first words of them ("push"); empty means
+	// all.
+	Only []string
+	// Bindings are those to check; empty means all that the card offers.
+	Bindings []wire.Binding
+	// Webhook is the URL under which the agent reaches Listener. If empty, and both
+	// are on this machine, it is that of Listener.
+	Webhook string
+	// Listener receives what webhooks are told; Run closes it. If nil, Run listens on
+	// loopback, if the agent is there as well.
+	Listener net.Listener
+	// Timeout bounds the whole run; 10 min if zero.
+	Timeout time.Duration
+}
+
+// DefaultTimeout is the Timeout of the zero Options.
+const DefaultTimeout = 10 * time.Minute
+
+// run is one run.
+type run struct {
+	options Options
+	http    wire.HTTP
+	cardURL string
+	fetched *wire.Exchange
+	card    any // nil if there is none
+	faces   []*face
+	hooks   *hooks // nil if the agent could not reach it
+	report  *Report
+	redact  *wire.Redactor
+}
+
+// face is one interface of the card.
+type face struct {
+	iface wire.Interface
+	probe *probe // nil if err is set
+	err   error
+}
+
+// Run checks a server. The error is ErrUnreachable, or says how the options are wrong.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	limit := o.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the check took longer than %v", limit))
+	defer cancel()
+	r := &run{options: o, report: &Report{URL: o.URL}}
+	began := time.Now()
+	if err := r.discover(ctx); err != nil {
+		return nil, err
+	}
+	defer r.close()
+	r.judge(ctx, "", cardRequirements(), &probe{run: r})
+	for _, f := range r.faces {
+		if f.probe != nil && f.iface.Version == version1 {
+			r.judge(ctx, f.iface.Binding, interfaceRequirements(), f.probe)
+		}
+	}
+	r.judge(ctx, "", acrossRequirements(), &probe{run: r})
+	for _, f := range r.faces {
+		if f.probe != nil && f.iface.Version == version0 {
+			r.judge(ctx, f.iface.Binding, legacyRequirements(), f.probe)
+		}
+	}
+	r.report.Duration = time.Since(began).Seconds()
+	if cause := context.Cause(ctx); cause != nil {
+		return r.report, cause
+	}
+	return r.report, nil
+}
+
+// discover reads the card and connects to its interfaces.
+func (r *run) discover(ctx context.Context) error {
+	at, err := CardURL(r.options.URL)
+	if err != nil {
+		return err
+	}
+	r.cardURL, r.http = at, wire.HTTP{Options: r.options.Wire}
+	r.fetched = r.http.Do(ctx, wire.Plain{Method: http.MethodGet, URL: at, Header: http.Header{"Accept": {"application/json"}}})
+	if r.fetched.Err != nil && r.fetched.Status == 0 {
+		return fmt.Errorf("get %s: %w: %w", wire.NewRedactor(r.options.Wire.Key).Redact(at), ErrUnreachable, r.fetched.Err)
+	}
+	if card, object := r.fetched.Envelope.(map[string]any); object && r.fetched.Status == http.StatusOK {
+		r.card = card
+	}
+	r.options.Wire.KeyHeaders = keyHeaders(r.card)
+	r.http.Options = r.options.Wire
+	if err := r.listen(); err != nil {
+		return err
+	}
+	secrets := []string{r.options.Wire.Key}
+	if r.hooks != nil {
+		secrets = append(secrets, r.hooks.secret)
+	}
+	r.redact = wire.NewRedactor(secrets...)
+	for _, i := range Interfaces(r.card, r.options.Bindings) {
+		r.faces = append(r.faces, r.connect(ctx, i))
+		r.report.Interfaces = append(r.report.Interfaces, i.String()+" "+r.redact.Redact(i.URL))
+	}
+	return nil
+}
+
+func (r *run) connect(ctx context.Context, i wire.Interface) *face {
+	f := &face{iface: i}
+	if r.options.Wire.Key != "" && strings.HasPrefix(r.cardURL, "https:") && strings.HasPrefix(i.URL, "http:") {
+		f.err = errors.New("the credential would travel in the clear, although the card came over TLS")
+		return f
+	}
+	caller, err := wire.New(ctx, i, r.options.Wire)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	f.probe = &probe{run: r, iface: i, caller: caller, kept: map[string]*wire.Exchange{}, open: map[string]bool{}}
+	return f
+}
+
+// first is an answer of the interface, whatever it says.
+func (f *face) first(ctx context.Context) *wire.Exchange {
+	op, key := wire.GetTask, "first"
+	if f.iface.Version == version0 {
+		op = oldGet
+	}
+	return f.probe.once(key, func() *wire.Exchange { return f.probe.call(ctx, op, map[string]any{"id": unknownID()}) })
+}
+
+func (r *run) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), wire.DefaultTimeout)
+	defer cancel()
+	for _, f := range r.faces {
+		if f.probe != nil {
+			f.probe.tidy(ctx)
+			_ = f.probe.caller.Close() // all answers are in
+		}
+	}
+	if r.hooks != nil {
+		_ = r.hooks.close() // nobody is told any more
+	}
+}
+
+// listen makes the webhook, if the agent can reach it.
+func (r *run) listen() error {
+	l, base := r.options.Listener, r.options.Webhook
+	if l == nil {
+		u, err := url.Parse(r.cardURL)
+		if base != "" || err != nil || !loopback(u.Hostname()) {
+			return nil
+		}
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return fmt.Errorf("listen for webhooks: %w", err)
+		}
+	}
+	if base == "" {
+		base = "http://" + l.Addr().String()
+	}
+	r.hooks = listenHooks(l, strings.TrimRight(base, "/"))
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// judge checks the requirements on one interface.
+func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *probe) {
+	for i := range all {
+		q := &all[i]
+		if b != "" && !q.on(b) || !selected(r.options.Only, q.ID) || ctx.Err() != nil {
+			continue
+		}
+		began := time.Now()
+		err := q.check(ctx, p)
+		result := Result{Requirement: q.Requirement, Interface: "card", Duration: time.Since(began).Seconds()}
+		if b != "" {
+			result.Interface = p.iface.String()
+		}
+		r.conclude(&result, err)
+		r.report.Results = append(r.report.Results, result)
+	}
+}
+
+// conclude writes what a check found.
+func (r *run) conclude(result *Result, err error) {
+	var f *failure
+	var a absence
+	switch {
+	case err == nil:
+		result.Outcome = Pass
+	case errors.As(err, &f):
+		result.Outcome, result.Detail = Fail, r.redact.Redact(f.detail)
+		for _, x := range f.shown {
+			result.Evidence = append(result.Evidence, r.redact.Text(x))
+		}
+	case errors.As(err, &a):
+		result.Outcome, result.Detail = NotOffered, r.redact.Redact(string(a))
+	default:
+		result.Outcome, result.Detail = Fail, r.redact.Redact(err.Error())
+	}
+}
+
+// CardURL returns where the card of an agent is, from the URL above it or its own. A
+// bare "host:port" means http on a loopback host and https elsewhere.
+func CardURL(raw string) (string, error) {
+	if raw != "" && !strings.Contains(raw, "://") {
+		host, _, _ := net.SplitHostPort(raw)
+		scheme := "https://"
+		if loopback(host) {
+			scheme = "http://"
+		}
+		raw = scheme + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%q is not an http or https URL", wire.NewRedactor().Redact(raw))
+	}
+	if !strings.HasSuffix(u.Path, ".json") {
+		u = u.JoinPath("/.well-known/agent-card.json")
+	}
+	return u.String(), nil
+}
+
+// bindings are the names of cards for bindings.
+var bindings = map[string]wire.Binding{"JSONRPC": wire.JSONRPC, "HTTP+JSON": wire.REST, "GRPC": wire.GRPC}
+
+// Interfaces returns the interfaces of a card that can be called, the first of each
+// binding and version: v1.0, and v0.3 over JSON-RPC. If only is not empty, there are
+// no others than these bindings.
+func Interfaces(card any, only []wire.Binding) []wire.Interface {
+	var all []wire.Interface
+	add := func(binding, version, at, tenant string) {
+		b := bindings[binding]
+		v := version1
+		if strings.HasPrefix(version, version0) {
+			v = version0
+		}
+		known := b != "" && (strings.HasPrefix(version, "1") || v == version0 && b == wire.JSONRPC)
+		if !known || at == "" || len(only) > 0 && !slices.Contains(only, b) ||
+			slices.ContainsFunc(all, func(i wire.Interface) bool { return i.Binding == b && i.Version == v }) {
+			return
+		}
+		all = append(all, wire.Interface{Binding: b, Version: v, URL: at, Tenant: tenant})
+	}
+	for _, i := range list(card, "supportedInterfaces") {
+		add(text(i, "protocolBinding"), text(i, "protocolVersion"), text(i, "url"), text(i, "tenant"))
+	}
+	preferred := text(card, "preferredTransport")
+	if preferred == "" {
+		preferred = "JSONRPC"
+	}
+	old := text(card, "protocolVersion")
+	add(preferred, old, text(card, "url"), "")
+	for _, i := range list(card, "additionalInterfaces") {
+		add(text(i, "transport"), old, text(i, "url"), "")
+	}
+	return all
+}
+
+// keyHeaders returns the headers in which the card wants an API key.
+func keyHeaders(card any) []string {
+	var all []string
+	schemes, _ := at(card, "securitySchemes").(map[string]any)
+	for _, s := range schemes {
+		if k := at(s, "apiKeySecurityScheme"); text(k, "location") == "header" {
+			all = append(all, text(k, "name"))
+		}
+		if text(s, "type") == "apiKey" && text(s, "in") == "header" {
+			all = append(all, text(s, "name"))
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
+}

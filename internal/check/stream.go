@@ -1,0 +1,422 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+func streamRequirements() []requirement {
+	return []requirement{
+		must("stream.first", "§3.1.2", "A stream begins with a task, or is one message.", streamed(streamFirst)),
+		must("stream.arms", "§3.2.3", "Each event is exactly one of task, message, statusUpdate and artifactUpdate.", streamed(streamArms)),
+		must("stream.ends", "§3.1.2", "The server closes the stream when the task has ended.", streamed(streamEnds)),
+		must("stream.order", "§3.5.2", "States come in order: nothing after the end, and never back to SUBMITTED.", streamed(streamOrder)),
+		must("stream.ids", "§4.2", "Updates name the task and the context of the stream.", streamed(streamIDs)),
+		must("stream.result", "§3.5.2", "The stream leads to the state that GetTask then shows.", streamResult),
+		must("stream.message-only", "§3.1.2", "A stream without a task is one message, and ends.", streamMessageOnly),
+		must("stream.chunks", "§4.2.2", "Chunks of an artifact follow its beginning and say that they are appended.", streamChunks),
+		must("stream.type", "§9.4.2, §11.7", "A stream has the media type text/event-stream.", streamType, wire.JSONRPC, wire.REST),
+		must("stream.envelope", "§9.4.2", "Each event is a JSON-RPC answer with the id of the request.", streamEnvelope, wire.JSONRPC),
+		should("stream.early-error", "§3.1.2", "An error that is known at once is an ordinary answer, not a stream.", streamEarlyError, wire.JSONRPC, wire.REST),
+		must("stream.undeclared", "§3.3.4", "Without the capability, streaming is an UnsupportedOperationError.", streamUndeclared),
+	}
+}
+
+func subscribeRequirements() []requirement {
+	return []requirement{
+		must("subscribe.first", "§3.1.6", "The first event is the task as it is now.", subscribeFirst),
+		must("subscribe.ends", "§3.1.6", "The server closes the stream when the task ends, and shows its end.", subscribeEnds),
+		must("subscribe.unknown", "§3.1.6", "SubscribeToTask for a task that does not exist is a TaskNotFoundError.", subscribeUnknown),
+		must("subscribe.ended", "§3.1.6", "SubscribeToTask for a task that has ended is an UnsupportedOperationError.", subscribeEnded),
+		must("subscribe.broadcast", "§3.5.2", "Several streams of a task bring the same events in the same order.", subscribeBroadcast),
+		must("subscribe.independent", "§3.5.2", "Closing one stream does not affect the others.", subscribeIndependent),
+	}
+}
+
+// declares reports whether the card has a capability.
+func (p *probe) declares(capability string) bool {
+	on, _ := at(p.run.card, "capabilities", capability).(bool)
+	return on
+}
+
+func (p *probe) needs(capability string) error {
+	if !p.declares(capability) {
+		return absentf("the card does not declare %s", capability)
+	}
+	return nil
+}
+
+// stream is the whole stream that answers a message.
+func (p *probe) stream(ctx context.Context, b behaviour) *wire.Exchange {
+	return p.once("stream "+b.text, func() *wire.Exchange {
+		return p.call(ctx, wire.StreamMessage, b.message())
+	})
+}
+
+// streamed returns a check of the events of an ordinary stream.
+func streamed(f func(*probe, *wire.Exchange) error) func(context.Context, *probe) error {
+	return func(ctx context.Context, p *probe) error {
+		if err := p.needs("streaming"); err != nil {
+			return err
+		}
+		x := p.stream(ctx, streams)
+		if len(x.Events) == 0 {
+			if err := ok(x); err != nil {
+				return err
+			}
+			return failf(x, "the answer is not a stream, or has no events")
+		}
+		return f(p, x)
+	}
+}
+
+var eventArms = []string{"task", "message", "statusUpdate", "artifactUpdate"}
+
+func streamFirst(_ *probe, x *wire.Exchange) error {
+	if first := x.Events[0].Value; text(first, "task", "id") == "" && at(first, "message") == nil {
+		return failf(x, "the first event is neither a task nor a message: %q", arms(first, eventArms...))
+	}
+	return nil
+}
+
+func streamArms(_ *probe, x *wire.Exchange) error {
+	for i, e := range x.Events {
+		if got := arms(e.Value, eventArms...); len(got) != 1 && e.Fault == nil {
+			return failf(x, "event %d has %q", i+1, got)
+		}
+	}
+	return nil
+}
+
+// stateOf returns the state that an event tells; empty if none.
+func stateOf(e wire.Event) string {
+	if s := text(e.Value, "task", "status", "state"); s != "" {
+		return s
+	}
+	return text(e.Value, "statusUpdate", "status", "state")
+}
+
+func streamEnds(_ *probe, x *wire.Exchange) error {
+	last := ""
+	for _, e := range x.Events {
+		if s := stateOf(e); s != "" {
+			last = s
+		}
+	}
+	switch {
+	case last == "" && x.Ended, interrupted(last):
+		return nil
+	case !x.Ended:
+		return failf(x, "the stream did not end in order, after %s: %v", last, x.Err)
+	case !terminal(last):
+		return failf(x, "the stream ended while the task was %s", last)
+	}
+	return nil
+}
+
+func streamOrder(_ *probe, x *wire.Exchange) error {
+	before := ""
+	for i, e := range x.Events {
+		s := stateOf(e)
+		switch {
+		case terminal(before) && (s != before || at(e.Value, "task") == nil):
+			return failf(x, "event %d comes after %s", i+1, before)
+		case s == "TASK_STATE_SUBMITTED" && before != "" && before != s:
+			return failf(x, "event %d goes from %s back to %s", i+1, before, s)
+		}
+		if s != "" {
+			before = s
+		}
+	}
+	return nil
+}
+
+func streamIDs(_ *probe, x *wire.Exchange) error {
+	first := at(x.Events[0].Value, "task")
+	if first == nil {
+		return absence("the agent answers a stream with a message")
+	}
+	for i, e := range x.Events {
+		for _, arm := range []string{"statusUpdate", "artifactUpdate"} {
+			update := at(e.Value, arm)
+			if update == nil {
+				continue
+			}
+			if text(update, "taskId") != text(first, "id") || text(update, "contextId") != text(first, "contextId") {
+				return failf(x, "event %d is about task %q in context %q", i+1, text(update, "taskId"), text(update, "contextId"))
+			}
+		}
+	}
+	return nil
+}
+
+func streamResult(ctx context.Context, p *probe) error {
+	return streamed(func(p *probe, x *wire.Exchange) error {
+		id, last := text(x.Events[0].Value, "task", "id"), ""
+		for _, e := range x.Events {
+			if s := stateOf(e); s != "" {
+				last = s
+			}
+		}
+		if id == "" || !terminal(last) {
+			return absence("the stream does not lead to the end of a task")
+		}
+		after := p.call(ctx, wire.GetTask, map[string]any{"id": id})
+		if err := ok(after); err != nil {
+			return with(err, x)
+		}
+		if got := text(after.Result, "status", "state"); got != last {
+			return with(failf(after, "the task is %s, but the stream ended with %s", got, last), x)
+		}
+		return nil
+	})(ctx, p)
+}
+
+func streamMessageOnly(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	x := p.stream(ctx, answers)
+	if len(x.Events) == 0 || at(x.Events[0].Value, "message") == nil {
+		return absentf("the agent has no %s", answers.text)
+	}
+	switch {
+	case len(x.Events) > 1:
+		return failf(x, "%d events follow the message", len(x.Events)-1)
+	case !x.Ended:
+		return failf(x, "the stream did not end after the message: %v", x.Err)
+	}
+	return nil
+}
+
+func streamChunks(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	x := p.stream(ctx, sendsChunks)
+	begun, chunks := map[string]bool{}, 0
+	for i, e := range x.Events {
+		update := at(e.Value, "artifactUpdate")
+		if update == nil {
+			continue
+		}
+		id := text(update, "artifact", "artifactId")
+		appended := at(update, "append") == true
+		switch {
+		case appended && !begun[id]:
+			return failf(x, "event %d appends to artifact %q, which has not begun", i+1, id)
+		case !appended && begun[id]:
+			return failf(x, "event %d begins artifact %q again", i+1, id)
+		}
+		begun[id] = true
+		chunks++
+	}
+	if chunks < 2 {
+		return absentf("the agent has no %s", sendsChunks.text)
+	}
+	return nil
+}
+
+func streamType(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	x := p.stream(ctx, streams)
+	if x.Fault != nil && len(x.Events) == 0 || x.Err != nil && x.Status == 0 {
+		return need(ok(x))
+	}
+	if got := wire.MediaType(x.Header); got != "text/event-stream" {
+		return failf(x, "the stream has the media type %q", got)
+	}
+	return nil
+}
+
+func streamEnvelope(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	x := p.do(ctx, wire.Request{Op: wire.StreamMessage, Params: streams.message(), ID: "check-id-7"})
+	if len(x.Events) == 0 {
+		return absence("there is no stream with events")
+	}
+	for i, e := range x.Events {
+		if text(e.Envelope, "jsonrpc") != "2.0" || text(e.Envelope, "id") != "check-id-7" {
+			return failf(x, "event %d has jsonrpc %s and id %s", i+1, compact(at(e.Envelope, "jsonrpc")), compact(at(e.Envelope, "id")))
+		}
+	}
+	return nil
+}
+
+func streamEarlyError(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	params := streams.message()
+	in(map[string]any{"taskId": unknownID()})(params)
+	x := p.call(ctx, wire.StreamMessage, params)
+	if err := refused(x, wire.TaskNotFound); err != nil {
+		return err
+	}
+	if got := wire.MediaType(x.Header); got == "text/event-stream" {
+		return failf(x, "the error came as %s", got)
+	}
+	return nil
+}
+
+func streamUndeclared(ctx context.Context, p *probe) error {
+	if p.declares("streaming") {
+		return absence("the card declares streaming")
+	}
+	return refused(p.call(ctx, wire.StreamMessage, streams.message()), wire.Unsupported)
+}
+
+// subscription follows a new task that is in progress.
+func (p *probe) subscription(ctx context.Context) (id string, s *wire.Stream, err error) {
+	if err := p.needs("streaming"); err != nil {
+		return "", nil, err
+	}
+	t, err := p.working(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	id = text(t, "id")
+	return id, p.subscribe(ctx, id), nil
+}
+
+func (p *probe) subscribe(ctx context.Context, id string) *wire.Stream {
+	s := p.caller.Open(ctx, wire.Request{Op: wire.SubscribeTask, Params: map[string]any{"id": id}})
+	p.seen = append(p.seen, s.Exchange)
+	return s
+}
+
+func subscribeFirst(ctx context.Context, p *probe) error {
+	id, s, err := p.subscription(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	first, began := s.Next()
+	if !began {
+		if err := ok(s.Exchange); err != nil {
+			return err
+		}
+		return failf(s.Exchange, "the stream has no events")
+	}
+	if got := text(first.Value, "task", "id"); got != id {
+		return failf(s.Exchange, "the first event is %q, want the task", arms(first.Value, eventArms...))
+	}
+	return nil
+}
+
+// ending cancels the task of a stream that has begun, and reads the stream to its end.
+func (p *probe) ending(ctx context.Context, id string, s *wire.Stream) error {
+	if _, began := s.Next(); !began {
+		return absence("the stream has no events")
+	}
+	if err := p.end(ctx, id); err != nil {
+		return err
+	}
+	s.Rest()
+	return endsTerminal(s.Exchange)
+}
+
+// endsTerminal is nil if x shows the end of a task, and then ends.
+func endsTerminal(x *wire.Exchange) error {
+	if !x.Ended {
+		return failf(x, "the stream did not end with the task: %v", x.Err)
+	}
+	for _, e := range x.Events {
+		if terminal(stateOf(e)) {
+			return nil
+		}
+	}
+	return failf(x, "the stream did not show the end of the task")
+}
+
+func subscribeEnds(ctx context.Context, p *probe) error {
+	id, s, err := p.subscription(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return p.ending(ctx, id, s)
+}
+
+func subscribeUnknown(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	return unknownTask(wire.SubscribeTask)(ctx, p)
+}
+
+func subscribeEnded(ctx context.Context, p *probe) error {
+	if err := p.needs("streaming"); err != nil {
+		return err
+	}
+	t, err := p.finished(ctx)
+	if err != nil {
+		return err
+	}
+	return refused(p.call(ctx, wire.SubscribeTask, map[string]any{"id": text(t, "id")}), wire.Unsupported)
+}
+
+// pair opens two streams of a task, and reads their first events.
+func (p *probe) pair(ctx context.Context) (id string, a, b *wire.Stream, err error) {
+	id, a, err = p.subscription(ctx)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	b = p.subscribe(ctx, id)
+	_, first := a.Next()
+	_, second := b.Next()
+	if !first || !second {
+		a.Close()
+		b.Close()
+		return "", nil, nil, absence("the agent does not serve two streams of a task")
+	}
+	return id, a, b, nil
+}
+
+func subscribeBroadcast(ctx context.Context, p *probe) error {
+	id, a, b, err := p.pair(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	defer b.Close()
+	if err := p.end(ctx, id); err != nil {
+		return err
+	}
+	// What comes after the snapshots is the same, except what fell between them.
+	got, want := told(b.Rest()), told(a.Rest())
+	if !slices.Equal(got, want[max(0, len(want)-len(got)):]) {
+		return with(failf(b.Exchange, "two streams of a task brought different events:\n%s\n%s",
+			strings.Join(want, "\n"), strings.Join(got, "\n")), a.Exchange)
+	}
+	return nil
+}
+
+// told returns the events after the first.
+func told(x *wire.Exchange) []string {
+	var all []string
+	for _, e := range x.Events[1:] {
+		all = append(all, compact(e.Value))
+	}
+	return all
+}
+
+func subscribeIndependent(ctx context.Context, p *probe) error {
+	id, a, b, err := p.pair(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	a.Close()
+	if err := p.end(ctx, id); err != nil {
+		return err
+	}
+	return endsTerminal(b.Rest())
+}
