@@ -129,7 +129,7 @@ func errorRequirements() []requirement {
 		must("error.status", "§5.4", "An error has the status of its kind.", notFound(errorStatus), wire.REST, wire.GRPC),
 		must("error.info", "§10.6, §11.6", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.REST, wire.GRPC),
 		should("error.info-rpc", "§9.5", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.JSONRPC),
-		should("error.domain", "§9.5", "The domain of that ErrorInfo is a2a-protocol.org.", notFound(errorDomain)),
+		should("error.domain", "§9.5, §10.6, §11.6", "The domain of that ErrorInfo is a2a-protocol.org.", notFound(errorDomain)),
 	}
 }
 

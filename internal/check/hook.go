@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,16 +23,19 @@ type hooks struct {
 	done   sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
-	first   map[string]*delivery
+	all     map[string][]*delivery
 	arrived chan struct{} // closed and made anew by each request
 }
 
-// maxDelivery bounds what is read of a notification.
-const maxDelivery = 1 << 20
+// The bounds of a notification, and of how many are kept of each webhook.
+const (
+	maxDelivery   = 1 << 20
+	maxDeliveries = 100
+)
 
 // listenHooks begins to receive on l.
 func listenHooks(l net.Listener, base string) *hooks {
-	h := &hooks{base: base, secret: uuid.NewString(), first: map[string]*delivery{}, arrived: make(chan struct{})}
+	h := &hooks{base: base, secret: uuid.NewString(), all: map[string][]*delivery{}, arrived: make(chan struct{})}
 	h.server = &http.Server{Handler: http.HandlerFunc(h.receive), ReadTimeout: wire.DefaultTimeout}
 	h.done.Go(func() { _ = h.server.Serve(l) }) // it says only that it was closed
 	return h
@@ -44,7 +48,7 @@ func (h *hooks) close() error {
 	return err
 }
 
-// receive keeps the first request to each path.
+// receive keeps the first requests to each path.
 func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
 	if err != nil {
@@ -60,11 +64,18 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	x.Sent += "\n\n" + string(body)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.first[r.URL.Path] == nil {
-		h.first[r.URL.Path] = &delivery{header: r.Header, body: body, shown: x, secret: h.secret}
-		close(h.arrived)
-		h.arrived = make(chan struct{})
+	if n := len(h.all[r.URL.Path]); n < maxDeliveries {
+		h.all[r.URL.Path] = append(h.all[r.URL.Path], &delivery{header: r.Header, body: body, shown: x, secret: h.secret})
 	}
+	close(h.arrived)
+	h.arrived = make(chan struct{})
+}
+
+// told returns the requests to path until now.
+func (h *hooks) told(path string) []*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.all[path])
 }
 
 // wait returns the first request to path, or nil if none comes in time.
@@ -76,10 +87,10 @@ func (h *hooks) wait(ctx context.Context, path string, limit time.Duration) *del
 	defer cancel()
 	for {
 		h.mu.Lock()
-		got, next := h.first[path], h.arrived
+		next := h.arrived
 		h.mu.Unlock()
-		if got != nil {
-			return got
+		if got := h.told(path); len(got) > 0 {
+			return got[0]
 		}
 		select {
 		case <-next:

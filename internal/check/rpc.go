@@ -12,8 +12,8 @@ import (
 func rpcRequirements() []requirement {
 	on := wire.JSONRPC
 	return []requirement{
-		must("rpc.envelope", "§9.2", "An answer is a JSON-RPC 2.0 object with the id of the request, and either a result or an error.", rpcEnvelope, on),
-		must("rpc.number-id", "§9.2", "A number as id comes back as that number.", rpcNumberID, on),
+		must("rpc.envelope", "§9.3", "An answer is a JSON-RPC 2.0 object with the id of the request, and either a result or an error.", rpcEnvelope, on),
+		must("rpc.number-id", "§9.3", "A number as id comes back as that number.", rpcNumberID, on),
 		must("rpc.type", "§9.1", "An answer has the media type application/json.", rpcType, on),
 		must("rpc.parse-error", "§9.5", "What is not JSON is error -32700.", rpcRaw(`{"jsonrpc":"2.0","id":1,`, wire.ParseError), on),
 		must("rpc.trailing", "§9.5", "JSON with something behind it is error -32700.",
@@ -22,7 +22,7 @@ func rpcRequirements() []requirement {
 		must("rpc.unknown-method", "§9.5", "A method that does not exist is error -32601.", rpcRaw(`{"jsonrpc":"2.0","id":1,"method":"DoTheImpossible","params":{}}`, wire.MethodNotFound), on),
 		must("rpc.bad-params", "§9.5", "Parameters of the wrong type are error -32602.",
 			rpcRaw(`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":{"not":"a string"}}}`, wire.InvalidParams, wire.InvalidRequest, wire.ParseError), on),
-		should("rpc.batch", "§9.2", "A batch is refused.", rpcRaw(`[{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}]`, wire.InvalidRequest, wire.ParseError), on),
+		should("rpc.batch", "§9.3", "A batch is refused.", rpcRaw(`[{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}]`, wire.InvalidRequest, wire.ParseError), on),
 		must("rpc.error-object", "§9.5", "An error has an integer code and a message, and beside them only data.", rpcErrorObject, on),
 	}
 }

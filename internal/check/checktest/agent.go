@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
@@ -27,6 +28,7 @@ type agent struct {
 
 type task struct {
 	object Object
+	dialog bool // waits for "done"
 	number int
 	subs   map[chan Object]bool
 }
@@ -191,7 +193,21 @@ func (a *agent) act(t *task, first string, tell func(Object)) {
 		a.step(t, "REJECTED", tell)
 	case "tck-cancel":
 		a.step(t, "WORKING", tell)
+	case "tck-long-running":
+		a.step(t, "WORKING", tell)
+		a.done.Go(func() { a.later(t) })
+	case "tck-task-failure", "tck-auth-required":
+		t.object["status"] = a.status("WORKING")
+		a.step(t, map[string]string{"tck-task-failure": "FAILED", "tck-auth-required": "AUTH_REQUIRED"}[name], tell)
+		t.object["status"].(Object)["message"] = a.reply(Object{"contextId": t.object["contextId"]})
+	case "tck-multi-turn":
+		t.dialog = true
+		a.step(t, "INPUT_REQUIRED", tell)
 	default:
+		if t.dialog && name != "done" {
+			a.step(t, "INPUT_REQUIRED", tell)
+			return
+		}
 		a.step(t, "WORKING", tell)
 		for i, p := range given[name] {
 			a.give(t, p, i, tell)
@@ -208,6 +224,24 @@ var given = map[string][]Object{
 	"tck-artifact-data":     {{"data": Object{"key": "value"}}},
 	"tck-stream-basic":      {{"text": "Stream hello"}},
 	"tck-stream-chunked":    {{"text": "chunk-1 "}, {"text": "chunk-2"}},
+}
+
+// work is how long a long-running task works.
+const work = 5 * time.Second
+
+// later completes a task, unless it is canceled. It is called without the lock.
+func (a *agent) later(t *task) {
+	select {
+	case <-time.After(work):
+	case <-a.server.stopped:
+		return
+	}
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if !t.over() {
+		a.give(t, Object{"text": "at last"}, 0, func(Object) {})
+		a.move(t, "COMPLETED")
+	}
 }
 
 // step moves a task and tells it.

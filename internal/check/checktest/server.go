@@ -72,6 +72,7 @@ type Server struct {
 	options Options
 	network *network
 	grpc    *bufconn.Listener
+	stopped chan struct{}
 	mu      sync.Mutex // guards the field below
 	agent   agent
 }
@@ -79,7 +80,7 @@ type Server struct {
 // Start starts a server, which ends with the test.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{URL: "http://sut.test", options: o, network: newNetwork(), grpc: bufconn.Listen(1 << 20)}
+	s := &Server{URL: "http://sut.test", options: o, network: newNetwork(), grpc: bufconn.Listen(1 << 20), stopped: make(chan struct{})}
 	s.agent = agent{tasks: map[string]*task{}, hooks: map[string]Object{}, server: s}
 	s.HTTP = &http.Transport{DialContext: s.network.dial, DisableKeepAlives: true}
 	s.Card = s.card()
@@ -95,6 +96,7 @@ func Start(t testing.TB, o Options) *Server {
 	wg.Go(func() { _ = back.Serve(s.grpc) }) // ends with Stop
 	t.Cleanup(func() {
 		cancel()
+		close(s.stopped)
 		front.Close()
 		back.Stop()
 		s.HTTP.CloseIdleConnections()

@@ -146,8 +146,8 @@ func RPCFault(v any) *Fault {
 	return f
 }
 
-// restFault reads the body of an HTTP+JSON answer whose status is an error.
-func restFault(v any, status int) *Fault {
+// RESTFault reads the body of an HTTP+JSON answer whose status is an error.
+func RESTFault(v any, status int) *Fault {
 	f := &Fault{Binding: REST, HTTP: status, Raw: v}
 	m, _ := v.(map[string]any)
 	e, _ := m["error"].(map[string]any)

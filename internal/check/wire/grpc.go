@@ -69,7 +69,7 @@ func dialGRPC(ctx context.Context, i Interface, o Options) (Caller, error) {
 	if o.Dial == nil {
 		return nil, fmt.Errorf("dial %s: %w", i.URL, errors.ErrUnsupported)
 	}
-	dialing, cancel := context.WithTimeoutCause(ctx, o.timeout(), errTimeout)
+	dialing, cancel := o.limit(ctx, 0)
 	defer cancel()
 	conn, err := o.Dial(dialing, i.URL)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *grpcCaller) Call(ctx context.Context, r Request) *Exchange {
 	if x.Err != nil {
 		return x
 	}
-	ctx, cancel := context.WithTimeoutCause(c.outgoing(ctx, r, x), c.timeout(), errTimeout)
+	ctx, cancel := c.limit(c.outgoing(ctx, r, x), r.Timeout)
 	defer cancel()
 	if err := c.conn.Invoke(ctx, service+string(r.Op), in, out); err != nil {
 		x.refuse(ctx, err)
@@ -108,7 +108,7 @@ func (c *grpcCaller) Open(ctx context.Context, r Request) *Stream {
 	if x.Err != nil {
 		return &Stream{Exchange: x, ctx: ctx, cancel: func() {}}
 	}
-	ctx, cancel := context.WithTimeoutCause(c.outgoing(ctx, r, x), c.timeout(), errTimeout)
+	ctx, cancel := c.limit(c.outgoing(ctx, r, x), r.Timeout)
 	s := &Stream{Exchange: x, ctx: ctx, cancel: cancel}
 	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+string(r.Op))
 	if err == nil {

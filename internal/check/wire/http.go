@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -26,15 +27,16 @@ type Plain struct {
 	Method, URL string
 	Header      http.Header
 	Body        []byte
-	// Key is as in Request.
-	Key *string
+	// Key and Timeout are as in Request.
+	Key     *string
+	Timeout time.Duration
 }
 
 // Do sends r and reads the answer to its end. The Envelope is set if the body is
 // JSON.
 func (h *HTTP) Do(ctx context.Context, r Plain) *Exchange {
 	x := &Exchange{}
-	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout(), errTimeout)
+	ctx, cancel := h.limit(ctx, r.Timeout)
 	defer cancel()
 	res := h.start(ctx, r, x)
 	if res == nil {
@@ -47,7 +49,7 @@ func (h *HTTP) Do(ctx context.Context, r Plain) *Exchange {
 // Open sends r and returns the answer as a stream, if it is one.
 func (h *HTTP) Open(ctx context.Context, r Plain, unwrap func(any) (any, *Fault)) *Stream {
 	x := &Exchange{Op: StreamMessage}
-	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout(), errTimeout)
+	ctx, cancel := h.limit(ctx, r.Timeout)
 	s := &Stream{Exchange: x, ctx: ctx, cancel: cancel}
 	res := h.start(ctx, r, x)
 	switch {
@@ -176,7 +178,7 @@ func (c *httpCaller) Open(ctx context.Context, r Request) *Stream {
 // noRoute reports whether the server knows no such request: the prose of the
 // specification subscribes with POST, its protocol definition with GET.
 func noRoute(x *Exchange) bool {
-	return x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusNotFound && restFault(x.Envelope, 404).Reason() == ""
+	return x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusNotFound && RESTFault(x.Envelope, 404).Reason() == ""
 }
 
 func (c *httpCaller) named(x *Exchange, r Request) *Exchange {
@@ -209,7 +211,7 @@ func (c *httpCaller) unwrapped(x *Exchange) *Exchange {
 func (x *Exchange) unwrapREST() *Exchange {
 	switch {
 	case x.Status >= 400:
-		x.Fault = restFault(x.Envelope, x.Status)
+		x.Fault = RESTFault(x.Envelope, x.Status)
 	case x.Status >= 300:
 		x.Err = fmt.Errorf("status %d", x.Status)
 	case x.Envelope == nil && len(bytes.TrimSpace(x.Body)) > 0:
@@ -225,7 +227,7 @@ func (c *httpCaller) unwrap(v any) (any, *Fault) {
 	m, _ := v.(map[string]any)
 	if c.iface.Binding == REST {
 		if _, ok := m["error"]; ok {
-			return nil, restFault(v, 0)
+			return nil, RESTFault(v, 0)
 		}
 		return v, nil
 	}
@@ -237,7 +239,7 @@ func (c *httpCaller) unwrap(v any) (any, *Fault) {
 
 // plain writes r as the binding wants it.
 func (c *httpCaller) plain(r Request) (Plain, error) {
-	p := Plain{Method: http.MethodPost, URL: c.iface.URL, Key: r.Key, Header: http.Header{"Content-Type": {"application/json"}}}
+	p := Plain{Method: http.MethodPost, URL: c.iface.URL, Key: r.Key, Timeout: r.Timeout, Header: http.Header{"Content-Type": {"application/json"}}}
 	accept := "application/json"
 	if r.Op.Streams() {
 		accept = "text/event-stream"

@@ -67,6 +67,8 @@ type Request struct {
 	Key *string
 	// ID is the id of the JSON-RPC request; nil means a string of the caller's choice.
 	ID any
+	// Timeout replaces Options.Timeout, if not zero.
+	Timeout time.Duration
 }
 
 // Conn is a connection over which gRPC calls go.
@@ -93,6 +95,14 @@ type Options struct {
 
 // DefaultTimeout is the Timeout of the zero Options.
 const DefaultTimeout = 10 * time.Second
+
+// limit bounds one call.
+func (o *Options) limit(ctx context.Context, replaced time.Duration) (context.Context, context.CancelFunc) {
+	if replaced <= 0 {
+		replaced = o.timeout()
+	}
+	return context.WithTimeoutCause(ctx, replaced, errTimeout)
+}
 
 func (o *Options) timeout() time.Duration {
 	if o.Timeout <= 0 {

@@ -1,0 +1,142 @@
+package acts
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// scope is what the variables of a test may stand for.
+type scope struct {
+	// steps are the answers of steps, by id.
+	steps map[string]*answer
+	// captured are the values that steps kept, by "step.name".
+	captured map[string]any
+	// own are the document's variables, hints those of the runner.
+	own, hints map[string]string
+	env        func(string) (string, bool)
+	depth      int
+}
+
+// answer is what a step brought, for assertions and captures.
+type answer struct {
+	root    any
+	headers any
+	status  int
+}
+
+var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
+
+// fill replaces the references in all texts of v. A text that is nothing but a
+// reference becomes the value as it is.
+func (s *scope) fill(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return s.fillText(v)
+	case []any:
+		filled := make([]any, len(v))
+		for i := range v {
+			var err error
+			if filled[i], err = s.fill(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return filled, nil
+	case map[string]any:
+		filled := make(map[string]any, len(v))
+		for name, field := range v {
+			var err error
+			if filled[name], err = s.fill(field); err != nil {
+				return nil, err
+			}
+		}
+		return filled, nil
+	}
+	return v, nil
+}
+
+// object is fill for an object.
+func (s *scope) object(m map[string]any) (map[string]any, error) {
+	v, err := s.fill(m)
+	if err != nil {
+		return nil, err
+	}
+	filled, _ := v.(map[string]any)
+	return filled, nil
+}
+
+func (s *scope) fillText(text string) (any, error) {
+	if m := reference.FindStringSubmatchIndex(text); m != nil && m[0] == 0 && m[1] == len(text) {
+		return s.resolve(text[m[2]:m[3]])
+	}
+	var wrong error
+	filled := reference.ReplaceAllStringFunc(text, func(ref string) string {
+		v, err := s.resolve(reference.FindStringSubmatch(ref)[1])
+		if err != nil {
+			wrong = err
+			return ref
+		}
+		if text, ok := v.(string); ok {
+			return text
+		}
+		return shown(v)
+	})
+	return filled, wrong
+}
+
+// maxDepth bounds variables that refer to variables.
+const maxDepth = 8
+
+// resolve finds what an expression stands for: what a step kept or answered, then the
+// document's variables, then those of the runner, of the environment, and generators.
+func (s *scope) resolve(name string) (any, error) {
+	if v, ok := s.captured[name]; ok {
+		return v, nil
+	}
+	step, rest, dotted := strings.Cut(name, ".")
+	if a := s.steps[step]; dotted && a != nil {
+		return a.part(rest)
+	}
+	if v, ok := s.own[name]; ok {
+		if s.depth++; s.depth > maxDepth {
+			return nil, fmt.Errorf("the variable %q refers to itself", name)
+		}
+		defer func() { s.depth-- }()
+		return s.fillText(v)
+	}
+	if v, ok := s.hints[name]; ok {
+		return v, nil
+	}
+	if env, ok := strings.CutPrefix(name, "env."); ok && s.env != nil {
+		if v, set := s.env(env); set {
+			return v, nil
+		}
+	}
+	if name == "$uuid" {
+		return uuid.NewString(), nil
+	}
+	return nil, fmt.Errorf("there is no value for {{%s}}", name)
+}
+
+// part returns a part of an answer: "response", "headers" or "status", or a path below
+// the first two.
+func (a *answer) part(name string) (any, error) {
+	first, path, _ := strings.Cut(name, ".")
+	root := a.root
+	switch first {
+	case "response":
+	case "headers":
+		root = a.headers
+	case "status":
+		return a.status, nil
+	default:
+		path = name
+	}
+	v, err := single(root, path)
+	if err == nil && !v.there {
+		err = fmt.Errorf("the answer has no %s", name)
+	}
+	return v.v, err
+}
