@@ -300,15 +300,27 @@ func subscribeFirst(ctx context.Context, p *probe) error {
 	defer s.Close()
 	first, began := s.Next()
 	if !began {
-		if err := ok(s.Exchange); err != nil {
-			return err
-		}
-		return failf(s.Exchange, "the stream has no events")
+		return p.noEvents(ctx, id, s.Exchange)
 	}
 	if got := text(first.Value, "task", "id"); got != id {
 		return failf(s.Exchange, "the first event is %q, want the task", arms(first.Value, eventArms...))
 	}
 	return nil
+}
+
+// noEvents says why the stream of a task has none. A task that an agent finishes fast
+// may have ended before it could be followed.
+func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error {
+	if x.Fault != nil && x.Fault.Is(wire.Unsupported) {
+		now := p.call(ctx, wire.GetTask, map[string]any{"id": id})
+		if terminal(text(now.Result, "status", "state")) {
+			return absence("the agent finishes its tasks before they can be followed")
+		}
+	}
+	if err := ok(x); err != nil {
+		return err
+	}
+	return failf(x, "the stream has no events")
 }
 
 // ending cancels the task of a stream that has begun, and reads the stream to its end.

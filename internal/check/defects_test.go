@@ -1,0 +1,532 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+type (
+	object = checktest.Object
+	fault  = checktest.Fault
+	defect = checktest.Defect
+)
+
+// bytesOf replaces bytes in all answers over HTTP.
+func bytesOf(old, new string) defect {
+	return defect{Body: func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(old), []byte(new)) }}
+}
+
+// card changes the card.
+func card(f func(object)) defect { return defect{Card: f} }
+
+// results changes what an operation brings, unless it is an error.
+func results(op wire.Op, f func(params, result object)) defect {
+	return defect{Result: func(got wire.Op, params object, result any, e *fault) (any, *fault) {
+		if o, ok := result.(object); ok && got == op && e == nil {
+			f(params, o)
+		}
+		return result, e
+	}}
+}
+
+// faults replaces a kind of error of an operation.
+func faults(op wire.Op, old, new wire.Kind) defect {
+	return defect{Result: func(got wire.Op, _ object, result any, e *fault) (any, *fault) {
+		if got == op && e != nil && e.Kind == old {
+			e = &fault{Kind: new, Message: "wrong"}
+		}
+		return result, e
+	}}
+}
+
+// accepts lets an operation succeed in place of a kind of error.
+func accepts(op wire.Op, kind wire.Kind) defect {
+	return defect{Result: func(got wire.Op, _ object, result any, e *fault) (any, *fault) {
+		if got != op || e == nil || e.Kind != kind {
+			return result, e
+		}
+		task := object{"id": "t", "contextId": "c", "url": silentWebhook, "status": object{"state": "TASK_STATE_COMPLETED"}}
+		switch op {
+		case wire.SendMessage:
+			return object{"task": task}, nil
+		case wire.StreamMessage, wire.SubscribeTask:
+			return []object{{"task": task}}, nil
+		case wire.ListTasks:
+			return object{"tasks": []any{}, "nextPageToken": "", "pageSize": 50, "totalSize": 0}, nil
+		}
+		delete(task, "status")
+		delete(task, "contextId")
+		return task, nil
+	}}
+}
+
+// events changes or drops the events of streams of an operation; n counts them.
+func events(op wire.Op, f func(n int, e object) bool) defect {
+	return defect{Events: func(_ context.Context, got wire.Op, next checktest.Sink) checktest.Sink {
+		n := 0
+		return func(e object) bool {
+			n++
+			if got == op && !f(n, e) {
+				return true
+			}
+			return next(e)
+		}
+	}}
+}
+
+// lingers keeps a stream open after its end.
+func lingers(op wire.Op) defect {
+	return defect{Events: func(ctx context.Context, got wire.Op, next checktest.Sink) checktest.Sink {
+		return func(e object) bool {
+			more := next(e)
+			if s, _ := e["statusUpdate"].(object); got == op && s != nil && terminal(text(s, "status", "state")) {
+				<-ctx.Done()
+			}
+			return more
+		}
+	}}
+}
+
+// answer answers requests whose path, method, query or body f likes.
+func answer(status int, body string, f func(r *http.Request, body string) bool) defect {
+	return defect{HTTP: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
+		if !f(r, string(b)) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}}
+}
+
+// header changes the head of requests before the server sees it.
+func header(f func(http.Header)) defect {
+	return defect{HTTP: func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
+		f(r.Header)
+		return false
+	}}
+}
+
+func head(name, value string) defect {
+	return defect{Header: func(h http.Header) { h.Set(name, value) }}
+}
+
+func notify(f func(http.Header, []byte) ([]byte, bool)) defect { return defect{Push: f} }
+
+// follows reports whether a message continues a task.
+func follows(params object) bool { return text(params, "message", "taskId") != "" }
+
+// taskOf is the task in the answer to a message.
+func taskOf(result object) object {
+	t, _ := result["task"].(object)
+	if t == nil {
+		return object{}
+	}
+	return t
+}
+
+func isCard(r *http.Request, _ string) bool { return strings.HasSuffix(r.URL.Path, "agent-card.json") }
+
+func notJSON(path string) func(*http.Request, string) bool {
+	return func(r *http.Request, body string) bool {
+		_, err := wire.Decode([]byte(body))
+		return strings.HasPrefix(r.URL.Path, path) && body != "" && err != nil
+	}
+}
+
+// setVersion changes a version in requests.
+func setVersion(old, new string) defect {
+	return header(func(h http.Header) {
+		if h.Get("A2A-Version") == old {
+			h.Set("A2A-Version", new)
+		}
+	})
+}
+
+const (
+	rightCard = `{"name":"sut","supportedInterfaces":[]}`
+	rpcResult = `{"jsonrpc":"2.0","id":1,"result":{}}`
+	history   = "h"
+)
+
+func withHistory(n int) []any {
+	all := []any{}
+	for range n {
+		all = append(all, object{"messageId": history, "role": "ROLE_USER", "parts": []any{object{"text": history}}})
+	}
+	return all
+}
+
+// cases are defects by the requirement that has to find them.
+func cases() map[string]defect {
+	all := map[string]defect{}
+	for _, group := range []map[string]defect{
+		cardDefects(), sendDefects(), taskDefects(), streamDefects(), pushDefects(), errorDefects(), bindingDefects(), dataDefects(), legacyDefects(),
+	} {
+		maps.Copy(all, group)
+	}
+	return all
+}
+
+func cardDefects() map[string]defect {
+	return map[string]defect{
+		"card.found": answer(404, `{}`, isCard),
+		"card.type": {HTTP: func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+			if isCard(r, "") {
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write([]byte(rightCard))
+			}
+			return isCard(r, "")
+		}},
+		"card.fields":        card(func(c object) { delete(c, "version") }),
+		"card.interfaces":    card(func(c object) { c["supportedInterfaces"] = []any{} }),
+		"card.urls":          card(func(c object) { c["supportedInterfaces"].([]any)[0].(object)["url"] = "/rpc" }),
+		"card.skills":        card(func(c object) { c["skills"] = []any{object{"id": "x", "name": "x", "description": "x"}} }),
+		"card.capabilities":  card(func(c object) { c["capabilities"].(object)["streaming"] = "yes" }),
+		"card.security":      card(func(c object) { c["securityRequirements"] = []any{object{"schemes": object{"ghost": object{}}}} }),
+		"card.schemes":       card(func(c object) { c["securitySchemes"] = object{"old": object{"type": "http"}} }),
+		"card.reachable":     card(func(c object) { c["supportedInterfaces"].([]any)[0].(object)["url"] = "http://nowhere.test/" }),
+		"card.cache-control": answer(200, rightCard, isCard),
+		"card.etag":          answer(200, rightCard, isCard),
+		"card.conditional":   header(func(h http.Header) { h.Del("If-None-Match") }),
+	}
+}
+
+func sendDefects() map[string]defect {
+	lenient := accepts(wire.SendMessage, wire.InvalidParams)
+	return map[string]defect{
+		"send.answer":   results(wire.SendMessage, func(_, r object) { r["message"] = object{"messageId": "m"} }),
+		"send.blocking": results(wire.SendMessage, func(_, r object) { taskOf(r)["status"] = object{"state": "TASK_STATE_WORKING"} }),
+		"send.immediately": {Result: func(op wire.Op, params object, result any, e *fault) (any, *fault) {
+			if at(params, "configuration", "returnImmediately") == true {
+				return nil, &fault{Kind: wire.Internal, Message: "too fast for me"}
+			}
+			return result, e
+		}},
+		"send.new-ids":          results(wire.SendMessage, func(_, r object) { taskOf(r)["id"] = "always" }),
+		"send.context":          results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "contextId") }),
+		"send.context-kept":     results(wire.SendMessage, func(_, r object) { taskOf(r)["contextId"] = "mine" }),
+		"send.unknown-task":     accepts(wire.SendMessage, wire.TaskNotFound),
+		"send.ended-task":       faults(wire.SendMessage, wire.Unsupported, wire.InvalidParams),
+		"send.continues":        results(wire.SendMessage, func(p, r object) { rename(p, r, "id") }),
+		"send.context-inferred": results(wire.SendMessage, func(p, r object) { rename(p, r, "contextId") }),
+		"send.context-mismatch": lenient,
+		"send.history-zero":     results(wire.SendMessage, func(_, r object) { taskOf(r)["history"] = withHistory(1) }),
+		"send.message-only":     results(wire.SendMessage, func(_, r object) { whenMessage(r, func(m object) { m["role"] = "ROLE_USER" }) }),
+		"send.no-message":       lenient,
+		"send.no-id":            lenient,
+		"send.no-role":          lenient,
+		"send.no-parts":         lenient,
+		"send.empty-part":       lenient,
+		"send.double-part":      lenient,
+		"send.bad-role":         lenient,
+		"send.unknown-field": {Result: func(_ wire.Op, params object, result any, e *fault) (any, *fault) {
+			if params["anotherField"] != nil {
+				return nil, &fault{Kind: wire.InvalidParams, Message: "what is that"}
+			}
+			return result, e
+		}},
+	}
+}
+
+// rename changes a field of the task that a message continues.
+func rename(params, result object, name string) {
+	if follows(params) {
+		taskOf(result)[name] = "another"
+	}
+}
+
+func whenMessage(result object, f func(object)) {
+	if m, ok := result["message"].(object); ok {
+		f(m)
+	}
+}
+
+// eachTask changes the tasks of a list.
+func eachTask(f func(object)) defect {
+	return results(wire.ListTasks, func(_, r object) {
+		for _, t := range r["tasks"].([]any) {
+			f(t.(object))
+		}
+	})
+}
+
+func taskDefects() map[string]defect {
+	return map[string]defect{
+		"get.task":          results(wire.GetTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_FAILED"} }),
+		"get.unknown":       faults(wire.GetTask, wire.TaskNotFound, wire.InvalidParams),
+		"get.history-zero":  results(wire.GetTask, func(_, r object) { r["history"] = withHistory(1) }),
+		"get.history-limit": results(wire.GetTask, func(_, r object) { r["history"] = withHistory(2) }),
+		"cancel.task":       results(wire.CancelTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_WORKING"} }),
+		"cancel.unknown":    faults(wire.CancelTask, wire.TaskNotFound, wire.TaskNotCancelable),
+		"cancel.ended":      faults(wire.CancelTask, wire.TaskNotCancelable, wire.Unsupported),
+		"cancel.stays": results(wire.GetTask, func(_, r object) {
+			if text(r, "status", "state") == "TASK_STATE_CANCELED" {
+				r["status"] = object{"state": "TASK_STATE_COMPLETED"}
+			}
+		}),
+		"list.finds":        results(wire.ListTasks, func(_, r object) { r["tasks"] = []any{} }),
+		"list.fields":       results(wire.ListTasks, func(_, r object) { delete(r, "nextPageToken") }),
+		"list.empty":        results(wire.ListTasks, func(_, r object) { r["tasks"] = []any{object{"id": "t", "contextId": "c"}} }),
+		"list.no-artifacts": eachTask(func(t object) { t["artifacts"] = []any{object{"artifactId": "a"}} }),
+		"list.artifacts":    eachTask(func(t object) { delete(t, "artifacts") }),
+		"list.order":        results(wire.ListTasks, func(_, r object) { slices.Reverse(r["tasks"].([]any)) }),
+		"list.status": results(wire.ListTasks, func(_, r object) {
+			r["tasks"] = []any{object{"id": "t", "status": object{"state": "TASK_STATE_COMPLETED"}}}
+		}),
+		"list.pages":     results(wire.ListTasks, func(_, r object) { r["nextPageToken"] = "" }),
+		"list.bad-token": accepts(wire.ListTasks, wire.InvalidParams),
+	}
+}
+
+func streamDefects() map[string]defect {
+	send, sub := wire.StreamMessage, wire.SubscribeTask
+	var told, opened atomic.Int64
+	update := func(f func(object)) defect {
+		return events(send, func(_ int, e object) bool {
+			for _, arm := range []string{"statusUpdate", "artifactUpdate"} {
+				if u, ok := e[arm].(object); ok {
+					f(u)
+				}
+			}
+			return true
+		})
+	}
+	return map[string]defect{
+		"stream.first": events(send, func(n int, _ object) bool { return n > 1 }),
+		"stream.arms":  events(send, func(_ int, e object) bool { delete(e, "artifactUpdate"); return true }),
+		"stream.ends":  lingers(send),
+		"stream.order": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+			return func(e object) bool {
+				return next(e) && (e["statusUpdate"] == nil || next(object{"statusUpdate": object{
+					"taskId": "t", "contextId": "c", "status": object{"state": "TASK_STATE_SUBMITTED"},
+				}}))
+			}
+		}},
+		"stream.ids":    update(func(u object) { u["taskId"] = "other" }),
+		"stream.result": results(wire.GetTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_FAILED"} }),
+		"stream.message-only": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+			return func(e object) bool { return next(e) && next(e) }
+		}},
+		"stream.chunks":   update(func(u object) { delete(u, "append") }),
+		"stream.type":     head("Content-Type", "text/plain"),
+		"stream.envelope": bytesOf(`"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`),
+		"stream.early-error": {HTTP: func(w http.ResponseWriter, r *http.Request, b []byte) bool {
+			if !bytes.Contains(b, []byte(`"taskId"`)) || r.Header.Get("Accept") != "text/event-stream" || r.URL.Path != "/rpc" {
+				return false
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32001,\"message\":\"none\"}}\n\n"))
+			return true
+		}},
+		"stream.undeclared": card(func(c object) { c["capabilities"].(object)["streaming"] = false }),
+		"subscribe.first":   events(sub, func(n int, e object) bool { return n > 1 }),
+		"subscribe.ends":    lingers(sub),
+		"subscribe.unknown": faults(sub, wire.TaskNotFound, wire.InvalidParams),
+		"subscribe.ended":   accepts(sub, wire.Unsupported),
+		"subscribe.broadcast": events(sub, func(n int, e object) bool {
+			if u, ok := e["statusUpdate"].(object); ok {
+				u = maps.Clone(u)
+				u["metadata"] = object{"n": told.Add(1)}
+				e["statusUpdate"] = u
+			}
+			return true
+		}),
+		"subscribe.independent": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
+			number := opened.Add(1)
+			return func(e object) bool { return next(e) && number%2 == 1 }
+		}},
+	}
+}
+
+func pushDefects() map[string]defect {
+	var deleted atomic.Int64
+	url := func(_, r object) { r["url"] = "https://example.com/elsewhere" }
+	return map[string]defect{
+		"push.create": results(wire.CreatePush, url),
+		"push.get":    results(wire.GetPush, url),
+		"push.list":   results(wire.ListPush, func(_, r object) { r["configs"] = []any{} }),
+		"push.delete": accepts(wire.GetPush, wire.TaskNotFound),
+		"push.delete-again": {Result: func(op wire.Op, _ object, result any, e *fault) (any, *fault) {
+			if op == wire.DeletePush && deleted.Add(1)%2 == 0 {
+				return nil, &fault{Kind: wire.TaskNotFound, Message: "it is gone"}
+			}
+			return result, e
+		}},
+		"push.get-unknown":  faults(wire.GetPush, wire.TaskNotFound, wire.InvalidParams),
+		"push.unknown-task": accepts(wire.CreatePush, wire.TaskNotFound),
+		"push.delivers":     notify(func(http.Header, []byte) ([]byte, bool) { return nil, false }),
+		"push.payload": notify(func(_ http.Header, b []byte) ([]byte, bool) {
+			return bytes.Replace(b, []byte("{"), []byte(`{"task":{},`), 1), true
+		}),
+		"push.authenticates": notify(func(h http.Header, b []byte) ([]byte, bool) { h.Del("Authorization"); return b, true }),
+		"push.type": notify(func(h http.Header, b []byte) ([]byte, bool) {
+			h.Set("Content-Type", "application/json")
+			return b, true
+		}),
+		"push.undeclared": faults(wire.ListPush, wire.PushNotSupported, wire.Unsupported),
+	}
+}
+
+func errorDefects() map[string]defect {
+	credential := func(old func(string) bool) defect {
+		return header(func(h http.Header) {
+			if old(h.Get("Authorization")) {
+				h.Set("Authorization", "Bearer "+everything.Key)
+			}
+		})
+	}
+	return map[string]defect{
+		"extended.undeclared": faults(wire.ExtendedCard, wire.Unsupported, wire.InvalidParams),
+		"extended.guarded":    credential(func(s string) bool { return s == "" }),
+		"extended.card": {Result: func(op wire.Op, _ object, result any, e *fault) (any, *fault) {
+			return result, &fault{Kind: wire.Unsupported, Message: "no"}
+		}},
+		"auth.missing":        credential(func(s string) bool { return s == "" }),
+		"auth.wrong":          credential(func(s string) bool { return s != "" }),
+		"auth.challenge":      answer(403, `{"error":{"code":403}}`, func(r *http.Request, _ string) bool { return !isCard(r, "") && r.Header.Get("Authorization") == "" }),
+		"version.unsupported": setVersion("99.0", "1.0"),
+		"version.missing":     setVersion("", "1.0"),
+		"version.patch":       setVersion("1.0.1", "99.0"),
+		"error.message":       bytesOf(`"message":"task not found"`, `"message":""`),
+		"error.details":       bytesOf(`"@type"`, `"type"`),
+		"error.status": answer(500, `{"error":{"code":500,"status":"NOT_FOUND","message":"m","details":[{"@type":"x/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND"}]}}`,
+			func(r *http.Request, _ string) bool { return strings.HasPrefix(r.URL.Path, "/rest/tasks/") }),
+		"error.info":     bytesOf("TASK_NOT_FOUND", "NOT_THERE"),
+		"error.info-rpc": bytesOf("TASK_NOT_FOUND", "NOT_THERE"),
+		"error.domain":   bytesOf("a2a-protocol.org", "example.com"),
+		"across.task":    bytesOf("Generated text content", "something else"),
+		"across.error":   bytesOf("TASK_NOT_FOUND", "NOT_THERE"),
+	}
+}
+
+func bindingDefects() map[string]defect {
+	contains := func(part string) func(*http.Request, string) bool {
+		return func(r *http.Request, body string) bool {
+			return strings.Contains(r.Method+" "+r.URL.RequestURI()+" "+body, part)
+		}
+	}
+	return map[string]defect{
+		"rpc.envelope":       bytesOf(`"jsonrpc":"2.0"`, `"jsonrpc":"1.0"`),
+		"rpc.number-id":      bytesOf(`"id":4711`, `"id":"4711"`),
+		"rpc.type":           head("Content-Type", "text/plain"),
+		"rpc.parse-error":    answer(200, rpcResult, notJSON("/rpc")),
+		"rpc.trailing":       answer(200, rpcResult, notJSON("/rpc")),
+		"rpc.no-method":      bytesOf("-32600", "-32603"),
+		"rpc.unknown-method": bytesOf("-32601", "-32603"),
+		"rpc.bad-params":     bytesOf("-32602", "-32603"),
+		"rpc.batch":          answer(200, rpcResult, func(_ *http.Request, body string) bool { return strings.HasPrefix(body, "[") }),
+		"rpc.error-object":   bytesOf(`"code":-32001`, `"kind":"x","code":-32001`),
+		"rest.type":          head("Content-Type", "text/html"),
+		"rest.error-body":    bytesOf(`"code":404`, `"code":5`),
+		"rest.parse-error":   answer(200, `{}`, notJSON("/rest")),
+		"rest.wrong-type":    answer(200, `{}`, notJSON("/rest")),
+		"rest.bad-query":     answer(200, `{}`, contains("pageSize=many")),
+		"rest.unknown-path":  answer(200, `{}`, contains("/no/such/path")),
+		"rest.subscribe": answer(405, `{}`, func(r *http.Request, _ string) bool {
+			return r.Method == "GET" && strings.HasSuffix(r.URL.Path, ":subscribe")
+		}),
+	}
+}
+
+func dataDefects() map[string]defect {
+	const part = `{"text":"Generated text content"}`
+	return map[string]defect{
+		"data.camel-case": bytesOf(`"contextId"`, `"context_id"`),
+		"data.states":     bytesOf("TASK_STATE_COMPLETED", "completed"),
+		"data.roles":      bytesOf("ROLE_AGENT", "agent"),
+		"data.timestamps": bytesOf(`.000Z"`, `.000+02:00"`),
+		"data.task":       results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "id") }),
+		"data.message":    results(wire.SendMessage, func(_, r object) { whenMessage(r, func(m object) { delete(m, "messageId") }) }),
+		"data.artifact":   bytesOf(`"artifactId":"artifact-1"`, `"artifactId":""`),
+		"data.part":       bytesOf(part, `{"text":"a","url":"https://example.com"}`),
+		"data.raw":        bytesOf("aGVsbG8=", "*hello*"),
+		"data.no-kind":    bytesOf(part, `{"kind":"text","text":"a"}`),
+	}
+}
+
+func legacyDefects() map[string]defect {
+	return map[string]defect{
+		"v03.send":                bytesOf(`"kind":"task"`, `"kind":"thing"`),
+		"v03.task":                bytesOf(`"kind":"task",`, ``),
+		"v03.states":              bytesOf(`"state":"completed"`, `"state":"TASK_STATE_COMPLETED"`),
+		"v03.roles":               bytesOf(`"role":"agent"`, `"role":"ROLE_AGENT"`),
+		"v03.parts":               bytesOf(`"kind":"text",`, ``),
+		"v03.get":                 results(wire.GetTask, func(_, r object) { r["id"] = "other" }),
+		"v03.get-unknown":         bytesOf("-32001", "-32000"),
+		"v03.cancel-unknown":      bytesOf("-32001", "-32000"),
+		"v03.cancel-ended":        bytesOf("-32002", "-32004"),
+		"v03.continues":           results(wire.SendMessage, func(p, r object) { rename(p, r, "id") }),
+		"v03.unknown-method":      bytesOf("-32601", "-32600"),
+		"v03.envelope":            bytesOf(`"id":4711`, `"id":"4711"`),
+		"v03.stream":              bytesOf(`"kind":"status-update"`, `"kind":"update"`),
+		"v03.final":               bytesOf(`"final":true`, `"final":false`),
+		"v03.resubscribe-unknown": bytesOf("-32001", "-32000"),
+		"v03.push":                results(wire.ListPush, func(_, r object) { r["configs"] = []any{} }),
+		"v03.push-undeclared":     bytesOf("-32003", "-32004"),
+	}
+}
+
+// without are the requirements about what a server does not offer.
+var without = []string{"push.undeclared", "extended.undeclared", "v03.push-undeclared"}
+
+// TestEachCheckFindsItsDefect breaks the server for each requirement in the way that
+// it is about.
+func TestEachCheckFindsItsDefect(t *testing.T) {
+	t.Parallel()
+	defects := cases()
+	for _, q := range Requirements() {
+		d, ok := defects[q.ID]
+		if !ok {
+			t.Errorf("there is no defect for %s", q.ID)
+			continue
+		}
+		delete(defects, q.ID)
+		t.Run(q.ID, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := everything
+				if slices.Contains(without, q.ID) {
+					o = checktest.Options{Legacy: true}
+				}
+				o.Defect = d
+				wantFound(t, checked(t, o, q.ID), q)
+			})
+		})
+	}
+	for id := range defects {
+		t.Errorf("there is no requirement %s", id)
+	}
+}
+
+// wantFound looks for a failure of q with something to see.
+func wantFound(t *testing.T, r *Report, q Requirement) {
+	t.Helper()
+	found := false
+	for _, result := range r.Results {
+		if result.Outcome != Fail {
+			continue
+		}
+		found = true
+		if len(result.Evidence) == 0 || result.Detail == "" {
+			t.Errorf("%s fails on %s without evidence", q.ID, result.Interface)
+		}
+	}
+	if !found {
+		t.Errorf("%s does not fail: %+v", q.ID, r.Results)
+	}
+	if r.OK() && q.Level == Must {
+		t.Errorf("the report is OK, although %s fails", q.ID)
+	}
+}
