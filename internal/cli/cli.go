@@ -47,6 +47,7 @@ type commands struct {
 	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
 	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
 	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
+	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
 	Push    pushCmd    `cmd:"" help:"Webhooks: a receiver that checks and prints."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`

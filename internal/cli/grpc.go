@@ -21,13 +21,22 @@ import (
 // grpcConnectTimeout is how long a connection may take to come up.
 const grpcConnectTimeout = 10 * time.Second
 
-// dialGRPC connects to a gRPC interface: in the clear on this machine or if the URL
-// says http, over TLS elsewhere. It waits for the connection, so that the client can
-// go on to another binding.
+// dialGRPC connects to a gRPC interface. It waits for the connection, so that the
+// client can go on to another binding.
 func dialGRPC(ctx context.Context, _ *a2a.AgentCard, iface *a2a.AgentInterface) (a2aclient.Transport, error) {
-	scheme, address, ok := strings.Cut(iface.URL, "://")
+	conn, err := connectGRPC(ctx, iface.URL)
+	if err != nil {
+		return nil, err
+	}
+	return a2agrpc.NewGRPCTransport(conn), nil
+}
+
+// connectGRPC connects to the URL of a gRPC interface: in the clear on this machine or
+// if it says http, over TLS elsewhere.
+func connectGRPC(ctx context.Context, url string) (*grpc.ClientConn, error) {
+	scheme, address, ok := strings.Cut(url, "://")
 	if !ok {
-		scheme, address = "", iface.URL
+		scheme, address = "", url
 	}
 	address = strings.TrimRight(address, "/")
 	creds := credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
@@ -42,7 +51,7 @@ func dialGRPC(ctx context.Context, _ *a2a.AgentCard, iface *a2a.AgentInterface) 
 		conn.Close()
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	return a2agrpc.NewGRPCTransport(conn), nil
+	return conn, nil
 }
 
 // connected waits until conn is ready.

@@ -53,7 +53,10 @@ func isKind(want any, f *wire.Fault) error {
 		if !kind.Known() {
 			return unclear(fmt.Sprintf("there is no error type %q", want))
 		}
-		return iff(f.Is(kind), "error", want, value{f.String(), true})
+		if !f.Is(kind) {
+			return &mismatch{"", want, "an " + f.String()}
+		}
+		return nil
 	case map[string]any:
 		list, _ := want["one_of"].([]any)
 		for _, one := range list {
@@ -62,7 +65,7 @@ func isKind(want any, f *wire.Fault) error {
 			}
 		}
 		if len(list) > 0 {
-			return &mismatch{"error", "one of " + shown(list), f.String()}
+			return &mismatch{"", "one of " + shown(list), "an " + f.String()}
 		}
 	}
 	return match("error.code", want, value{number(f.Code), true})

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/check"
+	"github.com/parley-a2a/parley/internal/check/acts"
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// checkCmd checks a server.
+type checkCmd struct {
+	target
+	Server  string        `arg:"" optional:"" name:"server" help:"Where the agent is; the same as --url."`
+	Only    []string      `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
+	All     bool          `help:"Show what passes and what is not offered, too."`
+	List    bool          `help:"List the requirements, and check nothing."`
+	Suite   string        `help:"Run the ACTS files of a folder in place of Parley's own checks." placeholder:"DIR" type:"path"`
+	Known   string        `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`
+	JSON    bool          `name:"json" help:"Print the report as JSON; of a suite, one ACTS report a line."`
+	JUnit   string        `name:"junit" help:"Write the report as JUnit XML, too." placeholder:"FILE" type:"path"`
+	Timeout time.Duration `help:"How long one call may take; 10s, or 30s for those of a suite." placeholder:"DURATION"`
+	Listen  string        `help:"Where to receive webhooks; on loopback if the agent is there as well." placeholder:"ADDRESS"`
+	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
+}
+
+// Help shows examples.
+func (checkCmd) Help() string {
+	return `Every interface that the card offers is asked, and each requirement is passed, failed or ` +
+		`not offered. A failure comes with the bytes that show it, without credentials. Without --known, ` +
+		`only failures of MUST count. Exit codes: 0 the agent keeps to them, 1 it does not, 2 wrong usage, ` +
+		`4 not reachable.
+
+Examples:
+
+    parley check https://agents.example.org
+    parley check --agent report --binding jsonrpc --only stream,push --all
+    parley check --suite conformance/suite --known known.yaml --junit report.xml`
+}
+
+// Run checks the server and writes the report.
+func (c *checkCmd) Run(ctx context.Context, o *OS) error {
+	if c.List {
+		return c.list(o.Stdout)
+	}
+	if c.Server != "" {
+		c.URL = c.Server
+	}
+	known, documents, err := c.files()
+	if err != nil {
+		return err
+	}
+	options, err := c.checkOptions()
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		var r *check.Report
+		var suites []*acts.Report
+		var err error
+		if documents != nil {
+			r, suites, err = check.Suite(in.soft, documents, options, o.LookupEnv)
+		} else {
+			r, err = check.Run(in.soft, options)
+		}
+		switch {
+		case errors.Is(err, check.ErrUnreachable):
+			return c.advise(&exit{exitUnreachable, err})
+		case r == nil:
+			return err
+		case len(r.Results) == 0 && err == nil:
+			return usagef("nothing is called %q; --list shows the requirements", c.Only)
+		}
+		if known != nil {
+			r.Accept(known)
+		}
+		return errors.Join(err, c.write(o.Stdout, r, suites))
+	})
+}
+
+// list prints the requirements.
+func (c *checkCmd) list(w io.Writer) error {
+	for _, q := range check.Requirements() {
+		if _, err := fmt.Fprintf(w, "%-22s %-6s %s (%s)\n", q.ID, q.Level, q.Text, q.Section); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files reads what the flags name. Known failures are nil if there is no such flag.
+func (c *checkCmd) files() (known []check.Known, documents []*acts.Document, err error) {
+	if c.Known != "" {
+		data, err := os.ReadFile(c.Known)
+		if err != nil {
+			return nil, nil, usagef("%w", err)
+		}
+		if known, err = check.ReadKnown(data); err != nil {
+			return nil, nil, usagef("%s: %w", c.Known, err)
+		}
+		if known == nil {
+			known = []check.Known{}
+		}
+	}
+	if c.Suite != "" {
+		if documents, err = acts.Load(c.Suite); err != nil {
+			return nil, nil, usagef("%w", err)
+		}
+	}
+	return known, documents, nil
+}
+
+// checkOptions makes the options, and listens for webhooks.
+func (c *checkCmd) checkOptions() (check.Options, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	o := check.Options{
+		URL: c.at(), Only: c.Only, Webhook: c.Webhook,
+		Wire: wire.Options{
+			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + build().version,
+			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return connectGRPC(ctx, url) },
+		},
+	}
+	if c.Binding != "" {
+		o.Bindings = []wire.Binding{wire.Binding(c.Binding)}
+	}
+	if _, err := check.CardURL(o.URL); err != nil {
+		return o, usagef("%w", err)
+	}
+	if c.Listen == "" {
+		if c.Webhook != "" {
+			return o, usagef("--webhook needs --listen")
+		}
+		return o, nil
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return o, usagef("listen for webhooks: %w", err)
+	}
+	o.Listener = l
+	return o, nil
+}
+
+// write writes the report in all forms that were asked for, and says by the exit code
+// how it is.
+func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) error {
+	if c.JUnit != "" {
+		if err := writeFile(c.JUnit, r.JUnit); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case !c.JSON:
+		err = r.Text(escaped{w}, c.All)
+	case suites == nil:
+		err = r.JSON(w)
+	default:
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		for _, s := range suites {
+			err = errors.Join(err, enc.Encode(s))
+		}
+	}
+	if err == nil && !r.OK() {
+		err = &exit{code: exitFailed}
+	}
+	return err
+}
+
+// escaped makes text that came from a server safe for a terminal.
+type escaped struct{ w io.Writer }
+
+func (e escaped) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(e.w, printable(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// writeFile makes a file out of what f writes.
+func writeFile(path string, f func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(file), file.Close())
+}
