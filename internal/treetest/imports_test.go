@@ -178,7 +178,7 @@ var edgeOnly = map[string][]string{
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
-	"github.com/goccy/go-yaml":                  {"internal/config/...", "internal/check/..."},
+	"github.com/goccy/go-yaml":                  {"internal/config/...", "internal/check/...", "mock/..."},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
 	"github.com/google/go-cmp":                  {"task/tasktest/..."},
 	"pgregory.net/rapid":                        {"task/tasktest/..."},

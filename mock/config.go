@@ -1,0 +1,235 @@
+package mock
+
+import (
+	_ "embed"
+	"slices"
+	"time"
+)
+
+// Config is a file of mock agents.
+type Config struct {
+	// Agents are the agents, at least one. The first one is also served where a path
+	// names none.
+	Agents []Agent `yaml:"a2a_agents"`
+
+	dir string // the folder of the file, from which paths count
+}
+
+// Agent is one scripted agent.
+type Agent struct {
+	// Name is the name in paths: letters, digits, dots, hyphens and underscores.
+	Name string `yaml:"name"`
+	// Card is the agent card in any layout. What it lacks is filled in; where the
+	// agent is reached is always put there by the server.
+	Card map[string]any `yaml:"card"`
+	// Lie is merged into the finished card, null removing a key: what the card says
+	// although the wire does something else. In its texts, {{url}} is the address of
+	// the server.
+	Lie map[string]any `yaml:"lie"`
+	// Serve are the wire shapes that are answered. Empty means all.
+	Serve []string `yaml:"serve" each:"jsonrpc,rest,v0.3,promptkit"`
+	// Auth is the credential that callers must show. If nil, none is asked for.
+	Auth *Auth `yaml:"auth"`
+	// Latency is how long every answer waits.
+	Latency time.Duration `yaml:"latency"`
+	// Responses are the rules. The first one that matches a message answers it.
+	Responses []Rule `yaml:"responses"`
+	// Operations replace the answer to other calls: the key is the name of a v1.0
+	// operation, such as GetTask, or AgentCard.
+	Operations map[string]Reply `yaml:"operations"`
+}
+
+// Auth is a credential.
+type Auth struct {
+	// Scheme is how it is sent: as a bearer token, which is the default, or in the
+	// header X-API-Key.
+	Scheme string `yaml:"scheme" enum:"bearer,api_key"`
+	// Token is the credential.
+	Token string `yaml:"token"`
+}
+
+// Rule says which messages it is for, and what they are answered. Either it has
+// exactly one answer, of which Artifacts and Response may be one together, or a Fault
+// that needs none.
+type Rule struct {
+	// Skill is the skill that must be asked for. Empty matches every skill.
+	Skill string `yaml:"skill"`
+	// Match narrows the rule. If nil, every message matches.
+	Match *Match `yaml:"match"`
+	// Times is how many messages the rule answers before it is passed over. Zero means
+	// any number.
+	Times int `yaml:"times"`
+	// Latency is how long the answer waits, beside that of the agent.
+	Latency time.Duration `yaml:"latency"`
+
+	// Response completes the task, with these parts as an artifact.
+	Response *Content `yaml:"response"`
+	// Artifacts are further artifacts of the completed task.
+	Artifacts []Artifact `yaml:"artifacts"`
+	// Message answers with a bare message; there is no task.
+	Message *Content `yaml:"message"`
+	// Ask leaves the task waiting for input.
+	Ask *Content `yaml:"ask"`
+	// Authorize leaves the task waiting for authorization.
+	Authorize *Content `yaml:"authorize"`
+	// Error fails the task.
+	Error *Content `yaml:"error"`
+	// Reject rejects the task.
+	Reject *Content `yaml:"reject"`
+	// Steps are a script.
+	Steps []Step `yaml:"steps"`
+	// ProtocolError answers with an error of the protocol.
+	ProtocolError *ProtocolError `yaml:"protocol_error"`
+	// HTTP answers with a bare HTTP response.
+	HTTP *HTTP `yaml:"http"`
+	// Fault is what goes wrong on the wire. Hang, reset and garbage come instead of an
+	// answer; slow, truncated, wrong_dialect and wrong_id are done to one.
+	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
+}
+
+// Match is a condition on a message. All that is set must hold. The text of a message
+// is that of its text parts, one behind the other.
+type Match struct {
+	// Contains must be in the text; case does not count.
+	Contains string `yaml:"contains"`
+	// Equals must be the text.
+	Equals string `yaml:"equals"`
+	// Regex is a regular expression (RE2) that must match somewhere in the text.
+	Regex string `yaml:"regex"`
+	// Data must be in a data part: of an object the members named here, everything
+	// else as it is. If nil, it does not count.
+	Data any `yaml:"data"`
+	// Turn is the number of the message in its context, from 1. Zero does not count.
+	Turn int `yaml:"turn"`
+	// Context is the id of the context that the message names.
+	Context string `yaml:"context"`
+}
+
+// Content is the parts of a message or an artifact. In YAML, a text stands for one
+// text part. In texts, {{text}}, {{skill}}, {{turn}}, {{context}} and {{task}} stand
+// for those of the message that is answered.
+type Content struct {
+	Parts []Part `yaml:"parts"`
+}
+
+// Text is the content of one text part.
+func Text(s string) *Content { return &Content{Parts: []Part{{Text: s}}} }
+
+// Part is one part: exactly one of Text, Data, Raw, File and URL.
+type Part struct {
+	Text string `yaml:"text"`
+	// Data is any JSON value.
+	Data any `yaml:"data"`
+	// Raw is bytes as base64.
+	Raw string `yaml:"raw"`
+	// File is the path of a file that is sent as raw bytes. Relative ones count from the
+	// folder of the script.
+	File string `yaml:"file"`
+	URL  string `yaml:"url"`
+	// Filename is the name of the file; of File, its last element if empty.
+	Filename  string         `yaml:"filename"`
+	MediaType string         `yaml:"media_type"`
+	Metadata  map[string]any `yaml:"metadata"`
+}
+
+// Artifact is an artifact: its Parts at once, its Chunks one after the other, or the
+// Parts first and then the Chunks.
+type Artifact struct {
+	// ID is the id; if empty, artifact-1 and so on.
+	ID          string         `yaml:"id"`
+	Name        string         `yaml:"name"`
+	Description string         `yaml:"description"`
+	Parts       []Part         `yaml:"parts"`
+	Metadata    map[string]any `yaml:"metadata"`
+	// Chunks are texts that are appended, one event each.
+	Chunks []string `yaml:"chunks"`
+	// Every is the time between two chunks.
+	Every time.Duration `yaml:"every"`
+}
+
+// Step is one step of a script: exactly one of the fields but For. A script that ends
+// without a final step completes its task.
+type Step struct {
+	// Wait does nothing for a while.
+	Wait time.Duration `yaml:"wait"`
+	// Say is a word of progress: the task is working.
+	Say *Content `yaml:"say"`
+	// Artifact adds an artifact.
+	Artifact *Artifact `yaml:"artifact"`
+	// Ask waits for input: the next message of the task goes on with the next step.
+	Ask *Content `yaml:"ask"`
+	// Authorize waits for authorization, likewise.
+	Authorize *Content `yaml:"authorize"`
+	// For lets a script go on by itself after Authorize, when so much time has passed.
+	For time.Duration `yaml:"for"`
+	// Complete, Fail and Reject are final.
+	Complete *Content `yaml:"complete"`
+	Fail     *Content `yaml:"fail"`
+	Reject   *Content `yaml:"reject"`
+	// Fault strikes the one who follows the task now, once. The task goes on.
+	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,truncated,close"`
+}
+
+// Reply is what an operation is answered with instead of what is right: at most one
+// of ProtocolError, HTTP and Fault.
+type Reply struct {
+	// Latency is how long the call waits.
+	Latency time.Duration `yaml:"latency"`
+	// Times is how often; zero means always.
+	Times         int            `yaml:"times"`
+	ProtocolError *ProtocolError `yaml:"protocol_error"`
+	HTTP          *HTTP          `yaml:"http"`
+	Fault         Fault          `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
+}
+
+// ProtocolError is an error of the protocol. In YAML, its name alone stands for it.
+type ProtocolError struct {
+	// Name is the error of the specification, such as TaskNotFound; case, underscores
+	// and the ending "Error" do not count.
+	Name string `yaml:"name"`
+	// Code is a JSON-RPC code in place of that of the name. Zero keeps it.
+	Code int `yaml:"code"`
+	// Message is the text. If empty, that of the name.
+	Message string `yaml:"message"`
+	// RetryAfter tells the caller when to come back.
+	RetryAfter time.Duration `yaml:"retry_after"`
+}
+
+// HTTP is a bare HTTP response, as a proxy might give it. In YAML, its status alone
+// stands for it.
+type HTTP struct {
+	// Status is the status, 200 to 599.
+	Status int `yaml:"status"`
+	// Header are further headers.
+	Header map[string]string `yaml:"header"`
+	Body   string            `yaml:"body"`
+}
+
+// Fault is something that goes wrong on the wire.
+type Fault string
+
+// The faults.
+const (
+	// Hang says nothing until the caller goes away or the server ends.
+	Hang Fault = "hang"
+	// Reset tears the connection down.
+	Reset Fault = "reset"
+	// Garbage is bytes that are not JSON.
+	Garbage Fault = "garbage"
+	// Slow is the right answer in small pieces with pauses.
+	Slow Fault = "slow"
+	// Truncated is half of the answer, and the end of the connection.
+	Truncated Fault = "truncated"
+	// WrongDialect is the answer in the shape of another version.
+	WrongDialect Fault = "wrong_dialect"
+	// WrongID is the answer to another JSON-RPC request.
+	WrongID Fault = "wrong_id"
+	// Close ends a stream in good order although its task has not ended.
+	Close Fault = "close"
+)
+
+//go:embed schema/mock.schema.json
+var schema []byte
+
+// Schema returns the JSON Schema (draft 2020-12) of the file.
+func Schema() []byte { return slices.Clone(schema) }

@@ -1,0 +1,162 @@
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Request is a request that a server has got.
+type Request struct {
+	// Number counts the requests of the server, from 1.
+	Number int `json:"number"`
+	// At is when it came.
+	At time.Time `json:"at"`
+	// Agent is the name of the agent that was called, or empty.
+	Agent string `json:"agent,omitempty"`
+	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and what is no call.
+	Binding string `json:"binding,omitempty"`
+	// Dialect is v1.0, v0.3 or promptkit; empty if there is no binding.
+	Dialect string `json:"dialect,omitempty"`
+	// Operation is the name of the v1.0 operation, AgentCard, or empty.
+	Operation string `json:"operation,omitempty"`
+	// HTTP is the method and the path with its query.
+	HTTP string `json:"http,omitempty"`
+	// Header are the headers.
+	Header http.Header `json:"header,omitempty"`
+	// Body is the body as it came.
+	Body []byte `json:"-"`
+	// Skill, Text, Context, Task and Turn are what a message is about: the context that
+	// it is in, and the task that it names.
+	Skill   string `json:"skill,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Context string `json:"context,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Turn    int    `json:"turn,omitempty"`
+	// Rule is the number of the rule that applied, from 1; 0 if none did.
+	Rule int `json:"rule,omitempty"`
+	// Problem says why the request was refused, if it was.
+	Problem string `json:"problem,omitempty"`
+}
+
+// MarshalJSON encodes a request for a record: the body as JSON, or as a text if it is
+// none, and headers without credentials.
+func (r Request) MarshalJSON() ([]byte, error) {
+	type plain Request
+	out := struct {
+		plain
+		Body any `json:"body,omitempty"`
+	}{plain: plain(r)}
+	out.Header = redacted(r.Header)
+	switch {
+	case len(r.Body) == 0:
+	case json.Valid(r.Body):
+		out.Body = json.RawMessage(r.Body)
+	default:
+		out.Body = string(r.Body)
+	}
+	return json.Marshal(out)
+}
+
+// secrets are headers whose values are not written.
+var secrets = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-A2a-Notification-Token"}
+
+func redacted(h http.Header) http.Header {
+	h = h.Clone()
+	for name := range h {
+		if slices.Contains(secrets, name) {
+			h[name] = []string{"[hidden]"}
+		}
+	}
+	return h
+}
+
+const (
+	// maxRequests is how many requests are kept; the oldest go first.
+	maxRequests = 10_000
+	// maxKept is how many bytes of bodies are kept.
+	maxKept = 64 << 20
+)
+
+// recorder keeps requests.
+type recorder struct {
+	w io.Writer
+
+	mu       sync.Mutex // guards the fields below and the writer
+	requests []Request
+	kept     int // bytes of bodies
+	number   int
+	changed  chan struct{} // closed at the next request
+	failed   error
+}
+
+func newRecorder(w io.Writer) *recorder { return &recorder{w: w, changed: make(chan struct{})} }
+
+func (r *recorder) add(q Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.number++
+	q.Number = r.number
+	r.requests = append(r.requests, q)
+	r.kept += len(q.Body)
+	drop := 0
+	for len(r.requests)-drop > maxRequests || r.kept > maxKept && drop < len(r.requests)-1 {
+		r.kept -= len(r.requests[drop].Body)
+		drop++
+	}
+	r.requests = slices.Delete(r.requests, 0, drop)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	if r.w != nil && r.failed == nil {
+		_, r.failed = r.w.Write(append(marshal(q), '\n'))
+	}
+}
+
+func (r *recorder) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// Requests returns the requests so far, oldest first: the last ten thousand, and of
+// those no more than 64 MiB of bodies.
+func (s *Server) Requests() []Request {
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	return slices.Clone(s.recorder.requests)
+}
+
+// Calls returns the requests that called the given v1.0 operation, such as
+// "SendMessage", or fetched a card, "AgentCard".
+func (s *Server) Calls(operation string) []Request {
+	return slices.DeleteFunc(s.Requests(), func(q Request) bool { return q.Operation != operation })
+}
+
+// Wait waits for the n-th request, from 1, and returns it. The error is that of ctx; a
+// request that has been forgotten is an empty Request with its number.
+func (s *Server) Wait(ctx context.Context, n int) (Request, error) {
+	for {
+		s.recorder.mu.Lock()
+		if s.recorder.number >= n {
+			q := Request{Number: n}
+			for _, kept := range s.recorder.requests {
+				if kept.Number == n {
+					q = kept
+				}
+			}
+			s.recorder.mu.Unlock()
+			return q, nil
+		}
+		changed := s.recorder.changed
+		s.recorder.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Request{}, context.Cause(ctx)
+		}
+	}
+}

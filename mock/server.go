@@ -1,0 +1,155 @@
+package mock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Options say how a server serves. The zero value is ready to use.
+type Options struct {
+	// Record receives a line of JSON for each request; credentials in headers are
+	// hidden there. If nil, requests are kept in memory alone. A write error is
+	// returned by Close.
+	Record io.Writer
+	// URL is the address that cards name, without a slash at the end. If empty, it is
+	// made from the Host header of each request.
+	URL string
+	// Interfaces are further interfaces that the card of every agent lists, such as
+	// one of gRPC that RequestHandler stands behind.
+	Interfaces []*a2a.AgentInterface
+}
+
+// Server serves scripted agents over HTTP. It is an http.Handler.
+type Server struct {
+	agents   []*agent
+	options  Options
+	world    *world
+	recorder *recorder
+	ctx      context.Context // ends with Close
+	stop     context.CancelFunc
+	runs     sync.WaitGroup // scripts, and the listener of Start
+	url      string         // of Start
+}
+
+// New returns a server for the agents of c, which must not change any more. The error
+// is an [Errors] if c is at fault. The caller has to call Close.
+func New(c *Config, o Options) (*Server, error) {
+	var problems Errors
+	agents := compile(c, func(key, format string, args ...any) {
+		problems = append(problems, &Error{File: "mock", Key: key, Problem: fmt.Sprintf(format, args...)})
+	})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Server{agents: agents, options: o, world: newWorld(), recorder: newRecorder(o.Record), ctx: ctx, stop: stop}, nil
+}
+
+// Close ends all scripts and calls, and waits for the scripts. It returns the first
+// error of writing to Options.Record.
+func (s *Server) Close() error {
+	s.stop()
+	s.runs.Wait()
+	return s.recorder.err()
+}
+
+// Serve serves on l until ctx ends or the server is closed. Calls under way are cut
+// off then.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		<-ctx.Done()
+		srv.Close()
+	})
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		cancel()
+		return err
+	}
+	return nil
+}
+
+// TB is what Start needs of a testing.TB.
+type TB interface {
+	Helper()
+	Cleanup(f func())
+	Fatalf(format string, args ...any)
+}
+
+// Start serves the agents of a script in YAML on a free port of this machine until the
+// test has ended. A script that is at fault ends the test.
+func Start(t TB, script string) *Server {
+	t.Helper()
+	c, err := Parse("mock.yaml", []byte(script))
+	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	return StartConfig(t, c)
+}
+
+// StartConfig is Start for a Config that was made in Go or loaded from a file.
+func StartConfig(t TB, c *Config) *Server {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+		return nil
+	}
+	url := "http://" + l.Addr().String()
+	s, err := New(c, Options{URL: url})
+	if err != nil {
+		l.Close()
+		t.Fatalf("%v", err)
+		return nil
+	}
+	s.url = url
+	s.runs.Go(func() { _ = s.Serve(s.ctx, l) }) // a listener that fails shows in every call
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// URL returns the address of a server that Start has started; it is the base URL of
+// the first agent.
+func (s *Server) URL() string { return s.url }
+
+// AgentURL returns the base URL of the agent with the given name: its card is well
+// known below it.
+func (s *Server) AgentURL(name string) string { return s.url + "/a2a/" + name }
+
+// agentNamed returns an agent, the first one if there is no name, or nil.
+func (s *Server) agentNamed(name string) *agent {
+	if name == "" {
+		return s.agents[0]
+	}
+	for _, a := range s.agents {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// bound returns a context that ends with the server, too.
+func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
