@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ type probe struct {
 	seen   []*wire.Exchange // all answers until now
 	kept   map[string]*wire.Exchange
 	open   map[string]bool // tasks that were left open
+	silent int             // calls without an answer since the last one with
 }
 
 // behaviour is something that the public kits ask an agent to do, by the prefix of the
@@ -83,8 +85,29 @@ func (p *probe) call(ctx context.Context, op wire.Op, params map[string]any) *wi
 }
 
 func (p *probe) do(ctx context.Context, r wire.Request) *wire.Exchange {
-	x := p.caller.Call(ctx, r)
+	return p.ask(r.Op, func() *wire.Exchange { return p.caller.Call(ctx, r) })
+}
+
+// maxSilent is the number of calls in a row without an answer after which an interface
+// is not asked any more.
+const maxSilent = 5
+
+var errSilent = fmt.Errorf("not asked: the last %d calls had no answer", maxSilent)
+
+// ask makes a call with f, unless the interface has fallen silent.
+func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
+	if p.silent >= maxSilent {
+		return &wire.Exchange{Interface: p.iface, Op: op, Err: errSilent}
+	}
+	x := f()
+	x.Interface = p.iface
 	p.seen = append(p.seen, x)
+	lost := x.Status == 0 && !errors.Is(x.Err, wire.ErrInexpressible)
+	if x.Err != nil && len(x.Events) == 0 && (lost || errors.Is(x.Err, wire.ErrTimeout)) {
+		p.silent++
+	} else {
+		p.silent = 0
+	}
 	return x
 }
 

@@ -32,10 +32,9 @@ func (p *probe) plainly(ctx context.Context, method, path, mediaType, body strin
 	if p.iface.Tenant != "" {
 		base += "/" + p.iface.Tenant
 	}
-	x := p.run.http.Do(ctx, wire.Plain{Method: method, URL: base + path, Body: []byte(body), Header: header})
-	x.Interface = p.iface
-	p.seen = append(p.seen, x)
-	return x
+	return p.ask("", func() *wire.Exchange {
+		return p.run.http.Do(ctx, wire.Plain{Method: method, URL: base + path, Body: []byte(body), Header: header})
+	})
 }
 
 func restType(ctx context.Context, p *probe) error {

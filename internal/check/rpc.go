@@ -29,15 +29,15 @@ func rpcRequirements() []requirement {
 
 // raw posts a body as it is.
 func (p *probe) raw(ctx context.Context, body string) *wire.Exchange {
-	x := p.run.http.Do(ctx, wire.Plain{
-		Method: http.MethodPost, URL: p.iface.URL, Body: []byte(body),
-		Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "A2a-Version": {p.iface.Version}},
+	x := p.ask("", func() *wire.Exchange {
+		return p.run.http.Do(ctx, wire.Plain{
+			Method: http.MethodPost, URL: p.iface.URL, Body: []byte(body),
+			Header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}, "A2a-Version": {p.iface.Version}},
+		})
 	})
-	x.Interface = p.iface
 	if e, ok := at(x.Envelope, "error").(map[string]any); ok {
 		x.Fault = wire.RPCFault(e)
 	}
-	p.seen = append(p.seen, x)
 	return x
 }
 

@@ -193,8 +193,8 @@ func (c *grpcCaller) shown(m proto.Message) ([]byte, any) {
 // refuse keeps the status that ended the call.
 func (x *Exchange) refuse(ctx context.Context, err error) {
 	s := status.Convert(err)
-	if s.Code() == codes.DeadlineExceeded && errors.Is(context.Cause(ctx), errTimeout) {
-		x.Err = errTimeout
+	if s.Code() == codes.DeadlineExceeded && errors.Is(context.Cause(ctx), ErrTimeout) {
+		x.Err = ErrTimeout
 		return
 	}
 	f := &Fault{Binding: GRPC, Status: s.Code(), Message: s.Message()}

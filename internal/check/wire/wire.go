@@ -101,7 +101,7 @@ func (o *Options) limit(ctx context.Context, replaced time.Duration) (context.Co
 	if replaced <= 0 {
 		replaced = o.timeout()
 	}
-	return context.WithTimeoutCause(ctx, replaced, errTimeout)
+	return context.WithTimeoutCause(ctx, replaced, ErrTimeout)
 }
 
 func (o *Options) timeout() time.Duration {
@@ -122,8 +122,8 @@ func (o *Options) roundTripper() http.RoundTripper {
 // binding, such as a wrong type over gRPC.
 var ErrInexpressible = errors.New("the binding cannot carry this request")
 
-// errTimeout is the cause of a call that took too long.
-var errTimeout = errors.New("no end within the time allowed")
+// ErrTimeout is the Err of a call that took too long.
+var ErrTimeout = errors.New("no end within the time allowed")
 
 // Exchange is one call with all that came back. Result, Fault and Err exclude each
 // other; a stream may have Events beside Fault or Err.
