@@ -78,13 +78,11 @@ func complete(params map[string]any) {
 		}
 	}
 	if parts, ok := m["parts"].([]any); ok {
-		m["parts"] = slices.Collect(func(yield func(any) bool) {
-			for _, p := range parts {
-				if !yield(flatFile(p)) {
-					return
-				}
-			}
-		})
+		flat := make([]any, len(parts))
+		for i := range parts {
+			flat[i] = flatFile(parts[i])
+		}
+		m["parts"] = flat
 	}
 }
 
