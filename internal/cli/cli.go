@@ -50,6 +50,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
 	Push    pushCmd    `cmd:"" help:"Webhooks: a receiver that checks and prints."`
+	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

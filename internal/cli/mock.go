@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/mock"
+)
+
+// mockCmd serves agents that follow a script.
+type mockCmd struct {
+	File           string `arg:"" help:"The script, in YAML; - reads standard input." placeholder:"FILE"`
+	Listen         string `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4190" placeholder:"ADDR"`
+	GRPCListen     string `name:"grpc-listen" help:"The address for gRPC, which only the first agent has; without it, gRPC is off." placeholder:"ADDR"`
+	Record         string `help:"Append the requests to this file, one JSON object a line, instead of telling them on standard error." placeholder:"FILE"`
+	AllowAnonymous bool   `help:"Listen on an address that other machines reach. Whoever reaches it is answered."`
+}
+
+// Help shows examples.
+func (mockCmd) Help() string {
+	return `Serves the agents of a script, which may be the a2a_agents file of PromptKit's mock, until it is ` +
+		`interrupted. Requests are told on standard error, one JSON object a line; credentials in headers are hidden.
+
+A script:
+
+    a2a_agents:
+      - name: weather
+        responses:
+          - match: {contains: rome}
+            response: Sunny.
+          - steps:
+              - ask: Which city?
+              - artifact: {name: forecast, chunks: ["Sunny ", "in {{text}}."], every: 50ms}
+          - match: {turn: 3}
+            fault: reset
+
+Examples:
+
+    parley mock agents.yaml
+    parley mock agents.yaml --listen 127.0.0.1:0 --record requests.jsonl`
+}
+
+// Run serves until it is interrupted.
+func (c *mockCmd) Run(ctx context.Context, o *OS) error {
+	for flag, addr := range map[string]string{"--listen": c.Listen, "--grpc-listen": c.GRPCListen} {
+		if addr != "" && !c.AllowAnonymous && !client.Loopback(addr) {
+			return usagef("%s %s is reached by other machines, and whoever reaches it is answered; say --allow-anonymous if that is meant", flag, addr)
+		}
+	}
+	cfg, err := c.script(o)
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error { return c.serve(in.soft, cfg, o) })
+}
+
+// script reads the script.
+func (c *mockCmd) script(o *OS) (*mock.Config, error) {
+	if c.File != "-" {
+		return mock.Load(c.File)
+	}
+	src, err := io.ReadAll(io.LimitReader(o.Stdin, 2<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	return mock.Parse("-", src)
+}
+
+// serve listens, says where, and serves until ctx ends.
+func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error) {
+	l, err := listen(ctx, c.Listen, "--listen")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	opts := mock.Options{Record: o.Stderr}
+	if c.Record != "" {
+		f, err := os.OpenFile(c.Record, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return fmt.Errorf("record: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		opts.Record = f
+	}
+	var grpcListener net.Listener
+	if c.GRPCListen != "" {
+		if grpcListener, err = listen(ctx, c.GRPCListen, "--grpc-listen"); err != nil {
+			return err
+		}
+		defer grpcListener.Close()
+		opts.Interfaces = []*a2a.AgentInterface{{
+			URL: reachable(grpcListener), ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: a2a.Version,
+		}}
+	}
+	s, err := mock.New(cfg, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	url := "http://" + reachable(l)
+	if _, err := fmt.Fprintf(o.Stdout, "%sTry:\n%s\n", s.Describe(url), s.Example(url)); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.Serve(ctx, l) })
+	if grpcListener != nil {
+		g.Go(func() error { return serveMockGRPC(ctx, s, grpcListener) })
+	}
+	return g.Wait()
+}
+
+// serveMockGRPC serves the first agent over gRPC until ctx ends.
+func serveMockGRPC(ctx context.Context, s *mock.Server, l net.Listener) error {
+	srv := grpc.NewServer()
+	a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(srv)
+	defer context.AfterFunc(ctx, srv.Stop)()
+	if err := srv.Serve(l); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// reachable returns the address by which this machine reaches a listener.
+func reachable(l net.Listener) string {
+	addr := l.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", fmt.Sprint(addr.Port))
+	}
+	return addr.String()
+}
