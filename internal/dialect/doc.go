@@ -1,17 +1,16 @@
-// Package dialect is the wire shapes of v1.0 over HTTP, in both directions:
-// operations in, frames and errors out.
+// Package dialect is the wire shapes over HTTP, in both directions: operations in,
+// frames and errors out.
 //
-// Two dialects are here. D1 is JSON-RPC: [Decoder.Call] reads the envelope,
+// The dialects of v1.0 are at its heart. D1 is JSON-RPC: [Decoder.Call] reads the envelope,
 // [Lookup] finds the operation, and the Decoder's method of that name reads the
 // params. D2 is HTTP+JSON: the methods whose names end in At read what a path, a
 // query and a body say. Both give the same values of package op, and both are
 // answered by the same encoders; an [Envelope] stands around the results of D1.
 //
-// A further dialect fits in the same way. It reads its own shape into values of
-// package op, with the tools of package a2ajson, and it writes its own shape from
-// the v1.0 frames, which are what all readers of a task share. Errors go through
-// [Explain] in every dialect: there is one table, and only this package knows
-// codes.
+// Every further dialect is a [Shape]: it turns its own params into those of v1.0, and
+// results and frames of v1.0 into its own, as text. [Recognize] tells the dialects of
+// JSON-RPC apart. Errors go through [Explain] in every dialect: there is one table, and
+// only this package knows codes; [Shape.Adapt] gives the few that differ.
 //
 // # Guarantees
 //

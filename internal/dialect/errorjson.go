@@ -72,7 +72,10 @@ func (r *Report) AppendDetails(dst []byte) []byte {
 }
 
 func (r *Report) appendBadRequest(dst []byte) []byte {
-	dst = append(dst, typeBadRequest...)
+	return append(r.appendViolations(append(dst, typeBadRequest...)), ']', '}')
+}
+
+func (r *Report) appendViolations(dst []byte) []byte {
 	for i, v := range r.Violations {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -81,7 +84,7 @@ func (r *Report) appendBadRequest(dst []byte) []byte {
 		dst = rawjson.AppendString(append(dst, `,"description":`...), v.Problem)
 		dst = append(dst, '}')
 	}
-	return append(dst, ']', '}')
+	return dst
 }
 
 func appendStringMap(dst []byte, m map[string]string) []byte {

@@ -103,10 +103,20 @@ func readState(v []byte) (task.State, error) {
 	if name == "" || name == "UNSPECIFIED" {
 		return task.Unspecified, nil
 	}
+	if other, ok := otherStates[name]; ok {
+		name = other
+	}
 	if st, ok := task.ParseState(prefix + name); ok {
 		return st, nil
 	}
 	return 0, a2ajson.Invalid("%q is not a state", clip(s))
+}
+
+// otherStates are names of states that differ by more than case and hyphens.
+var otherStates = map[string]string{
+	"INPUTREQUIRED": "INPUT_REQUIRED",
+	"AUTHREQUIRED":  "AUTH_REQUIRED",
+	"CANCELLED":     "CANCELED",
 }
 
 // readTime reads a timestamp with any offset (specification §5.6.1). Stored times

@@ -51,8 +51,11 @@ func Version(values []string, s Surface) error {
 	return nil
 }
 
-func served(v string) bool {
-	patch, ok := strings.CutPrefix(v, Supported)
+func served(v string) bool { return servedAs(v, Supported) }
+
+// servedAs reports whether v is version or a patch of it.
+func servedAs(v, version string) bool {
+	patch, ok := strings.CutPrefix(v, version)
 	if !ok || patch == "" {
 		return ok
 	}

@@ -27,6 +27,8 @@ type admitted struct {
 	live *live
 	// version is the version of the message.
 	version int64
+	// joined is set if the message was there before.
+	joined bool
 }
 
 // admit makes a message durable, in a new task or in an existing one, and starts
@@ -45,7 +47,13 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 		return nil, err
 	}
 	if r.Message.TaskID == "" {
+		if r.Resume && r.Message.ContextID != "" {
+			return e.resume(ctx, c, r, wait)
+		}
 		return e.create(c, r, wait)
+	}
+	if r.Once {
+		return e.once(ctx, c, r, wait)
 	}
 	ad, err := e.followUp(ctx, c, r)
 	if errors.Is(err, a2a.ErrTaskNotFound) && r.NewIDs {
@@ -87,6 +95,7 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	}
 	h := task.Head{
 		ID: r.Message.TaskID, ContextID: r.Message.ContextID, Owner: c.Principal.Owner(), Agent: a.Name,
+		Dialect: r.Dialect,
 	}
 	if h.ID == "" {
 		h.ID = a2a.NewTaskID()
@@ -94,7 +103,7 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if h.ContextID == "" {
 		h.ContextID = a2a.NewContextID()
 	}
-	if wait && !a.traits().NoMessage && r.Message.TaskID == "" {
+	if wait && !r.Task && !a.traits().NoMessage && r.Message.TaskID == "" {
 		h.Shown = task.Quiet
 	}
 	added, err := e.busy.take(ref{h.Owner, h.ID})

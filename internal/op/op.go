@@ -66,6 +66,16 @@ type Send struct {
 	Push *PushConfig
 	// NewIDs says that the surface lets callers choose the id of a new task.
 	NewIDs bool
+	// Dialect is the wire shape of the call; a new task remembers it. Zero is v1.0.
+	Dialect uint8
+	// Task says that the caller can read no other answer than a task.
+	Task bool
+	// Resume continues the newest task of the message's context that waits for its
+	// caller, if the message names no task. Without one it begins a task.
+	Resume bool
+	// Once says that a message whose task is there already is the same one again: it
+	// joins the task and adds nothing. It needs NewIDs.
+	Once bool
 }
 
 // Get is GetTask.

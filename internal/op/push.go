@@ -14,6 +14,8 @@ type PushConfig struct {
 	// Scheme and Credentials authenticate the hub at the webhook; empty if it needs
 	// no authentication.
 	Scheme, Credentials string
+	// Dialect is the wire shape of what the webhook is told; zero is v1.0.
+	Dialect uint8
 }
 
 // PushRef is GetTaskPushNotificationConfig and DeleteTaskPushNotificationConfig.

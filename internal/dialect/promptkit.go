@@ -1,0 +1,285 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// PromptKit writes parts like v1.0, states in snake case, roles as user and agent,
+// tasks and events without a wrapper and without a kind. Its decoder refuses every
+// other spelling of a state, and drops events that it cannot read without a word.
+
+// promptKitPage is the size of a page whose caller does not name another.
+const promptKitPage = "100"
+
+// promptKitRequest returns the v1.0 params of a PromptKit call.
+func promptKitRequest(o Operation, params []byte) ([]byte, error) {
+	switch o {
+	case SendMessage, SendStreamingMessage:
+		return promptKitSend(params)
+	case ListTasks:
+		return pageOf(params, promptKitPage), nil
+	}
+	return params, nil
+}
+
+func promptKitSend(params []byte) ([]byte, error) {
+	var err error
+	out := rewriteObject(make([]byte, 0, len(params)+32), params, func(dst []byte, name string, v []byte) []byte {
+		switch {
+		case name == "message" && rawjson.KindOf(v) == rawjson.Object:
+			return rewriteObject(dst, v, unwrapParts)
+		case name == "configuration" && rawjson.KindOf(v) == rawjson.Object:
+			var problem error
+			if dst, problem = appendBlocking(dst, v); problem != nil {
+				err = a2ajson.Under(name, problem)
+			}
+			return dst
+		}
+		return append(dst, v...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// appendBlocking appends a configuration with returnImmediately in the place of
+// blocking. A call that does not say waits: PromptKit's own executor never polls.
+func appendBlocking(dst, configuration []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	first := true
+	for name, v := range rawjson.Fields(configuration) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if name != "blocking" {
+			dst = append(rawjson.AppendString(dst, name), ':')
+			dst = append(dst, v...)
+			continue
+		}
+		blocking := rawjson.KindOf(v) == rawjson.Null
+		if !blocking {
+			var err error
+			if blocking, err = a2ajson.ReadBool(v); err != nil {
+				return dst, a2ajson.Under(name, err)
+			}
+		}
+		dst = append(dst, `"returnImmediately":`...)
+		if blocking {
+			dst = append(dst, "false"...)
+		} else {
+			dst = append(dst, "true"...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// pageOf gives a page the size that callers of a dialect are used to, unless they name
+// one. A larger one than there is becomes the largest.
+func pageOf(params []byte, size string) []byte {
+	sized := false
+	out := rewriteObject(nil, params, func(dst []byte, name string, v []byte) []byte {
+		if name != "pageSize" {
+			return append(dst, v...)
+		}
+		sized = true
+		switch n, err := a2ajson.ReadInt(v); {
+		case err == nil && n == 0 || rawjson.KindOf(v) == rawjson.Null:
+			return append(dst, size...)
+		case err == nil && n > maxPageSize:
+			return strconv.AppendInt(dst, maxPageSize, 10)
+		}
+		return append(dst, v...)
+	})
+	if sized {
+		return out
+	}
+	out = out[:len(out)-1]
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, `"pageSize":`...), size...), '}')
+}
+
+// promptKitResult appends the result of a call from that of v1.0.
+func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
+	switch o {
+	case SendMessage:
+		if name, v := arm(v1); name == "task" {
+			return promptKitTask(dst, v)
+		}
+		return promptKitAnswer(dst, v1)
+	case GetTask, CancelTask:
+		return promptKitTask(dst, v1)
+	case ListTasks:
+		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+			if name == "tasks" {
+				return rewriteList(dst, v, promptKitTask)
+			}
+			return append(dst, v...)
+		})
+	}
+	return append(dst, v1...)
+}
+
+// promptKitAnswer shows a bare message, which the dialect has no place for, as the
+// status of a task that has ended.
+func promptKitAnswer(dst, v1 []byte) []byte {
+	_, msg := arm(v1)
+	context := member(msg, "contextId")
+	if context == nil {
+		context = []byte(`""`)
+	}
+	dst = append(append(dst, `{"id":"","contextId":`...), context...)
+	dst = promptKitMessage(append(dst, `,"status":{"state":"completed","message":`...), msg)
+	return append(dst, "}}"...)
+}
+
+func promptKitTask(dst, t []byte) []byte {
+	return rewriteObject(dst, t, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "status":
+			return promptKitStatus(dst, v)
+		case "artifacts":
+			return rewriteList(dst, v, promptKitArtifact)
+		case "history":
+			return rewriteList(dst, v, promptKitMessage)
+		}
+		return append(dst, v...)
+	})
+}
+
+func promptKitStatus(dst, status []byte) []byte {
+	return rewriteObject(dst, status, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "state":
+			return rawjson.AppendString(dst, promptKitState(v))
+		case "message":
+			return promptKitMessage(dst, v)
+		}
+		return append(dst, v...)
+	})
+}
+
+// promptKitState returns the name of a v1.0 state, such as "input_required".
+func promptKitState(v []byte) string {
+	s, _ := rawjson.String(v)
+	return strings.ToLower(strings.TrimPrefix(s, "TASK_STATE_"))
+}
+
+func promptKitMessage(dst, msg []byte) []byte {
+	return rewriteObject(dst, msg, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "role":
+			return appendPlainRole(dst, v)
+		case "parts":
+			return rewriteList(dst, v, wrapPart)
+		}
+		return append(dst, v...)
+	})
+}
+
+func promptKitArtifact(dst, artifact []byte) []byte {
+	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
+		if name == "parts" {
+			return rewriteList(dst, v, wrapPart)
+		}
+		return append(dst, v...)
+	})
+}
+
+// appendPlainRole appends a v1.0 role as "user" or "agent".
+func appendPlainRole(dst, role []byte) []byte {
+	if isText(role, "ROLE_USER") {
+		return append(dst, `"user"`...)
+	}
+	return append(dst, `"agent"`...)
+}
+
+// dataCompat is the member of a part's metadata that says that its data was put into
+// an object, because readers of the dialect know no other data.
+const dataCompat = "data_part_compat"
+
+// wrapPart appends a part. Data that is no object becomes the value of one.
+func wrapPart(dst, part []byte) []byte {
+	data := member(part, "data")
+	if data == nil || rawjson.KindOf(data) == rawjson.Object {
+		return append(dst, part...)
+	}
+	dst = append(append(append(dst, `{"data":{"value":`...), data...), '}')
+	metadata := false
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "data":
+			continue
+		case "metadata":
+			metadata = true
+			v = withCompat(v)
+		}
+		dst = append(rawjson.AppendString(append(dst, ','), name), ':')
+		dst = append(dst, v...)
+	}
+	if !metadata {
+		dst = append(dst, `,"metadata":{"`+dataCompat+`":true}`...)
+	}
+	return append(dst, '}')
+}
+
+func withCompat(metadata []byte) []byte {
+	out := rewriteObject(nil, metadata, func(dst []byte, _ string, v []byte) []byte { return append(dst, v...) })
+	if member(metadata, dataCompat) != nil {
+		return out
+	}
+	out = out[:len(out)-1]
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	return append(out, `"`+dataCompat+`":true}`...)
+}
+
+// unwrapParts rewrites the members of a message: the other way round.
+func unwrapParts(dst []byte, name string, v []byte) []byte {
+	if name != "parts" || rawjson.KindOf(v) != rawjson.Array {
+		return append(dst, v...)
+	}
+	return rewriteList(dst, v, unwrapPart)
+}
+
+func unwrapPart(dst, part []byte) []byte {
+	metadata := member(part, "metadata")
+	value := member(member(part, "data"), "value")
+	if value == nil || string(member(metadata, dataCompat)) != "true" {
+		return append(dst, part...)
+	}
+	return rewriteObject(dst, part, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "data":
+			return append(dst, value...)
+		case "metadata":
+			return withoutCompat(dst, v)
+		}
+		return append(dst, v...)
+	})
+}
+
+func withoutCompat(dst, metadata []byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for name, v := range rawjson.Fields(metadata) {
+		if name == dataCompat {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(rawjson.AppendString(dst, name), ':')
+		dst = append(dst, v...)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,148 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+const askingTask = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"which?"}]},"timestamp":"2026-01-31T12:00:00.000Z"},` +
+	`"artifacts":[{"artifactId":"a","parts":[{"data":[1,12345678901234567890],"mediaType":"application/json"},{"data":{"x":1}},{"raw":"aGk="}],"x":1.50}],` +
+	`"history":[{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"metadata":{"k":"v"}}]}],"metadata":{"z":1e2}}`
+
+func TestPromptKitRequest(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		operation dialect.Operation
+		in, want  string
+	}{
+		{"as it is", dialect.SendMessage, `{"message":{"role":"user","parts":[{"text":"a\u0041"}]},"x":1.50}`, `{"message":{"role":"user","parts":[{"text":"a\u0041"}]},"x":1.50}`},
+		{"blocking", dialect.SendMessage, `{"configuration":{"blocking":true,"historyLength":2}}`, `{"configuration":{"returnImmediately":false,"historyLength":2}}`},
+		{"not blocking", dialect.SendStreamingMessage, `{"configuration":{"historyLength":2,"blocking":false}}`, `{"configuration":{"historyLength":2,"returnImmediately":true}}`},
+		{"blocking is null", dialect.SendMessage, `{"configuration":{"blocking":null}}`, `{"configuration":{"returnImmediately":false}}`},
+		{"wrapped data", dialect.SendMessage, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":true,"k":1}}]}}`, `{"message":{"parts":[{"data":[1],"metadata":{"k":1}}]}}`},
+		{"data with a value", dialect.SendMessage, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":false}}]}}`, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":false}}]}}`},
+		{"no page size", dialect.ListTasks, `{"contextId":"c"}`, `{"contextId":"c","pageSize":100}`},
+		{"no params", dialect.ListTasks, ``, `{"pageSize":100}`},
+		{"large page", dialect.ListTasks, `{"pageSize":1000}`, `{"pageSize":100}`},
+		{"page of none", dialect.ListTasks, `{"pageSize":0}`, `{"pageSize":100}`},
+		{"null page", dialect.ListTasks, `{"pageSize":null}`, `{"pageSize":100}`},
+		{"small page", dialect.ListTasks, `{"pageSize":7,"x":{}}`, `{"pageSize":7,"x":{}}`},
+		{"get", dialect.GetTask, `{"id":"t"}`, `{"id":"t"}`},
+	}
+	for _, tt := range tests {
+		got, err := dialect.PromptKit.Request(tt.operation, []byte(tt.in))
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%s: %s, %v; want %s", tt.name, got, err, tt.want)
+		}
+	}
+	_, err := dialect.PromptKit.Request(dialect.SendMessage, []byte(`{"configuration":{"blocking":"no"}}`))
+	if err == nil || !strings.Contains(err.Error(), "configuration.blocking") {
+		t.Errorf("blocking that is no bool: %v", err)
+	}
+}
+
+func TestPromptKitResult(t *testing.T) {
+	t.Parallel()
+	const want = `{"id":"t","contextId":"c","status":{"state":"input_required","message":{"messageId":"m2","role":"agent","parts":[{"text":"which?"}]},"timestamp":"2026-01-31T12:00:00.000Z"},` +
+		`"artifacts":[{"artifactId":"a","parts":[{"data":{"value":[1,12345678901234567890]},"mediaType":"application/json","metadata":{"data_part_compat":true}},{"data":{"x":1}},{"raw":"aGk="}],"x":1.50}],` +
+		`"history":[{"messageId":"m1","role":"user","parts":[{"data":{"value":null},"metadata":{"k":"v","data_part_compat":true}}]}],"metadata":{"z":1e2}}`
+	tests := []struct {
+		name      string
+		operation dialect.Operation
+		in, want  string
+	}{
+		{"send", dialect.SendMessage, `{"task":` + askingTask + `}`, want},
+		{"get", dialect.GetTask, askingTask, want},
+		{"cancel", dialect.CancelTask, askingTask, want},
+		{"list", dialect.ListTasks, `{"tasks":[` + askingTask + `,` + askingTask + `],"nextPageToken":"","pageSize":2,"totalSize":2}`, `{"tasks":[` + want + `,` + want + `],"nextPageToken":"","pageSize":2,"totalSize":2}`},
+		{"message", dialect.SendMessage, `{"message":{"messageId":"m","contextId":"c","role":"ROLE_AGENT","parts":[{"text":"x"}]}}`, `{"id":"","contextId":"c","status":{"state":"completed","message":{"messageId":"m","contextId":"c","role":"agent","parts":[{"text":"x"}]}}}`},
+	}
+	for _, tt := range tests {
+		got := string(dialect.PromptKit.AppendResult([]byte("x"), tt.operation, []byte(tt.in)))
+		if diff := cmp.Diff("x"+tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// A reader of PromptKit's stream sees no transition that PromptKit has not.
+func TestPromptKitTransitions(t *testing.T) {
+	t.Parallel()
+	allowed := map[string]string{
+		"submitted":      "working",
+		"working":        "working completed failed canceled input_required auth_required rejected",
+		"input_required": "input_required working canceled",
+		"auth_required":  "auth_required working canceled",
+	}
+	states := []string{"SUBMITTED", "WORKING", "COMPLETED", "FAILED", "CANCELED", "INPUT_REQUIRED", "REJECTED", "AUTH_REQUIRED"}
+	for _, from := range states {
+		for _, to := range states[1:] {
+			if allowed[strings.ToLower(from)] == "" {
+				continue
+			}
+			frames := dialect.PromptKit.Frames()
+			events := frames([]byte(`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + from + `"}}}`))
+			events = append(events, frames([]byte(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_`+to+`","timestamp":"T"}}}`))...)
+			last := ""
+			for i, ev := range events {
+				state := stateOf(t, ev)
+				if i > 0 && !strings.Contains(" "+allowed[last]+" ", " "+state+" ") {
+					t.Errorf("%s to %s: %s after %s", from, to, state, last)
+				}
+				last = state
+			}
+			if last != strings.ToLower(to) {
+				t.Errorf("%s to %s ends with %s", from, to, last)
+			}
+		}
+	}
+}
+
+func stateOf(t *testing.T, event []byte) string {
+	t.Helper()
+	var ev struct {
+		TaskID, ContextID string
+		Status            struct{ State string }
+	}
+	if err := json.Unmarshal(event, &ev); err != nil || ev.TaskID != "t" || ev.ContextID != "c" {
+		t.Fatalf("event %s: %v", event, err)
+	}
+	return ev.Status.State
+}
+
+func TestPromptKitFrames(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"snapshot", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","timestamp":"T"},"artifacts":[{"artifactId":"a","parts":[{"data":1}]}],"history":[]}}`, []string{
+			`{"taskId":"t","contextId":"c","status":{"state":"working","timestamp":"T"}}`,
+			`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]}}`,
+		}},
+		{"ended", `{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"x"}]}]}}`, []string{
+			`{"taskId":"t","contextId":"","status":{"state":"completed"}}`,
+		}},
+		{"artifact", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true,"metadata":{"k":1}}}`, []string{
+			`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true,"metadata":{"k":1}}`,
+		}},
+		{"status", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}},"metadata":{"k":1}}}`, []string{
+			`{"taskId":"t","contextId":"c","status":{"state":"working","message":{"messageId":"m","role":"agent","parts":[]}},"metadata":{"k":1}}`,
+		}},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, ev := range dialect.PromptKit.Frames()([]byte(tt.in)) {
+			got = append(got, string(ev))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

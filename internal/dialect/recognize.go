@@ -1,0 +1,283 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// Signs are what a JSON-RPC call says about its dialect.
+type Signs struct {
+	// Method and Params are those of the call.
+	Method string
+	Params []byte
+	// Versions are the values of the A2A-Version header.
+	Versions []string
+	// Root is set if the call came to the path "/".
+	Root bool
+	// Lenient takes a v1.0 method without a version for v1.0.
+	Lenient bool
+	// Profiles are the dialects that somebody has set for the caller and for the
+	// agent. The first one that has the method counts.
+	Profiles []Shape
+	// Recall returns the dialect in which the caller's task was made, and whether the
+	// caller has the task. It is called only where nothing else decides; it may be nil.
+	Recall func(id a2a.TaskID) (Shape, bool)
+}
+
+// Recognize finds the operation and the dialect of a call: by the method's name, then
+// by the version that it names, then by the kinds and the role of its message, then by
+// a profile, then by the task's own dialect, and each only among the dialects that have
+// the method. A method with a slash that nothing decides is one of v0.3; a v1.0 method
+// must name its version.
+//
+// Errors wrap a2a.ErrVersionNotSupported, a2a.ErrMethodNotFound, or a2a.ErrInvalidParams
+// if a message mixes dialects. The dialect is the one to answer in, also with an error.
+func Recognize(s *Signs) (Operation, Shape, error) {
+	if strings.Contains(s.Method, "/") {
+		return s.slash()
+	}
+	o, err := Lookup(s.Method)
+	if err == nil {
+		return s.pascal(o)
+	}
+	if missing := Version(s.Versions, s.surface()); missing != nil {
+		err = missing
+	}
+	return 0, V1, err
+}
+
+func (s *Signs) surface() Surface {
+	if s.Lenient {
+		return LenientRPC
+	}
+	return RPC
+}
+
+// pascal decides between v1.0 and RockBot's gateway, whose callers name no version.
+func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
+	err := Version(s.Versions, RPC)
+	if err == nil || versioned(s.Versions) {
+		return o, V1, err
+	}
+	if role := member(member(s.Params, "message"), "role"); o.sends() && role != nil {
+		if isText(role, "user") {
+			return o, RockBot, nil
+		}
+		return o, V1, Version(s.Versions, s.surface())
+	}
+	among := setOf(V1, RockBot)
+	if shape, ok := s.remembered(o, among); ok {
+		return o, shape, nil
+	}
+	return o, V1, Version(s.Versions, s.surface())
+}
+
+// versioned reports whether a call names a version at all.
+func versioned(values []string) bool {
+	for _, v := range values {
+		if strings.TrimSpace(v) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// sends reports whether o has a message.
+func (o Operation) sends() bool { return o == SendMessage || o == SendStreamingMessage }
+
+// remembered asks the profiles and then the memory.
+func (s *Signs) remembered(o Operation, among shapes) (Shape, bool) {
+	for _, shape := range s.Profiles {
+		if among.has(shape) {
+			return shape, true
+		}
+	}
+	if s.Recall == nil {
+		return V1, false
+	}
+	id := s.taskID(o)
+	if id == "" {
+		return V1, false
+	}
+	shape, ok := s.Recall(id)
+	return shape, ok && among.has(shape)
+}
+
+// taskID returns the id of the task that the call is about, or the empty id.
+func (s *Signs) taskID(o Operation) a2a.TaskID {
+	from, names := s.Params, []string{"id"}
+	switch {
+	case o.sends():
+		from, names = member(s.Params, "message"), []string{"taskId", "task_id"}
+	case o.Push():
+		names = []string{"taskId", "task_id", "id"}
+	}
+	for _, name := range names {
+		if id, ok := rawjson.String(member(from, name)); ok && id != "" {
+			return a2a.TaskID(id)
+		}
+	}
+	return ""
+}
+
+// shapes is a set of dialects.
+type shapes uint8
+
+func setOf(all ...Shape) shapes {
+	var set shapes
+	for _, s := range all {
+		set |= 1 << s
+	}
+	return set
+}
+
+func (set shapes) has(s Shape) bool { return set&(1<<s) != 0 }
+
+// slashMethod is a method of v0.3, or of a dialect that grew out of it.
+type slashMethod struct {
+	operation Operation
+	in        shapes
+}
+
+var slashMethods = map[string]slashMethod{
+	"message/send":                        {SendMessage, setOf(V03, PromptKit, RockBot)},
+	"message/stream":                      {SendStreamingMessage, setOf(V03, PromptKit, RockBot)},
+	"message/sendStream":                  {SendStreamingMessage, setOf(V03, RockBot)},
+	"tasks/get":                           {GetTask, setOf(V03, PromptKit)},
+	"tasks/list":                          {ListTasks, setOf(PromptKit)},
+	"tasks/cancel":                        {CancelTask, setOf(V03, PromptKit)},
+	"tasks/subscribe":                     {SubscribeToTask, setOf(PromptKit)},
+	"tasks/resubscribe":                   {SubscribeToTask, setOf(V03)},
+	"tasks/pushNotificationConfig/set":    {CreatePushConfig, setOf(V03)},
+	"tasks/pushNotificationConfig/get":    {GetPushConfig, setOf(V03)},
+	"tasks/pushNotificationConfig/list":   {ListPushConfigs, setOf(V03)},
+	"tasks/pushNotificationConfig/delete": {DeletePushConfig, setOf(V03)},
+	"agent/getAuthenticatedExtendedCard":  {GetExtendedAgentCard, setOf(V03)},
+}
+
+// slash decides between the dialects whose methods have a slash.
+func (s *Signs) slash() (Operation, Shape, error) {
+	m, ok := slashMethods[s.Method]
+	named, err := legacyVersion(s.Versions, s.Method)
+	switch {
+	case err != nil:
+		return m.operation, V1, err
+	case !ok:
+		return 0, V03, fault.New(a2a.ErrMethodNotFound, "method not found: %q", clip(s.Method))
+	case named && !m.in.has(V03):
+		return m.operation, V03, fault.New(a2a.ErrMethodNotFound, "version %s has no method %q", legacy, s.Method)
+	case named && m.operation.sends():
+		marks := marksOf(s.Params)
+		return m.operation, V03, marks.mixed()
+	case named:
+		return m.operation, V03, nil
+	}
+	shape, err := s.slashShape(&m)
+	return m.operation, shape, err
+}
+
+func (s *Signs) slashShape(m *slashMethod) (Shape, error) {
+	if m.operation.sends() {
+		marks := marksOf(s.Params)
+		if shape := s.marked(m, marks); shape != V1 {
+			return shape, marks.mixed()
+		}
+	}
+	if shape, ok := s.remembered(m.operation, m.in); ok {
+		return shape, nil
+	}
+	if m.in.has(V03) {
+		return V03, nil
+	}
+	return PromptKit, nil
+}
+
+// marked returns the dialect that the kinds of a message tell, or V1 if they tell none.
+func (s *Signs) marked(m *slashMethod, marks marks) Shape {
+	switch {
+	case marks.kinds:
+		return V03
+	case marks.bare < 0:
+		return V1
+	case s.Root || !m.in.has(PromptKit):
+		return RockBot
+	}
+	return PromptKit
+}
+
+// marks are what a message shows of its dialect.
+type marks struct {
+	// kinds is set if the message or one of its parts has a kind.
+	kinds bool
+	// bare is the index of the first part without a kind, or -1.
+	bare int
+	role []byte
+}
+
+func marksOf(params []byte) marks {
+	msg := member(params, "message")
+	found := marks{kinds: member(msg, "kind") != nil, bare: -1, role: member(msg, "role")}
+	i := 0
+	for part := range rawjson.Elements(member(msg, "parts")) {
+		if member(part, "kind") != nil {
+			found.kinds = true
+		} else if found.bare < 0 {
+			found.bare = i
+		}
+		i++
+	}
+	return found
+}
+
+// mixed returns the error for a message that has something of two dialects.
+func (m *marks) mixed() error {
+	if m.kinds && m.bare >= 0 {
+		field := "message.parts[" + strconv.Itoa(m.bare) + "].kind"
+		return fault.Field(a2a.ErrInvalidParams, field, "is required, because the message has kinds elsewhere")
+	}
+	return userOnly(m.role)
+}
+
+// legacy is the version whose methods have a slash.
+const legacy = "0.3"
+
+// LegacyVersion checks the version of a request of HTTP+JSON of v0.3. A request that
+// names none counts as v0.3; errors wrap a2a.ErrVersionNotSupported.
+func LegacyVersion(values []string) error {
+	for _, v := range values {
+		if v = strings.TrimSpace(v); v != "" && !servedAs(v, legacy) {
+			return notLegacy(v)
+		}
+	}
+	return nil
+}
+
+func notLegacy(v string) error {
+	return fault.New(a2a.ErrVersionNotSupported, "protocol version %q is not supported here; supported: %s", clip(v), legacy).
+		With("supportedVersions", legacy).
+		With("requestedVersion", clip(v))
+}
+
+// legacyVersion checks the version of a call whose method has a slash. It reports
+// whether the call names one.
+func legacyVersion(values []string, method string) (named bool, err error) {
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		switch {
+		case v == "":
+		case servedAs(v, legacy):
+			named = true
+		case served(v):
+			return true, fault.New(a2a.ErrMethodNotFound,
+				"version %s has no method %q; its methods are called like SendMessage", clip(v), clip(method))
+		default:
+			return true, notLegacy(v)
+		}
+	}
+	return named, nil
+}

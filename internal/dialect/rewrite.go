@@ -1,0 +1,67 @@
+package dialect
+
+import (
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// A rewriter appends v, the value of the member name, in another dialect.
+type rewriter func(dst []byte, name string, v []byte) []byte
+
+// rewriteObject appends obj with the values of its members rewritten. Names and
+// their order stay.
+func rewriteObject(dst, obj []byte, value rewriter) []byte {
+	dst = append(dst, '{')
+	first := true
+	for name, v := range rawjson.Fields(obj) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(rawjson.AppendString(dst, name), ':')
+		dst = value(dst, name, v)
+	}
+	return append(dst, '}')
+}
+
+// rewriteList appends arr with its elements rewritten.
+func rewriteList(dst, arr []byte, element func(dst, v []byte) []byte) []byte {
+	dst = append(dst, '[')
+	first := true
+	for v := range rawjson.Elements(arr) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = element(dst, v)
+	}
+	return append(dst, ']')
+}
+
+// member returns the value of a member of obj, or nil. The first one counts.
+func member(obj []byte, name string) []byte {
+	for n, v := range rawjson.Fields(obj) {
+		if n == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// arm returns the name and the value of the first member of obj: the one that a
+// StreamResponse and a SendMessageResponse have.
+func arm(obj []byte) (string, []byte) {
+	for name, v := range rawjson.Fields(obj) {
+		return name, v
+	}
+	return "", nil
+}
+
+// userOnly refuses a role that a caller of a dialect with the roles user and agent
+// must not have. A role that is absent is not refused.
+func userOnly(role []byte) error {
+	if role == nil || isText(role, "user") || rawjson.KindOf(role) == rawjson.Null {
+		return nil
+	}
+	return a2ajson.Under("message", a2ajson.Under("role", a2ajson.Invalid(`must be "user" in this dialect`)))
+}

@@ -1,0 +1,148 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// RockBot's gateway has the objects of v1.0 with other names for states and roles:
+// "inputRequired", "user". A finished task is answered with a message instead.
+
+const rockBotPage = "20"
+
+// rockBotRequest returns the v1.0 params of a call of the gateway.
+func rockBotRequest(o Operation, params []byte) ([]byte, error) {
+	switch {
+	case o.sends():
+		return promptKitSend(params)
+	case o == ListTasks:
+		return pageOf(params, rockBotPage), nil
+	}
+	return params, nil
+}
+
+// rockBotResult appends the result of a call from that of v1.0.
+func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
+	switch o {
+	case SendMessage:
+		if name, v := arm(v1); name == "task" && ended(member(member(v, "status"), "state")) {
+			return append(rockBotFinal(append(dst, `{"message":`...), v), '}')
+		}
+		return rockBotFrame(dst, v1)
+	case GetTask, CancelTask:
+		return rockBotTask(dst, v1)
+	case ListTasks:
+		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+			if name == "tasks" {
+				return rewriteList(dst, v, rockBotTask)
+			}
+			return append(dst, v...)
+		})
+	}
+	return append(dst, v1...)
+}
+
+// rockBotFrames returns the events that show a v1.0 frame. The message of the status
+// that ends a task comes once more as the answer.
+func rockBotFrames(v1 []byte) [][]byte {
+	events := [][]byte{rockBotFrame(nil, v1)}
+	name, v := arm(v1)
+	if name != "statusUpdate" {
+		return events
+	}
+	status := member(v, "status")
+	msg := member(status, "message")
+	if msg == nil || !ended(member(status, "state")) {
+		return events
+	}
+	return append(events, append(promptKitMessage([]byte(`{"message":`), msg), '}'))
+}
+
+// rockBotFrame appends a StreamResponse or a SendMessageResponse.
+func rockBotFrame(dst, v1 []byte) []byte {
+	return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "task":
+			return rockBotTask(dst, v)
+		case "message":
+			return promptKitMessage(dst, v)
+		}
+		return rewriteObject(dst, v, func(dst []byte, name string, v []byte) []byte {
+			switch name {
+			case "status":
+				return rockBotStatus(dst, v)
+			case "artifact":
+				return promptKitArtifact(dst, v)
+			}
+			return append(dst, v...)
+		})
+	})
+}
+
+// rockBotFinal appends the answer of a task that has ended: the message of its status,
+// or one with what it has made.
+func rockBotFinal(dst, t []byte) []byte {
+	if msg := member(member(t, "status"), "message"); msg != nil {
+		return promptKitMessage(dst, msg)
+	}
+	dst = rawjson.AppendString(append(dst, `{"messageId":`...), a2a.NewMessageID())
+	dst = append(append(dst, `,"contextId":`...), member(t, "contextId")...)
+	dst = append(append(dst, `,"taskId":`...), member(t, "id")...)
+	dst = append(dst, `,"role":"agent","parts":[`...)
+	first := true
+	for artifact := range rawjson.Elements(member(t, "artifacts")) {
+		for part := range rawjson.Elements(member(artifact, "parts")) {
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = wrapPart(dst, part)
+		}
+	}
+	if first {
+		dst = append(dst, `{"text":`...)
+		dst = append(rawjson.AppendString(dst, rockBotState(member(member(t, "status"), "state"))), '}')
+	}
+	return append(dst, "]}"...)
+}
+
+func rockBotTask(dst, t []byte) []byte {
+	return rewriteObject(dst, t, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "status":
+			return rockBotStatus(dst, v)
+		case "artifacts":
+			return rewriteList(dst, v, promptKitArtifact)
+		case "history":
+			return rewriteList(dst, v, promptKitMessage)
+		}
+		return append(dst, v...)
+	})
+}
+
+func rockBotStatus(dst, status []byte) []byte {
+	return rewriteObject(dst, status, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "state":
+			return rawjson.AppendString(dst, rockBotState(v))
+		case "message":
+			return promptKitMessage(dst, v)
+		}
+		return append(dst, v...)
+	})
+}
+
+// rockBotState returns the name of a v1.0 state, such as "inputRequired".
+func rockBotState(v []byte) string {
+	first, second, _ := strings.Cut(promptKitState(v), "_")
+	if second == "" {
+		return first
+	}
+	return first + strings.ToUpper(second[:1]) + second[1:]
+}
+
+// ended reports whether v is the v1.0 name of a state that nothing follows.
+func ended(v []byte) bool { return promptKitEnded(promptKitState(v)) }

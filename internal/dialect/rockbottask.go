@@ -1,0 +1,260 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// An agent of RockBot over HTTP has one operation, POST /tasks/send: a request with the
+// caller's own task id, answered with the result when the task has ended. It is the
+// same object that RockBot's bus carries.
+
+const (
+	jobTaskID = iota
+	jobContextID
+	jobSkill
+	jobMetadata
+	jobMessage
+)
+
+var jobSchema = a2ajson.NewSchema("taskId", "contextId", "skill", "metadata", "message")
+
+// Job reads the body of POST /tasks/send. Errors are also those of Body.
+func (d *Decoder) Job(body []byte) (*op.Send, error) {
+	if err := d.Body(body); err != nil {
+		return nil, err
+	}
+	params, err := jobParams(body)
+	if err != nil {
+		return nil, err
+	}
+	return d.Send(params)
+}
+
+// jobParams returns the v1.0 params of an AgentTaskRequest.
+func jobParams(body []byte) ([]byte, error) {
+	var fields [jobMessage + 1][]byte
+	err := jobSchema.Each(body, func(i int, _ string, v []byte) error {
+		if i != a2ajson.Unknown {
+			fields[i] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if fields[jobTaskID] == nil || isText(fields[jobTaskID], "") {
+		return nil, required("taskId")
+	}
+	if fields[jobMessage] == nil {
+		return nil, required("message")
+	}
+	out := append(make([]byte, 0, len(body)+64), `{"taskId":`...)
+	out = append(out, fields[jobTaskID]...)
+	if v := fields[jobContextID]; v != nil {
+		out = append(append(out, `,"contextId":`...), v...)
+	}
+	if out, err = appendJobMetadata(out, fields[jobMetadata], fields[jobSkill]); err != nil {
+		return nil, err
+	}
+	if out, err = appendJobMessage(append(out, `,"message":`...), fields[jobMessage]); err != nil {
+		return nil, a2ajson.Under("message", err)
+	}
+	return append(out, '}'), nil
+}
+
+// appendJobMetadata appends the metadata of a job with the skill that stands beside it.
+func appendJobMetadata(dst, metadata, skill []byte) ([]byte, error) {
+	if skill != nil && rawjson.KindOf(skill) != rawjson.Text {
+		return dst, a2ajson.Under("skill", a2ajson.Invalid("must be a string"))
+	}
+	if metadata != nil && rawjson.KindOf(metadata) != rawjson.Object {
+		return dst, a2ajson.Under("metadata", a2ajson.Invalid("must be an object"))
+	}
+	dst = append(dst, `,"metadata":{`...)
+	for name, v := range rawjson.Fields(metadata) {
+		if name != "skill" || skill == nil {
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	if skill != nil {
+		dst = append(appendName(dst, "skill"), skill...)
+	}
+	return append(dst, '}'), nil
+}
+
+func appendJobMessage(dst, msg []byte) ([]byte, error) {
+	if rawjson.KindOf(msg) != rawjson.Object {
+		return dst, a2ajson.Invalid("must be an object")
+	}
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(msg) {
+		switch name {
+		case "taskId", "contextId":
+			// Those of the job count.
+		case "parts":
+			var err error
+			if dst, err = readParts(appendName(dst, name), v, readJobPart); err != nil {
+				return dst, a2ajson.Under(name, err)
+			}
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// readJobPart appends a part in the shape of v1.0: what its kind names, without the
+// other members, which RockBot may write as null.
+func readJobPart(dst, part []byte) ([]byte, error) {
+	kind, ok := rawjson.String(member(part, "kind"))
+	if !ok || kind != "text" && kind != "data" {
+		return dst, a2ajson.Under("kind", a2ajson.Invalid("must be text or data"))
+	}
+	if member(part, kind) == nil {
+		return dst, required(kind)
+	}
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(part) {
+		switch {
+		case name == "kind", rawjson.KindOf(v) == rawjson.Null && name != kind:
+		case (name == "text" || name == "data") && name != kind:
+			return dst, a2ajson.Under(name, a2ajson.Invalid("does not belong to a part of kind %s", kind))
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// AppendJobResult appends an AgentTaskResult of a v1.0 Task. The id is the one that the
+// caller gave to the job.
+func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
+	status := member(v1, "status")
+	dst = rawjson.AppendString(append(dst, `{"taskId":`...), string(id))
+	if v := member(v1, "contextId"); v != nil {
+		dst = append(append(dst, `,"contextId":`...), v...)
+	}
+	dst = rawjson.AppendString(append(dst, `,"state":`...), jobState(member(status, "state")))
+	if v := member(v1, "artifacts"); v != nil {
+		dst = rewriteList(append(dst, `,"artifacts":`...), v, appendJobArtifact)
+	}
+	if v := member(status, "message"); v != nil {
+		dst = appendJobAnswer(append(dst, `,"message":`...), v)
+	}
+	return append(dst, '}')
+}
+
+// jobState returns the name that RockBot has for a v1.0 state. It has none for a task
+// that was rejected or wants credentials.
+func jobState(v []byte) string {
+	switch s := rockBotState(v); s {
+	case "rejected":
+		return "Failed"
+	case "authRequired":
+		return "InputRequired"
+	case "":
+		return s
+	default:
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+}
+
+func appendJobArtifact(dst, artifact []byte) []byte {
+	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
+		if name == "parts" {
+			return rewriteList(dst, v, appendJobPart)
+		}
+		return append(dst, v...)
+	})
+}
+
+func appendJobAnswer(dst, msg []byte) []byte {
+	return rewriteObject(dst, msg, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "role":
+			return appendPlainRole(dst, v)
+		case "parts":
+			return rewriteList(dst, v, appendJobPart)
+		}
+		return append(dst, v...)
+	})
+}
+
+// appendJobPart appends a part with its kind. A file becomes data, because RockBot has
+// no other place for one.
+func appendJobPart(dst, part []byte) []byte {
+	name, _ := contentOf(part)
+	switch name {
+	case "text":
+		dst = append(dst, `{"kind":"text"`...)
+	case "data":
+		part = wrapPart(nil, part)
+		dst = append(dst, `{"kind":"data"`...)
+	default:
+		dst = append(append(dst, `{"kind":"data","data":`...), part...)
+		return append(dst, '}')
+	}
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "kind":
+			continue
+		case "mediaType":
+			name = "mimeType"
+		}
+		dst = append(appendName(dst, name), v...)
+	}
+	return append(dst, '}')
+}
+
+// AppendJobError appends the AgentTaskError that answers the request in body, as far as
+// that can be read.
+func (r *Report) AppendJobError(dst, body []byte) []byte {
+	dst = append(dst, '{')
+	for _, name := range [...]string{"taskId", "contextId"} {
+		if id, ok := rawjson.String(member(body, name)); ok {
+			dst = rawjson.AppendString(appendName(dst, name), id)
+		}
+	}
+	dst = rawjson.AppendString(appendName(dst, "code"), r.jobCode())
+	dst = rawjson.AppendString(appendName(dst, "message"), r.Message)
+	dst = strconv.AppendBool(appendName(dst, "isRetryable"), r.retryable())
+	return append(dst, '}')
+}
+
+// jobCode returns the code that RockBot has for the error.
+func (r *Report) jobCode() string {
+	switch r.Sentinel {
+	case a2a.ErrTaskNotFound:
+		return "task_not_found"
+	case a2a.ErrTaskNotCancelable:
+		return "task_not_cancelable"
+	case a2a.ErrInvalidParams:
+		for _, v := range r.Violations {
+			if v.Field == "metadata.skill" {
+				return "skill_not_supported"
+			}
+		}
+		return "invalid_request"
+	case a2a.ErrInvalidRequest, a2a.ErrParseError, a2a.ErrMethodNotFound, a2a.ErrUnsupportedContentType,
+		a2a.ErrVersionNotSupported, fault.ErrMediaType, fault.ErrTooLarge:
+		return "invalid_request"
+	}
+	return "execution_failed"
+}
+
+// retryable reports whether the same request may succeed later.
+func (r *Report) retryable() bool {
+	switch r.GRPC {
+	case Unavailable, ResourceExhausted, DeadlineExceeded:
+		return r.Sentinel != fault.ErrTooLarge
+	}
+	return false
+}

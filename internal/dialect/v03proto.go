@@ -1,0 +1,173 @@
+package dialect
+
+import (
+	"encoding/base64"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// The proto of v0.3 has the wrappers and the names of v1.0, but for parts, which are a
+// message's content and have files and data in objects of their own, for one state,
+// and for push notification configs, which are named like resources. Some of its
+// readers refuse members that they do not know, so nothing else is written.
+
+// protoResult appends the result of a call from that of v1.0.
+func protoResult(dst []byte, o Operation, v1 []byte) []byte {
+	switch o {
+	case SendMessage:
+		return protoFrame(dst, v1)
+	case GetTask, CancelTask:
+		return protoTask(dst, v1)
+	case CreatePushConfig, GetPushConfig:
+		return protoPushConfig(dst, v1)
+	case ListPushConfigs:
+		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+			if name == "configs" {
+				return rewriteList(dst, v, protoPushConfig)
+			}
+			return append(dst, v...)
+		})
+	}
+	return append(dst, v1...)
+}
+
+// protoFrames returns the one event that shows a v1.0 frame.
+func protoFrames(v1 []byte) [][]byte {
+	return [][]byte{protoFrame(make([]byte, 0, len(v1)+64), v1)}
+}
+
+// protoFrame appends a SendMessageResponse or a StreamResponse.
+func protoFrame(dst, v1 []byte) []byte {
+	return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "task":
+			return protoTask(dst, v)
+		case "message":
+			return protoMessage(dst, v)
+		case "statusUpdate":
+			return protoUpdateMembers.append(dst, v)
+		case "artifactUpdate":
+			return protoArtifactMembers.append(dst, v)
+		}
+		return append(dst, v...)
+	})
+}
+
+// protoMembers are the members that an object of the proto has, by their names in
+// v1.0, with what appends them.
+type protoMembers map[string]func(dst, v []byte) []byte
+
+// append appends the members of obj that the proto has.
+func (m protoMembers) append(dst, obj []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(obj) {
+		if value := m[name]; value != nil {
+			dst = value(appendName(dst, name), v)
+		}
+	}
+	return append(dst, '}')
+}
+
+func keep(dst, v []byte) []byte { return append(dst, v...) }
+
+var (
+	protoTaskMembers = protoMembers{
+		"id": keep, "contextId": keep, "metadata": keep, "status": protoStatus,
+		"artifacts": func(dst, v []byte) []byte { return rewriteList(dst, v, protoArtifact) },
+		"history":   func(dst, v []byte) []byte { return rewriteList(dst, v, protoMessage) },
+	}
+	protoStatusMembers = protoMembers{
+		"state": protoState, "message": protoMessage, "timestamp": keep,
+	}
+	protoArtifactParts = protoMembers{
+		"artifactId": keep, "name": keep, "description": keep, "metadata": keep, "extensions": keep,
+		"parts": func(dst, v []byte) []byte { return rewriteList(dst, v, protoPart) },
+	}
+	protoUpdateMembers = protoMembers{
+		"taskId": keep, "contextId": keep, "metadata": keep,
+		"status": func(dst, v []byte) []byte { return appendFinal(protoStatus(dst, v), v) },
+	}
+	protoArtifactMembers = protoMembers{
+		"taskId": keep, "contextId": keep, "metadata": keep, "append": keep, "lastChunk": keep,
+		"artifact": protoArtifact,
+	}
+)
+
+func protoTask(dst, t []byte) []byte     { return protoTaskMembers.append(dst, t) }
+func protoStatus(dst, s []byte) []byte   { return protoStatusMembers.append(dst, s) }
+func protoArtifact(dst, a []byte) []byte { return protoArtifactParts.append(dst, a) }
+
+// protoState appends a state, of which one has another spelling.
+func protoState(dst, v []byte) []byte {
+	if isText(v, "TASK_STATE_CANCELED") {
+		return append(dst, `"TASK_STATE_CANCELLED"`...)
+	}
+	return append(dst, v...)
+}
+
+// protoMessage appends a message. Its parts are its content, and it cannot refer to
+// other tasks.
+func protoMessage(dst, msg []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(msg) {
+		switch name {
+		case "messageId", "contextId", "taskId", "role", "metadata", "extensions":
+			dst = append(appendName(dst, name), v...)
+		case "parts":
+			dst = rewriteList(appendName(dst, "content"), v, protoPart)
+		}
+	}
+	return append(dst, '}')
+}
+
+func protoPart(dst, part []byte) []byte {
+	name, _ := contentOf(part)
+	if name == "data" {
+		part = wrapPart(nil, part)
+	}
+	dst = append(dst, '{')
+	switch v := member(part, name); name {
+	case "raw", "url":
+		dst = protoFile(appendName(dst, "file"), name, part)
+	case "data":
+		dst = append(append(append(dst, `"data":{"data":`...), v...), '}')
+	case "text":
+		dst = append(appendName(dst, "text"), v...)
+	}
+	if metadata := member(part, "metadata"); metadata != nil {
+		dst = append(appendName(dst, "metadata"), metadata...)
+	}
+	return append(dst, '}')
+}
+
+func protoFile(dst []byte, content string, part []byte) []byte {
+	v := member(part, content)
+	if content == "url" {
+		dst = append(append(dst, `{"fileWithUri":`...), v...)
+	} else {
+		dst = append(appendBase64Twice(append(dst, `{"fileWithBytes":"`...), v), '"')
+	}
+	if v := member(part, "mediaType"); v != nil {
+		dst = append(appendName(dst, "mimeType"), v...)
+	}
+	if v := member(part, "filename"); v != nil {
+		dst = append(appendName(dst, "name"), v...)
+	}
+	return append(dst, '}')
+}
+
+// appendBase64Twice appends the base64 of a string that is base64 itself. The SDKs of
+// v0.3 put the string of JSON-RPC into the proto as it is, and ProtoJSON encodes it
+// again; they read nothing else.
+func appendBase64Twice(dst, v []byte) []byte {
+	s, _ := rawjson.String(v)
+	return base64.StdEncoding.AppendEncode(dst, []byte(s))
+}
+
+// protoPushConfig appends a TaskPushNotificationConfig.
+func protoPushConfig(dst, c []byte) []byte {
+	task, _ := rawjson.String(member(c, "taskId"))
+	id, _ := rawjson.String(member(c, "id"))
+	dst = rawjson.AppendString(append(dst, `{"name":`...), "tasks/"+task+"/pushNotificationConfigs/"+id)
+	return append(legacyPushConfig(append(dst, `,"pushNotificationConfig":`...), c), '}')
+}

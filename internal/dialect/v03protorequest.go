@@ -1,0 +1,317 @@
+package dialect
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// LegacyPath is what a call of HTTP+JSON of v0.3 says in its path, its query and its
+// body.
+type LegacyPath struct {
+	// Task and Config are ids from the path, or empty.
+	Task   a2a.TaskID
+	Config string
+	Query  string
+	// Body is the body as it came, or nil.
+	Body []byte
+}
+
+// The parameters that queries of v0.3 may have.
+var legacyQuerySchema = a2ajson.NewSchema("tenant", "agentId", "historyLength", "pageSize", "pageToken")
+
+// LegacyAt returns the v1.0 params of a call of HTTP+JSON of v0.3. Its errors are those
+// of Body, and of Shape.Request.
+func (d *Decoder) LegacyAt(o Operation, p *LegacyPath) ([]byte, error) {
+	if o.sends() || o == CreatePushConfig {
+		if err := d.Body(p.Body); err != nil {
+			return nil, err
+		}
+		if o == CreatePushConfig {
+			return readProtoPush(p.Task, p.Body)
+		}
+		return protoRequest(o, p.Body)
+	}
+	obj, err := d.optionalBody(p.Body)
+	if err == nil && obj == nil {
+		obj, err = queryObject(legacyQuerySchema, p.Query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return legacyCall(o, p, obj)
+}
+
+// legacyCall returns the v1.0 params of a call that names a task or a config. A name
+// in the body must be that of the path.
+func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
+	out := append(make([]byte, 0, len(obj)+len(p.Task)+len(p.Config)+32), '{')
+	switch {
+	case o == GetExtendedAgentCard:
+	case o.Push():
+		out = rawjson.AppendString(appendName(out, "taskId"), string(p.Task))
+		if o != ListPushConfigs {
+			out = rawjson.AppendString(appendName(out, "id"), p.Config)
+		}
+	default:
+		out = rawjson.AppendString(appendName(out, "id"), string(p.Task))
+	}
+	for name, v := range rawjson.Fields(obj) {
+		switch name {
+		case "name", "parent":
+			if err := sameTask(p.Task, v); err != nil {
+				return nil, a2ajson.Under(name, err)
+			}
+		case "historyLength", "history_length":
+			if !zero(v) {
+				out = append(appendName(out, name), v...)
+			}
+		case "tenant", "agentId", "agent_id", "metadata", "pageSize", "page_size", "pageToken", "page_token":
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// sameTask refuses the name of a resource that is not the task or below it.
+func sameTask(id a2a.TaskID, v []byte) error {
+	if v == nil || rawjson.KindOf(v) == rawjson.Null {
+		return nil
+	}
+	s, err := a2ajson.ReadString(v)
+	if err != nil || s == "" {
+		return err
+	}
+	rest, ok := strings.CutPrefix(s, "tasks/"+string(id))
+	if !ok || rest != "" && rest[0] != '/' {
+		return a2ajson.Invalid("differs from the task in the path")
+	}
+	return nil
+}
+
+// zero reports whether v is the number zero, which is how the proto says that a number
+// is absent.
+func zero(v []byte) bool {
+	n, err := a2ajson.ReadInt(v)
+	return err == nil && n == 0
+}
+
+// protoRequest returns the v1.0 params of a call. Only those of messages differ; the
+// others come from LegacyAt.
+func protoRequest(o Operation, params []byte) ([]byte, error) {
+	if !o.sends() || len(params) == 0 {
+		return params, nil
+	}
+	return readSend(params, &protoReader)
+}
+
+// protoField returns the name that a field of the v1.0 params has in the proto.
+func protoField(o Operation, v1 string) string {
+	switch {
+	case o == CreatePushConfig && v1 != "taskId" && v1 != "tenant":
+		return "config.pushNotificationConfig." + legacyScheme(v1)
+	case !o.sends():
+		return v1
+	}
+	if rest, ok := strings.CutPrefix(v1, "configuration.taskPushNotificationConfig"); ok {
+		return "configuration.pushNotification" + legacyScheme(rest)
+	}
+	if rest, ok := strings.CutPrefix(v1, "configuration.pushNotificationConfig"); ok {
+		return "configuration.pushNotification" + legacyScheme(rest)
+	}
+	rest, ok := strings.CutPrefix(v1, "message.parts")
+	if !ok {
+		return v1
+	}
+	if head, ok := strings.CutSuffix(rest, ".raw"); ok {
+		rest = head + ".file.fileWithBytes"
+	} else if head, ok := strings.CutSuffix(rest, ".url"); ok {
+		rest = head + ".file.fileWithUri"
+	}
+	return "message.content" + rest
+}
+
+// The proto calls the message of a request so, too.
+var protoReader = sendReader{
+	schema:        a2ajson.NewSchema("message:request", "configuration"),
+	message:       readProtoMessage,
+	configuration: readProtoConfiguration,
+}
+
+// The message may have either shape of v0.3.
+var protoMessageSchema = a2ajson.NewSchema("kind", "role", "content:parts")
+
+func readProtoMessage(dst, msg []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	err := protoMessageSchema.Each(msg, func(i int, name string, v []byte) (err error) {
+		switch i {
+		case legacyKind:
+			return messageKind(v)
+		case legacyParts:
+			dst, err = readParts(appendName(dst, "parts"), v, readProtoPart)
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+		return err
+	})
+	return append(dst, '}'), err
+}
+
+// readProtoPart appends a part that may have either shape: the kind tells them apart,
+// and without one the names inside.
+func readProtoPart(dst, part []byte) ([]byte, error) {
+	if rawjson.KindOf(part) != rawjson.Object || member(part, "kind") != nil {
+		return readV03Part(dst, part)
+	}
+	data := innerData(member(part, "data"))
+	value := compatValue(data, member(part, "metadata"))
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(part) {
+		switch {
+		case (name == "file" || name == "data") && rawjson.KindOf(v) == rawjson.Null:
+		case name == "file":
+			var err error
+			if dst, err = readFile(dst, v, &protoFileSchema); err != nil {
+				return dst, a2ajson.Under(name, err)
+			}
+		case name == "data" && value != nil:
+			dst = append(appendName(dst, name), value...)
+		case name == "data":
+			dst = append(appendName(dst, name), data...)
+		case name == "metadata" && value != nil:
+			dst = appendUnwrapped(dst, v)
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// innerData returns the data of a DataPart; data that is not in one is taken as it is.
+func innerData(v []byte) []byte {
+	n := 0
+	var inner []byte
+	for name, value := range rawjson.Fields(v) {
+		if name == "data" {
+			inner = value
+		}
+		n++
+	}
+	if n == 1 && inner != nil {
+		return inner
+	}
+	return v
+}
+
+var protoFileSchema = fileSchema{
+	Schema:  a2ajson.NewSchema("fileWithBytes:bytes", "fileWithUri:uri", "name", "mimeType:mediaType"),
+	content: "fileWithBytes and fileWithUri",
+	bytes:   appendBase64Once,
+}
+
+// appendBase64Once appends bytes that may have been encoded twice, as the SDKs of v0.3
+// do, encoded once. What becomes base64 when it is decoded was.
+func appendBase64Once(dst, v []byte) ([]byte, error) {
+	s, _ := rawjson.String(v)
+	once, err := base64.StdEncoding.DecodeString(s)
+	if err != nil || len(once) == 0 {
+		return append(dst, v...), nil
+	}
+	if _, err := base64.StdEncoding.Strict().DecodeString(string(once)); err != nil || strings.ContainsAny(string(once), "\r\n") {
+		return append(dst, v...), nil
+	}
+	return rawjson.AppendString(dst, string(once)), nil
+}
+
+var protoConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotification:pushNotificationConfig", "historyLength")
+
+// readProtoConfiguration appends a configuration. In the proto, a call that does not
+// say does not wait, and a length of zero is none; in the JSON-RPC shape, whose
+// messages have kinds, it waits.
+func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
+	said := false
+	dst = append(dst, '{')
+	err := protoConfigurationSchema.Each(configuration, func(i int, name string, v []byte) (err error) {
+		switch i {
+		case legacyBlocking:
+			said = true
+			dst, err = appendReturn(dst, v)
+		case legacyPush:
+			dst = readPush(appendName(dst, "pushNotificationConfig"), v)
+		case legacyHistory:
+			if !zero(v) {
+				dst = append(appendName(dst, name), v...)
+			}
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+		return err
+	})
+	if !said && inProto(params) {
+		dst = append(appendName(dst, "returnImmediately"), "true"...)
+	}
+	return append(dst, '}'), err
+}
+
+// inProto reports whether the message of a request has the proto's shape.
+func inProto(params []byte) bool {
+	return member(member(params, "message"), "content") != nil || member(member(params, "request"), "content") != nil
+}
+
+// readProtoPush returns the v1.0 params of setting a push notification config. The
+// body is the whole request of the proto, its config, or the params of JSON-RPC.
+func readProtoPush(id a2a.TaskID, body []byte) ([]byte, error) {
+	if err := sameTask(id, member(body, "parent")); err != nil {
+		return nil, a2ajson.Under("parent", err)
+	}
+	config := body
+	if inner := member(body, "config"); rawjson.KindOf(inner) == rawjson.Object {
+		config = inner
+	}
+	push := config
+	if inner := member(config, "pushNotificationConfig"); rawjson.KindOf(inner) == rawjson.Object {
+		push = inner
+	}
+	out := rawjson.AppendString([]byte(`{"taskId":`), string(id))
+	if tenant := member(body, "tenant"); tenant != nil {
+		out = append(appendName(out, "tenant"), tenant...)
+	}
+	if name := protoConfigID(body, config); name != nil && !named(push) {
+		out = append(appendName(out, "id"), name...)
+		push = withoutID(push)
+	}
+	return append(appendPush(out, push), '}'), nil
+}
+
+// named reports whether a PushNotificationConfig has an id.
+func named(c []byte) bool {
+	id := member(c, "id")
+	return id != nil && rawjson.KindOf(id) != rawjson.Null && !isText(id, "")
+}
+
+func withoutID(c []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(c) {
+		if name != "id" {
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// protoConfigID returns the id that stands beside a config, as JSON: the configId of
+// the request, or the end of the config's name. It is nil if there is none.
+func protoConfigID(body, config []byte) []byte {
+	if v := member(body, "configId"); rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
+		return v
+	}
+	name, _ := rawjson.String(member(config, "name"))
+	if _, id, ok := strings.Cut(name, "/pushNotificationConfigs/"); ok && id != "" {
+		return rawjson.AppendString(nil, id)
+	}
+	return nil
+}
