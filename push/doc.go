@@ -17,12 +17,14 @@
 //
 // Each notification is an HTTP POST with a StreamResponse object of protocol 1.0 as
 // application/json: a status update or an artifact update. Further messages of the
-// caller are not told. The headers are:
+// caller are not told. A webhook that was registered in version 0.3 of the protocol
+// gets the whole task in the JSON of that version instead, as it was then; chunks
+// inside of an artifact are not told by themselves. The headers are:
 //
 //   - Authorization, with the scheme and the credentials of the config;
 //   - A2A-Notification-Token and X-A2A-Notification-Token, with its token: servers
 //     of both names are in use;
-//   - A2A-Version: 1.0, and a User-Agent;
+//   - A2A-Version, 1.0 or 0.3, and a User-Agent;
 //   - webhook-id, webhook-timestamp and, if the hub has signing secrets,
 //     webhook-signature as Standard Webhooks define them. The id is the same for
 //     each try of one notification, and for no other.

@@ -57,10 +57,14 @@ type hook struct {
 
 // target is what a session needs to know of a hook.
 type target struct {
-	url    string
-	scheme string
-	secret []byte // sealed
-	head   task.Head
+	url     string
+	dialect uint8
+	scheme  string
+	secret  []byte // sealed
+	head    task.Head
+	// story is the task as it was told last, of the session under way, if the webhook
+	// is told whole tasks.
+	story *story
 }
 
 // trouble is what a hook in difficulties carries.

@@ -34,7 +34,7 @@ func (d *Dispatcher) Prepare(c *op.PushConfig) (*task.Hook, error) {
 	if err := d.check(c); err != nil {
 		return nil, err
 	}
-	h := &task.Hook{ID: c.ID, URL: c.URL, Scheme: c.Scheme, CreatedAt: task.MillisOf(time.Now())}
+	h := &task.Hook{ID: c.ID, URL: c.URL, Dialect: c.Dialect, Scheme: c.Scheme, CreatedAt: task.MillisOf(time.Now())}
 	if h.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {

@@ -62,6 +62,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 			return r, 0
 		}
 	}
+	defer func() { t.story = nil }()
 	began := time.Now()
 	for {
 		from, last, quiet := d.position(h)
@@ -70,11 +71,8 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 		}
 		entries, err := d.cfg.Store.Read(ctx, h.key, from)
 		switch {
-		case errors.Is(err, task.ErrNotFound):
-			return vanished, 0
 		case err != nil:
-			d.storeFailed(err)
-			return stuck, 0
+			return d.unread(err), 0
 		case len(entries) == 0 && from < last:
 			return stuck, 0 // the log is behind what was heard of it
 		case len(entries) == 0:
@@ -90,6 +88,15 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 			}
 		}
 	}
+}
+
+// unread returns how a session ends that cannot read the log.
+func (d *Dispatcher) unread(err error) result {
+	if errors.Is(err, task.ErrNotFound) {
+		return vanished
+	}
+	d.storeFailed(err)
+	return stuck
 }
 
 // position returns the version up to which the hook was told, the last one, and
@@ -151,7 +158,7 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 // keep remembers the target of a hook for a while.
 func (d *Dispatcher) keep(h *hook, got *task.Hooked) *target {
 	t := &target{
-		url: got.URL, scheme: got.Scheme, secret: got.Secret,
+		url: got.URL, dialect: got.Dialect, scheme: got.Scheme, secret: got.Secret,
 		head: task.Head{ID: got.Head.ID, ContextID: got.Head.ContextID, Owner: got.Head.Owner},
 	}
 	d.mu.Lock()
@@ -171,13 +178,17 @@ func (d *Dispatcher) keep(h *hook, got *task.Hooked) *target {
 
 // tell tries one version if it is one to be told, and moves the hook on.
 func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry) (result, time.Duration) {
-	if e.Kind == task.Message {
+	if t.skips(e) {
 		return d.advance(h, e.Version), 0
 	}
 	if reason, old := d.expired(h, e); old {
 		return d.giveUp(h, t, e.Version, reason), 0
 	}
-	v := d.try(ctx, h, t, e)
+	n, err := d.notice(ctx, h, t, e)
+	if err != nil {
+		return d.unread(err), 0
+	}
+	v := d.try(ctx, h, t, n)
 	d.note(h, &v)
 	switch v.fate {
 	case told:

@@ -27,10 +27,10 @@ var (
 )
 
 // try tells a webhook one version.
-func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, e *task.Entry) verdict {
+func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) verdict {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, errTimeout)
 	defer cancel()
-	req, err := d.request(ctx, h, t, e)
+	req, err := d.request(ctx, h, t, n)
 	if err != nil {
 		return verdict{fate: lost, reason: err.Error()}
 	}
@@ -49,20 +49,19 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, e *task.Entry)
 }
 
 // request builds the notification of a version. The error is for a person.
-func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, e *task.Entry) (*http.Request, error) {
+func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice) (*http.Request, error) {
 	secret, err := d.unseal(t)
 	if err != nil {
 		return nil, err
 	}
-	body := task.AppendFrame(nil, &t.head, e)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(n.body))
 	if err != nil {
 		return nil, errors.New("the URL cannot be used")
 	}
 	set := func(name, value string) { req.Header[name] = []string{value} }
 	set("Content-Type", "application/json")
 	set("User-Agent", "parley/"+d.cfg.Version)
-	set("A2a-Version", "1.0")
+	set("A2a-Version", t.version())
 	if t.scheme != "" && secret.Credentials != "" {
 		set("Authorization", t.scheme+" "+secret.Credentials)
 	}
@@ -70,7 +69,7 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, e *task.En
 		set("A2a-Notification-Token", secret.Token)
 		set("X-A2a-Notification-Token", secret.Token)
 	}
-	d.stamp(req.Header, notificationID(&t.head, h.id, e.Version), body)
+	d.stamp(req.Header, notificationID(&t.head, h.id, n.Version), n.body)
 	return req, nil
 }
 

@@ -1,0 +1,107 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/task"
+)
+
+// shape is the dialect that a webhook is told in: v0.3 for configs that came from
+// there, in either of its shapes, and v1.0 for all others.
+func (t *target) shape() dialect.Shape {
+	switch s := dialect.Shape(t.dialect); s {
+	case dialect.V03, dialect.V03Proto:
+		return dialect.V03
+	}
+	return dialect.V1
+}
+
+// version is the version of the protocol that a webhook is told.
+func (t *target) version() string {
+	if t.shape() == dialect.V1 {
+		return "1.0"
+	}
+	return "0.3"
+}
+
+// skips reports whether a webhook is not told an entry. One of v0.3 is told the whole
+// task each time, so it does without the chunks inside of an artifact.
+func (t *target) skips(e *task.Entry) bool {
+	inside := e.Kind == task.Artifact && e.Append && !e.LastChunk
+	return e.Kind == task.Message || inside && t.shape() != dialect.V1
+}
+
+// story is a task as it was at a version, for webhooks that are told whole tasks. It
+// lives as long as a session.
+type story struct {
+	fold task.Fold
+	head task.Head
+}
+
+// notice is an entry that a webhook is told, and how.
+type notice struct {
+	*task.Entry
+	body []byte
+}
+
+// notice returns what a webhook is told of an entry.
+func (d *Dispatcher) notice(ctx context.Context, h *hook, t *target, e *task.Entry) (*notice, error) {
+	body, err := d.body(ctx, h, t, e)
+	if err != nil {
+		return nil, err
+	}
+	return &notice{e, body}, nil
+}
+
+func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry) ([]byte, error) {
+	if t.shape() == dialect.V1 {
+		return task.AppendFrame(nil, &t.head, e), nil
+	}
+	if t.story == nil || t.story.fold.Version > e.Version {
+		t.story = &story{head: t.head}
+		// Which messages a run has read is not in the log; none counts as lost.
+		t.story.head.Read = math.MaxInt64
+	}
+	if err := t.story.advance(ctx, d.cfg.Store, h.key, e.Version); err != nil {
+		return nil, err
+	}
+	v1 := t.story.fold.AppendTask(nil, &t.story.head, task.TaskOptions{Artifacts: true})
+	return t.shape().AppendResult(nil, dialect.GetTask, v1), nil
+}
+
+var errShortLog = errors.New("the log ends before the version to tell")
+
+// advance reads the log up to a version.
+func (s *story) advance(ctx context.Context, log Store, key task.Key, version int64) error {
+	for s.fold.Version < version {
+		entries, err := log.Read(ctx, key, s.fold.Version)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			return errShortLog
+		}
+		for i := range entries {
+			if entries[i].Version > version {
+				break
+			}
+			if err := s.add(&entries[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *story) add(e *task.Entry) error {
+	if e.Kind == task.Created || e.Kind == task.Status {
+		s.head.State, s.head.StatusAt, s.head.StatusMessage = e.State, e.At, nil
+		if e.Kind == task.Status {
+			s.head.StatusMessage = e.Body
+		}
+	}
+	return s.fold.Add(e)
+}

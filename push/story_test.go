@@ -1,0 +1,116 @@
+package push
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/task/tasktest"
+)
+
+// legacyText sums up a notification of v0.3: the state, and the texts of the artifacts.
+func legacyText(t *testing.T, body string) string {
+	t.Helper()
+	var got struct {
+		Kind   string
+		Status struct{ State string }
+		// Artifacts have parts with a kind.
+		Artifacts []struct{ Parts []struct{ Kind, Text string } }
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || got.Kind != "task" {
+		t.Fatalf("body %s is not a task of v0.3: %v", body, err)
+	}
+	text := got.Status.State
+	for _, a := range got.Artifacts {
+		text += "="
+		for _, p := range a.Parts {
+			if p.Kind != "text" {
+				t.Errorf("part of kind %q in %s", p.Kind, body)
+			}
+			text += p.Text
+		}
+	}
+	return text
+}
+
+// legacyTexts sums up the notifications that a URL got.
+func legacyTexts(t *testing.T, w *world) string {
+	t.Helper()
+	var texts []string
+	for _, p := range w.net.got(hookURL) {
+		texts = append(texts, legacyText(t, p.body))
+	}
+	return strings.Join(texts, " ")
+}
+
+// last ends an artifact.
+func last(at task.Millis, text string) task.Entry {
+	e := tasktest.Chunk(at, "a", text)
+	e.LastChunk = true
+	return e
+}
+
+func TestLegacyWebhooksAreToldTheTask(t *testing.T) {
+	for _, shape := range []dialect.Shape{dialect.V03, dialect.V03Proto} {
+		t.Run(shape.String(), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.start()
+				j := w.task("t1")
+				j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
+				j.add(tasktest.Status(w.now(), task.Working, "on it"))
+				w.pass(time.Second)
+				posts := w.net.got(hookURL)
+				if len(posts) != 1 {
+					t.Fatalf("%d posts, want 1", len(posts))
+				}
+				want(t, "version", posts[0].header.Get("A2A-Version"), "0.3")
+				want(t, "body", posts[0].body, `{"kind":"task","id":"t1","contextId":"c","status":{"state":"working",`+
+					`"message":{"kind":"message","messageId":"on it","parts":[{"kind":"text","text":"on it"}]},"timestamp":"2000-01-01T00:00:00.000Z"},`+
+					`"history":[{"kind":"message","messageId":"m1","parts":[{"kind":"text","text":"hello"}]}]}`)
+				j.chunk("x", "y")
+				j.add(last(w.now(), "z"), tasktest.Said(w.now(), "more"))
+				j.complete()
+				w.pass(time.Second)
+				want(t, "told", legacyTexts(t, w), "working=xyz completed=xyz")
+			})
+		})
+	}
+}
+
+// TestLegacyWebhookTriesAgain wants each try to be told the task as it was then, also
+// when the task has gone on.
+func TestLegacyWebhookTriesAgain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.net.answer = times(2, http.StatusServiceUnavailable, nil)
+		w.start()
+		j := w.task("t1")
+		ref := j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03)})
+		j.work()
+		j.add(last(w.now(), "z"))
+		j.complete()
+		w.pass(time.Minute)
+		want(t, "told", legacyTexts(t, w), "working working working working=z completed=z")
+		if h := w.stored(ref); h.Told != j.head.Version || !h.Settled {
+			t.Errorf("stored hook is at %d, settled %v, want %d and settled", h.Told, h.Settled, j.head.Version)
+		}
+	})
+}
+
+// TestOtherDialectsAreToldEvents wants webhooks of the dialects without notifications
+// of their own to be told as those of v1.0 are.
+func TestOtherDialectsAreToldEvents(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.start()
+		j := w.task("t1")
+		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot)})
+		j.work()
+		j.chunk("a", "b")
+		w.pass(time.Second)
+		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
+	})
+}
