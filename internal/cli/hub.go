@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/agent/conformance"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/adminapi"
@@ -108,7 +109,10 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 	if err := h.keys.Load(ctx); err != nil {
 		return err
 	}
-	if h.keys.On() {
+	switch {
+	case h.keys.On() && h.cfg.Conformance:
+		return errKeysInProfile(h.cfg.Data)
+	case h.keys.On():
 		return nil
 	}
 	return checkAnonymous(h.cfg)
@@ -175,6 +179,7 @@ func (h *hub) front() httpfront.Config {
 		UnionCard:      c.UnionCard,
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,
+		NoClientIDs:    c.NoClientIDs,
 		SpecStatuses:   c.SpecStatuses,
 		Logger:         h.logger,
 		API: &adminapi.Handler{
@@ -225,6 +230,9 @@ func (h *hub) grpcAddr() string {
 // register adds the agents, the default one first. One of the configuration takes
 // the place of a built-in one with its name.
 func (h *hub) register() error {
+	if h.cfg.Conformance {
+		return h.engine.Register(engine.Agent{Name: conformance.Name, Card: conformance.Card(), Executor: conformance.Executor()})
+	}
 	var all []engine.Agent
 	known := make(map[task.Agent]bool)
 	for i := range h.cfg.Agents {

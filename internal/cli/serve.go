@@ -32,8 +32,10 @@ type serveCmd struct {
 	GRPCListen     string   `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
 	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
-	Agents         string   `help:"Whether the built-in agents are served: builtin or none." enum:"builtin,none," default:"" placeholder:"WHICH"`
+	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
+	NoStreaming    bool     `help:"Switch the streaming operations off."`
+	NoPush         bool     `help:"Switch push notifications off."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
@@ -49,7 +51,8 @@ func (serveCmd) Help() string {
 Examples:
 
     parley serve
-    parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none`
+    parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none
+    parley serve --agents conformance --no-streaming --no-push`
 }
 
 // Run serves until a signal comes.
@@ -75,15 +78,9 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 // settings is the configuration file with the flags put over it and the defaults
 // below it.
 func (c *serveCmd) settings(o *OS) (*config.Config, error) {
-	path, err := config.Find(c.Config, cmp.Or(c.Data, defaultData))
+	cfg, err := c.configuration()
 	if err != nil {
 		return nil, err
-	}
-	cfg := &config.Config{}
-	if path != "" {
-		if cfg, err = config.Load(path); err != nil {
-			return nil, err
-		}
 	}
 	cfg.Listen = cmp.Or(c.Listen, cfg.Listen, defaultListen)
 	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
@@ -93,6 +90,8 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, usagef("--push-allow: %w", err)
 	}
 	cfg.Push.Allow = append(cfg.Push.Allow, c.PushAllow...)
+	cfg.Push.Off = cfg.Push.Off || c.NoPush
+	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
 	cfg.Log.Format = cmp.Or(c.LogFormat, cfg.Log.Format, "text")
@@ -101,6 +100,18 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		cfg.AgentsBuiltin = &builtin
 	}
 	return cfg, checkSettings(cfg)
+}
+
+// configuration is what the flags are put over.
+func (c *serveCmd) configuration() (*config.Config, error) {
+	if c.Agents == profileName {
+		return c.profile()
+	}
+	path, err := config.Find(c.Config, cmp.Or(c.Data, defaultData))
+	if err != nil || path == "" {
+		return &config.Config{}, err
+	}
+	return config.Load(path)
 }
 
 // checkSettings refuses what the flags alone can get wrong; the rest was checked when
@@ -113,6 +124,9 @@ func checkSettings(cfg *config.Config) error {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return usagef("listen: %w", err)
 		}
+	}
+	if err := checkProfile(cfg); err != nil {
+		return err
 	}
 	// Where there is no store, there are no keys in it: nothing needs to be made to
 	// find that out.
@@ -174,6 +188,7 @@ func (h *hub) announce(w io.Writer) error {
 	row("Config", h.cfg.File)
 	row("Agents", h.agentNames())
 	row("Access", h.access())
+	row("Profile", profileText(h.cfg))
 	send := "parley send"
 	if h.url() != defaultURL {
 		send += " --url " + quote(h.url())

@@ -48,6 +48,8 @@ type Config struct {
 	NoStreaming bool `yaml:"no_streaming"`
 	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0.
 	LenientVersion bool `yaml:"lenient_version"`
+	// NoClientIDs refuses task ids that callers choose, on every surface.
+	NoClientIDs bool `yaml:"no_client_ids"`
 	// SpecStatuses answers with the HTTP statuses of the specification where clients
 	// of the surface are used to others.
 	SpecStatuses bool `yaml:"spec_statuses"`
@@ -74,6 +76,9 @@ type Config struct {
 
 	// File is where the configuration came from; empty if from nowhere.
 	File string `yaml:"-"`
+	// Conformance serves the agent of the conformance kits and no other. No file can
+	// ask for it.
+	Conformance bool `yaml:"-"`
 }
 
 // Builtin reports whether the built-in agents are served.

@@ -30,7 +30,7 @@ func (x *exchange) send(r *op.Send, err error) error {
 func (x *exchange) ownSend(r *op.Send) {
 	x.agent(&r.Target)
 	r.Metadata = bytes.Clone(r.Metadata)
-	r.NewIDs = !x.route.rpc
+	r.NewIDs = !x.route.rpc && !x.front.cfg.NoClientIDs
 }
 
 func (x *exchange) get(r *op.Get, err error) error {

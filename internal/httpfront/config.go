@@ -37,6 +37,9 @@ type Config struct {
 	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification
 	// §3.6.2 asks to refuse it).
 	LenientVersion bool
+	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which
+	// HTTP+JSON takes otherwise.
+	NoClientIDs bool
 	// SpecStatuses answers on HTTP+JSON with the specification's status where clients
 	// of that surface are used to another: 400 instead of 409 for a task that cannot
 	// be canceled, and instead of 501 for an extended card that is not declared; 200

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// profileName is the value of --agents that serves the agent of the conformance kits.
+const profileName = "conformance"
+
+// profileData is the folder of that hub. It is not the usual one: tasks of agents that
+// are not served would fail there, and webhooks to this machine would be told.
+const profileData = "parley-conformance"
+
+// profile is the configuration of a hub for conformance kits: the public ones ask for a
+// server that keeps to the specification where Parley has a choice, takes whatever
+// media type and context they come with, and tells a webhook on this machine. So much
+// trust is for this machine alone. No file changes any of it.
+func (c *serveCmd) profile() (*config.Config, error) {
+	if c.Config != "" {
+		return nil, usagef("--agents %s takes no configuration file; leave out --config and $PARLEY_CONFIG", profileName)
+	}
+	if c.AllowAnonymous {
+		return nil, usagef("--agents %s serves this machine only, never together with --allow-anonymous", profileName)
+	}
+	return &config.Config{
+		Conformance:  true,
+		Data:         profileData,
+		NoClientIDs:  true,
+		SpecStatuses: true,
+		Push:         config.Push{Allow: []string{"loopback"}},
+	}, nil
+}
+
+// checkProfile refuses addresses that others can reach.
+func checkProfile(cfg *config.Config) error {
+	if !cfg.Conformance {
+		return nil
+	}
+	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
+		if addr != "" && new(parley.Hub).CheckAddr(addr) != nil {
+			return usagef("listen on %s: --agents %s serves loopback addresses only", addr, profileName)
+		}
+	}
+	return nil
+}
+
+// errKeysInProfile: kits have no credentials.
+func errKeysInProfile(data string) error {
+	return usagef("the data folder %s has API keys, and conformance kits have none; choose another one with --data", quote(data))
+}
+
+// profileText says at the start what is different about a hub for conformance kits.
+func profileText(cfg *config.Config) string {
+	if !cfg.Conformance {
+		return ""
+	}
+	hooks := "webhooks may be on this machine"
+	if cfg.Push.Off {
+		hooks = "no webhooks"
+	}
+	streams := ""
+	if cfg.NoStreaming {
+		streams = ", no streaming"
+	}
+	return fmt.Sprintf("%s, on loopback only: any media type, no task ids of callers, statuses of the specification, %s%s", profileName, hooks, streams)
+}
