@@ -31,6 +31,9 @@ func (x *exchange) ownSend(r *op.Send) {
 	x.agent(&r.Target)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.NewIDs = !x.route.rpc && !x.front.cfg.NoClientIDs
+	if x.shape != dialect.V1 {
+		x.foreign(r)
+	}
 }
 
 func (x *exchange) get(r *op.Get, err error) error {
@@ -86,6 +89,10 @@ func (x *exchange) result(write func([]byte) []byte) {
 	buf := takeBuffer()
 	defer buf.put()
 	env := x.envelope()
-	buf.b = env.Close(write(env.Open(buf.b)))
+	if x.shape == dialect.V1 {
+		buf.b = env.Close(write(env.Open(buf.b)))
+	} else {
+		buf.b = env.Close(x.shape.AppendResult(env.Open(buf.b), x.operation, write(nil)))
+	}
 	x.reply(buf.b)
 }

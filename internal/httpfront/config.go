@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Config says how a Front works. Only Engine is required.
@@ -37,6 +38,8 @@ type Config struct {
 	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification
 	// §3.6.2 asks to refuse it).
 	LenientVersion bool
+	// Profiles say how calls are read that do not say it themselves.
+	Profiles Profiles
 	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which
 	// HTTP+JSON takes otherwise.
 	NoClientIDs bool
@@ -55,6 +58,15 @@ type Config struct {
 	Logger *slog.Logger
 	// Limits are described there.
 	Limits Limits
+}
+
+// Profiles are the dialects of callers and agents, by names such as "v0.3" or
+// "promptkit"; other names count as none. The dialect of the caller counts first.
+type Profiles struct {
+	// Callers are by the id of the principal.
+	Callers map[string]string
+	// Agents are by their names; the default agent's counts for calls that name none.
+	Agents map[task.Agent]string
 }
 
 // Limits bound what one request may take. Zero fields have the default named.

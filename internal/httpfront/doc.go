@@ -15,6 +15,8 @@
 //	POST /v1/a2a[/{tenant}]/tasks/{id}:subscribe     and GET
 //	     /v1/a2a[/{tenant}]/tasks/{id}/pushNotificationConfigs[/{config}]
 //	GET  /v1/a2a[/{tenant}]/extendedAgentCard
+//	POST /tasks/send  /a2a/{agent}/tasks/send        RockBot's agents
+//	     /v1/message:send  /v1/tasks/{id} …          HTTP+JSON of v0.3
 //	GET  /.well-known/agent-card.json                and agent.json
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
 //	GET  /healthz  /readyz
@@ -26,6 +28,14 @@
 // agent, version, content type, size, payload. A JSON-RPC call has its version checked once its id
 // is known, so that the error carries it. Package dialect reads and writes the
 // payloads and holds the table of errors.
+//
+// # Dialects
+//
+// JSON-RPC is read in four dialects, which package dialect tells apart: v1.0, v0.3,
+// that of PromptKit and that of RockBot's gateway. A call in another one than v1.0 is
+// rewritten into v1.0 before it is decoded, and its answer, its frames and its errors are
+// rewritten into its dialect. Calls of v1.0 that name their version pay nothing for that.
+// A task remembers the dialect in which it was made; [Profiles] say what a call does not.
 //
 // # Cards
 //

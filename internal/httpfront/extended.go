@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 )
@@ -60,6 +61,9 @@ func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 		return err
 	}
 	x.w.Header()["Cache-Control"] = privateNoStore
+	if x.shape != dialect.V1 {
+		b = x.shape.AppendResult(nil, x.operation, b)
+	}
 	x.body(http.StatusOK, x.mediaType(), x.envelope().Append(nil, b))
 	return nil
 }
@@ -74,6 +78,9 @@ func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, er
 		p.Agent = string(a.Name)
 	}
 	o.Interfaces, o.NoStreaming, o.BareScopes = card.Interfaces(p), f.cfg.NoStreaming, plainGo(x.r.Header)
+	if x.shape != dialect.V1 {
+		o.Layout = card.Union
+	}
 	c := a.Extended
 	if c == nil {
 		c = a.Card

@@ -23,7 +23,9 @@ type Front struct {
 	cfg     Config
 	guarded bool
 	decoder dialect.Decoder
-	cards   cards
+	// filler is the decoder of the dialects whose messages need no id and no role.
+	filler dialect.Decoder
+	cards  cards
 	// limiter is nil if nothing is limited.
 	limiter *limit.Limiter
 	// token is set if a token opens the extended cards.
@@ -44,6 +46,7 @@ func New(cfg Config) *Front {
 		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
 		limiter: cfg.Engine.Limiter(),
 		token:   cfg.Engine.ExtendedCards().Token != "",
+		filler:  dialect.Decoder{Fill: true},
 	}
 	if cfg.Auth == nil {
 		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)
@@ -55,6 +58,12 @@ func New(cfg Config) *Front {
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)}
 	x.route = parsePath(r.URL.EscapedPath())
+	switch {
+	case x.route.place == atJob:
+		x.shape = dialect.RockBotTask
+	case x.route.legacy:
+		x.shape = dialect.V03Proto
+	}
 	defer x.recovered()
 	x.deadlines()
 	if err := x.precheck(); err != nil {
@@ -79,6 +88,10 @@ type exchange struct {
 	in *buffer
 	// id is the id of a JSON-RPC request as it came, or nil.
 	id []byte
+	// shape is the dialect to answer in, operation what was asked for; both are known
+	// once a JSON-RPC request was recognised.
+	shape     dialect.Shape
+	operation dialect.Operation
 	// read is set once the body has been read to its end.
 	read bool
 	// wrote is set once the answer has begun.
@@ -152,6 +165,10 @@ func (x *exchange) serve() {
 		x.fail(errNoAgent)
 	case x.route.rpc:
 		x.serveRPC()
+	case x.route.place == atJob:
+		x.serveJob()
+	case x.route.legacy:
+		x.serveLegacy()
 	default:
 		x.serveREST()
 	}

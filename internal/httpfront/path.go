@@ -25,6 +25,7 @@ const (
 	atHealth
 	atReady
 	atAPI
+	atJob
 	numPlaces
 )
 
@@ -44,6 +45,7 @@ var allow = [numPlaces]string{
 	atLegacyCard:   "GET, HEAD, OPTIONS",
 	atHealth:       "GET, HEAD",
 	atReady:        "GET, HEAD",
+	atJob:          "POST",
 }
 
 // route is a path taken apart. Its strings are percent-decoded.
@@ -51,6 +53,8 @@ type route struct {
 	place place
 	// rpc says that errors have the shape of JSON-RPC.
 	rpc bool
+	// legacy says that the path is one of HTTP+JSON of v0.3.
+	legacy bool
 	// agent is the name in the path; empty means the default agent.
 	agent  string
 	task   string
@@ -75,6 +79,8 @@ func (r *route) allows(method string) bool {
 const (
 	wellKnown   = ".well-known"
 	pushConfigs = "pushNotificationConfigs"
+	// job is the one operation of RockBot's agents.
+	job = "tasks/send"
 )
 
 // parsePath takes an escaped path apart. Words of the protocol win over agents of
@@ -87,12 +93,17 @@ func parsePath(path string) route {
 		return route{place: atHealth}
 	case "/readyz":
 		return route{place: atReady}
+	case "/" + job:
+		return route{place: atJob}
 	}
 	if tail, ok := strings.CutPrefix(path, "/v1/a2a/"); ok {
 		return parseREST(tail)
 	}
 	if tail, ok := strings.CutPrefix(path, "/a2a/"); ok {
 		return parseRPC(tail)
+	}
+	if tail, ok := strings.CutPrefix(path, "/v1/"); ok {
+		return parseLegacy(tail)
 	}
 	if tail, ok := strings.CutPrefix(path, "/"+wellKnown+"/"); ok {
 		return route{place: cardPlace(tail)}
@@ -119,6 +130,8 @@ func parseRPC(tail string) route {
 		r = route{place: cardPlace(name)}
 	case !more || tail == "":
 		r.place = atRPC
+	case tail == job:
+		r = route{place: atJob}
 	}
 	r.agent = agent
 	return r
@@ -144,6 +157,26 @@ func parseREST(tail string) route {
 	}
 	r := parseResource(word, rest, more)
 	r.agent = agent
+	return r
+}
+
+// parseLegacy reads what follows /v1/ in v0.3, which has no list of tasks and no agents
+// in paths.
+func parseLegacy(tail string) route {
+	first, rest, more := strings.Cut(tail, "/")
+	word, ok := decode(first)
+	switch {
+	case !ok:
+		return route{}
+	case word == "card" && !more:
+		return route{place: atExtendedCard, legacy: true}
+	}
+	r := parseResource(word, rest, more)
+	switch r.place {
+	case atTasks, atExtendedCard, atCard, atLegacyCard, nowhere:
+		return route{}
+	}
+	r.legacy = true
 	return r
 }
 

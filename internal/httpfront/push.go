@@ -43,7 +43,7 @@ func (x *exchange) pushRPC(o dialect.Operation, params []byte) error {
 	if !x.front.cfg.Engine.Pushes() {
 		return errNoPush
 	}
-	switch d := &x.front.decoder; o {
+	switch d := x.decoder(); o {
 	case dialect.CreatePushConfig:
 		r, err := d.CreatePush(params)
 		return x.createPush(r, err)
@@ -64,6 +64,7 @@ func (x *exchange) createPush(r *op.PushConfig, err error) error {
 		return err
 	}
 	x.agent(&r.Target)
+	r.Dialect = uint8(x.shape)
 	c, err := x.front.cfg.Engine.CreatePush(x.r.Context(), &x.caller, r)
 	return x.pushConfig(c, err)
 }
@@ -126,5 +127,5 @@ func (x *exchange) deletePush(r *op.PushRef, err error) error {
 // official clients fail without one; all of these name the protocol's version, as
 // they must. Those who name none are used to 204 on this surface.
 func (x *exchange) wantsResult() bool {
-	return x.route.rpc || x.front.cfg.SpecStatuses || len(x.versions()) > 0
+	return x.route.rpc || x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
 }

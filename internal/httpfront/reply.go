@@ -128,7 +128,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		return h.status
 	case x.route.rpc:
 		return report.RPCStatus()
-	case x.front.cfg.SpecStatuses:
+	case x.front.cfg.SpecStatuses || x.route.legacy:
 	case errors.Is(err, engine.ErrNoExtendedCard):
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:
@@ -155,7 +155,14 @@ func (x *exchange) failHeaders(err error, report *dialect.Report) {
 // appendError adds an error in the shape of the surface.
 func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 	if x.route.rpc {
+		x.shape.Adapt(report)
+		if x.shape == dialect.V03 {
+			return report.AppendV03(dst, x.id)
+		}
 		return report.AppendRPC(dst, x.id)
+	}
+	if x.shape == dialect.RockBotTask {
+		return x.appendJobError(dst, report)
 	}
 	return report.AppendREST(dst)
 }

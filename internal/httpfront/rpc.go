@@ -26,17 +26,35 @@ func (x *exchange) serveRPC() {
 		x.fail(err)
 		return
 	}
-	o, err := x.rpcOperation(call.Method)
-	if err == nil && o.Streaming() {
-		// The stream outlives the buffer.
-		x.id = bytes.Clone(x.id)
-		err = x.streamRPC(o, call.Params)
-	} else if err == nil {
-		err = x.unaryRPC(o, call.Params)
-	}
-	if err != nil {
+	if err := x.callRPC(&call); err != nil {
 		x.fail(err)
 	}
+}
+
+// callRPC performs a call.
+func (x *exchange) callRPC(call *dialect.Call) error {
+	o, err := x.rpcOperation(call)
+	if err != nil {
+		return err
+	}
+	if x.shape == dialect.V1 {
+		return x.perform(o, call.Params)
+	}
+	params, err := x.shape.Request(o, call.Params)
+	if err == nil {
+		err = x.shape.Blame(o, x.perform(o, params))
+	}
+	return err
+}
+
+// perform answers a call with params of v1.0, or returns an error.
+func (x *exchange) perform(o dialect.Operation, params []byte) error {
+	if !o.Streaming() {
+		return x.unaryRPC(o, params)
+	}
+	// The stream outlives the buffer.
+	x.id = bytes.Clone(x.id)
+	return x.streamRPC(o, params)
 }
 
 func (x *exchange) readRPC() error {
@@ -46,17 +64,9 @@ func (x *exchange) readRPC() error {
 	return x.readBody()
 }
 
-// rpcOperation finds out what is called. The version counts first, because another
-// version may have other methods.
-func (x *exchange) rpcOperation(method string) (dialect.Operation, error) {
-	surface := dialect.RPC
-	if x.front.cfg.LenientVersion {
-		surface = dialect.LenientRPC
-	}
-	if err := dialect.Version(x.r.Header[versionHeader], surface); err != nil {
-		return 0, err
-	}
-	o, err := dialect.Lookup(method)
+// rpcOperation finds out what is called, and in which dialect.
+func (x *exchange) rpcOperation(call *dialect.Call) (dialect.Operation, error) {
+	o, err := x.recognize(call)
 	if err == nil && o != dialect.GetExtendedAgentCard {
 		err = x.onlyCard()
 	}
@@ -65,7 +75,7 @@ func (x *exchange) rpcOperation(method string) (dialect.Operation, error) {
 
 // unaryRPC answers a call that has one answer, or returns an error.
 func (x *exchange) unaryRPC(o dialect.Operation, params []byte) error {
-	switch d := &x.front.decoder; {
+	switch d := x.decoder(); {
 	case o == dialect.SendMessage:
 		r, err := d.Send(params)
 		return x.send(r, err)
@@ -88,10 +98,10 @@ func (x *exchange) unaryRPC(o dialect.Operation, params []byte) error {
 // streamRPC answers a call that has a stream, or returns an error.
 func (x *exchange) streamRPC(o dialect.Operation, params []byte) error {
 	if o == dialect.SendStreamingMessage {
-		r, err := x.front.decoder.Send(params)
+		r, err := x.decoder().Send(params)
 		return x.stream(r, err)
 	}
-	r, err := x.front.decoder.Subscribe(params)
+	r, err := x.decoder().Subscribe(params)
 	return x.subscribe(r, err)
 }
 

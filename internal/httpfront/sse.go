@@ -28,6 +28,8 @@ type sse struct {
 	// timed says that a passed deadline ends even an idle stream, as it does in
 	// HTTP/2, so that it must be lifted after each write.
 	timed bool
+	// frames rewrites frames for readers of another dialect; nil leaves them as they are.
+	frames func(v1 []byte) [][]byte
 }
 
 var (
@@ -50,6 +52,23 @@ func (s *sse) begin() {
 // appendEvent adds one event; a version of zero gives it no id.
 func (s *sse) appendEvent(dst []byte, version int64, frame []byte) []byte {
 	return s.shut(append(s.open(dst, version), frame...))
+}
+
+// appendFrame adds the events that show a frame. Of several only the last one has the
+// id, so that whoever resumes there has seen them all.
+func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
+	if s.frames == nil {
+		return s.appendEvent(dst, version, frame)
+	}
+	events := s.frames(frame)
+	for i, ev := range events {
+		if i == len(events)-1 {
+			dst = s.appendEvent(dst, version, ev)
+		} else {
+			dst = s.appendEvent(dst, 0, ev)
+		}
+	}
+	return dst
 }
 
 // open adds what stands in front of the frame of an event, shut what stands behind
@@ -116,7 +135,7 @@ func (s *sse) sendEvents(events []engine.Event) error {
 	defer buf.put()
 	for i := range events {
 		if e := &events[i]; e.Frame != nil {
-			buf.b = s.appendEvent(buf.b, e.Version, e.Frame)
+			buf.b = s.appendFrame(buf.b, e.Version, e.Frame)
 		}
 	}
 	if len(buf.b) == 0 {

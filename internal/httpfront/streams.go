@@ -30,6 +30,9 @@ func (x *exchange) subscribe(r *op.Subscribe, err error) error {
 	x.agent(&r.Target)
 	r.LastEventID = x.r.Header.Get("Last-Event-ID")
 	return x.follow(func() (*engine.Stream, error) {
+		if x.shape == dialect.PromptKit {
+			return x.subscribeEnded(r)
+		}
 		return x.front.cfg.Engine.Subscribe(x.r.Context(), &x.caller, r)
 	})
 }
@@ -68,6 +71,9 @@ func (x *exchange) events(st *engine.Stream) {
 		timeout: x.front.cfg.Limits.WriteTime,
 		timed:   x.r.ProtoMajor > 1,
 	}
+	if x.shape != dialect.V1 {
+		s.frames = x.shape.Frames()
+	}
 	x.wrote = true
 	s.begin()
 	err := x.firstEvent(s, st)
@@ -89,7 +95,11 @@ func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 		if a.Message == nil {
 			version = a.Head.Version
 		}
-		buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), shown(a), x.surface()))
+		if s.frames == nil {
+			buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), shown(a), x.surface()))
+		} else {
+			buf.b = s.appendFrame(buf.b, version, dialect.AppendSendResponse(nil, shown(a), x.surface()))
+		}
 	}
 	if err := s.send(buf.b); err != nil {
 		return errors.Join(errReader, err)

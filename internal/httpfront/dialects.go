@@ -1,0 +1,92 @@
+package httpfront
+
+import (
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// recognize finds the operation of a JSON-RPC call, and notes the dialect to answer
+// in. Calls of v1.0 that name their version take the short way.
+func (x *exchange) recognize(call *dialect.Call) (dialect.Operation, error) {
+	versions := x.r.Header[versionHeader]
+	if o, err := dialect.Lookup(call.Method); err == nil && dialect.Version(versions, dialect.RPC) == nil {
+		return o, nil
+	}
+	var err error
+	x.operation, x.shape, err = dialect.Recognize(&dialect.Signs{
+		Method:   call.Method,
+		Params:   call.Params,
+		Versions: versions,
+		Root:     x.r.URL.Path == "/",
+		Lenient:  x.front.cfg.LenientVersion,
+		Profiles: x.profiles(),
+		Recall:   x.recall,
+	})
+	return x.operation, err
+}
+
+// profiles returns the dialects of the caller and of the agent, if they have any.
+func (x *exchange) profiles() []dialect.Shape {
+	p := &x.front.cfg.Profiles
+	var all []dialect.Shape
+	if c := x.caller.Principal; c != nil {
+		if s, ok := dialect.ParseShape(p.Callers[c.ID]); ok {
+			all = append(all, s)
+		}
+	}
+	if a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent)); ok {
+		if s, ok := dialect.ParseShape(p.Agents[a.Name]); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// recall returns the dialect of a task of the caller.
+func (x *exchange) recall(id a2a.TaskID) (dialect.Shape, bool) {
+	if x.caller.Principal == nil {
+		return dialect.V1, false
+	}
+	shape, ok := x.front.cfg.Engine.Dialect(x.r.Context(), &x.caller, id)
+	return dialect.Shape(shape), ok
+}
+
+// decoder returns the decoder for the params of the call, which are v1.0 by now.
+func (x *exchange) decoder() *dialect.Decoder {
+	if x.shape == dialect.V1 {
+		return &x.front.decoder
+	}
+	return &x.front.filler
+}
+
+// foreign completes a message that came in another dialect.
+func (x *exchange) foreign(r *op.Send) {
+	r.Dialect = uint8(x.shape)
+	r.NewIDs = false
+	r.Task = x.shape == dialect.PromptKit
+	r.Resume = x.shape == dialect.RockBot
+	if r.Push != nil {
+		r.Push.Dialect = uint8(x.shape)
+	}
+}
+
+// subscribeEnded is Engine.Subscribe for a dialect that shows a task that has ended
+// instead of refusing it.
+func (x *exchange) subscribeEnded(r *op.Subscribe) (*engine.Stream, error) {
+	e := x.front.cfg.Engine
+	st, err := e.Subscribe(x.r.Context(), &x.caller, r)
+	if !errors.Is(err, a2a.ErrUnsupportedOperation) {
+		return st, err
+	}
+	a, getErr := e.Get(x.r.Context(), &x.caller, &op.Get{Target: r.Target, ID: r.ID})
+	if getErr != nil || !a.Head.State.Terminal() {
+		return nil, err
+	}
+	return &engine.Stream{First: a, Task: a.Head, Done: true}, nil
+}

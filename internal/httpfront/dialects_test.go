@@ -1,0 +1,123 @@
+package httpfront_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/task"
+)
+
+// What a call does not say, the caller's profile does, then the agent's.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{
+		Callers: map[string]string{"bot": "rockbot", "kit": "promptkit", "odd": "morse"},
+		Agents:  map[task.Agent]string{"ask": "promptkit"},
+	}}, everyone()...)
+	tests := []struct {
+		who, path, call, want string
+	}{
+		{"bot", "/", rpc("ListTasks", `{}`), `"pageSize":20`},
+		{"bot", "/", rpc("GetTask", `{"id":"x"}`), `-32001`},
+		{"ann", "/", rpc("ListTasks", `{}`), `-32009`},
+		{"odd", "/", rpc("ListTasks", `{}`), `-32009`},
+		{"kit", "/", rpc("ListTasks", `{}`), `-32009`},
+		// The errors of v0.3 have an object as their data.
+		{"kit", "/a2a", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+		{"ann", "/a2a", rpc("tasks/get", `{"id":"x"}`), `"data":{`},
+		{"ann", "/a2a/ask", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+		{"bot", "/a2a/ask", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+	}
+	for _, tt := range tests {
+		got := h.do("POST", tt.path, tt.call, "Authorization: Bearer "+tt.who)
+		if !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s on %s: %s\ngot %s\nwant %s", tt.who, tt.path, tt.call, got.body, tt.want)
+		}
+	}
+}
+
+// The dialect of a task is remembered for its owner, and tells nobody else anything.
+func TestDialectOfATask(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
+	ann, bob := "Authorization: Bearer ann", "Authorization: Bearer bob"
+	made := h.do("POST", "/a2a/ask", rpc("message/send", `{"message":{"role":"user","parts":[{"text":"hi"}]}}`), ann)
+	_, rest, _ := strings.Cut(made.body, `"result":{"id":"`)
+	id, _, ok := strings.Cut(rest, `"`)
+	if !ok {
+		t.Fatalf("made %s", made.body)
+	}
+	get := rpc("tasks/get", `{"id":"`+id+`"}`)
+	if got := h.do("POST", "/a2a", get, ann); !strings.Contains(got.body, `"input_required"`) {
+		t.Errorf("its owner gets %s", got.body)
+	}
+	theirs := h.do("POST", "/a2a", get, bob).body
+	if none := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"nothing"}`), bob).body; theirs != none {
+		t.Errorf("somebody else gets %s, and for no task %s", theirs, none)
+	}
+}
+
+func TestJobErrors(t *testing.T) {
+	t.Parallel()
+	const body = `{"taskId":"j","message":{"role":"user","parts":[{"kind":"text","text":"hi"}]}}`
+	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
+	if got := h.do("POST", "/tasks/send", body); got.code != 401 || !strings.Contains(got.body, `"code":"execution_failed"`) || got.header.Get("WWW-Authenticate") == "" {
+		t.Errorf("without a key: %s", got)
+	}
+	key := "Authorization: Bearer ann"
+	if got := h.do("POST", "/tasks/send", body, key, "Content-Type: text/plain"); got.code != 415 || !strings.Contains(got.body, `"invalid_request"`) {
+		t.Errorf("another content type: %s", got)
+	}
+	if got := h.do("POST", "/a2a/nobody/tasks/send", body, key); got.code != 404 || !strings.Contains(got.body, `"task_not_found"`) {
+		t.Errorf("another agent: %s", got)
+	}
+	strict := startHub(t, httpfront.Config{NoClientIDs: true}, everyone()...)
+	if got := strict.do("POST", "/tasks/send", body); got.code != 400 || !strings.Contains(got.body, `"j","code":"execution_failed"`) {
+		t.Errorf("without ids of callers: %s", got)
+	}
+}
+
+// However often and however close together a job comes, it is done once.
+func TestJobOnce(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	answers := make([]string, 20)
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() {
+			answers[i] = h.do("POST", "/tasks/send", `{"taskId":"j","message":{"role":"user","parts":[{"kind":"text","text":"hi"}]}}`).body
+		})
+	}
+	wg.Wait()
+	for i, got := range answers {
+		if got != answers[0] || !strings.Contains(got, `"Completed"`) {
+			t.Errorf("answer %d: %s, the first: %s", i, got, answers[0])
+		}
+	}
+	list := h.do("GET", "/v1/a2a/tasks?historyLength=9", "").body
+	if n := strings.Count(list, `"ROLE_USER"`); n != 1 || !strings.Contains(list, `"totalSize":1`) {
+		t.Errorf("%d messages in %s", n, list)
+	}
+}
+
+// Another job of a context that waits for its caller continues the task there, and is
+// answered under its own id.
+func TestJobContinues(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	send := func(id, text string) string {
+		return h.do("POST", "/a2a/ask/tasks/send", fmt.Sprintf(
+			`{"taskId":%q,"contextId":"c","message":{"role":"user","parts":[{"kind":"text","text":%q}]}}`, id, text)).body
+	}
+	for range 2 {
+		if got := send("j1", "weather"); !strings.Contains(got, `"j1","contextId":"c","state":"InputRequired"`) {
+			t.Errorf("first %s", got)
+		}
+	}
+	if got := send("j2", "Oslo"); !strings.Contains(got, `"j2","contextId":"c","state":"Completed"`) || !strings.Contains(got, "sunny in Oslo") {
+		t.Errorf("then %s", got)
+	}
+}
