@@ -83,9 +83,33 @@ func (r *Runner) suite(ctx context.Context, d *Document, s *Suite) SuiteResult {
 type run struct {
 	*Runner
 	test *Test
-	doc  *Document
 	scope
 	last *wire.Exchange // the one that a failure shows
+	open map[string]bool
+}
+
+// watch keeps the ids of tasks that a test leaves open.
+func (r *run) watch(x *wire.Exchange) {
+	root := x.Result
+	if task, err := single(root, "task"); err == nil && task.there {
+		root = task.v
+	}
+	id, state := text(root, "id"), text(root, "status.state")
+	switch {
+	case id == "" || state == "":
+	case next[state] != nil || state == "TASK_STATE_SUBMITTED":
+		r.open[id] = true
+	default:
+		delete(r.open, id)
+	}
+}
+
+// tidy cancels what a test left open, so that no agent goes on for nobody.
+func (r *run) tidy(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for id := range r.open {
+		r.Caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})
+	}
 }
 
 func (r *Runner) test(ctx context.Context, d *Document, t *Test) TestResult {
@@ -101,10 +125,11 @@ func (r *Runner) test(ctx context.Context, d *Document, t *Test) TestResult {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the test took longer than %v", limit))
 	defer cancel()
 	began := time.Now()
-	one := &run{Runner: r, test: t, doc: d, scope: scope{
+	one := &run{Runner: r, test: t, open: map[string]bool{}, scope: scope{
 		steps: map[string]*answer{}, captured: map[string]any{}, own: d.Variables, hints: r.given(t), env: r.LookupEnv,
 	}}
 	result.judge(one.steps(ctx, &result), "", r.Redactor)
+	one.tidy(ctx)
 	if result.Result != Pass {
 		result.Evidence = r.Redactor.Text(one.last)
 	}

@@ -300,3 +300,20 @@ func TestGRPC(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingStaysOpen shows that a test ends what it began.
+func TestNothingStaysOpen(t *testing.T) {
+	t.Parallel()
+	canceled := 0
+	o := checktest.Options{Defect: checktest.Defect{Result: func(op wire.Op, _ checktest.Object, result any, f *checktest.Fault) (any, *checktest.Fault) {
+		if op == wire.CancelTask && f == nil {
+			canceled++
+		}
+		return result, f
+	}}}
+	ran(t, o, strings.ReplaceAll(send, "tck-artifact-text", "tck-cancel"))
+	ran(t, o, send)
+	if canceled != 1 {
+		t.Errorf("%d tasks were canceled, want 1", canceled)
+	}
+}

@@ -74,6 +74,7 @@ func (r *run) once(ctx context.Context, s *step) error {
 		return err
 	}
 	r.last = x
+	r.watch(x)
 	a := answerOf(x, s.Raw != nil)
 	r.scope.steps[s.ID] = a
 	if err := r.judge(s, x, a); err != nil {
