@@ -37,6 +37,7 @@ type call struct {
 	id      []byte // of the JSON-RPC request
 	body    []byte
 	record  Request
+	noted   bool
 	begun   bool
 	latency time.Duration // before the answer
 	fault   Fault         // done to the answer
@@ -85,10 +86,19 @@ func route(c *call) {
 // begin records the request and waits as long as its answer has to. It is called
 // before every answer, and does nothing the second time.
 func (c *call) begin() {
-	if c.begun {
+	c.note()
+	if !c.begun {
+		c.begun = true
+		pause(c.r.Context(), c.latency)
+	}
+}
+
+// note records the request, once.
+func (c *call) note() {
+	if c.noted {
 		return
 	}
-	c.begun = true
+	c.noted = true
 	if c.agent != nil {
 		c.record.Agent = c.agent.name
 		c.latency += c.agent.latency
@@ -98,7 +108,6 @@ func (c *call) begin() {
 		c.record.Dialect = c.shape.String()
 	}
 	c.server.recorder.add(c.record)
-	pause(c.r.Context(), c.latency)
 }
 
 // heard records what a message is about.
@@ -271,7 +280,7 @@ func (c *call) send(o dialect.Operation, in *op.Send) error {
 	case in.ReturnImmediately:
 		c.result(object{"task": a.first})
 	default:
-		c.begin()
+		c.note()
 		if c.server.settled(c.r.Context(), a, c.strike) {
 			c.result(object{"task": c.server.snapshot(a.task, view{in.HistoryLength, true})})
 		}
