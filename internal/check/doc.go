@@ -23,7 +23,8 @@
 //
 // # Concurrency
 //
-// Run works through one interface after the other. Runs are independent.
+// Run works through one interface after the other, Suite through all at once. Runs are
+// independent.
 //
 // # Testing
 //

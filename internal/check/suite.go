@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/check/acts"
@@ -15,7 +16,7 @@ import (
 // suiteTimeout bounds each call of a suite: some behaviours take five seconds.
 const suiteTimeout = 30 * time.Second
 
-// Suite runs the tests of documents over the interfaces of v1.0. It returns what Run
+// Suite runs the tests of documents over the interfaces of v1.0, side by side. It returns what Run
 // returns, and a report in the format of ACTS for each interface. Only names suites
 // and tests. The error is as for Run.
 func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(string) (string, bool)) (*Report, []*acts.Report, error) {
@@ -28,27 +29,36 @@ func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(
 		return nil, nil, err
 	}
 	defer r.close()
-	var all []*acts.Report
-	for _, f := range r.faces {
-		if f.iface.Version != version1 {
-			continue
-		}
-		if f.probe == nil {
-			r.report.Results = append(r.report.Results, Result{
-				Requirement: Requirement{ID: "card.reachable", Level: Must, Section: "§8.3.1", Text: "Behind each interface there is a server of that binding."},
-				Interface:   f.iface.String(), Outcome: Fail, Detail: r.redact.Redact(f.err.Error()),
-			})
-			continue
-		}
-		one := r.runner(f, env).Run(ctx, documents)
-		all = append(all, one)
-		r.adopt(f.iface, one)
-	}
+	all := r.suites(ctx, documents, env)
 	r.report.Duration = time.Since(began).Seconds()
 	if cause := context.Cause(ctx); cause != nil {
 		return r.report, all, cause
 	}
 	return r.report, all, nil
+}
+
+// suites runs the documents on all interfaces at once: they wait more than they work.
+func (r *run) suites(ctx context.Context, documents []*acts.Document, env func(string) (string, bool)) []*acts.Report {
+	reports := make([]*acts.Report, len(r.faces))
+	var wg sync.WaitGroup
+	for i, f := range r.faces {
+		if f.probe != nil && f.iface.Version == version1 {
+			wg.Go(func() { reports[i] = r.runner(f, env).Run(ctx, documents) })
+		}
+	}
+	wg.Wait()
+	for i, f := range r.faces {
+		switch {
+		case reports[i] != nil:
+			r.adopt(f.iface, reports[i])
+		case f.err != nil:
+			r.report.Results = append(r.report.Results, Result{
+				Requirement: Requirement{ID: "card.reachable", Level: Must, Section: "§8.3.1", Text: "Behind each interface there is a server of that binding."},
+				Interface:   f.iface.String(), Outcome: Fail, Detail: r.redact.Redact(f.err.Error()),
+			})
+		}
+	}
+	return slices.DeleteFunc(reports, func(one *acts.Report) bool { return one == nil })
 }
 
 func (r *run) runner(f *face, env func(string) (string, bool)) *acts.Runner {
