@@ -181,6 +181,7 @@ func (h *hub) front() httpfront.Config {
 		LenientVersion: c.LenientVersion,
 		NoClientIDs:    c.NoClientIDs,
 		SpecStatuses:   c.SpecStatuses,
+		Profiles:       h.profiles(),
 		Logger:         h.logger,
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Push: h.webhooks(), Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
@@ -190,6 +191,17 @@ func (h *hub) front() httpfront.Config {
 			KeepAlive: duration(l.KeepAlive),
 		},
 	}
+}
+
+// profiles returns the dialects that the configuration names.
+func (h *hub) profiles() httpfront.Profiles {
+	p := httpfront.Profiles{Callers: h.cfg.Auth.Dialects(), Agents: make(map[task.Agent]string)}
+	for i := range h.cfg.Agents {
+		if a := &h.cfg.Agents[i]; a.Dialect != "" {
+			p.Agents[task.Agent(a.Name)] = a.Dialect
+		}
+	}
+	return p
 }
 
 // guarded reports whether callers must name this machine as the host: where nobody

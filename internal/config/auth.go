@@ -36,6 +36,9 @@ type Caller struct {
 	// Owner is the organisation that owns the caller's tasks instead of the caller;
 	// local gives the caller the tasks of those without credentials.
 	Owner string `yaml:"owner"`
+	// Dialect is how requests of the caller are read where they do not say it
+	// themselves.
+	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
 
 	// key is the text in front of the caller.
 	key string
@@ -50,6 +53,22 @@ func (a *Auth) Keys() []auth.Key {
 		}
 	}
 	return keys
+}
+
+// Dialects returns the dialects of callers by their agent_id; of several keys of a
+// caller the last one counts.
+func (a *Auth) Dialects() map[string]string {
+	var all map[string]string
+	for _, c := range slices.Concat(a.APIKeys, a.BearerTokens) {
+		if c.Dialect == "" {
+			continue
+		}
+		if all == nil {
+			all = make(map[string]string)
+		}
+		all[c.AgentID] = c.Dialect
+	}
+	return all
 }
 
 func (c *Caller) authKey() (*auth.Key, error) {

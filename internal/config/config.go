@@ -113,6 +113,9 @@ type Agent struct {
 	// Skills are what the agent can do. If empty, it has one skill with its own name
 	// and description.
 	Skills []Skill `yaml:"skills"`
+	// Dialect is how requests to the agent are read where neither they nor their
+	// caller say it.
+	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
 	// Extended is what some callers see beyond the card, see ExtendedCard.
 	Extended Extended `yaml:"extended"`
 	// InputModes and OutputModes are the media types that the agent takes and gives:
