@@ -303,3 +303,10 @@ func readV03PushRef(params []byte) ([]byte, error) {
 	}
 	return append(out, '}'), nil
 }
+
+// AnyPush reports whether the v1.0 params of getting a push notification config name
+// none. v0.3 allows that.
+func AnyPush(params []byte) bool {
+	id := member(params, "id")
+	return id == nil || rawjson.KindOf(id) == rawjson.Null || isText(id, "")
+}

@@ -54,6 +54,10 @@ func (x *exchange) pushRPC(o dialect.Operation, params []byte) error {
 		r, err := d.PushRef(params)
 		return x.deletePush(r, err)
 	default:
+		if x.shape == dialect.V03 && dialect.AnyPush(params) {
+			r, err := d.PushList(params)
+			return x.anyPush(r, err)
+		}
 		r, err := d.PushRef(params)
 		return x.getPush(r, err)
 	}

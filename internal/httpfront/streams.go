@@ -78,7 +78,7 @@ func (x *exchange) events(st *engine.Stream) {
 	s.begin()
 	err := x.firstEvent(s, st)
 	if err == nil && !st.Done {
-		err = s.copy(x.r.Context(), st, x.front.cfg.Limits.KeepAlive)
+		err = s.copy(x.r.Context(), x.following(st), x.front.cfg.Limits.KeepAlive)
 	}
 	if err != nil && !errors.Is(err, errReader) && !x.gone(err) {
 		x.failEvent(s, err)

@@ -1,0 +1,52 @@
+package parley_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/push"
+)
+
+// A webhook that is registered in v0.3, on either binding, is told the task in v0.3.
+func TestHubTellsLegacyWebhooks(t *testing.T) {
+	t.Parallel()
+	calls := map[string]string{
+		"/a2a/echo": `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user",` +
+			`"parts":[{"kind":"text","text":"hello"}]},"configuration":{"blocking":true,"pushNotificationConfig":{"url":%q,"token":"secret"}}}}`,
+		"/v1/message:send": `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hello"}]},` +
+			`"configuration":{"blocking":true,"pushNotification":{"url":%q,"token":"secret"}}}`,
+	}
+	for path, body := range calls {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			told := make(chan push.Notification, 10)
+			srv := httptest.NewServer(&push.Receiver{
+				Token: "secret",
+				Handle: func(_ context.Context, n *push.Notification) error {
+					told <- *n
+					return nil
+				},
+			})
+			defer srv.Close()
+			s := serve(t, withBuiltin(&parley.Hub{Push: push.Options{Allow: []string{"loopback"}}}))
+			if code, answer := s.call("POST", path, "", fmt.Sprintf(body, srv.URL)); code != 200 {
+				t.Fatalf("send = %d %s", code, answer)
+			}
+			// The one chunk of the answer is told as a task that works.
+			for _, want := range []string{"TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"} {
+				select {
+				case n := <-told:
+					if n.Kind != push.KindTask || string(n.State) != want || !n.Old {
+						t.Errorf("the webhook was told %v %q (old %v), want the task of v0.3 in state %q", n.Kind, n.State, n.Old, want)
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatalf("the webhook was not told %q", want)
+				}
+			}
+		})
+	}
+}
