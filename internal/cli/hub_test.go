@@ -19,9 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestHubScripts runs the scripts that need a hub of their own.
+// TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
+// folder of the conformance files.
 func TestHubScripts(t *testing.T) {
 	t.Parallel()
+	conformance, err := filepath.Abs(filepath.Join("..", "..", "conformance"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "hub"),
 		RequireExplicitExec: true,
@@ -29,6 +34,7 @@ func TestHubScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[hubKey{}] = new(hubProcess)
 			env.Setenv("GORACE", noNap)
+			env.Setenv("CONFORMANCE", conformance)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
