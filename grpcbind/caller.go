@@ -3,7 +3,6 @@ package grpcbind
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
@@ -18,6 +17,7 @@ import (
 const (
 	keyVersion     = "a2a-version"
 	keyExtensions  = "a2a-extensions"
+	keyExtensions0 = "x-a2a-extensions" // of v0.3
 	keyLastEventID = "last-event-id"
 	keyChallenge   = "www-authenticate"
 )
@@ -80,18 +80,6 @@ func isParam(key string) bool {
 		return true
 	}
 	return strings.HasPrefix(key, "a2a-")
-}
-
-// extensions returns the extension URIs that the caller names, each once
-// (specification §4.6).
-func extensions(md metadata.MD) []string {
-	var uris []string
-	for _, uri := range split(md[keyExtensions]) {
-		if !slices.Contains(uris, uri) {
-			uris = append(uris, uri)
-		}
-	}
-	return uris
 }
 
 // split returns the elements of comma-joined values, without empty ones.

@@ -203,8 +203,11 @@ func TestNothingIsDropped(t *testing.T) {
 	if got, _ := ec.ServiceParams.Get("traceparent"); !cmp.Equal(got, []string{"00-1"}) {
 		t.Errorf("executor got traceparent %v, want that of the request", got)
 	}
-	if got := (<-x.calls).Extensions; !cmp.Equal(got, []string{"urn:a", "urn:b"}) {
+	if got, _ := ec.ServiceParams.Get("a2a-extensions"); !cmp.Equal(got, []string{"urn:a", "urn:b"}) {
 		t.Errorf("executor got extensions %v, want those of the request", got)
+	}
+	if got := (<-x.calls).Extensions; got != nil {
+		t.Errorf("executor got the active extensions %v, want none: its card declares none", got)
 	}
 	if got, _ := ec.ServiceParams.Get("authorization"); got != nil {
 		t.Errorf("executor got the credentials %v, want none", got)

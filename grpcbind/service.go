@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // service implements lf.a2a.v1.A2AService (specification §10.2).
@@ -50,6 +51,9 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Send(ctx, c, in)
+		if err == nil {
+			err = s.activated(ctx, c, a.Head.Agent)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +69,9 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Get(ctx, c, in)
+		if err == nil {
+			err = s.activated(ctx, c, a.Head.Agent)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +91,9 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 			return nil, err
 		}
 		p, err := s.cfg.Engine.List(ctx, c, in)
+		if err == nil && in.Tenant != "" {
+			err = s.activated(ctx, c, task.Agent(in.Tenant))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -99,6 +109,9 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Cancel(ctx, c, in)
+		if err == nil {
+			err = s.activated(ctx, c, a.Head.Agent)
+		}
 		if err != nil {
 			return nil, err
 		}

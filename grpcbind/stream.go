@@ -36,6 +36,10 @@ func (s *service) stream(
 	if err != nil {
 		return s.fail(ctx, o, err)
 	}
+	if err := s.activated(ctx, c, src.Task.Agent); err != nil {
+		src.Close()
+		return s.fail(ctx, o, err)
+	}
 	f := &feed{src: src, out: out, sending: o == dialect.SendStreamingMessage}
 	if err := f.run(ctx, s, o); err != nil {
 		return s.fail(ctx, o, err)

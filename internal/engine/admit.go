@@ -90,6 +90,9 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := a.extensions.accept(c); err != nil {
+		return nil, err
+	}
 	if err := accepts(a, &r.Message); err != nil {
 		return nil, err
 	}
@@ -282,6 +285,9 @@ func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, id a2a.Ta
 	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || scope != "" && h.Agent != scope {
 		e.live.release(l)
 		return nil, notFound(task.ErrNotFound)
+	} else if err := e.acceptExtensions(h.Agent, c); err != nil {
+		e.live.release(l)
+		return nil, err
 	}
 	return l, nil
 }

@@ -31,6 +31,8 @@ type Agent struct {
 	// says. If nil, they see the same.
 	Extended *a2a.AgentCard
 	Executor a2asrv.AgentExecutor
+
+	extensions extensions // set by Register
 }
 
 // Engine admits, runs and remembers tasks.
@@ -61,6 +63,8 @@ type Engine struct {
 
 	tailBytes atomic.Int64
 	fenced    atomic.Bool
+	// demanding is set once there is an agent that requires extensions.
+	demanding atomic.Bool
 	snapping  atomic.Bool
 	phase     atomic.Int32
 	health    atomic.Pointer[string]
@@ -118,6 +122,9 @@ func (e *Engine) Register(a Agent) error {
 	defer e.mu.Unlock()
 	if _, there := e.byName[a.Name]; there {
 		return fmt.Errorf("register agent %q: the name is taken", a.Name)
+	}
+	if a.extensions = extensionsOf(&a); len(a.extensions.required) > 0 {
+		e.demanding.Store(true)
 	}
 	e.byName[a.Name] = len(e.agents)
 	e.agents = append(e.agents, a)

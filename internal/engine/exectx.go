@@ -20,12 +20,14 @@ import (
 // callRecord is what a run needs beside its message, as it is stored in
 // Entry.Call.
 type callRecord struct {
-	Principal  *auth.Principal     `json:"principal,omitempty"`
-	Metadata   json.RawMessage     `json:"metadata,omitempty"`
-	Params     map[string][]string `json:"params,omitempty"`
-	Extensions []string            `json:"extensions,omitempty"`
-	Tenant     string              `json:"tenant,omitempty"`
-	Skill      string              `json:"skill,omitempty"`
+	Principal *auth.Principal     `json:"principal,omitempty"`
+	Metadata  json.RawMessage     `json:"metadata,omitempty"`
+	Params    map[string][]string `json:"params,omitempty"`
+	// Extensions are those that the caller named. Which of them are active depends on
+	// the agent that runs.
+	Extensions []string `json:"extensions,omitempty"`
+	Tenant     string   `json:"tenant,omitempty"`
+	Skill      string   `json:"skill,omitempty"`
 }
 
 // recordOf returns the record of a call. The principal is a copy, because executors see
@@ -92,7 +94,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		Agent:      r.agent.Name,
 		Skill:      rec.Skill,
 		Message:    r.msg.body,
-		Extensions: rec.Extensions,
+		Extensions: r.engine.Activated(r.agent.Name, rec.Extensions),
 	}
 	return ec, agent.WithCall(ctx, agent.NewCall(call, r.barrier)), nil
 }
@@ -103,7 +105,7 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 	ec := &a2asrv.ExecutorContext{
 		TaskID: l.ref.id, ContextID: l.contextID, Tenant: rec.Tenant,
 		User:          user(rec.Principal),
-		ServiceParams: a2asrv.NewServiceParams(rec.Params),
+		ServiceParams: serviceParams(rec),
 	}
 	if len(rec.Metadata) > 0 {
 		var err error
@@ -114,7 +116,20 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 	ctx = auth.WithPrincipal(ctx, rec.Principal)
 	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
 	call.User = ec.User
+	for _, uri := range e.Activated(l.snapshot().Agent, rec.Extensions) {
+		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
+	}
 	return ec, ctx, nil
+}
+
+// serviceParams returns the service parameters as the SDK's executors expect them:
+// each extension that the caller named is one value, whatever header it came in.
+func serviceParams(rec *callRecord) *a2asrv.ServiceParams {
+	p := a2asrv.NewServiceParams(rec.Params)
+	if len(rec.Extensions) == 0 {
+		return p
+	}
+	return p.With(map[string][]string{a2a.SvcParamExtensions: rec.Extensions})
 }
 
 func user(p *auth.Principal) *a2asrv.User {

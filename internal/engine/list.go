@@ -13,6 +13,9 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 	if err != nil {
 		return nil, err
 	}
+	if err := e.acceptExtensions(scope, c); err != nil {
+		return nil, err
+	}
 	q := &task.Query{
 		Owner: c.Principal.Owner(), Agent: scope, ContextID: r.ContextID, State: r.State, Since: r.Since, Limit: r.PageSize,
 	}

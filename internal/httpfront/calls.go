@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 var errNoStreaming = fault.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
@@ -71,6 +73,9 @@ func (x *exchange) list(r *op.List, err error) error {
 	for i := range p.Tasks {
 		page.Tasks[i] = *shown(&p.Tasks[i])
 	}
+	if r.Agent != "" || r.Tenant != "" {
+		x.activated(cmp.Or(r.Agent, task.Agent(r.Tenant)))
+	}
 	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
 	return nil
 }
@@ -80,6 +85,7 @@ func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *diale
 	if err != nil {
 		return err
 	}
+	x.activated(a.Head.Agent)
 	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
 	return nil
 }

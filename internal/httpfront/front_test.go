@@ -340,7 +340,7 @@ func TestServiceParams(t *testing.T) {
 		got[k] = v
 	}
 	want := map[string][]string{
-		"a2a-extensions":   {"https://x.example/1, https://x.example/2"},
+		"a2a-extensions":   {"https://x.example/1", "https://x.example/2"},
 		"a2a-other":        {"o"},
 		"traceparent":      {"00-1-2-01"},
 		"x-correlation-id": {"c"},

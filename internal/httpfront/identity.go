@@ -53,7 +53,7 @@ func paramKey(name string) string {
 	switch name {
 	case versionHeader:
 		return "" // the binding has dealt with it
-	case "A2a-Extensions":
+	case extensionsHeader:
 		return "a2a-extensions"
 	case "Traceparent":
 		return "traceparent"
@@ -68,30 +68,4 @@ func paramKey(name string) string {
 		return strings.ToLower(name)
 	}
 	return ""
-}
-
-// extensions returns the extension URIs that the caller names, each once
-// (specification §4.6); the second header is that of v0.3.
-func extensions(h http.Header) []string {
-	var uris []string
-	for _, name := range [...]string{"A2a-Extensions", "X-A2a-Extensions"} {
-		for _, list := range h[name] {
-			for uri := range strings.SplitSeq(list, ",") {
-				uris = appendNew(uris, strings.TrimSpace(uri))
-			}
-		}
-	}
-	return uris
-}
-
-func appendNew(list []string, s string) []string {
-	if s == "" {
-		return list
-	}
-	for _, have := range list {
-		if have == s {
-			return list
-		}
-	}
-	return append(list, s)
 }

@@ -47,6 +47,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 		return err
 	}
 	defer st.Close()
+	x.activated(st.Task.Agent)
 	if st.First == nil && st.Done {
 		x.noContent()
 		return nil

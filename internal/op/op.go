@@ -21,7 +21,7 @@ type Caller struct {
 	// Params are the service parameters (specification §3.2.6): header names in
 	// lower case with their values.
 	Params map[string][]string
-	// Extensions are the extension URIs that the caller named.
+	// Extensions are the extension URIs that the caller named, each once.
 	Extensions []string
 }
 
