@@ -55,6 +55,9 @@ type Hub struct {
 	Limits Limits
 	// Extended are the extended cards. If zero, there are none.
 	Extended ExtendedCards
+	// Idempotency says which messages are taken at most once. The zero value takes every
+	// message for a new one.
+	Idempotency Idempotency
 	// Push says how webhooks are told. The zero Options tell those on public
 	// addresses. Options that cannot be read panic when the hub is first used. A Store
 	// that cannot keep webhooks makes the hub one without push notifications.
@@ -105,6 +108,21 @@ type Limits struct {
 	TasksPerCaller int
 }
 
+// Idempotency says which messages are taken at most once: those with a key, which
+// belongs to the caller and to the agent. A message that comes again gets the task of
+// the first one, as it is now; one with other content under the same key is refused. A
+// message with a key is always answered with a task. A Store that is not task.Requests
+// knows no keys.
+type Idempotency struct {
+	// Header takes the key from the header Idempotency-Key, over gRPC from the metadata
+	// idempotency-key.
+	Header bool
+	// MessageID takes the id of a message that has no key for its key.
+	MessageID bool
+	// TTL is how long a key is remembered, at most as long as its task; 24 h.
+	TTL time.Duration
+}
+
 // parts returns engine and front, made of the fields at the first call.
 func (h *Hub) parts() (*engine.Engine, http.Handler) {
 	h.mu.Lock()
@@ -131,6 +149,9 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		TasksPerCaller:   h.Limits.TasksPerCaller,
 		Rates: limit.Config{
 			Requests: h.Limits.RequestsPerSecond, Burst: h.Limits.Burst, Bytes: h.Limits.BytesPerSecond,
+		},
+		Idempotency: engine.Idempotency{
+			Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL,
 		},
 		Extended: engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
 	})

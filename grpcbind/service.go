@@ -46,7 +46,7 @@ func call[T any](ctx context.Context, s *service, o dialect.Operation, do func(*
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
 	return call(ctx, s, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := decode(s, c, r, s.decoder.Send)
+		in, err := s.decodeSend(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
 	return s.stream(dialect.SendStreamingMessage, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(s, c, r, s.decoder.Send)
+		in, err := s.decodeSend(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,8 @@ type Memory struct {
 	// of their last entry.
 	due, asking, ended order
 
-	hooks hookBook
+	hooks    hookBook
+	requests requestBook
 }
 
 var (
@@ -83,6 +84,9 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	if c.Hook != nil {
 		m.hookLocked(c)
 	}
+	if c.Request != nil {
+		m.requests.put(c)
+	}
 	if r.head.ended() {
 		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
 		delete(m.open, r.head.Key)
@@ -101,6 +105,11 @@ func (h *Head) ended() bool { return h.State.Terminal() || h.Shown == Answered }
 
 // recordLocked returns the record that c changes, or makes it.
 func (m *Memory) recordLocked(c *Change) (*record, error) {
+	if r := c.Request; r != nil && r.Key == "" {
+		return nil, errRequestKey
+	} else if r != nil && m.requests.used(c) {
+		return nil, ErrKeyUsed
+	}
 	if c.Prev.Rev == 0 {
 		return m.createLocked(c)
 	}
@@ -463,6 +472,7 @@ func (m *Memory) deleteLocked(key Key) error {
 	m.packed.remove(key)
 	delete(m.snapshots, key)
 	m.hooks.forget(key)
+	m.requests.forget(key)
 	return nil
 }
 

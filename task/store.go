@@ -40,12 +40,16 @@ type Change struct {
 	// Hook, if not nil, is stored together with the change. The store sets its Task.
 	// Only a store that is also Hooks is given one.
 	Hook *Hook
+	// Request, if not nil, is stored together with the change, unless its key was used:
+	// that is found out before all else that may keep the change from being stored.
+	// Only a store that is also Requests is given one.
+	Request *Request
 }
 
 // Log is the record of tasks. Methods are safe for concurrent use.
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict,
-	// ErrExists or ErrUnavailable. The store retains c.Entries and the byte slices
+	// ErrExists, ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices
 	// of c.Next; the caller must not change them afterwards. c itself is the caller's
 	// again once Append has returned nil or ErrConflict. Cancelling ctx stops the
 	// waiting, not the writing. A task has at most one append in flight.

@@ -153,7 +153,10 @@ func (h *hub) compose() error {
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
-		Rates:    limit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
+		Rates: limit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
+		Idempotency: engine.Idempotency{
+			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
+		},
 		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	if err := h.register(); err != nil {

@@ -69,6 +69,8 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// Engine says how tasks are run and kept.
 	Engine Engine `yaml:"engine"`
+	// Idempotency says which messages are taken at most once.
+	Idempotency Idempotency `yaml:"idempotency"`
 	// Push says how webhooks are told.
 	Push Push `yaml:"push"`
 	// Log says what is logged.
@@ -193,6 +195,17 @@ type Engine struct {
 	MaxQueued int `yaml:"max_queued"`
 	// MaxWaiting is how many unread messages a task may have: 100.
 	MaxWaiting int `yaml:"max_waiting"`
+}
+
+// Idempotency says which messages are taken at most once. If it is zero, every message
+// is a new one.
+type Idempotency struct {
+	// Header takes the key of a message from the header Idempotency-Key.
+	Header bool `yaml:"header"`
+	// TTL is how long a key is remembered: 24h.
+	TTL Duration `yaml:"ttl"`
+	// MessageID takes the id of a message without a key for its key.
+	MessageID bool `yaml:"message_id"`
 }
 
 // Log says what is logged.

@@ -87,6 +87,7 @@ func TestExample(t *testing.T) {
 			Retention: config.Duration(720 * time.Hour), IdleRetention: config.Duration(180 * time.Hour),
 			MaxRuns: 10000, MaxQueued: 100000, MaxWaiting: 100,
 		},
+		Idempotency: config.Idempotency{Header: true, TTL: config.Duration(12 * time.Hour), MessageID: true},
 		Push: config.Push{
 			Allow: []string{"10.20.0.0/16", "*.svc.example.internal", "hooks.example.internal:8443"}, RequireHTTPS: true,
 			SigningSecrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},

@@ -52,6 +52,7 @@ var errorTable = []Row{
 	{fault.ErrMediaType, -32005, http.StatusUnsupportedMediaType, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
 	{fault.ErrTooLarge, -32600, http.StatusRequestEntityTooLarge, ResourceExhausted, "REQUEST_TOO_LARGE"},
 	{fault.ErrExhausted, -32603, http.StatusTooManyRequests, ResourceExhausted, "RESOURCE_EXHAUSTED"},
+	{fault.ErrKeyReused, -32602, http.StatusConflict, AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
 	{a2a.ErrMethodNotFound, -32601, http.StatusNotFound, Unimplemented, "METHOD_NOT_FOUND"},
 	{a2a.ErrInvalidParams, -32602, http.StatusBadRequest, InvalidArgument, "INVALID_PARAMS"},
 	{a2a.ErrInvalidRequest, -32600, http.StatusBadRequest, InvalidArgument, "INVALID_REQUEST"},

@@ -57,6 +57,7 @@ var told = map[string]struct {
 	"fault.ErrExhausted":                  {fault.ErrExhausted, -32603, 429, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
 	"fault.ErrTooLarge":                   {fault.ErrTooLarge, -32600, 413, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
 	"fault.ErrMediaType":                  {fault.ErrMediaType, -32005, 415, codes.InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
+	"fault.ErrKeyReused":                  {fault.ErrKeyReused, -32602, 409, codes.AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
 	"fault.ErrDeadline":                   {fault.ErrDeadline, -32603, 504, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	"task.ErrUnavailable":                 {task.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrFull":                        {task.ErrFull, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
@@ -116,7 +117,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 	t.Parallel()
 	inner := map[string]bool{
 		"task.ErrExists": true, "task.ErrConflict": true, "task.ErrIllegal": true, "task.ErrTerminal": true,
-		"task.ErrFenced": true, "auth.ErrNoKey": true, "auth.ErrConfigured": true, "task.ErrRepeated": true, "task.ErrGap": true, "task.ErrCorrupt": true,
+		"task.ErrFenced": true, "auth.ErrNoKey": true, "auth.ErrConfigured": true, "task.ErrRepeated": true, "task.ErrKeyUsed": true, "task.ErrGap": true, "task.ErrCorrupt": true,
 	}
 	for _, path := range []string{
 		"github.com/a2aproject/a2a-go/v2/a2a",

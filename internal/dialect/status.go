@@ -12,6 +12,7 @@ const (
 	InvalidArgument    Status = 3
 	DeadlineExceeded   Status = 4
 	NotFound           Status = 5
+	AlreadyExists      Status = 6
 	PermissionDenied   Status = 7
 	ResourceExhausted  Status = 8
 	FailedPrecondition Status = 9
@@ -27,6 +28,7 @@ var statusNames = map[Status]string{
 	InvalidArgument:    "INVALID_ARGUMENT",
 	DeadlineExceeded:   "DEADLINE_EXCEEDED",
 	NotFound:           "NOT_FOUND",
+	AlreadyExists:      "ALREADY_EXISTS",
 	PermissionDenied:   "PERMISSION_DENIED",
 	ResourceExhausted:  "RESOURCE_EXHAUSTED",
 	FailedPrecondition: "FAILED_PRECONDITION",

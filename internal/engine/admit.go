@@ -29,6 +29,8 @@ type admitted struct {
 	version int64
 	// joined is set if the message was there before.
 	joined bool
+	// repeated is set if it was admitted before.
+	repeated bool
 }
 
 // admit makes a message durable, in a new task or in an existing one, and starts
@@ -46,6 +48,18 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if err := checkIDs(&r.Message); err != nil {
 		return nil, err
 	}
+	key, err := e.keyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		return e.admitOnce(ctx, c, r, key)
+	}
+	return e.admitMessage(ctx, c, r, wait)
+}
+
+// admitMessage admits a message that has passed the checks.
+func (e *Engine) admitMessage(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
 	if r.Message.TaskID == "" {
 		if r.Resume && r.Message.ContextID != "" {
 			return e.resume(ctx, c, r, wait)
@@ -148,7 +162,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		if ch.Next, en, err = task.Apply(h, en); err != nil {
 			return err
 		}
-		ch.Entries = []task.Entry{en}
+		ch.Entries, ch.Request = []task.Entry{en}, r.Request
 		if entered {
 			e.claim(&ch.Next, 1, 1)
 		} else {
@@ -219,6 +233,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	claimed, waits := false, false
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
+		ch.Request = r.Request
 		if err := e.attach(ch, hook); err != nil {
 			return err
 		}

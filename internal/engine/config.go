@@ -17,6 +17,8 @@ type Config struct {
 	Push Pusher
 	// Extended says who may see the extended cards.
 	Extended ExtendedCards
+	// Idempotency says which messages are made durable at most once.
+	Idempotency Idempotency
 	// Rates bound what one caller may ask for; the bindings keep to them with
 	// Engine.Limiter. The zero value does not limit.
 	Rates limit.Config
@@ -83,6 +85,7 @@ func (c Config) withDefaults() Config {
 		{&c.DrainTimeout, 10 * time.Second},
 		{&c.Retention, 30 * 24 * time.Hour},
 		{&c.IdleRetention, 30 * 24 * time.Hour},
+		{&c.Idempotency.TTL, defaultTTL},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

@@ -193,8 +193,8 @@ func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 // told that it might not be. The caller holds l.write.
 func (e *Engine) disown(l *live, c *task.Change) {
 	switch run := &c.Next.Run; {
-	case c.Prev.Rev == 0:
-		l.refuse(true)
+	case c.Prev.Rev == 0 && c.Request == nil:
+		l.refuse(true) // a caller who has a key may come back with it
 	case run.Dispatch == task.Claimed && run.Epoch != c.Prev.Run.Epoch:
 		e.owe(l, func(u *undone) { u.unread = run.Epoch })
 	}

@@ -50,6 +50,8 @@ type Engine struct {
 	// pusher and hooks are both there, or both nil.
 	pusher Pusher
 	hooks  task.Hooks
+	// requests is nil unless some messages are made durable at most once.
+	requests task.Requests
 
 	// ctx outlives callers; it ends when Run returns.
 	ctx    context.Context
@@ -104,6 +106,7 @@ func New(cfg Config) *Engine {
 
 		recovered: make(chan struct{}),
 	}
+	e.requests = requestsOf(&e.cfg)
 	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
 		e.pusher, e.hooks = cfg.Push, hooks
 	}

@@ -78,6 +78,7 @@ func (e *Engine) sweep(ctx context.Context) {
 	if err := e.failStale(ctx, task.MillisOf(at.Add(-e.cfg.IdleRetention))); err != nil {
 		e.cfg.Logger.Error("fail abandoned tasks", "error", err)
 	}
+	e.sweepRequests(ctx, at)
 	before := task.MillisOf(at.Add(-e.cfg.Retention))
 	for ctx.Err() == nil {
 		n, err := e.store.Sweep(ctx, before, sweepSlice)

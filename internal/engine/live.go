@@ -359,7 +359,7 @@ func (e *Engine) changeLocked(l *live, f step) error {
 				e.remember(l, nil)
 				return err
 			}
-		case errors.Is(err, task.ErrExists):
+		case errors.Is(err, task.ErrExists), errors.Is(err, task.ErrKeyUsed):
 			return err
 		default:
 			l.doubt = &doubt{change: c}

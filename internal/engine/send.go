@@ -38,7 +38,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 		unread = h.State.Terminal() && h.Read < ad.version
 		trouble = l.trouble
 		return trouble != nil || l.answer != nil || l.refusal != nil || h.State.Terminal() ||
-			l.dealtWithLocked(ad.version) || ad.joined && h.State.Interrupted()
+			ad.dealtWithLocked() || ad.joined && h.State.Interrupted()
 	})
 	if err != nil {
 		return err

@@ -34,7 +34,9 @@ type Stream struct {
 	// asked is the version of the message whose stream this is; the stream ends
 	// when the task requires input after it. Zero: the stream ends with the task.
 	asked int64
-	ended bool
+	// repeated is set if that message was admitted before.
+	repeated bool
+	ended    bool
 }
 
 // Stream admits a message and returns a reader of its task that ends with the
@@ -49,7 +51,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 		e.quota.give(owner)
 		return nil, err
 	}
-	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version}
+	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version, repeated: ad.repeated}
 	if err := s.begin(ctx, r.HistoryLength); err != nil {
 		s.Close()
 		return nil, err
@@ -116,6 +118,10 @@ func createdHead(h *task.Head) task.Head {
 func (s *Stream) dealtWith(v int64) bool {
 	if s.asked == 0 {
 		return false
+	}
+	if s.repeated {
+		// Another process may have read the message, or this one a later message.
+		return v > s.asked
 	}
 	at, ok := s.live.readAt(s.asked)
 	return ok && v > at

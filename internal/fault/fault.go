@@ -25,6 +25,8 @@ var (
 	ErrTooLarge = errors.New("request too large")
 	// ErrMediaType: the content type of the request itself is not served.
 	ErrMediaType = errors.New("unsupported media type")
+	// ErrKeyReused: the caller's idempotency key names another request.
+	ErrKeyReused = errors.New("idempotency key reused")
 	// ErrDeadline: the hub gave up waiting.
 	ErrDeadline = errors.New("deadline exceeded")
 )

@@ -22,20 +22,24 @@ func (x *exchange) send(r *op.Send, err error) error {
 	if err != nil {
 		return err
 	}
-	x.ownSend(r)
+	if err := x.ownSend(r); err != nil {
+		return err
+	}
 	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
 	return x.answer(a, err, dialect.AppendSendResponse)
 }
 
 // ownSend completes a message. What it keeps of the request's buffer is copied,
 // because the task outlives the request.
-func (x *exchange) ownSend(r *op.Send) {
+func (x *exchange) ownSend(r *op.Send) (err error) {
 	x.agent(&r.Target)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.NewIDs = !x.route.rpc && !x.front.cfg.NoClientIDs
 	if x.shape != dialect.V1 {
 		x.foreign(r)
 	}
+	r.Key, err = x.idempotencyKey()
+	return err
 }
 
 func (x *exchange) get(r *op.Get, err error) error {

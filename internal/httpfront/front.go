@@ -30,6 +30,8 @@ type Front struct {
 	limiter *limit.Limiter
 	// token is set if a token opens the extended cards.
 	token bool
+	// keys is set if idempotency keys count.
+	keys bool
 }
 
 // New returns a Front. It panics if there is no engine.
@@ -47,6 +49,7 @@ func New(cfg Config) *Front {
 		limiter: cfg.Engine.Limiter(),
 		token:   cfg.Engine.ExtendedCards().Token != "",
 		filler:  dialect.Decoder{Fill: true},
+		keys:    cfg.Engine.TakesKeys(),
 	}
 	if cfg.Auth == nil {
 		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)

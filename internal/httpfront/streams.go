@@ -15,7 +15,9 @@ func (x *exchange) stream(r *op.Send, err error) error {
 	if err != nil {
 		return err
 	}
-	x.ownSend(r)
+	if err := x.ownSend(r); err != nil {
+		return err
+	}
 	return x.follow(func() (*engine.Stream, error) {
 		return x.front.cfg.Engine.Stream(x.r.Context(), &x.caller, r)
 	})

@@ -64,6 +64,12 @@ type Send struct {
 	// Push is the push notification config to register with the message, or nil. Its
 	// TaskID is empty or that of the message.
 	Push *PushConfig
+	// Key is the idempotency key that came beside the payload, or empty. It may be
+	// anything.
+	Key string
+	// Request is what the engine stores with a message that has a key. Bindings leave it
+	// nil.
+	Request *task.Request
 	// NewIDs says that the surface lets callers choose the id of a new task.
 	NewIDs bool
 	// Dialect is the wire shape of the call; a new task remembers it. Zero is v1.0.

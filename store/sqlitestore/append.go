@@ -42,6 +42,8 @@ type change struct {
 	data []byte
 	// hook is stored together with the change; nil for none.
 	hook *task.Hook
+	// request is stored together with the change; nil for none.
+	request *task.Request
 }
 
 // expected is what must still be stored for the change to be made.
@@ -73,6 +75,9 @@ func (ch *change) set(c *task.Change) {
 	if c.Hook != nil {
 		ch.hook = ownHook(c.Hook)
 	}
+	if c.Request != nil {
+		ch.request = ownRequest(c.Request)
+	}
 }
 
 // fit returns how many of es go into one row.
@@ -100,6 +105,8 @@ func check(c *task.Change) error {
 		return errors.New("key, id, owner, agent or context changes")
 	case c.Hook != nil && c.Hook.ID == "":
 		return errHookID
+	case c.Request != nil && c.Request.Key == "":
+		return errRequestKey
 	}
 	for i := range c.Entries {
 		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
@@ -183,6 +190,11 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if ch.request != nil {
+		if used, err := w.keyUsed(ch.request, sc.id); used || err != nil {
+			return task.ErrKeyUsed, err
+		}
+	}
 	if ch.prev.rev == 0 {
 		answer, err = w.create(ch, sc)
 	} else {
@@ -197,12 +209,24 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if ch.next.Shown == task.ToCaller {
 		w.counters.add(shelf{sc.id, ch.next.State}, 1)
 	}
-	if err := w.addEntries(ch); err != nil || ch.hook == nil {
+	if err := w.addEntries(ch); err != nil {
 		return nil, err
 	}
-	ch.hook.Task = ch.next.Key
-	_, err = w.putHook(ch.hook)
-	return nil, err
+	return nil, w.addOthers(ch, sc.id)
+}
+
+// addOthers stores what comes with a change.
+func (w *writer) addOthers(ch *change, scope int64) error {
+	if ch.hook != nil {
+		ch.hook.Task = ch.next.Key
+		if _, err := w.putHook(ch.hook); err != nil {
+			return err
+		}
+	}
+	if ch.request == nil {
+		return nil
+	}
+	return w.putRequest(ch, scope)
 }
 
 func (w *writer) create(ch *change, sc scope) (answer, err error) {

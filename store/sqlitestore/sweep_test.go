@@ -54,7 +54,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 			err := w.conn.script(fmt.Sprintf(`
 				INSERT INTO lineage VALUES (%[1]d, 1, 1, 1, 0);
 				INSERT INTO checkpoints VALUES (%[1]d, 1, x'00');
-				INSERT INTO requests VALUES (1, 'r%[1]d', x'00', %[1]d, 1);
+				INSERT INTO requests VALUES (1, 'r%[1]d', x'00', %[1]d, 1, 1);
 				INSERT INTO messages VALUES (1, 'm%[1]d', %[1]d);
 				INSERT INTO hooks VALUES (%[1]d, 'p', 'https://example.org', 0, '', NULL, 0, 1, 0);
 				INSERT INTO dead_letters VALUES (%[1]d, 'p', 1, 2, 3, 4, 'why')`, k))

@@ -30,6 +30,7 @@ func TestMemoryPasses(t *testing.T) {
 type broken struct {
 	below
 	brokenHooks
+	brokenRequests
 	append      func(context.Context, *task.Change) error
 	head        func(context.Context, task.Owner, a2a.TaskID) (task.Head, error)
 	read        func(context.Context, task.Key, int64) ([]task.Entry, error)
@@ -50,7 +51,7 @@ func sound() *broken {
 	return &broken{
 		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
 		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
-		brokenHooks: soundHooks(m),
+		brokenHooks: soundHooks(m), brokenRequests: soundRequests(m),
 	}
 }
 

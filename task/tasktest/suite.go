@@ -11,7 +11,8 @@ import (
 
 // Test runs the suite. It calls open for each of its tests; the store must be empty
 // and is closed with t.Cleanup. If the store implements task.Snapshots, or
-// task.Hooks with task.HookWork and task.HookDesk, that is tested too.
+// task.Hooks with task.HookWork and task.HookDesk, that is tested
+// too; so is task.Requests.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -56,6 +57,17 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 			s, ok := open(t).(hookStore)
 			if !ok {
 				t.Log("the store keeps no hooks")
+				return
+			}
+			tt.test(t, s)
+		})
+	}
+	for _, tt := range requestTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, ok := open(t).(requestStore)
+			if !ok {
+				t.Log("the store keeps no requests")
 				return
 			}
 			tt.test(t, s)
