@@ -46,6 +46,7 @@ func (x *exchange) doJob() error {
 	if err != nil {
 		return err
 	}
+	x.activated(a.Head.Agent)
 	none := 0
 	a.History = &none
 	buf := takeBuffer()
