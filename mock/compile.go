@@ -169,11 +169,12 @@ func (c *compiler) operations(a *agent, in map[string]Reply, key string) {
 // reply compiles the two answers that need no task.
 func (c *compiler) reply(r *reply, p *ProtocolError, h *HTTP, key string) {
 	if p != nil {
-		err, problem := p.compile()
+		told, problem := p.compile()
 		if problem != "" {
 			c.report(key+".protocol_error", "%s", problem)
+			return
 		}
-		r.err = err
+		r.err = told
 	}
 	if h != nil {
 		r.http = h
@@ -273,8 +274,12 @@ func (c *compiler) step(in *Step, key string) action {
 		do   doing
 		with *Content
 	}{
-		{"say", doSay, in.Say}, {"ask", doAsk, in.Ask}, {"authorize", doAuthorize, in.Authorize},
-		{"complete", doComplete, in.Complete}, {"fail", doFail, in.Fail}, {"reject", doReject, in.Reject},
+		{"say", doSay, in.Say},
+		{"ask", doAsk, in.Ask},
+		{"authorize", doAuthorize, in.Authorize},
+		{"complete", doComplete, in.Complete},
+		{"fail", doFail, in.Fail},
+		{"reject", doReject, in.Reject},
 	} {
 		if s.with != nil {
 			return action{do: s.do, wait: in.For, parts: c.content(s.with, key+"."+s.name)}

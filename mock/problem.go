@@ -40,8 +40,8 @@ func plainName(s string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(s), "_", ""), "error")
 }
 
-// compile returns the error, or what is wrong with p.
-func (p *ProtocolError) compile() (err error, problem string) { //nolint:revive // the problem is text for a file's author
+// compile returns the error that a caller is told, or what is wrong with p.
+func (p *ProtocolError) compile() (told *coded, problem string) {
 	sentinel := a2a.ErrInternalError
 	if p.Name != "" {
 		sentinel = nil
