@@ -12,7 +12,7 @@ import (
 // scenario is what the agent does for messages that begin with a word.
 type scenario struct {
 	word string
-	// at says where the word counts.
+	// at says where the word counts: ids of one kit may begin like words of the other.
 	at    place
 	steps []step
 }
@@ -49,7 +49,7 @@ var scenarios = longestFirst([]scenario{
 	{"tck-message-response", either, []step{answers("Direct message response")}},
 	{"tck-input-required", either, asks},
 	{multiTurn, inText, asks},
-	{"tck-auth-required", inText, []step{says(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
+	{"tck-auth-required", either, []step{says(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
 	{"tck-reject-task", either, []step{says(a2a.TaskStateRejected, "rejected")}},
 	{"tck-task-failure", inText, []step{enters(working), says(a2a.TaskStateFailed, "The task failed, as it was told to")}},
 
