@@ -226,11 +226,11 @@ func oldStreamFinal(ctx context.Context, p *probe) error {
 	if err != nil {
 		return need(err)
 	}
-	updates, final := 0, 0
+	updates, final := 0, 0 // final is the first update that says so
 	for _, e := range x.Events {
 		if text(e.Value, "kind") == "status-update" {
 			updates++
-			if at(e.Value, "final") == true {
+			if at(e.Value, "final") == true && final == 0 {
 				final = updates
 			}
 		}
@@ -238,8 +238,10 @@ func oldStreamFinal(ctx context.Context, p *probe) error {
 	switch {
 	case updates == 0:
 		return absence("the stream has no status update")
+	case final == 0:
+		return failf(x, "none of %d status updates is final", updates)
 	case final != updates:
-		return failf(x, "the last of %d status updates is not final", updates)
+		return failf(x, "status update %d of %d is final", final, updates)
 	case !x.Ended:
 		return failf(x, "the stream did not end after the final update: %v", x.Err)
 	}

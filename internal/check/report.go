@@ -105,7 +105,7 @@ func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 	if !loud && !all {
 		return
 	}
-	fmt.Fprintf(b, "%-11s %-11s %-22s %-6s %s (%s)\n", r.mark(result), result.Interface, result.ID, result.Level, result.Text, result.Section)
+	fmt.Fprintf(b, "%-11s %-11s %-24s %-6s %s (%s)\n", r.mark(result), result.Interface, result.ID, result.Level, result.Text, result.Section)
 	if result.Detail != "" {
 		fmt.Fprintf(b, "    %s\n", indented(result.Detail))
 	}

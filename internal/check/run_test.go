@@ -199,13 +199,13 @@ func TestText(t *testing.T) {
 	if err := sampleReport().Text(&b, false); err != nil {
 		t.Fatal(err)
 	}
-	want := `FAIL        jsonrpc 1.0 a.fail                 MUST   It is so. (§1)
+	want := `FAIL        jsonrpc 1.0 a.fail                   MUST   It is so. (§1)
     bad` + "\x00" + ` <x>
 
     > a
     < b` + "\x1b" + `
 
-warn        rest 1.0    a.warn                 SHOULD It is so. (§1)
+warn        rest 1.0    a.warn                   SHOULD It is so. (§1)
     less bad
 MUST:   1 of 2 passed, 1 fail, 1 not offered
 SHOULD: 0 of 1 passed, 1 warn

@@ -89,7 +89,7 @@ func (c *checkCmd) Run(ctx context.Context, o *OS) error {
 // list prints the requirements.
 func (c *checkCmd) list(w io.Writer) error {
 	for _, q := range check.Requirements() {
-		if _, err := fmt.Fprintf(w, "%-22s %-6s %s (%s)\n", q.ID, q.Level, q.Text, q.Section); err != nil {
+		if _, err := fmt.Fprintf(w, "%-24s %-6s %s (%s)\n", q.ID, q.Level, q.Text, q.Section); err != nil {
 			return err
 		}
 	}
