@@ -100,6 +100,10 @@ func (x *exchange) failAs(err error, ref string) {
 	report := x.report(err, ref)
 	code := x.statusOf(err, &report)
 	x.failHeaders(err, &report)
+	if x.wantsEvents(code) {
+		x.failStream(&report)
+		return
+	}
 	buf := takeBuffer()
 	defer buf.put()
 	buf.b = x.appendError(buf.b, &report)

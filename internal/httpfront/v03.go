@@ -3,6 +3,7 @@ package httpfront
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -62,4 +63,19 @@ func (u *untilAsked) Next(ctx context.Context, wait time.Duration) ([]engine.Eve
 		}
 	}
 	return events, err
+}
+
+// wantsEvents reports whether an error with the HTTP status is to be an event: what
+// v0.3 answers to a call for a stream is a stream, and some of its clients see no error
+// in anything else.
+func (x *exchange) wantsEvents(code int) bool {
+	return x.shape == dialect.V03 && x.operation.Streaming() && code == http.StatusOK
+}
+
+// failStream answers with a stream that has nothing but an error.
+func (x *exchange) failStream(report *dialect.Report) {
+	x.wrote = true
+	s := &sse{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
+	s.begin()
+	_ = s.send(s.appendEvent(nil, 0, x.appendError(nil, report))) // whoever asked is gone
 }
