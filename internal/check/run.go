@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the check took longer than %v", limit))
 	defer cancel()
-	r := &run{options: o, report: &Report{URL: o.URL}}
+	r := &run{options: o, report: &Report{URL: wire.NewRedactor(o.Wire.Key).Redact(o.URL)}}
 	began := time.Now()
 	if err := r.discover(ctx); err != nil {
 		return nil, err

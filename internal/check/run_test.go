@@ -129,6 +129,22 @@ func TestCredentialsAreNotShown(t *testing.T) {
 	})
 }
 
+// TestURLIsShownWithoutCredentials looks at the URL that was given.
+func TestURLIsShownWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.Start(t, checktest.Options{})
+		r, err := Run(t.Context(), Options{URL: "http://user:secret@sut.test", Wire: s.Wire(), Only: []string{"card"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := errors.Join(r.JSON(&b), r.Text(&b, true)); err != nil || strings.Contains(b.String(), "secret") {
+			t.Errorf("the report shows the URL's credentials, or is none: %v\n%s", err, &b)
+		}
+	})
+}
+
 func sampleReport() *Report {
 	q := func(id string, level Level) Requirement { return Requirement{id, level, "§1", "It is so."} }
 	return &Report{URL: "http://sut.test", Results: []Result{

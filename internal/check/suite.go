@@ -23,7 +23,7 @@ func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(o.Timeout, 0), 3*DefaultTimeout), fmt.Errorf("the suite took too long"))
 	defer cancel()
 	o.Wire.Timeout = cmp.Or(o.Wire.Timeout, suiteTimeout)
-	r := &run{options: o, report: &Report{URL: o.URL}}
+	r := &run{options: o, report: &Report{URL: wire.NewRedactor(o.Wire.Key).Redact(o.URL)}}
 	began := time.Now()
 	if err := r.discover(ctx); err != nil {
 		return nil, nil, err
