@@ -167,9 +167,13 @@ func overGRPC(t *testing.T) (*mock.Server, *caller) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	transport := a2agrpc.NewGRPCTransport(conn)
+	return s, carried(a2agrpc.NewGRPCTransport(conn))
+}
+
+// carried is a caller of a transport of the SDK's client.
+func carried(transport a2aclient.Transport) *caller {
 	params := a2aclient.ServiceParams{"authorization": {"Bearer secret"}}
-	return s, &caller{
+	return &caller{
 		send: func(ctx context.Context, text string, id a2a.TaskID) (a2a.SendMessageResult, error) {
 			return transport.SendMessage(ctx, params, request(text, id))
 		},

@@ -1,9 +1,11 @@
 package mock
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -193,27 +195,41 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // Example returns a command that calls an agent of a server at url, for people.
 func (s *Server) Example(url string) string {
 	a := s.agents[0]
-	skill := ""
-	for _, r := range a.rules {
-		if r.skill != "" {
-			skill = fmt.Sprintf(`"metadata":{"skillId":%q},`, r.skill)
-			break
-		}
-	}
+	skill, text := a.sample()
 	switch {
 	case a.serves("rest"):
 		return fmt.Sprintf(`curl %s/v1/a2a/%s/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
-  -d '{"message":{"messageId":"1","role":"ROLE_USER",%s"parts":[{"text":"hello"}]}}'`, url, a.name, skill)
+  -d '{"message":{"messageId":"1","role":"ROLE_USER",%s"parts":[{"text":"%s"}]}}'`, url, a.name, skill, text)
 	case a.serves("jsonrpc"):
 		return fmt.Sprintf(`curl %s/a2a/%s -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
-  -d '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER",%s"parts":[{"text":"hello"}]}}}'`,
-			url, a.name, skill)
+  -d '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER",%s"parts":[{"text":"%s"}]}}}'`,
+			url, a.name, skill, text)
 	}
 	kind := ""
 	if a.serves("v0.3") {
 		kind = `"kind":"text",`
 	}
 	return fmt.Sprintf(`curl %s/a2a/%s -H 'Content-Type: application/json' \
-  -d '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"1","role":"user",%s"parts":[{%s"text":"hello"}]}}}'`,
-		url, a.name, skill, kind)
+  -d '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"1","role":"user",%s"parts":[{%s"text":"%s"}]}}}'`,
+		url, a.name, skill, kind, text)
+}
+
+// plain is what can stand in JSON and in a shell's quotes as it is.
+var plain = regexp.MustCompile(`^[\w .,:;?!-]+$`)
+
+// sample returns metadata that ask for the skill of the first rule, and a text that it
+// is for.
+func (a *agent) sample() (skill, text string) {
+	text = "hello"
+	if len(a.rules) == 0 {
+		return "", text
+	}
+	r := a.rules[0]
+	if plain.MatchString(r.skill) {
+		skill = fmt.Sprintf(`"metadata":{"skillId":"%s"},`, r.skill)
+	}
+	if m := r.match; m != nil && plain.MatchString(m.contains+m.equals) {
+		text = cmp.Or(m.equals, m.contains)
+	}
+	return skill, text
 }

@@ -262,7 +262,7 @@ func TestStart(t *testing.T) {
 func TestExample(t *testing.T) {
 	t.Parallel()
 	for _, serve := range []string{"[rest]", "[jsonrpc]", "[v0.3]", "[promptkit]", "[v0.3, promptkit]"} {
-		s := served(t, "a2a_agents: [{name: a, serve: "+serve+", responses: [{skill: sing, response: ok}]}]")
+		s := served(t, "a2a_agents: [{name: a, serve: "+serve+", responses: [{skill: sing, match: {contains: A song?}, response: ok}]}]")
 		words := strings.SplitN(s.Example("http://mock.test"), " ", 3)
 		path := strings.TrimPrefix(words[1], "http://mock.test")
 		_, body, _ := strings.Cut(words[2], "-d '")
