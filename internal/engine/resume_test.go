@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -100,4 +101,56 @@ func TestAnswerMustBeATask(t *testing.T) {
 		t.Errorf("Send = %+v, message %s; want a completed task", got.Head, got.Message)
 	}
 	b.get(got.Head.ID)
+}
+
+func once(id a2a.TaskID, s string) *op.Send {
+	r := reply(id, s)
+	r.NewIDs, r.Once = true, true
+	return r
+}
+
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	t.Run("ended", func(t *testing.T) {
+		t.Parallel()
+		b := start(t, engine.Config{}, words("a", "b"))
+		first := b.send(once("job", "a"))
+		again := b.send(once("job", "another text"))
+		if again.Head.Version != first.Head.Version || again.Head.State != task.Completed {
+			t.Errorf("again %+v, the first time %+v", again.Head, first.Head)
+		}
+		if n := len(sdkTask(t, again).History); n != len(sdkTask(t, first).History) {
+			t.Errorf("%d messages", n)
+		}
+		a, err := b.Send(t.Context(), caller("bob"), once("job", "b"))
+		if err != nil || a.Head.Key == first.Head.Key {
+			t.Errorf("bob joins alice: %+v, %v", a, err)
+		}
+	})
+	t.Run("waits for its caller", func(t *testing.T) {
+		t.Parallel()
+		store := new(task.Memory)
+		b := start(t, engine.Config{Store: store}, asking())
+		first := b.send(once("job", "a"))
+		b.stop()
+		// A hub that has not run the task knows as well that it waits.
+		b = start(t, engine.Config{Store: store}, asking())
+		if again := b.send(once("job", "a")); again.Head.Version != first.Head.Version || again.Head.State != task.InputRequired {
+			t.Errorf("again %+v, the first time %+v", again.Head, first.Head)
+		}
+	})
+	t.Run("canceled before it was read", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			b := start(t, engine.Config{MaxRuns: 1}, untilStopped(nil))
+			b.send(now(text("busy")))
+			b.send(now(once("job", "a")))
+			if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: "job"}); err != nil {
+				t.Fatal(err)
+			}
+			if again := b.send(once("job", "a")); again.Head.State != task.Canceled {
+				t.Errorf("again %+v", again.Head)
+			}
+		})
+	})
 }

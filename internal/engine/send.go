@@ -35,7 +35,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 	var trouble error
 	_, err := e.await(ctx, l, func() bool {
 		h := &l.head
-		unread = h.State.Terminal() && h.Read < ad.version
+		unread = h.State.Terminal() && h.Read < ad.version && !ad.joined
 		trouble = l.trouble
 		return trouble != nil || l.answer != nil || l.refusal != nil || h.State.Terminal() ||
 			ad.dealtWithLocked() || ad.joined && h.State.Interrupted()
