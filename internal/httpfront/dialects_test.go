@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/task"
 )
@@ -57,6 +58,28 @@ func TestDialectOfATask(t *testing.T) {
 	theirs := h.do("POST", "/a2a", get, bob).body
 	if none := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"nothing"}`), bob).body; theirs != none {
 		t.Errorf("somebody else gets %s, and for no task %s", theirs, none)
+	}
+}
+
+// The extended card of v0.3 has the keys of v0.3, by either of its ways.
+func TestExtendedCardOfV03(t *testing.T) {
+	t.Parallel()
+	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, httpfront.Config{AllowAnonymous: true})
+	token := "Authorization: Bearer " + cardToken
+	for name, got := range map[string]*answer{
+		"JSON-RPC":  h.do("POST", "/a2a", rpc("agent/getAuthenticatedExtendedCard", `{}`), token),
+		"HTTP+JSON": h.do("GET", "/v1/card", "", token),
+	} {
+		if got.code != 200 || !strings.Contains(got.body, `"supportsAuthenticatedExtendedCard":true`) || !strings.Contains(got.body, "for insiders") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got.header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%s may be kept: %q", name, got.header.Get("Cache-Control"))
+		}
+	}
+	// The token opens nothing else.
+	if got := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"x"}`), token); got.code == 200 && strings.Contains(got.body, `"result"`) {
+		t.Errorf("a task by the token of the card: %s", got)
 	}
 }
 
