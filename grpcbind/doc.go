@@ -28,6 +28,11 @@
 // size of zero is the default one, as is usual in protocol buffers; over HTTP it is
 // an error.
 //
+// The header of an answer with tasks or messages names the extensions that are active,
+// as a2a-extensions, and as x-a2a-extensions to a caller who has used the key of v0.3.
+// A message with the metadata idempotency-key is taken once, where the engine was
+// configured so.
+//
 // A stream shows the task first and then every event in order. It ends with the
 // status OK when the task has ended or asks for input; it ends with UNAVAILABLE when
 // the hub stops before that. Its trailer last-event-id names the version up to which

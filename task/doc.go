@@ -10,6 +10,8 @@
 // Fold write the objects of the protocol around them; nothing is decoded on the
 // way. [AppendEntries] and [Fold.AppendBinary] are the forms that stores keep.
 // A [Hook] is a webhook: a reader of the log whose position is kept beside the task.
+// A [Request] is what a caller may repeat and the hub must not: its key is stored with
+// what it has changed.
 // [Memory] is the store for tests and for hubs that need not remember.
 //
 // # Guarantees

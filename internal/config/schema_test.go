@@ -62,6 +62,10 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
 	for src, want := range map[string]bool{
+		"idempotency: {header: true, ttl: 36h}":                 true,
+		"idempotency: {ttl: never}":                             false,
+		"idempotency: {ttl: 5}":                                 false,
+		"idempotency: true":                                     false,
 		"listen: 127.0.0.1:1":                                   true,
 		"agents: null":                                          true,
 		"union_card: true":                                      true,

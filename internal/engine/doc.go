@@ -16,7 +16,16 @@
 // store works again, it looks at each task of which something could not be stored, and
 // does what is stored but undone: a message is read, a cancellation is carried out, a
 // webhook is told. Its caller was told that it might not happen. A task that was made
-// for such a caller, who does not know its id, fails.
+// for such a caller, who does not know its id, fails; unless its message has a key, with
+// which the caller can come back.
+//
+// Where [Idempotency] says so, a message with a key is made durable once. The key is
+// stored with the message, so that a repeated one finds the first in the store, while it
+// is at work or after a crash, and becomes one more reader of its task.
+//
+// An agent whose card requires extensions is spoken to by callers who name them, about
+// its tasks as well. Executors are told which extensions are active: named by the caller
+// and declared by the agent, with the card that it has when it runs.
 //
 // # Guarantees
 //

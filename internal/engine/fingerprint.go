@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
@@ -61,7 +62,7 @@ func appendSorted(dst, v []byte) []byte {
 		s, _ := rawjson.String(v)
 		return rawjson.AppendString(dst, s)
 	}
-	return append(dst, v...)
+	return append(dst, bytes.TrimSpace(v)...)
 }
 
 // appendMembers is appendSorted for an object, without the member of the given name.

@@ -48,6 +48,15 @@
 // token opens nothing else; whoever has no other credentials is nobody. Nothing keeps
 // the answer.
 //
+// # Extensions and keys
+//
+// Callers name extensions in A2A-Extensions, or in the header of v0.3, X-A2A-Extensions.
+// Answers with tasks or messages, streams too, name those that are active, in the header
+// of v1.0 and to a caller of v0.3 in its own. The first hundred of a request count.
+//
+// A message with an Idempotency-Key is taken once, where the engine was configured so.
+// The dialect, the binding and whether the answer is a stream make no difference to it.
+//
 // # Guarantees
 //
 // Every answer to a call has the shape of the surface it came in by, errors

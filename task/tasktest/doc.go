@@ -5,7 +5,8 @@
 //
 // A store that passes [Test] does what package task promises of one: compare and
 // set, gapless entries, scope by owner, lists with exact totals, the work of the
-// hub, sweeping, and snapshots and webhooks where the store has them. A part of the suite
+// hub, sweeping, and snapshots, webhooks and requests where the store has
+// them. A part of the suite
 // compares the store with a trivial model under random operations.
 //
 // # What it does not promise
