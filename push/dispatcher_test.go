@@ -421,7 +421,7 @@ func TestABrokenStoreIsLeftAlone(t *testing.T) {
 // A hub that starts with very many webhooks of a dead endpoint has no goroutines for
 // them, and hardly tries; when the endpoint is back, all are told.
 func TestManyHooksOfADeadEndpoint(t *testing.T) {
-	bubble(t, func(w *world) {
+	alone(t, func(w *world) { // it counts the goroutines of the process
 		w.net.answer = always(0, errBroken)
 		const n = 20_000
 		for i := range n {

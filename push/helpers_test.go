@@ -357,6 +357,12 @@ func want(t *testing.T, what, got, want string) {
 func bubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	t.Parallel()
+	alone(t, f)
+}
+
+// alone is bubble, without other tests beside it.
+func alone(t *testing.T, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		f(w)
