@@ -70,10 +70,13 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 		}
 		return o, V1, Version(s.Versions, s.surface())
 	}
-	among := setOf(V1, RockBot)
-	if shape, ok := s.remembered(o, among); ok {
+	if shape, ok := s.profiled(setOf(V1, RockBot)); ok {
 		return o, shape, nil
 	}
+	if shape, ok := s.recalled(o); ok && shape == RockBot {
+		return o, shape, nil
+	}
+	// A task of v1.0 does not stand for the version that its callers must name.
 	return o, V1, Version(s.Versions, s.surface())
 }
 
@@ -90,13 +93,18 @@ func versioned(values []string) bool {
 // sends reports whether o has a message.
 func (o Operation) sends() bool { return o == SendMessage || o == SendStreamingMessage }
 
-// remembered asks the profiles and then the memory.
-func (s *Signs) remembered(o Operation, among shapes) (Shape, bool) {
+// profiled returns the first of the profiles that is one of the dialects.
+func (s *Signs) profiled(among shapes) (Shape, bool) {
 	for _, shape := range s.Profiles {
 		if among.has(shape) {
 			return shape, true
 		}
 	}
+	return V1, false
+}
+
+// recalled returns the dialect of the task that the call is about.
+func (s *Signs) recalled(o Operation) (Shape, bool) {
 	if s.Recall == nil {
 		return V1, false
 	}
@@ -104,8 +112,7 @@ func (s *Signs) remembered(o Operation, among shapes) (Shape, bool) {
 	if id == "" {
 		return V1, false
 	}
-	shape, ok := s.Recall(id)
-	return shape, ok && among.has(shape)
+	return s.Recall(id)
 }
 
 // taskID returns the id of the task that the call is about, or the empty id.
@@ -188,7 +195,10 @@ func (s *Signs) slashShape(m *slashMethod) (Shape, error) {
 			return shape, marks.mixed()
 		}
 	}
-	if shape, ok := s.remembered(m.operation, m.in); ok {
+	if shape, ok := s.profiled(m.in); ok {
+		return shape, nil
+	}
+	if shape, ok := s.recalled(m.operation); ok && m.in.has(shape) {
 		return shape, nil
 	}
 	if m.in.has(V03) {
