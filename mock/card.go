@@ -29,14 +29,18 @@ func (c *call) serveCard() {
 	body := marshal(c.server.card(c.agent, base, strings.HasPrefix(c.r.UserAgent(), "Go-http-client/")))
 	sum := sha256.Sum256(body)
 	c.begin()
-	c.w.Header().Set("Cache-Control", "no-cache")
-	c.w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:8])+`"`)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	c.w.Header().Set("Cache-Control", "max-age=0") // a script may answer otherwise next time
+	c.w.Header().Set("ETag", tag)
 	c.w.Header().Set("Vary", "User-Agent")
-	if c.r.Method == http.MethodHead {
+	switch {
+	case strings.Contains(c.r.Header.Get("If-None-Match"), tag):
+		c.w.WriteHeader(http.StatusNotModified)
+	case c.r.Method == http.MethodHead:
 		c.w.Header().Set("Content-Type", "application/json")
-		return
+	default:
+		c.respond(http.StatusOK, body)
 	}
-	c.respond(http.StatusOK, body)
 }
 
 // card makes the card of an agent. bare chooses the spelling of requirements that the

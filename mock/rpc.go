@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -217,19 +216,31 @@ func (s *Server) Example(url string) string {
 // plain is what can stand in JSON and in a shell's quotes as it is.
 var plain = regexp.MustCompile(`^[\w .,:;?!-]+$`)
 
-// sample returns metadata that ask for the skill of the first rule, and a text that it
-// is for.
+// sample returns metadata that ask for the skill of the first rule for which there is a
+// plain text, and that text.
 func (a *agent) sample() (skill, text string) {
-	text = "hello"
-	if len(a.rules) == 0 {
-		return "", text
+	for _, r := range a.rules {
+		if r.skill != "" {
+			skill = fmt.Sprintf(`"metadata":{"skillId":"%s"},`, r.skill)
+		}
+		if text, ok := r.match.sample(); ok && plain.MatchString(r.skill+text) {
+			return skill, text
+		}
+		skill = ""
 	}
-	r := a.rules[0]
-	if plain.MatchString(r.skill) {
-		skill = fmt.Sprintf(`"metadata":{"skillId":"%s"},`, r.skill)
+	return "", "hello"
+}
+
+// sample returns a text that m matches in the first turn, if one is easily found.
+func (m *matcher) sample() (string, bool) {
+	texts := []string{"hello"}
+	if m != nil {
+		texts = []string{"hello", m.equals, m.contains}
 	}
-	if m := r.match; m != nil && plain.MatchString(m.contains+m.equals) {
-		text = cmp.Or(m.equals, m.contains)
+	for _, text := range texts {
+		if text != "" && m.matches(&asked{text: text, turn: 1}) {
+			return text, true
+		}
 	}
-	return skill, text
+	return "", false
 }

@@ -274,3 +274,27 @@ func TestExample(t *testing.T) {
 		mustContain(t, got, "200\n", `"text":"ok"`)
 	}
 }
+
+// A card that has not changed is not sent again.
+func TestConditionalCard(t *testing.T) {
+	t.Parallel()
+	s := served(t, rules("{response: ok}"))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://mock.test/.well-known/agent-card.json", nil))
+	tag := w.Header().Get("ETag")
+	got := exchange(s, "GET /.well-known/agent-card.json\nIf-None-Match: "+tag+"\n\n")
+	if tag == "" || got != "304\n" {
+		t.Errorf("with tag %s: %q, want 304 and nothing else", tag, got)
+	}
+	mustContain(t, exchange(s, "GET /.well-known/agent-card.json\nIf-None-Match: \"other\"\n\n"), "200\n")
+}
+
+// What is served is told to people.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	s := served(t, "a2a_agents: [{name: a, responses: [{response: ok}]}, {name: b, serve: [rest]}]")
+	want := "a: 1 rules at http://x/a2a/a (jsonrpc, rest, v0.3, promptkit)\nb: 0 rules at http://x/a2a/b (rest)\n"
+	if got := s.Describe("http://x"); got != want {
+		t.Errorf("Describe() = %q, want %q", got, want)
+	}
+}

@@ -43,7 +43,8 @@ type mockProcess struct {
 }
 
 // startMock starts a mock and waits until it serves: mock ARGS... The address of the
-// first agent is then in $PARLEY_URL, what was printed in the file mock.out.
+// first agent is then in $PARLEY_URL, that of each agent in a variable of its name, what
+// was printed in the file mock.out.
 func startMock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! mock")
@@ -69,9 +70,13 @@ func startMock(ts *testscript.TestScript, neg bool, args []string) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		b.WriteString(lines.Text() + "\n")
-		if _, url, ok := strings.Cut(lines.Text(), " at "); ok && ts.Getenv("PARLEY_URL") == "" {
+		if rules, url, ok := strings.Cut(lines.Text(), " at "); ok {
 			url, _, _ = strings.Cut(url, " ")
-			ts.Setenv("PARLEY_URL", url)
+			name, _, _ := strings.Cut(rules, ":")
+			ts.Setenv(strings.ToUpper(name), url)
+			if ts.Getenv("PARLEY_URL") == "" {
+				ts.Setenv("PARLEY_URL", url)
+			}
 		}
 		if strings.HasPrefix(lines.Text(), "  -d ") {
 			ts.Check(os.WriteFile(ts.MkAbs("mock.out"), []byte(b.String()), 0o644))
