@@ -3,8 +3,6 @@ package dialect
 import (
 	"strings"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -45,22 +43,6 @@ func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// rockBotFrames returns the events that show a v1.0 frame. The message of the status
-// that ends a task comes once more as the answer.
-func rockBotFrames(v1 []byte) [][]byte {
-	events := [][]byte{rockBotFrame(nil, v1)}
-	name, v := arm(v1)
-	if name != "statusUpdate" {
-		return events
-	}
-	status := member(v, "status")
-	msg := member(status, "message")
-	if msg == nil || !ended(member(status, "state")) {
-		return events
-	}
-	return append(events, append(promptKitMessage([]byte(`{"message":`), msg), '}'))
-}
-
 // rockBotFrame appends a StreamResponse or a SendMessageResponse.
 func rockBotFrame(dst, v1 []byte) []byte {
 	return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
@@ -88,10 +70,7 @@ func rockBotFinal(dst, t []byte) []byte {
 	if msg := member(member(t, "status"), "message"); msg != nil {
 		return promptKitMessage(dst, msg)
 	}
-	dst = rawjson.AppendString(append(dst, `{"messageId":`...), a2a.NewMessageID())
-	dst = append(append(dst, `,"contextId":`...), member(t, "contextId")...)
-	dst = append(append(dst, `,"taskId":`...), member(t, "id")...)
-	dst = append(dst, `,"role":"agent","parts":[`...)
+	dst = beginAnswer(dst, member(t, "contextId"), member(t, "id"))
 	first := true
 	for artifact := range rawjson.Elements(member(t, "artifacts")) {
 		for part := range rawjson.Elements(member(artifact, "parts")) {

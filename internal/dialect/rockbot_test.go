@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,50 @@ func TestRockBotRequest(t *testing.T) {
 		got, err := dialect.RockBot.Request(dialect.ListTasks, []byte(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
+		}
+	}
+}
+
+// What a task has made is its answer, unless its status has one.
+func TestRockBotStreamsEndWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	const (
+		begun    = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"}}}`
+		snapshot = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"artifacts":[{"artifactId":"a","parts":[{"text":"1"}]}]}}`
+		ended    = `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`
+		answer   = `{"message":{"messageId":"ID","contextId":"c","taskId":"t","role":"agent","parts":[`
+	)
+	update := func(id, text, rest string) string {
+		return `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"` + id + `","parts":[{"text":"` + text + `"}]}` + rest + `}}`
+	}
+	const more = `,"append":true`
+	tests := []struct {
+		name   string
+		frames []string
+		want   string
+	}{
+		{"one", []string{begun, update("a", "1", "")}, answer + `{"text":"1"}]}}`},
+		{"chunks", []string{begun, update("a", "1", ""), update("a", "2", more)}, answer + `{"text":"1"},{"text":"2"}]}}`},
+		{"replaced", []string{begun, update("a", "1", ""), update("a", "2", "")}, answer + `{"text":"2"}]}}`},
+		{"two", []string{begun, update("a", "1", ""), update("b", "2", more), update("a", "3", more)}, answer + `{"text":"1"},{"text":"3"},{"text":"2"}]}}`},
+		{"from a snapshot", []string{snapshot, update("a", "2", more)}, answer + `{"text":"1"},{"text":"2"}]}}`},
+		{"nothing", []string{begun}, ""},
+		{"resumed", []string{update("a", "2", more)}, ""},
+		{"too much", []string{begun, update("a", strings.Repeat("x", 70_000), ""), update("b", "2", "")}, ""},
+	}
+	for _, tt := range tests {
+		frames := dialect.RockBot.Frames()
+		for _, f := range tt.frames {
+			if got := frames([]byte(f)); len(got) != 1 {
+				t.Errorf("%s: %d events for one", tt.name, len(got))
+			}
+		}
+		got := ""
+		if events := frames([]byte(ended)); len(events) == 2 {
+			got = anyID.ReplaceAllString(string(events[1]), `"messageId":"ID"`)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

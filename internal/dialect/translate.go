@@ -29,7 +29,7 @@ var promptKitCodec = codec{
 var rockBotCodec = codec{
 	request: rockBotRequest,
 	result:  rockBotResult,
-	stream:  func() framer { return framerFunc(rockBotFrames) },
+	stream:  func() framer { return new(rockBotStream) },
 	field:   promptKitField,
 }
 
