@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -112,5 +113,58 @@ func TestOtherDialectsAreToldEvents(t *testing.T) {
 		j.chunk("a", "b")
 		w.pass(time.Second)
 		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
+	})
+}
+
+// TestLegacyStoryGoesBack asks for versions in any order, as happens when an operator
+// moves a hook back.
+func TestLegacyStoryGoesBack(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.make()
+		j := w.task("t1")
+		j.work()
+		j.complete()
+		log := tasktest.Log(t, w.store, j.head.Key)
+		tg := &target{dialect: uint8(dialect.V03), head: j.head}
+		for _, step := range []struct {
+			version int64
+			want    string
+		}{{3, "completed"}, {2, "working"}, {2, "working"}, {1, "submitted"}, {3, "completed"}} {
+			body, err := w.d.body(t.Context(), &hook{key: j.head.Key}, tg, &log[step.version-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "state", legacyText(t, string(body)), step.want)
+		}
+	})
+}
+
+// TestLegacyStoryIsForgotten wants no task to be held in memory for a webhook that has
+// nothing to do, and none to be told of that the store has lost.
+func TestLegacyStoryIsForgotten(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.start()
+		j := w.task("t1")
+		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03Proto)})
+		j.work()
+		w.pass(time.Second)
+		want(t, "told", legacyTexts(t, w), "working")
+		kept := 0
+		for _, h := range w.d.warm {
+			if h == nil || h.target == nil {
+				continue
+			}
+			if kept++; h.target.story != nil {
+				t.Errorf("the task of hook %s is still held", h.id)
+			}
+		}
+		if kept != 1 {
+			t.Errorf("%d targets are kept, want 1", kept)
+		}
+		short := &target{dialect: uint8(dialect.V03), head: j.head}
+		missing := task.Entry{Version: j.head.Version + 1, Kind: task.Status, State: task.Completed}
+		if body, err := w.d.body(t.Context(), &hook{key: j.head.Key}, short, &missing); !errors.Is(err, errShortLog) {
+			t.Errorf("body of a version that is not there = %s, %v, want %v", body, err, errShortLog)
+		}
 	})
 }
