@@ -15,6 +15,9 @@ func (s *Server) runLocked(t *work) {
 		}
 		return
 	}
+	if s.ctx.Err() != nil {
+		return
+	}
 	t.running = true
 	ctx, cancel := context.WithCancel(s.ctx)
 	t.stop = cancel

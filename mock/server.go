@@ -57,7 +57,9 @@ func New(c *Config, o Options) (*Server, error) {
 // Close ends all scripts and calls, and waits for the scripts. It returns the first
 // error of writing to Options.Record.
 func (s *Server) Close() error {
+	s.world.mu.Lock() // no script begins any more
 	s.stop()
+	s.world.mu.Unlock()
 	s.runs.Wait()
 	return s.recorder.err()
 }

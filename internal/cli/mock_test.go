@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/parley-a2a/parley/mock"
 )
 
 // TestMockScripts runs the scripts that need "parley mock".
@@ -122,4 +124,15 @@ func tryMock(ts *testscript.TestScript, neg bool, args []string) {
 	answer, err := io.ReadAll(resp.Body)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), answer, 0o644))
+}
+
+// The script in the help can be served.
+func TestMockHelp(t *testing.T) {
+	t.Parallel()
+	_, script, _ := strings.Cut(mockCmd{}.Help(), "A script:\n\n")
+	script, _, ok := strings.Cut(script, "\n\nExamples")
+	c, err := mock.Parse("help.yaml", []byte(script))
+	if !ok || err != nil || len(c.Agents[0].Responses) != 3 {
+		t.Errorf("Parse(%s) = %v, %v, want an agent with three rules", script, c, err)
+	}
 }
