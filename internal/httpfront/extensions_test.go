@@ -140,3 +140,19 @@ func TestManyExtensions(t *testing.T) {
 		t.Errorf("the extension after a hundred counts: %d %s", a.code, a.body)
 	}
 }
+
+// Callers of v0.3 have a header of their own, and no code of their own for what is
+// missing.
+func TestExtensionsOfV03(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, extensive())
+	old := rpc("message/send", `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`)
+	a := h.do("POST", "/a2a", old, "X-A2A-Extensions: "+geoURI)
+	if got := a.header.Get("X-A2A-Extensions"); got != geoURI || !strings.Contains(a.body, `"state":"completed"`) {
+		t.Errorf("send = %d %s with X-A2A-Extensions %q, want a completed task with %s", a.code, a.body, got, geoURI)
+	}
+	a = h.do("POST", "/a2a", old)
+	if !strings.Contains(a.body, `"code":-32004`) || !strings.Contains(a.body, geoURI) {
+		t.Errorf("send without = %d %s, want -32004 that names %s", a.code, a.body, geoURI)
+	}
+}

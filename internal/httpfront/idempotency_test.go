@@ -123,3 +123,18 @@ func TestIdempotencyKeyIgnored(t *testing.T) {
 		t.Error("the key counts")
 	}
 }
+
+// The wire makes no difference to a key: the same message in v0.3 is the same request.
+func TestIdempotencyKeyAcrossDialects(t *testing.T) {
+	t.Parallel()
+	h := keyedHub(t)
+	const key = "Idempotency-Key: k"
+	first := taskID(t, keyedCalls(h)["rest send"]("hello", key))
+	old := rpc("message/send", `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`)
+	if a := h.do("POST", "/a2a/echo", old, key); between(t, a.body, `"result":{"`, `}`) == "" || !strings.Contains(a.body, first) {
+		t.Errorf("v0.3 = %d %s, want the task %s", a.code, a.body, first)
+	}
+	if a := h.do("POST", "/a2a/echo", strings.Replace(old, "hello", "bye", 1), key); !strings.Contains(a.body, `"code":-32602`) {
+		t.Errorf("v0.3 with another text = %d %s, want -32602", a.code, a.body)
+	}
+}
