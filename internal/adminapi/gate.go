@@ -135,6 +135,8 @@ func decode(r *http.Request, v any) error {
 func badBody(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &kind) && kind.Field == "":
+		return fault.New(a2a.ErrInvalidParams, "the body must be an object, not %s", kind.Value)
 	case errors.As(err, &kind):
 		return fault.Field(a2a.ErrInvalidParams, kind.Field, "must not be %s", kind.Value)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):

@@ -49,7 +49,7 @@ type commands struct {
 	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
 	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
-	Push    pushCmd    `cmd:"" help:"Webhooks: a receiver that checks and prints."`
+	Push    pushCmd    `cmd:"" help:"List webhooks, tell them again, or be one."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`

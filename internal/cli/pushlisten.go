@@ -51,6 +51,9 @@ func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 	if c.Count < 0 {
 		return usagef("--count is negative")
 	}
+	if scheme, credentials, _ := strings.Cut(c.Authorization, " "); c.Authorization != "" && (scheme == "" || credentials == "") {
+		return usagef("--authorization is a scheme and credentials, such as \"Bearer abc\"")
+	}
 	rc := &push.Receiver{Token: c.Token, Authorization: c.Authorization}
 	for _, s := range c.Secret {
 		key, err := push.ParseSecret(s)

@@ -239,6 +239,7 @@ func TestPushListenUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--count is negative":       {"--count=-1"},
 		`begins with "whsec_"`:      {"--secret", "abc"},
+		"a scheme and credentials":  {"--authorization", "Bearer"},
 		"in use by another program": {"--listen", taken.Addr().String()},
 		"address 4180":              {"--listen", "4180"},
 	} {
