@@ -338,8 +338,13 @@ func TestSelected(t *testing.T) {
 		only []string
 		want bool
 	}{
-		{nil, true}, {[]string{"push"}, true}, {[]string{"push."}, true}, {[]string{"push.get"}, true},
-		{[]string{"pus"}, false}, {[]string{"push.ge"}, false}, {[]string{"send", "push.get"}, true},
+		{nil, true},
+		{[]string{"push"}, true},
+		{[]string{"push."}, true},
+		{[]string{"push.get"}, true},
+		{[]string{"pus"}, false},
+		{[]string{"push.ge"}, false},
+		{[]string{"send", "push.get"}, true},
 	} {
 		if got := selected(tt.only, "push.get"); got != tt.want {
 			t.Errorf("selected(%q, push.get) = %v", tt.only, got)

@@ -210,10 +210,14 @@ func TestTranslate(t *testing.T) {
 		op       wire.Op
 		in, want string
 	}{
-		{wire.SendMessage, `{"taskId": "t", "contextId": "c", "message": {"messageId": "m", "contextId": "own", "parts": []}}`,
-			`{"message":{"contextId":"own","messageId":"m","parts":[],"taskId":"t"}}`},
-		{wire.SendMessage, `{"message": {"messageId": "m", "parts": [{"text": "x"}, {"file": {"raw": "aGk=", "name": "n", "mediaType": "a/b"}, "metadata": {}}]}}`,
-			`{"message":{"messageId":"m","parts":[{"text":"x"},{"filename":"n","mediaType":"a/b","metadata":{},"raw":"aGk="}]}}`},
+		{
+			wire.SendMessage, `{"taskId": "t", "contextId": "c", "message": {"messageId": "m", "contextId": "own", "parts": []}}`,
+			`{"message":{"contextId":"own","messageId":"m","parts":[],"taskId":"t"}}`,
+		},
+		{
+			wire.SendMessage, `{"message": {"messageId": "m", "parts": [{"text": "x"}, {"file": {"raw": "aGk=", "name": "n", "mediaType": "a/b"}, "metadata": {}}]}}`,
+			`{"message":{"messageId":"m","parts":[{"text":"x"},{"filename":"n","mediaType":"a/b","metadata":{},"raw":"aGk="}]}}`,
+		},
 		{wire.CreatePush, `{"taskId": "t", "pushNotificationConfig": {"url": "u"}}`, `{"taskId":"t","url":"u"}`},
 		{wire.GetPush, `{"taskId": "t", "configId": "c"}`, `{"id":"c","taskId":"t"}`},
 		{wire.ListTasks, `{"cursor": "x", "pageSize": 1}`, `{"pageSize":1,"pageToken":"x"}`},

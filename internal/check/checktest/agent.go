@@ -179,8 +179,10 @@ func (a *agent) send(params Object) (any, *Fault) {
 }
 
 func (a *agent) reply(m Object) Object {
-	return Object{"messageId": a.id("message"), "role": "ROLE_AGENT", "contextId": cmp.Or(str(m, "contextId"), a.id("context")),
-		"parts": []any{Object{"text": "Direct message response"}}}
+	return Object{
+		"messageId": a.id("message"), "role": "ROLE_AGENT", "contextId": cmp.Or(str(m, "contextId"), a.id("context")),
+		"parts": []any{Object{"text": "Direct message response"}},
+	}
 }
 
 // act does what the first text asks for, and tells each step.

@@ -126,8 +126,10 @@ func (s *Server) card() Object {
 	faces := []any{face(s.URL+"/rpc", "JSONRPC", "1.0"), face(s.URL+"/rest", "HTTP+JSON", "1.0"), face("sut.test:50051", "GRPC", "1.0")}
 	card := Object{
 		"name": "sut", "description": "A server for tests.", "version": "1", "supportedInterfaces": faces,
-		"capabilities": Object{"streaming": s.options.Streaming, "pushNotifications": s.options.Push,
-			"extendedAgentCard": s.options.Extended},
+		"capabilities": Object{
+			"streaming": s.options.Streaming, "pushNotifications": s.options.Push,
+			"extendedAgentCard": s.options.Extended,
+		},
 		"defaultInputModes": []any{"text/plain"}, "defaultOutputModes": []any{"text/plain"},
 		"skills": []any{Object{"id": "tck", "name": "tck", "description": "The behaviours of the kits.", "tags": []any{"test"}}},
 	}
