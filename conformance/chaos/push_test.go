@@ -166,7 +166,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	h.kill()
 	hook.recover(0, false)
 
-	h, _ = startHub(t, bin, addr, data, "--push-allow", "loopback")
+	startHub(t, bin, addr, data, "--push-allow", "loopback")
 	for path, all := range frames {
 		awaitLast(t, hook, path, all[len(all)-1])
 		hook.check(path, all)

@@ -317,7 +317,12 @@ func streamDefects() map[string]defect {
 		"stream.ids":    update(func(u object) { u["taskId"] = "other" }),
 		"stream.result": results(wire.GetTask, func(_, r object) { r["status"] = object{"state": "TASK_STATE_FAILED"} }),
 		"stream.message-only": {Events: func(_ context.Context, op wire.Op, next checktest.Sink) checktest.Sink {
-			return func(e object) bool { return next(e) && next(e) }
+			return func(e object) bool {
+				if !next(e) {
+					return false
+				}
+				return next(e) // twice
+			}
 		}},
 		"stream.chunks":   update(func(u object) { delete(u, "append") }),
 		"stream.type":     head("Content-Type", "text/plain"),
