@@ -103,6 +103,27 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
+// A caller may choose the id of a new task where its clients do, unless the operator
+// says otherwise.
+func TestClientIDs(t *testing.T) {
+	t.Parallel()
+	chosen := withTask("mine", message("hi"))
+	for no, code := range map[bool]int{false: 200, true: 404} {
+		h := startHub(t, httpfront.Config{NoClientIDs: no}, everyone()...)
+		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
+			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
+		}
+		for name, got := range map[string]*answer{
+			"v1.0":      h.do("POST", "/a2a", rpc("SendMessage", withTask("other", message("hi"))), v1),
+			"v0.3 REST": h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"other","content":[{"text":"hi"}]}}`),
+		} {
+			if !strings.Contains(got.body, `"no such task"`) {
+				t.Errorf("%s, refused %v: %s, want no such task", name, no, got)
+			}
+		}
+	}
+}
+
 // However often and however close together a job comes, it is done once.
 func TestJobOnce(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,30 @@
+package push
+
+import (
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/task/tasktest"
+)
+
+// TestWebhooksOutlastAQuestion wants a webhook to be told what follows a question, also
+// when it was registered after it.
+func TestWebhooksOutlastAQuestion(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.start()
+		j := w.task("t1")
+		j.hook(op.PushConfig{ID: "c1", URL: hookURL})
+		j.work()
+		j.add(tasktest.Status(w.now(), task.InputRequired, "which city?"))
+		w.pass(time.Second)
+		late := hookURL + "late"
+		j.hook(op.PushConfig{ID: "c2", URL: late})
+		j.add(tasktest.Said(w.now(), "Oslo"))
+		j.complete()
+		w.pass(time.Second)
+		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING which city? TASK_STATE_COMPLETED")
+		want(t, "told late", w.net.texts(late), "TASK_STATE_COMPLETED")
+	})
+}
