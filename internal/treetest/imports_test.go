@@ -44,6 +44,10 @@ var directions = []direction{
 		why: "a leaf package knows nobody",
 	},
 	{
+		from: []string{"internal/transcript"}, only: leaves, deep: true,
+		why: "every server's tests may tell transcripts, so they know no server",
+	},
+	{
 		from: stores, only: append([]string{"task", "task/tasktest", "auth", "store/...", "internal/sqlstore"}, leaves...),
 		why: "a store knows task, the keys of auth and leaf packages; what two stores share goes into task or internal",
 	},
@@ -180,13 +184,14 @@ var edgeOnly = map[string][]string{
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
 	"github.com/goccy/go-yaml":                  {"internal/config/...", "internal/check/...", "mock/..."},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
-	"github.com/google/go-cmp":                  {"task/tasktest/..."},
+	"github.com/google/go-cmp":                  {"task/tasktest/...", "internal/transcript"},
 	"pgregory.net/rapid":                        {"task/tasktest/..."},
 	"go.uber.org/goleak":                        {"task/tasktest/..."},
-	"github.com/rogpeppe/go-internal":           {"internal/cli/..."},
+	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/transcript"},
 	module + "/store/sqlitestore":               {"internal/cli/..."},
 	module + "/grpcbind":                        {"internal/cli/..."},
 	module + "/internal/cli":                    {"cmd/..."},
+	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {
