@@ -45,7 +45,7 @@ func TestSendReturnsImmediately(t *testing.T) {
 func TestSendWaitsAtMostMaxWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, engine.Config{MaxWait: 300 * time.Second, DrainTimeout: -1}, untilStopped(nil))
+		b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(nil)) // 300 s is the default
 		began := time.Now()
 		got := b.send(text("hi"))
 		if got.Head.State != task.Working || time.Since(began) != 300*time.Second {
