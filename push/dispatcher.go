@@ -45,6 +45,11 @@ type Dispatcher struct {
 	warm     [maxWarm]*hook
 	warmNext int
 	stopping bool
+	// reported counts the dead letters that were reported in the minute since.
+	reported struct {
+		since time.Time
+		n     int
+	}
 	// blocked is until when the store is left alone, warned when that was logged.
 	blocked, warned time.Time
 }

@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/parley-a2a/parley/task"
@@ -15,6 +16,8 @@ const (
 	storeWait = 2 * time.Second
 	// warnEvery is the least time between two records of that.
 	warnEvery = time.Minute
+	// maxReports is how many dead letters are reported in a minute.
+	maxReports = 20
 	// maxLost is how many dead letters of a hook may wait to be durable.
 	maxLost = 16
 )
@@ -302,7 +305,7 @@ func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string
 	tr := h.trouble
 	if tr.run.First == 0 || tr.run.Last != h.told {
 		tr.run = task.DeadLetter{First: h.told + 1}
-		d.logger.Warn("webhook was not told something", "task", t.head.ID, "hook", h.id, "version", h.told+1, "reason", reason)
+		d.reportLocked(h, t, reason)
 	}
 	tr.run.Last, tr.run.Attempts, tr.run.Reason = version, tr.tries, reason
 	tr.run.At = task.MillisOf(time.Now())
@@ -313,6 +316,22 @@ func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string
 	}
 	tr.tries = 0
 	h.told = version
+}
+
+// reportLocked says that a webhook was not told something: a few times a minute for
+// all of them, because a receiver can refuse every other version.
+func (d *Dispatcher) reportLocked(h *hook, t *target, reason string) {
+	now := time.Now()
+	if now.Sub(d.reported.since) > time.Minute {
+		d.reported.since, d.reported.n = now, 0
+	}
+	d.reported.n++
+	level := slog.LevelWarn
+	if d.reported.n > maxReports {
+		level = slog.LevelDebug
+	}
+	d.logger.Log(context.Background(), level, "webhook was not told something",
+		"task", t.head.ID, "hook", h.id, "version", h.told+1, "reason", reason)
 }
 
 // end gives the place of a session back and says what is next for its hook.

@@ -121,7 +121,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case auth.PrincipalFrom(r.Context()) == nil:
 		h.fail(w, r, auth.ErrUnauthenticated)
 	default:
-		if err := e.admit(r); err != nil {
+		if err := e.admit(r, h.keyed); err != nil {
 			h.fail(w, r, err)
 			return
 		}

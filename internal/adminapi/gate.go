@@ -57,19 +57,24 @@ var (
 // sameOrigin refuses changes that a page from elsewhere made a browser ask for.
 var sameOrigin = http.NewCrossOriginProtection()
 
-// admit refuses callers who may not do what r asks of e.
-func (e *endpoint) admit(r *http.Request) error {
+// admit refuses callers who may not do what r asks of e. keyed says whether the hub has
+// keys: then nobody is an administrator without one, also where anonymous callers are
+// allowed.
+func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
 	case read && !e.secret:
 		return nil
 	case sameOrigin.Check(r) != nil:
 		return errOrigin
-	case !admin(r):
+	case !admin(r), auth.PrincipalFrom(r.Context()).Anonymous() && keyed():
 		return errNoAdmin
 	}
 	return nil
 }
+
+// keyed reports whether there are keys, or were.
+func (h *Handler) keyed() bool { return h.Keys != nil && len(h.Keys.List()) > 0 }
 
 // admin reports whether the caller may change the hub: one with the role, or an
 // anonymous one on this machine who came straight to this machine. A request that a

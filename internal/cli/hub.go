@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"syscall"
@@ -85,7 +86,7 @@ func (h *hub) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if h.box, err = seal.Load(h.dir.Join(seal.FileName)); err != nil {
+	if err := h.openBox(ctx); err != nil {
 		return err
 	}
 	if err := h.reap(); err != nil {
@@ -135,6 +136,23 @@ func (h *hub) reap() error {
 	n, err := command.Reap(h.runs())
 	if n > 0 {
 		h.logger.Warn("ended programs that an earlier hub left running", "count", n)
+	}
+	return err
+}
+
+// openBox opens the master key, or makes one. If the old one was left behind when the
+// data was moved, it says so: the secrets of webhooks cannot be opened without it.
+func (h *hub) openBox(ctx context.Context) error {
+	path := h.dir.Join(seal.FileName)
+	_, missing := os.Lstat(path)
+	var err error
+	if h.box, err = seal.Load(path); err != nil || missing == nil {
+		return err
+	}
+	hooks, err := h.db.Tasks().FindHooks(ctx, &task.HookQuery{Limit: 1})
+	if err == nil && len(hooks) > 0 {
+		h.logger.Warn("the key that sealed the secrets of webhooks was missing, and a new one was made; "+
+			"webhooks with secrets are not told anything until the old one is back", "file", path)
 	}
 	return err
 }
