@@ -170,6 +170,9 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(src))
 	}
+	f.Add([]byte("\r\r\xe1"))
+	// Each of these breaks a line of YAML.
+	breaks := func(src []byte) int { return bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte("\r")) }
 	f.Fuzz(func(t *testing.T, src []byte) {
 		c, err := Parse("m.yaml", src)
 		var problems Errors
@@ -178,7 +181,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse() = %v, want Errors", err)
 		case err != nil:
 			for _, p := range problems {
-				if p.Problem == "" || p.Line < 0 || p.Line > bytes.Count(src, []byte("\n"))+2 {
+				if p.Problem == "" || p.Line < 0 || p.Line > breaks(src)+2 {
 					t.Errorf("a problem without words, or outside of the file: %+v", p)
 				}
 			}
