@@ -14,8 +14,9 @@ func TestSealOpens(t *testing.T) {
 	b := New()
 	for _, plain := range []string{"", "x", strings.Repeat("secret ", 1000)} {
 		sealed := b.Seal([]byte(plain), []byte("https://a.example"))
-		if plain != "" && bytes.Contains(sealed, []byte(plain)) {
-			t.Errorf("sealed text shows %q", plain[:1])
+		// A single byte is in random ones by chance.
+		if len(plain) > 8 && bytes.Contains(sealed, []byte(plain[:8])) {
+			t.Errorf("sealed text shows %q", plain[:8])
 		}
 		got, err := b.Open(sealed, []byte("https://a.example"))
 		if err != nil || string(got) != plain {
