@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +16,11 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/gauge"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/memory/recorder"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -62,6 +64,9 @@ type Hub struct {
 	// addresses. Options that cannot be read panic when the hub is first used. A Store
 	// that cannot keep webhooks makes the hub one without push notifications.
 	Push push.Options
+	// Memory writes down what has come of tasks whose requests name a session. If nil,
+	// nothing is written down. Its Store is that of the hub, which must be task.Marks.
+	Memory *recorder.Recorder
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
@@ -106,6 +111,11 @@ type Limits struct {
 	// TasksPerCaller is how many tasks of one caller may run or wait in line in this
 	// process; any number. Those that wait for the caller do not count.
 	TasksPerCaller int
+	// Hops is how many agents may ask each other one after the other, through this hub
+	// and others; 8.
+	Hops int
+	// Delegations is how many tasks may be begun on behalf of one; 1,000.
+	Delegations int
 }
 
 // Idempotency says which messages are taken at most once: those with a key, which
@@ -135,6 +145,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		store = new(task.Memory)
 	}
 	h.engine = engine.New(engine.Config{
+		Recorder:      h.recorder(),
 		Store:         store,
 		Push:          h.push(store),
 		Logger:        h.logger(),
@@ -153,6 +164,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		Idempotency: engine.Idempotency{
 			Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL,
 		},
+		Errands:  errand.Limits{Hops: h.Limits.Hops, Budget: h.Limits.Delegations},
 		Extended: engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
 	})
 	for _, a := range h.agents {
@@ -174,6 +186,14 @@ func (h *Hub) push(store task.Store) engine.Pusher {
 	}
 	h.pusher = d
 	return d
+}
+
+// recorder returns what the engine tells of tasks; nil if nothing is written down.
+func (h *Hub) recorder() engine.Recorder {
+	if h.Memory == nil {
+		return nil
+	}
+	return h.Memory
 }
 
 func (h *Hub) frontConfig() httpfront.Config {
@@ -226,22 +246,7 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 
 // AgentName returns the name under which Handle registers an agent whose card says
 // name.
-func AgentName(name string) task.Agent {
-	var b strings.Builder
-	gap := false
-	for _, r := range strings.ToLower(name) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			if gap && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			b.WriteRune(r)
-			gap = false
-		} else {
-			gap = true
-		}
-	}
-	return task.Agent(b.String())
-}
+func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
 // or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
@@ -276,7 +281,13 @@ func (h *Hub) Run(ctx context.Context) error {
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
-	return h.pusher.Around(ctx, e.Run)
+	stop, err := gauge.Watch(gauge.Hub{Engine: e, Pusher: h.pusher, Store: h.Store, Version: Version})
+	if err != nil {
+		h.logger().Warn("the hub is not measured", "error", err)
+	} else {
+		defer stop()
+	}
+	return h.pusher.Around(ctx, func(ctx context.Context) error { return h.Memory.Around(ctx, nil, e.Run) })
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then

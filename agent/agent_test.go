@@ -43,14 +43,40 @@ func TestFuncConfirmsCancellation(t *testing.T) {
 	}
 }
 
-func TestFlush(t *testing.T) {
+// brokenRun is a run whose disk does not work.
+type brokenRun struct {
+	err   error
+	saved []byte
+	asked chan struct{}
+}
+
+func (r *brokenRun) Flush(context.Context) error { return r.err }
+
+func (r *brokenRun) Checkpoint(blob []byte) { r.saved = blob }
+
+func (r *brokenRun) Asked() <-chan struct{} { return r.asked }
+
+func TestRun(t *testing.T) {
 	t.Parallel()
-	if err := agent.Flush(t.Context()); err != nil || agent.CallFrom(t.Context()) != nil {
+	ctx := t.Context()
+	if err := agent.Flush(ctx); err != nil || agent.CallFrom(ctx) != nil || agent.Asked(ctx) != nil {
 		t.Errorf("Flush outside a hub = %v", err)
 	}
-	broken := errors.New("disk")
-	ctx := agent.WithCall(t.Context(), agent.NewCall(agent.Call{Key: "k"}, func(context.Context) error { return broken }))
-	if err := agent.Flush(ctx); !errors.Is(err, broken) || agent.CallFrom(ctx).Key != "k" {
+	if err := agent.Checkpoint(ctx, []byte("x")); err != nil {
+		t.Errorf("Checkpoint outside a hub = %v", err)
+	}
+	r := &brokenRun{err: errors.New("disk"), asked: make(chan struct{})}
+	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: "k"}, r))
+	if err := agent.Flush(ctx); !errors.Is(err, r.err) || agent.CallFrom(ctx).Key != "k" {
 		t.Errorf("Flush = %v, want what the hub says", err)
+	}
+	if err := agent.Checkpoint(ctx, []byte("here")); err != nil || string(r.saved) != "here" {
+		t.Errorf("Checkpoint = %v, the hub has %q", err, r.saved)
+	}
+	if err := agent.Checkpoint(ctx, make([]byte, agent.MaxCheckpoint+1)); !errors.Is(err, agent.ErrCheckpoint) || string(r.saved) != "here" {
+		t.Errorf("Checkpoint of too much = %v, want ErrCheckpoint", err)
+	}
+	if agent.Asked(ctx) != r.asked {
+		t.Error("Asked is not the channel of the hub")
 	}
 }

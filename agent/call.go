@@ -2,6 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -21,17 +25,44 @@ type Call struct {
 	// Message is the caller's message as v1.0 JSON, with everything that the SDK's
 	// types leave out.
 	Message []byte
+	// Metadata is the metadata of the request as JSON, or nil.
+	Metadata []byte
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string
+	// Saved is the last checkpoint of the task that became durable in an earlier
+	// execution, of this message or one before it; nil if there is none, and for agents
+	// that are not Resumable.
+	Saved []byte
+	// Task is the whole task as v1.0 JSON, as it was when this execution began, if the
+	// agent is Resumable and this is not the first execution for the task; else nil.
+	Task []byte
+	// Sealed are the newest artifacts of Task that had their last chunk; nothing may be
+	// added to them.
+	Sealed []a2a.ArtifactID
+	// CorrelationID and ParentID are what the caller sent as X-Correlation-Id and
+	// X-Parent-Id, or as correlationId and parentId in its metadata; empty if it sent
+	// none. A further message of a task that has no correlation id keeps the ids of the
+	// first.
+	CorrelationID, ParentID string
 
-	// Flush waits until everything that the executor has yielded is durable.
-	flush func(context.Context) error
+	run Run
 }
 
-// NewCall returns call with flush as its barrier. It is for the hub and for tests
-// of executors.
-func NewCall(call Call, flush func(context.Context) error) *Call {
-	call.flush = flush
+// Run is what a hub does for a run. Methods are called by the executor's goroutine.
+type Run interface {
+	// Flush waits until everything that the executor has yielded is durable.
+	Flush(ctx context.Context) error
+	// Checkpoint keeps blob together with the next event.
+	Checkpoint(blob []byte)
+	// Asked returns a channel that is closed once a further message of the caller
+	// waits until the run is over.
+	Asked() <-chan struct{}
+}
+
+// NewCall returns call with what the hub does for its run. It is for the hub and for
+// tests of executors.
+func NewCall(call Call, run Run) *Call {
+	call.run = run
 	return &call
 }
 
@@ -50,9 +81,51 @@ func CallFrom(ctx context.Context) *Call {
 
 // Flush waits until every event that the executor has yielded is durable. Outside
 // a hub it does nothing.
-func Flush(ctx context.Context) error {
-	if c := CallFrom(ctx); c != nil && c.flush != nil {
-		return c.flush(ctx)
+func Flush(ctx context.Context) error { return CallFrom(ctx).Flush(ctx) }
+
+// Flush is the function Flush for the run of c, which may be nil.
+func (c *Call) Flush(ctx context.Context) error {
+	if c != nil && c.run != nil {
+		return c.run.Flush(ctx)
+	}
+	return nil
+}
+
+// MaxCheckpoint is the largest size of a checkpoint in bytes.
+const MaxCheckpoint = 64 << 10
+
+// ErrCheckpoint is returned for a checkpoint that is larger than MaxCheckpoint.
+var ErrCheckpoint = errors.New("checkpoint is too large")
+
+// Checkpoint keeps blob for the next execution of a Resumable agent, which finds it in
+// Call.Saved. It becomes durable in one step with the event that the executor yields
+// next, never before that and never without: whoever sees the event can rely on the
+// checkpoint, and the other way round. If that event changes nothing of the task, or
+// none follows, the checkpoint becomes durable by itself a little later; Flush waits
+// for it. A later checkpoint takes the place of an earlier one. blob must not change
+// any more. For other agents, and outside a hub, Checkpoint does nothing.
+func Checkpoint(ctx context.Context, blob []byte) error { return CallFrom(ctx).Checkpoint(blob) }
+
+// Checkpoint is the function Checkpoint for the run of c, which may be nil.
+func (c *Call) Checkpoint(blob []byte) error {
+	if len(blob) > MaxCheckpoint {
+		return fmt.Errorf("checkpoint of %d bytes: %w", len(blob), ErrCheckpoint)
+	}
+	if c != nil && c.run != nil {
+		c.run.Checkpoint(blob)
+	}
+	return nil
+}
+
+// Asked returns a channel that is closed once a further message of the caller waits
+// until this run is over. An executor that has said AUTH_REQUIRED and waits for
+// something else than a message ends its run then. Outside a hub the channel is nil.
+func Asked(ctx context.Context) <-chan struct{} { return CallFrom(ctx).Asked() }
+
+// Asked is the function Asked for the run of c, which may be nil.
+func (c *Call) Asked() <-chan struct{} {
+	if c != nil && c.run != nil {
+		return c.run.Asked()
 	}
 	return nil
 }

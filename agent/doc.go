@@ -3,14 +3,16 @@
 //
 // An agent is the SDK's a2asrv.AgentExecutor, unchanged. This package adds what
 // the SDK has no word for: [Traits] that an executor declares, the [Call] that it
-// runs for, and [Flush], the barrier that waits until its events are durable. The
-// kinds of agents that Parley brings along are in packages below this one.
+// runs for, [Flush], the barrier that waits until its events are durable, and
+// [Checkpoint], what a run notes to go on from after a crash. A [Raw] event passes JSON
+// on as it is. [Delegate] asks another agent of the hub. The kinds of agents that Parley
+// brings along are in packages below this one.
 //
 // # Guarantees
 //
-// A run is executed at most once unless the agent declares itself Idempotent. The
-// events that an executor yields are stored in the order in which it yields them,
-// before anybody sees them. Its context is canceled after its final or interrupted
+// A run is executed at most once unless the agent declares itself Idempotent or
+// Resumable. The events that an executor yields are stored in the order in which it
+// yields them, before anybody sees them. Its context is canceled after its final or interrupted
 // event, when the task is canceled, and when the hub drains.
 //
 // # What it does not promise

@@ -12,6 +12,11 @@ type Traits struct {
 	// Idempotent runs may be repeated after a crash, at most three times, as long as
 	// nobody was told more than SUBMITTED and WORKING.
 	Idempotent bool
+	// Resumable runs go on from their last checkpoint: after a crash the message is
+	// executed again, whatever was told and however often, and the new run adds to what
+	// the earlier ones have yielded. A cancel request that was pending reaches the
+	// executor's Cancel. See Checkpoint.
+	Resumable bool
 	// Serial agents run the tasks of one context one after the other.
 	Serial bool
 	// Silence ends a run that yields nothing for so long. Zero means the hub's

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/bench/internal/rows"
 	"github.com/parley-a2a/parley/bench/internal/serve"
@@ -29,6 +30,7 @@ func goals(rs []rows.Result) []goal {
 	j.blocking()
 	j.streams()
 	j.lookups()
+	j.remote()
 	for _, w := range []struct {
 		row, what string
 		most      float64
@@ -59,6 +61,17 @@ func (j *judge) atMost(what string, got, want float64) {
 func (j *judge) times(what string, ours, peer *rows.Result, want float64) {
 	if ours != nil && peer != nil && peer.Value > 0 {
 		j.atLeast(fmt.Sprintf("%s: %s ÷ %s", what, ours.Server, peer.Server), ours.Value/peer.Value, want)
+	}
+}
+
+// remote judges what a hub in between adds to the median: no more than its two commits
+// and half a millisecond.
+func (j *judge) remote() {
+	peer, own, hub := find(j.results, "remote", "direct", serve.ParleyMemory),
+		find(j.results, "remote", "direct", serve.ParleySQLite), find(j.results, "remote", "through a hub", serve.ParleySQLite)
+	if peer != nil && own != nil && hub != nil {
+		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1_000 }
+		j.atMost("remote: milliseconds added to p50 beside two commits", ms(hub.P50-own.P50), 0.5)
 	}
 }
 

@@ -48,6 +48,7 @@ func serveMain(args []string) int {
 	f.StringVar(&o.File, "file", "", "the file of parley-sqlite")
 	f.IntVar(&o.MaxRuns, "max-runs", 0, "the most tasks that are executed at one time")
 	f.BoolVar(&o.Owners, "owners", false, "take owners from a header")
+	f.StringVar(&o.Remote, "remote", "", "the URL of another server that performs the tasks of parley")
 	f.BoolVar(&o.Open, "open", false, "hold no runs")
 	_ = f.Parse(args) // exits
 	o.Kind = serve.Kind(f.Arg(0))

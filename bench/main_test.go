@@ -79,6 +79,15 @@ func TestRowsOfPeers(t *testing.T) {
 	}
 }
 
+func TestRemote(t *testing.T) {
+	t.Parallel()
+	r, _ := runBench(t, "-only", "remote")
+	want := []string{"remote parley-memory", "remote parley-sqlite"}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
 func TestRowsOfJavaScript(t *testing.T) {
 	t.Parallel()
 	need.Tool(t, "node")

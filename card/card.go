@@ -17,7 +17,25 @@ const (
 	// Union has the keys of v1.0 together with those that readers of v0.3 look for.
 	// Each kind of reader ignores the other's keys.
 	Union
+	// V03 has the keys of v0.3 alone. It is read, not written.
+	V03
+	// PromptKit has the keys of v1.0, but no addresses: the agent takes JSON-RPC of
+	// its dialect at /a2a. It is read, not written.
+	PromptKit
+	// RockBot has an agentName, and no interfaces: the agent takes POST /tasks/send. It
+	// is read, not written.
+	RockBot
 )
+
+// String returns the name of l, such as "v1.0".
+func (l Layout) String() string {
+	if int(l) >= len(layoutNames) {
+		return fmt.Sprintf("Layout(%d)", uint8(l))
+	}
+	return layoutNames[l]
+}
+
+var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", RockBot: "rockbot"}
 
 // Options is what the hub adds to a registered card. The zero Options describe an
 // agent that streams and cannot be reached.
@@ -27,6 +45,10 @@ type Options struct {
 	Name string
 	// Interfaces are the ways to reach the agent, the preferred one first.
 	Interfaces []*a2a.AgentInterface
+	// Legacy are the ways to reach the agent in v0.3, the preferred one first, which
+	// the union layout lists. If empty, they are the JSON-RPC ones of Interfaces, whose
+	// address serves both versions.
+	Legacy []*a2a.AgentInterface
 	// NoStreaming declares that the streaming operations are switched off.
 	NoStreaming bool
 	// PushNotifications declares that webhooks can be registered.
@@ -58,8 +80,12 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("card of %q: %w", c.Name, err)
 	}
-	if o.Layout == Union {
+	switch o.Layout {
+	case V1:
+	case Union:
 		err = d.addLegacy(c, o)
+	default:
+		err = fmt.Errorf("layout %s is not written", o.Layout)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("card of %q: %w", d.Name, err)

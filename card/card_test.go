@@ -190,9 +190,9 @@ func TestJSONErrors(t *testing.T) {
 			`card of "y": security scheme "s": unknown OAuth flow <nil>`,
 		},
 		{
-			"union without JSON-RPC", &a2a.AgentCard{Name: "x"},
+			"union without an interface", &a2a.AgentCard{Name: "x"},
 			card.Options{Layout: card.Union},
-			`card of "x": the union layout needs a JSON-RPC interface`,
+			`card of "x": the union layout needs an interface of v0.3`,
 		},
 		{
 			"params", &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Extensions: []a2a.AgentExtension{
@@ -234,6 +234,40 @@ func TestInterfaces(t *testing.T) {
 		if diff := cmp.Diff(tt.want, card.Interfaces(tt.place)); diff != "" {
 			t.Errorf("Interfaces(%+v) mismatch (-want +got):\n%s", tt.place, diff)
 		}
+	}
+}
+
+func TestLegacyInterfaces(t *testing.T) {
+	t.Parallel()
+	for place, want := range map[card.Place]string{
+		{Base: "http://h:1/"}:                                          "JSONRPC http://h:1/a2a, HTTP+JSON http://h:1",
+		{Base: "http://h:1", GRPC: "h:2"}:                              "JSONRPC http://h:1/a2a, HTTP+JSON http://h:1, GRPC h:2",
+		{Base: "http://h:1", Agent: "a b", GRPC: "h:2"}:                "JSONRPC http://h:1/a2a/a%20b, HTTP+JSON http://h:1/a2a/a%20b",
+		{Base: "http://h:1/p", Agent: "a", Default: true, GRPC: "h:2"}: "JSONRPC http://h:1/p/a2a/a, HTTP+JSON http://h:1/p/a2a/a, GRPC h:2",
+	} {
+		var got []string
+		for _, i := range card.LegacyInterfaces(place) {
+			got = append(got, string(i.ProtocolBinding)+" "+i.URL)
+			if i.ProtocolVersion != "0.3.0" || i.Tenant != "" {
+				t.Errorf("LegacyInterfaces(%+v) has %+v, want version 0.3.0 and no tenant", place, i)
+			}
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("LegacyInterfaces(%+v) = %s, want %s", place, got, want)
+		}
+	}
+}
+
+// The keys of v0.3 list the interfaces of v0.3, the first of them at the top.
+func TestUnionListsTheInterfacesOfV03(t *testing.T) {
+	t.Parallel()
+	o := card.Options{Layout: card.Union, Interfaces: interfaces(), Legacy: []*a2a.AgentInterface{
+		{URL: "h:2", ProtocolBinding: "GRPC"}, {URL: "http://h", ProtocolBinding: "HTTP+JSON"},
+	}}
+	b := string(mustJSON(t, &a2a.AgentCard{}, &o))
+	const want = `"url":"h:2","preferredTransport":"GRPC","additionalInterfaces":[{"url":"h:2","transport":"GRPC"},{"url":"http://h","transport":"HTTP+JSON"}]`
+	if !strings.Contains(b, want) {
+		t.Errorf("JSON = %s\nwant %s in it", b, want)
 	}
 }
 

@@ -1,5 +1,6 @@
-// Package card writes agent cards: the documents by which callers find out what an
-// agent can do and where it is reached.
+// Package card is agent cards: the documents by which callers find out what an agent
+// can do and where it is reached. It writes those of a hub's own agents, and finds and
+// reads those of others.
 //
 // # What it is
 //
@@ -12,6 +13,9 @@
 // [Complete] is the same card as a value, and [Extend] makes the card for callers who
 // may see more than the public one says.
 //
+// [Read] is the other direction: a card of any layout becomes one of v1.0, beside the
+// document as it came. [Fetch] finds it.
+//
 // # Guarantees
 //
 // Every field that the protocol requires is present, also when the registered card
@@ -20,10 +24,18 @@
 // Options.BareScopes asks for the spelling of the Go SDK. Equal input
 // gives equal bytes, so that a hash of them can be an entity tag.
 //
+// Readers are liberal: a part of a card that nobody can read is left out, and costs
+// nothing else. What is no card is said clearly. A card is bounded in size and time,
+// and comes from the host that was asked.
+//
 // # What it does not promise
 //
 // Interfaces and signatures of the registered card are left out: calls go through
 // the hub, and a signature over another document proves nothing.
+//
+// Received cards are not verified, not cached, and not believed: whether to call an
+// address that a card names is for its reader to say. Security schemes that nobody
+// knows are left out, and of several OAuth flows all but one.
 //
 // # Concurrency
 //
@@ -32,5 +44,6 @@
 //
 // # Testing
 //
-// The documents of the tests are golden files; -update writes them again.
+// The documents of the tests are golden files; -update writes them again. What is
+// written is read back. The reader has a fuzz target.
 package card

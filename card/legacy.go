@@ -9,17 +9,14 @@ import (
 // legacyVersion is the version that readers of the old keys are told.
 const legacyVersion = "0.3.0"
 
-// errNoLegacy: readers of v0.3 need an address for JSON-RPC.
-var errNoLegacy = errors.New("the union layout needs a JSON-RPC interface")
+// errNoLegacy: readers of v0.3 need an address.
+var errNoLegacy = errors.New("the union layout needs an interface of v0.3")
 
-// addLegacy adds the keys of v0.3. Only JSON-RPC is listed there: it is the one
-// binding whose address serves both versions.
+// addLegacy adds the keys of v0.3.
 func (d *document) addLegacy(c *a2a.AgentCard, o *Options) error {
 	var list []legacyIface
-	for _, i := range o.Interfaces {
-		if i.ProtocolBinding == a2a.TransportProtocolJSONRPC {
-			list = append(list, legacyIface{i.URL, string(i.ProtocolBinding)})
-		}
+	for _, i := range o.legacyInterfaces() {
+		list = append(list, legacyIface{i.URL, string(i.ProtocolBinding)})
 	}
 	if len(list) == 0 {
 		return errNoLegacy
@@ -41,6 +38,20 @@ func (d *document) addLegacy(c *a2a.AgentCard, o *Options) error {
 		d.SecuritySchemes[name] = s
 	}
 	return nil
+}
+
+// legacyInterfaces are those that the keys of v0.3 list.
+func (o *Options) legacyInterfaces() []*a2a.AgentInterface {
+	if len(o.Legacy) > 0 {
+		return o.Legacy
+	}
+	var list []*a2a.AgentInterface
+	for _, i := range o.Interfaces {
+		if i.ProtocolBinding == a2a.TransportProtocolJSONRPC {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 func legacyRequirementsOf(in a2a.SecurityRequirementsOptions) []legacyRequirement {

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,10 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/peer"
 )
 
 // text joins the text parts of a task's artifacts.
@@ -395,12 +396,11 @@ func TestTransportOfTheCaller(t *testing.T) {
 	if _, err := client.New(card, client.Options{}); !errors.Is(err, client.ErrNoInterface) {
 		t.Errorf("New() without the transport = %v, want ErrNoInterface", err)
 	}
-	refuse := a2aclient.TransportFactoryFn(
-		func(context.Context, *a2a.AgentCard, *a2a.AgentInterface) (a2aclient.Transport, error) {
-			return nil, client.ErrUnreachable
-		})
+	refuse := func(context.Context, a2a.AgentInterface, peer.HeaderFunc, *tls.Config) (peer.Conn, error) {
+		return nil, client.ErrUnreachable
+	}
 	c, err := client.New(card, client.Options{
-		Transports: map[a2a.TransportProtocol]a2aclient.TransportFactory{a2a.TransportProtocolGRPC: refuse},
+		Transports: map[a2a.TransportProtocol]client.Transport{a2a.TransportProtocolGRPC: refuse},
 	})
 	if err != nil {
 		t.Fatalf("New() = %v", err)
@@ -464,7 +464,8 @@ func TestIDsInPaths(t *testing.T) {
 	var got string
 	h := func(w http.ResponseWriter, r *http.Request) {
 		got = r.URL.EscapedPath()
-		answer(200, "application/json", `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`)(w, r)
+		id, _ := json.Marshal(strings.TrimPrefix(r.URL.Path, "/tasks/"))
+		answer(200, "application/json", `{"id":`+string(id)+`,"contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`)(w, r)
 	}
 	c := dial(t, serve(t, h, rest).URL, client.Options{})
 	for id, want := range map[a2a.TaskID]string{

@@ -57,7 +57,7 @@ func TestDialFindsTheCard(t *testing.T) {
 		{"nothing", nil, "", "no agent card"},
 		{"a web page", map[string]string{newest: "<html>"}, "", "no agent card"},
 		{"wrong type", map[string]string{newest: `{"name":7}`}, "", "read card"},
-		{"only v0.3", map[string]string{newest: `{"name":"old","url":"HOST/","protocolVersion":"0.3.0"}`}, "", "no A2A 1.0 interface"},
+		{"only v0.3", map[string]string{newest: `{"name":"old","url":"HOST/","protocolVersion":"0.3.0"}`}, "", "old /"},
 		{
 			"another major version",
 			map[string]string{newest: strings.Replace(cardJSON("two", "HOST/"), `"1.0"`, `"2.0"`, 1)},

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-)
 
-// pauses are how long Follow waits before it takes up a stream that broke: four
-// seconds in all, in which a server can be started again.
-var pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 2700 * time.Millisecond}
+	"github.com/parley-a2a/parley/internal/peer"
+)
 
 // How often Wait asks an agent that does not stream: at first, and at last.
 const (
@@ -42,11 +39,11 @@ func (c *Client) Follow(ctx context.Context, from Position) iter.Seq2[a2a.Event,
 			if err == nil || f.stopped {
 				return
 			}
-			if tries == len(pauses) || !passing(err) {
+			if tries == len(peer.Pauses) || !peer.Passing(err) {
 				yield(nil, err)
 				return
 			}
-			if err := sleep(ctx, pauses[tries]); err != nil {
+			if err := peer.Sleep(ctx, peer.Pauses[tries]); err != nil {
 				yield(nil, named(err, "follow task "+string(from.Task)))
 				return
 			}
@@ -68,7 +65,7 @@ type follower struct {
 func (f *follower) attempt(ctx context.Context) error {
 	f.news = false
 	events := 0
-	for event, err := range f.client.subscribe(ctx, f.at, &a2a.SubscribeToTaskRequest{ID: f.at.Task}) {
+	for event, err := range typed(f.client.peer.Subscribe(ctx, f.at)) {
 		if err != nil {
 			return f.failed(ctx, err, events)
 		}
@@ -91,10 +88,10 @@ func (f *follower) failed(ctx context.Context, err error, events int) error {
 	case errors.As(err, &cut):
 		f.at = cut.Position
 	case events > 0:
-	case errors.Is(err, errNothingLeft):
+	case errors.Is(err, peer.ErrNothingLeft):
 		return nil
-	case refused(err):
-		task, err := f.client.Get(ctx, &a2a.GetTaskRequest{ID: f.at.Task})
+	case peer.Refused(err), errors.Is(err, ErrUnsupported):
+		task, err := f.client.Get(ctx, &a2a.GetTaskRequest{ID: f.at.Task, Tenant: f.at.Tenant})
 		if err != nil {
 			return err
 		}
@@ -102,19 +99,6 @@ func (f *follower) failed(ctx context.Context, err error, events int) error {
 		return nil
 	}
 	return err
-}
-
-// refused reports whether err, of a subscription, may mean that the task has ended:
-// the protocol's answer, and what the official SDK's server says instead.
-func refused(err error) bool {
-	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound)
-}
-
-// passing reports whether a later attempt may succeed where err came.
-func passing(err error) bool {
-	var agent *Error
-	return errors.Is(err, ErrCut) || errors.Is(err, ErrUnreachable) ||
-		errors.As(err, &agent) && agent.Status == http.StatusServiceUnavailable
 }
 
 // Wait waits until a task has ended or waits for the caller, and returns it. Only
@@ -130,7 +114,7 @@ func (c *Client) Wait(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 		if err != nil || settled(task.Status.State) {
 			return task, err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := peer.Sleep(ctx, pause); err != nil {
 			return nil, named(err, fmt.Sprintf("wait for task %s, which is %s", id, task.Status.State))
 		}
 	}
@@ -152,16 +136,4 @@ func (c *Client) watch(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 		}
 	}
 	return whole, nil
-}
-
-// sleep waits for d, or for the end of ctx, whose cause it returns.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

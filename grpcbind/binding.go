@@ -7,15 +7,21 @@ import (
 	"sync"
 	"time"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Binding is the gRPC side of a hub.
 type Binding struct {
 	cfg     Config
 	service service
+	legacy  legacy
+	// feeds are the goroutines that write to streams.
+	feeds sync.WaitGroup
 }
 
 // New returns a Binding. It panics if there is no engine.
@@ -24,14 +30,19 @@ func New(cfg Config) *Binding {
 		panic("grpcbind: Config.Engine is required")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
-	b.service.cfg, b.service.limiter = &b.cfg, b.cfg.Engine.Limiter()
+	b.service.side = side{cfg: &b.cfg, limiter: b.cfg.Engine.Limiter(), feeds: &b.feeds, version: servesV1}
+	b.legacy.side = side{
+		cfg: &b.cfg, limiter: b.cfg.Engine.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
+		shape: dialect.V03Proto, decoder: dialect.Decoder{Fill: true},
+	}
 	return b
 }
 
-// Register adds the service to r, whose owner answers for the limits of its
+// Register adds the services of both versions to r, whose owner answers for the limits of its
 // messages and connections.
 func (b *Binding) Register(r grpc.ServiceRegistrar) {
-	pb.RegisterA2AServiceServer(r, &b.service)
+	pb.RegisterA2AServiceServer(observer{r}, &b.service)
+	pb0.RegisterA2AServiceServer(observer{r}, &b.legacy)
 }
 
 // The least time between the pings of a client, and how long it may take to answer
@@ -41,7 +52,7 @@ const (
 	pingTimeout = 20 * time.Second
 )
 
-// Server returns a server that has the service, the limits of the Config and its
+// Server returns a server that has the services, the limits of the Config and its
 // Options. Without credentials among these it speaks in the clear, which is meant
 // for this machine and for networks that protect it otherwise.
 func (b *Binding) Server() *grpc.Server {
@@ -74,7 +85,7 @@ func (b *Binding) Serve(ctx context.Context, l net.Listener) error {
 	close(failed)
 	s.Stop()
 	wg.Wait()
-	b.service.feeds.Wait()
+	b.feeds.Wait()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
 	}

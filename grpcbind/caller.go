@@ -10,7 +10,9 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 // The metadata keys that have a meaning of their own.
@@ -24,7 +26,7 @@ const (
 
 // enter finds out who calls and what came beside the payload, counts the call, and
 // checks the protocol version.
-func (s *service) enter(ctx context.Context) (*op.Caller, error) {
+func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	p, err := s.cfg.Auth.Authenticate(ctx, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
 	if err != nil {
@@ -38,10 +40,10 @@ func (s *service) enter(ctx context.Context) (*op.Caller, error) {
 			return nil, err
 		}
 	}
-	if err := checkVersion(md); err != nil {
+	if err := s.checkVersion(md); err != nil {
 		return nil, err
 	}
-	return &op.Caller{Principal: p, Params: serviceParams(md), Extensions: extensions(md)}, nil
+	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md)}, nil
 }
 
 func remoteAddr(ctx context.Context) string {
@@ -52,10 +54,19 @@ func remoteAddr(ctx context.Context) string {
 	return p.Addr.String()
 }
 
-// checkVersion applies the rule of a surface whose address names the version: none
-// means 1.0 (specification §3.6).
-func checkVersion(md metadata.MD) error {
-	return dialect.Version(split(md[keyVersion]), dialect.REST)
+// checkVersion checks the version that a call names.
+func (s *side) checkVersion(md metadata.MD) error { return s.version(split(md[keyVersion])) }
+
+// servesV1 applies the rule of a surface whose address names the version: none means
+// 1.0 (specification §3.6).
+func servesV1(versions []string) error { return dialect.Version(versions, dialect.REST) }
+
+// lastEventID returns the event after which the caller resumes a stream, or nothing.
+func lastEventID(ctx context.Context) string {
+	if ids := metadata.ValueFromIncomingContext(ctx, keyLastEventID); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
 }
 
 // serviceParams returns the metadata that an agent may see (specification §3.2.6).
@@ -71,6 +82,9 @@ func serviceParams(md metadata.MD) map[string][]string {
 		}
 		params[key] = values
 	}
+	if params != nil {
+		trace.Clean(params)
+	}
 	return params
 }
 
@@ -79,7 +93,7 @@ func isParam(key string) bool {
 	case "traceparent", "tracestate", "x-correlation-id", "x-parent-id":
 		return true
 	}
-	return strings.HasPrefix(key, "a2a-")
+	return strings.HasPrefix(key, "a2a-") || errand.Param(key) != ""
 }
 
 // split returns the elements of comma-joined values, without empty ones.

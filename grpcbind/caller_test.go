@@ -32,7 +32,7 @@ func TestStrangers(t *testing.T) {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tt.addr})
 		for _, anonymous := range []bool{false, true} {
 			cfg := Config{AllowAnonymous: anonymous}.withDefaults()
-			c, err := (&service{cfg: &cfg}).enter(ctx)
+			c, err := (&service{side: side{cfg: &cfg, version: servesV1}}).enter(ctx)
 			if tt.local || anonymous {
 				if err != nil || c.Principal.ID != auth.Local {
 					t.Errorf("%v (AllowAnonymous %v): %v, %v; want the local principal", tt.addr, anonymous, c, err)
@@ -50,7 +50,7 @@ func TestMetadata(t *testing.T) {
 	t.Parallel()
 	md := metadata.Pairs(
 		"a2a-extensions", "urn:a, urn:b", "a2a-extensions", "urn:a,,urn:c ",
-		"a2a-version", "1.0", "tracestate", "s", "x-correlation-id", "c", "x-parent-id", "p",
+		"a2a-version", "1.0", "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate", "s=1", "x-correlation-id", "c", "x-parent-id", "p",
 		"authorization", "Bearer x", "cookie", "y", "x-api-key", "z", "user-agent", "u",
 	)
 	if diff := cmp.Diff([]string{"urn:a", "urn:b", "urn:c"}, extensions(md)); diff != "" {
@@ -58,7 +58,7 @@ func TestMetadata(t *testing.T) {
 	}
 	want := map[string][]string{
 		"a2a-extensions": {"urn:a, urn:b", "urn:a,,urn:c "}, "a2a-version": {"1.0"},
-		"tracestate": {"s"}, "x-correlation-id": {"c"}, "x-parent-id": {"p"},
+		"traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "tracestate": {"s=1"}, "x-correlation-id": {"c"}, "x-parent-id": {"p"},
 	}
 	if diff := cmp.Diff(want, serviceParams(md)); diff != "" {
 		t.Errorf("parameters mismatch (-want +got):\n%s", diff)

@@ -191,7 +191,7 @@ func TestNothingIsDropped(t *testing.T) {
 	r := to("held", say("x"))
 	r.Metadata = meta
 	r.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
-	ctx := with(t.Context(), "a2a-extensions", "urn:a, urn:b", "a2a-extensions", "urn:a", "traceparent", "00-1", "authorization", "secret")
+	ctx := with(t.Context(), "a2a-extensions", "urn:a, urn:b", "a2a-extensions", "urn:a", "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "authorization", "secret")
 	a, err := h.client.SendMessage(ctx, r)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestNothingIsDropped(t *testing.T) {
 	if ec.Tenant != "held" || ec.Metadata["why"] != "test" {
 		t.Errorf("executor got tenant %q and metadata %v, want those of the request", ec.Tenant, ec.Metadata)
 	}
-	if got, _ := ec.ServiceParams.Get("traceparent"); !cmp.Equal(got, []string{"00-1"}) {
+	if got, _ := ec.ServiceParams.Get("traceparent"); !cmp.Equal(got, []string{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}) {
 		t.Errorf("executor got traceparent %v, want that of the request", got)
 	}
 	if got, _ := ec.ServiceParams.Get("a2a-extensions"); !cmp.Equal(got, []string{"urn:a", "urn:b"}) {

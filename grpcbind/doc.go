@@ -1,9 +1,9 @@
 // Package grpcbind serves a hub over gRPC: the service lf.a2a.v1.A2AService of A2A
-// v1.0 (specification §10).
+// v1.0 (specification §10), and beside it a2a.v1.A2AService, which is that of v0.3.
 //
 // # What it is
 //
-// A [Binding] turns the eleven calls of the service into operations of the engine
+// A [Binding] turns the calls of both services into operations of the engine
 // and the engine's answers into protocol buffers. It is a sibling of the HTTP
 // bindings, not a layer on top of them: requests pass the same decoders, so a field
 // that JSON-RPC refuses is refused here, with the same words and the same violation.
@@ -11,7 +11,11 @@
 //	b := grpcbind.New(grpcbind.Config{Engine: hub.Engine(), Auth: hub.Authenticator()})
 //	err := b.Serve(ctx, listener)
 //
-// [Binding.Register] adds the service to a server that somebody else made.
+// [Binding.Register] adds the services to a server that somebody else made.
+//
+// The messages of v0.3 are those of its HTTP+JSON in another encoding. They pass the
+// same functions from text to text as there (package internal/dialect), and the tasks
+// and webhooks that they make remember the same dialect.
 //
 // # Guarantees
 //
@@ -42,6 +46,12 @@
 // A reader that does not take a message within Limits.SendTime is cut off. Until
 // then it holds no more memory than one page of events.
 //
+// In v0.3 the metadata a2a-tenant names the agent, for which the messages have no
+// field; a call without it goes to the default one. GetAgentCard shows the extended
+// card. Statuses are those that the SDKs of v0.3 read: FAILED_PRECONDITION is a task
+// that cannot be canceled, and what else is not supported is UNIMPLEMENTED. A stream
+// ends where its task asks for input, a subscription too.
+//
 // # What it does not promise
 //
 // Protocol buffers have less room than JSON. Fields that the protocol does not know
@@ -51,7 +61,8 @@
 // cannot decode, or that is larger than Limits.Message, gets gRPC's own error
 // without ErrorInfo. Clients refuse answers above their own limit, often 4 MiB.
 //
-// The v0.3 service (a2a.v1.A2AService) is not served.
+// v0.3 has no list of tasks; ListTasks, which some generated clients have, is
+// unimplemented. References from messages to other tasks are not shown in v0.3.
 //
 // # Concurrency
 //

@@ -14,11 +14,13 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // GetExtendedAgentCard implements pb.A2AServiceServer (specification §3.1.11).
 func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (out *pb.AgentCard, err error) {
 	const o = dialect.GetExtendedAgentCard
+	performs(ctx, &s.side, o)
 	defer s.recovered(o, &err)
 	if out, err = s.extendedCard(ctx, r); err != nil {
 		return nil, s.fail(ctx, o, err)
@@ -27,6 +29,29 @@ func (s *service) GetExtendedAgentCard(ctx context.Context, r *pb.GetExtendedAge
 }
 
 func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRequest) (*pb.AgentCard, error) {
+	shown, err := s.visit(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
+		return decode(&s.side, c, r, s.decoder.Extended)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := pbconv.ToProtoAgentCard(card.Complete(shown.card, shown.options))
+	if err != nil {
+		return nil, fmt.Errorf("extended card of %q: %w", shown.agent, err)
+	}
+	return out, nil
+}
+
+// shownCard is an extended card before it has the form of a version.
+type shownCard struct {
+	agent   task.Agent
+	card    *a2a.AgentCard
+	options *card.Options
+}
+
+// visit finds out which extended card the caller gets. What is asked for is read once
+// the caller may ask at all.
+func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	e, who := s.cfg.Engine, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)}
 	v, err := e.Visit(ctx, s.cfg.Auth, who)
@@ -37,10 +62,10 @@ func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRe
 	if err := s.limiter.Request(owner(c)); err != nil {
 		return nil, err
 	}
-	if err := checkVersion(md); err != nil {
+	if err := s.checkVersion(md); err != nil {
 		return nil, err
 	}
-	in, err := decode(s, c, r, s.decoder.Extended)
+	in, err := read(c)
 	if err != nil {
 		return nil, err
 	}
@@ -48,34 +73,37 @@ func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRe
 	if err != nil {
 		return nil, e.RefuseVisit(ctx, s.cfg.Auth, who, err)
 	}
-	return s.cardOf(a, in, md)
+	return s.extendedOf(a, in, md), nil
 }
 
-// cardOf returns the extended card of an agent.
-func (s *service) cardOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) (*pb.AgentCard, error) {
+// extendedOf returns the extended card of an agent.
+func (s *side) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *shownCard {
 	o := s.cfg.Engine.CardOptions(a, s.cfg.Auth)
 	o.NoStreaming = s.cfg.NoStreaming
-	o.Interfaces = s.interfaces(r.Tenant, md)
+	p := s.place(r.Tenant, md)
+	o.Interfaces, o.Legacy = reachable(&p, card.Interfaces(p)), reachable(&p, card.LegacyInterfaces(p))
 	c := a.Extended
 	if c == nil {
 		c = a.Card
 	}
-	out, err := pbconv.ToProtoAgentCard(card.Complete(c, o))
-	if err != nil {
-		return nil, fmt.Errorf("extended card of %q: %w", a.Name, err)
-	}
-	return out, nil
+	return &shownCard{agent: a.Name, card: c, options: o}
 }
 
-// interfaces returns the ways to reach an agent: those over HTTP, if it is known
-// where that is, and the one that the caller has taken.
-func (s *service) interfaces(tenant string, md metadata.MD) []*a2a.AgentInterface {
-	p := card.Place{Base: s.cfg.PublicURL, Agent: tenant}
+// place says where an agent is reached: over HTTP, if it is known where that is, and the
+// way that the caller has taken.
+func (s *side) place(tenant string, md metadata.MD) card.Place {
+	// The caller has reached the agent, whether or not its version has a name for it.
+	p := card.Place{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
 	if names := md[":authority"]; len(names) > 0 {
 		p.GRPC = names[0]
 	}
+	return p
+}
+
+// reachable returns those interfaces of a place whose address is known.
+func reachable(p *card.Place, all []*a2a.AgentInterface) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
-	for _, i := range card.Interfaces(p) {
+	for _, i := range all {
 		if p.Base != "" || i.ProtocolBinding == a2a.TransportProtocolGRPC {
 			list = append(list, i)
 		}

@@ -33,7 +33,7 @@ func extensions(md metadata.MD) []string {
 
 // activated names the extensions that are active in a call of the agent in the header
 // of the answer, under the keys that the caller has used.
-func (s *service) activated(ctx context.Context, c *op.Caller, agent task.Agent) error {
+func (s *side) activated(ctx context.Context, c *op.Caller, agent task.Agent) error {
 	active := s.cfg.Engine.Activated(agent, c.Extensions)
 	if len(active) == 0 {
 		return nil

@@ -200,6 +200,9 @@ func (h *hub) register(name task.Agent, x a2asrv.AgentExecutor) {
 	h.t.Helper()
 	card := &a2a.AgentCard{Name: string(name)}
 	card.Capabilities.ExtendedAgentCard = name == "extended"
+	if name == "plain" {
+		card.DefaultInputModes, card.DefaultOutputModes = []string{"text/plain"}, []string{"text/plain"}
+	}
 	if err := h.engine.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
 		h.t.Fatal(err)
 	}

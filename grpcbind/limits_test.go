@@ -2,10 +2,12 @@ package grpcbind_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -100,7 +102,9 @@ func streamed(s grpc.ServerStreamingClient[pb.StreamResponse], err error) error 
 func TestEveryMethodIsLimited(t *testing.T) {
 	t.Parallel()
 	h := limitedHub(t, engine.Config{Rates: limit.Config{Requests: 0.001, Burst: 1}})
-	for name, call := range everyCall(h) {
+	calls := everyCall(h)
+	maps.Copy(calls, everyLegacyCall(h))
+	for name, call := range calls {
 		for _, who := range []string{"ann", "bob"} {
 			ctx := with(t.Context(), "x-name", who+name)
 			if err := call(ctx); status.Code(err) == codes.ResourceExhausted {
@@ -129,6 +133,13 @@ func TestBytesAreLimited(t *testing.T) {
 	if _, err := h.client.ListTasks(bob, &pb.ListTasksRequest{}); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
+	old := say0(strings.Repeat("x", 100_000))
+	old.Request.MessageId = "m"
+	if _, err := h.legacy().SendMessage(bob, old); err != nil {
+		t.Fatalf("the first message of v0.3: %v", err)
+	}
+	_, err = h.legacy().GetTask(bob, &pb0.GetTaskRequest{Name: "tasks/t"})
+	refusedFor(t, "the next call of v0.3", err)
 }
 
 func TestTasksAreLimited(t *testing.T) {

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
@@ -81,11 +79,7 @@ func (r *reader) status(b []byte) *pb.TaskStatus {
 		case "message":
 			s.Message = r.message(v)
 		case "timestamp":
-			at, err := time.Parse(time.RFC3339, text(v))
-			if err != nil {
-				r.fail("timestamp", err)
-			}
-			s.Timestamp = timestamppb.New(at)
+			s.Timestamp = r.timestamp(v)
 		}
 	}
 	return s

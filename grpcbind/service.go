@@ -2,15 +2,12 @@ package grpcbind
 
 import (
 	"context"
-	"sync"
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -18,40 +15,25 @@ import (
 // service implements lf.a2a.v1.A2AService (specification §10.2).
 type service struct {
 	pb.UnimplementedA2AServiceServer
-
-	cfg     *Config
-	decoder dialect.Decoder
-	// limiter is nil if nothing is limited.
-	limiter *limit.Limiter
-	// feeds are the goroutines that write to streams.
-	feeds sync.WaitGroup
+	side
 }
 
 var _ pb.A2AServiceServer = (*service)(nil)
 
-// call does what every call without a stream has in common.
-func call[T any](ctx context.Context, s *service, o dialect.Operation, do func(*op.Caller) (T, error)) (out T, err error) {
-	defer s.recovered(o, &err)
-	c, err := s.enter(ctx)
-	if err == nil {
-		out, err = do(c)
-	}
-	if err != nil {
-		var none T
-		return none, s.fail(ctx, o, err)
-	}
-	return out, nil
-}
-
 // SendMessage implements pb.A2AServiceServer.
 func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*pb.SendMessageResponse, error) {
-	return call(ctx, s, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
-		in, err := s.decodeSend(ctx, c, r)
+	return call(ctx, &s.side, dialect.SendMessage, func(c *op.Caller) (*pb.SendMessageResponse, error) {
+		in, err := decode(&s.side, c, r, s.decoder.Send)
+		if err == nil {
+			adopt(ctx, c, in)
+			err = s.keyed(ctx, in)
+		}
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Send(ctx, c, in)
 		if err == nil {
+			about(ctx, &a.Head)
 			err = s.activated(ctx, c, a.Head.Agent)
 		}
 		if err != nil {
@@ -63,13 +45,14 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 
 // GetTask implements pb.A2AServiceServer.
 func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, error) {
-	return call(ctx, s, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(s, c, r, s.decoder.Get)
+	return call(ctx, &s.side, dialect.GetTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(&s.side, c, r, s.decoder.Get)
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Get(ctx, c, in)
 		if err == nil {
+			about(ctx, &a.Head)
 			err = s.activated(ctx, c, a.Head.Agent)
 		}
 		if err != nil {
@@ -82,11 +65,11 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 // ListTasks implements pb.A2AServiceServer. A page size of zero is none: the Go SDK
 // always sends one.
 func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.ListTasksResponse, error) {
-	return call(ctx, s, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
+	return call(ctx, &s.side, dialect.ListTasks, func(c *op.Caller) (*pb.ListTasksResponse, error) {
 		if r.GetPageSize() == 0 {
 			r.PageSize = nil
 		}
-		in, err := decode(s, c, r, s.decoder.List)
+		in, err := decode(&s.side, c, r, s.decoder.List)
 		if err != nil {
 			return nil, err
 		}
@@ -103,13 +86,14 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 
 // CancelTask implements pb.A2AServiceServer.
 func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.Task, error) {
-	return call(ctx, s, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
-		in, err := decode(s, c, r, s.decoder.Cancel)
+	return call(ctx, &s.side, dialect.CancelTask, func(c *op.Caller) (*pb.Task, error) {
+		in, err := decode(&s.side, c, r, s.decoder.Cancel)
 		if err != nil {
 			return nil, err
 		}
 		a, err := s.cfg.Engine.Cancel(ctx, c, in)
 		if err == nil {
+			about(ctx, &a.Head)
 			err = s.activated(ctx, c, a.Head.Agent)
 		}
 		if err != nil {
@@ -121,8 +105,12 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 
 // SendStreamingMessage implements pb.A2AServiceServer.
 func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) error {
-	return s.stream(dialect.SendStreamingMessage, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := s.decodeSend(ctx, c, r)
+	return s.stream(dialect.SendStreamingMessage, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := decode(&s.side, c, r, s.decoder.Send)
+		if err == nil {
+			adopt(ctx, c, in)
+			err = s.keyed(ctx, in)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -132,14 +120,12 @@ func (s *service) SendStreamingMessage(r *pb.SendMessageRequest, out responses) 
 
 // SubscribeToTask implements pb.A2AServiceServer.
 func (s *service) SubscribeToTask(r *pb.SubscribeToTaskRequest, out responses) error {
-	return s.stream(dialect.SubscribeToTask, out, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
-		in, err := decode(s, c, r, s.decoder.Subscribe)
+	return s.stream(dialect.SubscribeToTask, out, v1Writer{out}, func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := decode(&s.side, c, r, s.decoder.Subscribe)
 		if err != nil {
 			return nil, err
 		}
-		if ids := metadata.ValueFromIncomingContext(ctx, keyLastEventID); len(ids) > 0 {
-			in.LastEventID = ids[0]
-		}
+		in.LastEventID = lastEventID(ctx)
 		return s.cfg.Engine.Subscribe(ctx, c, in)
 	})
 }

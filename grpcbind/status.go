@@ -31,14 +31,16 @@ const (
 
 // fail returns the status that the caller of o gets for err. What it is not told is
 // logged. An error that is a status already comes from gRPC itself.
-func (s *service) fail(ctx context.Context, o dialect.Operation, err error) error {
+func (s *side) fail(ctx context.Context, o dialect.Operation, err error) error {
 	if _, own := err.(interface{ GRPCStatus() *status.Status }); own { //nolint:errorlint // what an agent's error wraps is not ours to tell
 		return err
 	}
 	ref := newReference()
-	r := dialect.Explain(err, ref)
+	r := dialect.Explain(s.shape.Blame(o, err), ref)
+	s.shape.Adapt(&r)
+	blame(ctx, r.Reason)
 	if r.Hidden {
-		s.cfg.Logger.Error("call failed", logMethod, o.String(), logReference, ref, "error", err)
+		s.cfg.Logger.ErrorContext(ctx, "call failed", logMethod, o.String(), logReference, ref, "error", err)
 	}
 	if r.GRPC == dialect.Unauthenticated {
 		// The call is lost with its connection if this fails; the status says enough.
@@ -48,7 +50,7 @@ func (s *service) fail(ctx context.Context, o dialect.Operation, err error) erro
 }
 
 // recovered turns a panic into an internal error.
-func (s *service) recovered(o dialect.Operation, err *error) {
+func (s *side) recovered(o dialect.Operation, err *error) {
 	p := recover()
 	if p == nil {
 		return

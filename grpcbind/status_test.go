@@ -23,7 +23,7 @@ import (
 
 func testService() *service {
 	cfg := Config{}.withDefaults()
-	return &service{cfg: &cfg}
+	return &service{side: side{cfg: &cfg, version: servesV1}}
 }
 
 // TestErrorTable walks the errors that a caller may be told about (specification

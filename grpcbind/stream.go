@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -19,12 +19,24 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
+// writer shows a caller what becomes of a task, in the messages of a service.
+type writer interface {
+	// first sends what a stream begins with.
+	first(a *engine.Answer) error
+	// frame sends a frame of v1.0.
+	frame(b []byte) error
+	// last reports whether the stream ends with an event.
+	last(e *engine.Event) bool
+}
+
+// opener begins a stream.
+type opener = func(context.Context, *op.Caller) (*engine.Stream, error)
+
 // stream does what both streaming calls have in common.
-func (s *service) stream(
-	o dialect.Operation, out responses, open func(context.Context, *op.Caller) (*engine.Stream, error),
-) (err error) {
+func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open opener) (err error) {
 	defer s.recovered(o, &err)
 	ctx := out.Context()
+	performs(ctx, s, o)
 	c, err := s.enter(ctx)
 	if err != nil {
 		return s.fail(ctx, o, err)
@@ -36,11 +48,12 @@ func (s *service) stream(
 	if err != nil {
 		return s.fail(ctx, o, err)
 	}
+	about(ctx, &src.Task)
 	if err := s.activated(ctx, c, src.Task.Agent); err != nil {
 		src.Close()
 		return s.fail(ctx, o, err)
 	}
-	f := &feed{src: src, out: out, sending: o == dialect.SendStreamingMessage}
+	f := &feed{src: src, out: out, w: w, sending: o == dialect.SendStreamingMessage}
 	if err := f.run(ctx, s, o); err != nil {
 		return s.fail(ctx, o, err)
 	}
@@ -58,9 +71,12 @@ var (
 // feed writes the events of one task to one caller.
 type feed struct {
 	src *engine.Stream
-	out responses
+	out grpc.ServerStream
+	w   writer
 	// sending is set if the stream ends when the task asks for input.
 	sending bool
+	// ended is set once the writer has said that the stream ends.
+	ended bool
 
 	// timer runs while a message is being sent.
 	timer *time.Timer
@@ -72,7 +88,7 @@ type feed struct {
 
 // run copies until the stream ends. The copying has a goroutine of its own, because
 // nothing but the return of the handler ends a send to a caller that does not read.
-func (f *feed) run(ctx context.Context, s *service, o dialect.Operation) error {
+func (f *feed) run(ctx context.Context, s *side, o dialect.Operation) error {
 	stalled := make(chan struct{})
 	f.limit = s.cfg.Limits.SendTime
 	f.timer = time.AfterFunc(f.limit, func() { close(stalled) })
@@ -91,7 +107,7 @@ func (f *feed) run(ctx context.Context, s *service, o dialect.Operation) error {
 	}
 }
 
-func (f *feed) guarded(ctx context.Context, s *service, o dialect.Operation) (err error) {
+func (f *feed) guarded(ctx context.Context, s *side, o dialect.Operation) (err error) {
 	defer f.src.Close()
 	defer f.timer.Stop()
 	defer s.recovered(o, &err)
@@ -101,11 +117,7 @@ func (f *feed) guarded(ctx context.Context, s *service, o dialect.Operation) (er
 // copy sends what there is to see until the stream ends.
 func (f *feed) copy(ctx context.Context) error {
 	if a := f.src.First; a != nil {
-		msg, err := first(a)
-		if err != nil {
-			return err
-		}
-		if err := f.send(msg); err != nil {
+		if err := f.timed(func() error { return f.w.first(a) }); err != nil {
 			return err
 		}
 		if a.Message != nil {
@@ -124,7 +136,7 @@ func (f *feed) copy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := f.sendAll(events); err != nil {
+		if err := f.sendAll(events); err != nil || f.ended {
 			return err
 		}
 	}
@@ -142,7 +154,7 @@ func (f *feed) sendAll(events []engine.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Frame != nil {
-			if err := f.sendFrame(e.Frame); err != nil {
+			if err := f.timed(func() error { return f.w.frame(e.Frame) }); err != nil {
 				return err
 			}
 		}
@@ -150,21 +162,38 @@ func (f *feed) sendAll(events []engine.Event) error {
 			f.state = e.State
 		}
 		f.version = e.Version
+		if f.ended = f.w.last(e); f.ended {
+			return nil
+		}
 	}
 	return nil
 }
 
-func (f *feed) sendFrame(frame []byte) error {
-	var r reader
-	msg := r.frame(frame)
-	if r.err != nil {
-		return fmt.Errorf("write frame of task %s: %w", f.src.Task.ID, r.err)
-	}
-	return f.send(msg)
-}
-
-func (f *feed) send(msg *pb.StreamResponse) error {
+// timed sends a message within the limit.
+func (f *feed) timed(send func() error) error {
 	f.timer.Reset(f.limit)
 	defer f.timer.Stop()
-	return f.out.Send(msg)
+	return send()
 }
+
+// v1Writer is the writer of v1.0.
+type v1Writer struct{ responses }
+
+func (w v1Writer) first(a *engine.Answer) error {
+	msg, err := first(a)
+	if err != nil {
+		return err
+	}
+	return w.Send(msg)
+}
+
+func (w v1Writer) frame(b []byte) error {
+	var r reader
+	msg := r.frame(b)
+	if r.err != nil {
+		return fmt.Errorf("write frame: %w", r.err)
+	}
+	return w.Send(msg)
+}
+
+func (v1Writer) last(*engine.Event) bool { return false }

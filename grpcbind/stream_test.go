@@ -17,8 +17,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // shape writes a frame in one word.
@@ -258,13 +261,19 @@ func TestCallerGoesAway(t *testing.T) {
 	if _, err := drain(s); failureOf(t, err).Code != codes.Canceled {
 		t.Errorf("stream of a caller that left: %v, want CANCELLED", err)
 	}
-	s, err = h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: m.GetTask().GetId()})
-	if m, err = opened(t, s, err).Recv(); err != nil || shape(m) != "task:WORKING" {
-		t.Fatalf("the task afterwards = %v, %v; want it at work", m, err)
+	if err := h.stopBinding(); err != nil { // the hub has noticed when its calls have ended
+		t.Fatal(err)
 	}
+	caller := &op.Caller{Principal: &auth.Principal{ID: auth.Local}}
+	st, err := h.engine.Subscribe(t.Context(), caller, &op.Subscribe{ID: a2a.TaskID(m.GetTask().GetId())})
+	if err != nil || st.Task.State != task.Working || st.Task.CancelAt != 0 {
+		t.Fatalf("the task afterwards = %+v, %v; want it at work", st, err)
+	}
+	defer st.Close()
 	close(x.letGo)
-	if all, err := drain(s); err != nil || shapes(all)[0] != "status:COMPLETED" {
-		t.Errorf("the task ends with %v, %v; want COMPLETED", shapes(all), err)
+	events, err := st.Next(t.Context(), time.Minute)
+	if err != nil || len(events) == 0 || events[len(events)-1].State != task.Completed {
+		t.Errorf("the task ends with %v, %v; want COMPLETED", events, err)
 	}
 }
 

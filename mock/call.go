@@ -67,7 +67,8 @@ func route(c *call) {
 	name, ok := strings.CutPrefix(strings.TrimPrefix(p+"/", "/v1"), "/a2a/")
 	name = strings.Trim(name, "/")
 	if !card {
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "a2a"), "/")
+		name = strings.TrimSuffix("/"+name, "/a2a") // PromptKit's clients add it
+		name = strings.TrimPrefix(name, "/")
 	}
 	if p == "/" || p == "" {
 		name, ok = "", true

@@ -421,7 +421,7 @@ a2a_agents:
 	}
 }
 
-// A card that lies misleads a client as it would in the wild.
+// A card that lies misleads nobody for long: what does not stream is asked to answer.
 func TestLyingCard(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, `
@@ -439,9 +439,15 @@ a2a_agents:
 	if !c.Card().Capabilities.Streaming {
 		t.Fatal("the card does not lie")
 	}
-	for _, err := range c.Stream(t.Context(), request("x", "")) {
-		if !errors.Is(err, a2a.ErrUnsupportedOperation) {
-			t.Errorf("Stream() = %v, want %v", err, a2a.ErrUnsupportedOperation)
+	var reply client.Fold
+	for e, err := range c.Stream(t.Context(), request("x", "")) {
+		if err != nil {
+			t.Fatalf("Stream() = %v", err)
 		}
+		reply.Apply(e)
+	}
+	if reply.Result() == nil || len(s.Calls("SendStreamingMessage")) != 1 || len(s.Calls("SendMessage")) != 1 {
+		t.Errorf("reply = %v after %d and %d calls, want it after one of each",
+			reply.Result(), len(s.Calls("SendStreamingMessage")), len(s.Calls("SendMessage")))
 	}
 }

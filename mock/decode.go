@@ -59,7 +59,7 @@ func (d *decoder) problem(line int, key, format string, args ...any) {
 	for at := key; line == 0 && at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		line = d.lines[at]
 	}
-	d.problems = append(d.problems, &Error{d.file, line, key, fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, &Error{File: d.file, Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
 // root decodes the whole file.

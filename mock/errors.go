@@ -1,45 +1,12 @@
 package mock
 
-import (
-	"fmt"
-	"strings"
-)
+import "github.com/parley-a2a/parley/internal/yamlfile"
 
-// Error is one problem of a file.
-type Error struct {
-	// File is the path of the file.
-	File string
-	// Line is the number of the line, from 1; 0 if the problem has none.
-	Line int
-	// Key is where the problem is, such as "a2a_agents[0].name"; empty at the top.
-	Key string
-	// Problem says what is wrong.
-	Problem string
-}
+// Error is one problem of a file: the path of the File, the number of the Line from 1,
+// or 0 if the problem has none, the Key where it is, such as "a2a_agents[0].name", or
+// empty at the top, and the Problem in words. Its text is like "mock.yaml:3:
+// a2a_agents[0].name: is missing".
+type Error = yamlfile.Error
 
-// Error returns the problem like "mock.yaml:3: a2a_agents[0].name: is missing".
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d", e.Line)
-	}
-	b.WriteString(": ")
-	if e.Key != "" {
-		b.WriteString(e.Key + ": ")
-	}
-	b.WriteString(e.Problem)
-	return b.String()
-}
-
-// Errors are all problems of a file, at least one.
-type Errors []*Error
-
-// Error returns the problems, one per line.
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, p := range e {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+// Errors are all problems of a file, at least one, each on a line of its text.
+type Errors = yamlfile.Errors

@@ -62,6 +62,8 @@ type target struct {
 	scheme  string
 	secret  []byte // sealed
 	head    task.Head
+	// origin is that of the entry which is told next.
+	origin origin
 	// story is the task as it was told last, of the session under way, if the webhook
 	// is told whole tasks.
 	story *story

@@ -148,7 +148,7 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 			case got.Task != h.key || got.ID > h.id:
 				return nil, vanished
 			case got.ID == h.id:
-				return d.keep(h, got), done
+				return d.keep(h, got, d.originOf(ctx, &got.Head, got.Told)), done
 			}
 		}
 		if len(page) < 8 {
@@ -159,9 +159,10 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 }
 
 // keep remembers the target of a hook for a while.
-func (d *Dispatcher) keep(h *hook, got *task.Hooked) *target {
+func (d *Dispatcher) keep(h *hook, got *task.Hooked, from origin) *target {
 	t := &target{
-		url: got.URL, dialect: got.Dialect, scheme: got.Scheme, secret: got.Secret,
+		origin: from,
+		url:    got.URL, dialect: got.Dialect, scheme: got.Scheme, secret: got.Secret,
 		head: task.Head{ID: got.Head.ID, ContextID: got.Head.ContextID, Owner: got.Head.Owner},
 	}
 	d.mu.Lock()
@@ -181,6 +182,7 @@ func (d *Dispatcher) keep(h *hook, got *task.Hooked) *target {
 
 // tell tries one version if it is one to be told, and moves the hook on.
 func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry) (result, time.Duration) {
+	t.passes(e)
 	if t.skips(e) {
 		return d.advance(h, e.Version), 0
 	}

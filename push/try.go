@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -27,7 +28,9 @@ var (
 )
 
 // try tells a webhook one version.
-func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) verdict {
+func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v verdict) {
+	ctx, span := t.follows(ctx)
+	defer func() { v.observe(ctx, span) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, errTimeout)
 	defer cancel()
 	req, err := d.request(ctx, h, t, n)
@@ -69,6 +72,7 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 		set("A2a-Notification-Token", secret.Token)
 		set("X-A2a-Notification-Token", secret.Token)
 	}
+	trace.Inject(ctx, req.Header)
 	d.stamp(req.Header, notificationID(&t.head, h.id, n.Version), n.body)
 	return req, nil
 }

@@ -149,13 +149,13 @@ func (f *Fold) ReplyText() string {
 		}
 	}
 	if len(texts) == 0 && f.current > 0 {
-		return textOf(f.messages[f.current-1].body)
+		return TextOf(f.messages[f.current-1].body)
 	}
 	return strings.Join(texts, "\n")
 }
 
-// textOf returns the joined text parts of a message.
-func textOf(body []byte) string {
+// TextOf returns the joined text parts of a message as v1.0 JSON.
+func TextOf(body []byte) string {
 	var b strings.Builder
 	for name, value := range rawjson.Fields(body) {
 		if name == "parts" {

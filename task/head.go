@@ -1,6 +1,7 @@
 package task
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -17,6 +18,25 @@ type Owner string
 
 // Agent is the name under which the hub knows an agent.
 type Agent string
+
+// AgentNamed returns the name of an agent that people call title: small letters and
+// digits, with a dash for every run of other characters between them.
+func AgentNamed(title string) Agent {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(title) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			if gap && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			b.WriteRune(r)
+			gap = false
+		} else {
+			gap = true
+		}
+	}
+	return Agent(b.String())
+}
 
 // Holder names who executes a task: a hub, or a worker process.
 type Holder string
@@ -68,6 +88,8 @@ const (
 	Published
 	// Claimed tasks are being executed by Run.Holder.
 	Claimed
+	// Asking tasks have asked a question that Run.Holder answers in the caller's place.
+	Asking
 )
 
 // Run is the execution attempt that a task is in, or was in last.

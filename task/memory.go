@@ -38,8 +38,12 @@ type Memory struct {
 	// of their last entry.
 	due, asking, ended order
 
-	hooks    hookBook
-	requests requestBook
+	hooks       hookBook
+	requests    requestBook
+	aliases     aliasBook
+	checkpoints map[Key][]byte
+	kin         kinship
+	marks       markBook
 }
 
 var (
@@ -81,12 +85,7 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	}
 	m.indexLocked(&r.head, &c.Next)
 	r.head = c.Next
-	if c.Hook != nil {
-		m.hookLocked(c)
-	}
-	if c.Request != nil {
-		m.requests.put(c)
-	}
+	m.extrasLocked(c)
 	if r.head.ended() {
 		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
 		delete(m.open, r.head.Key)
@@ -105,6 +104,9 @@ func (h *Head) ended() bool { return h.State.Terminal() || h.Shown == Answered }
 
 // recordLocked returns the record that c changes, or makes it.
 func (m *Memory) recordLocked(c *Change) (*record, error) {
+	if l := c.Lineage; l != nil && (c.Prev.Rev != 0 || l.Parent == 0) {
+		return nil, errLineage
+	}
 	if r := c.Request; r != nil && r.Key == "" {
 		return nil, errRequestKey
 	} else if r != nil && m.requests.used(c) {
@@ -473,6 +475,10 @@ func (m *Memory) deleteLocked(key Key) error {
 	delete(m.snapshots, key)
 	m.hooks.forget(key)
 	m.requests.forget(key)
+	m.aliases.forget(key)
+	delete(m.checkpoints, key)
+	m.kin.forget(key)
+	m.marks.forget(key)
 	return nil
 }
 

@@ -44,13 +44,25 @@ type Change struct {
 	// that is found out before all else that may keep the change from being stored.
 	// Only a store that is also Requests is given one.
 	Request *Request
+	// Alias, if not empty, is a further name of the task from now on. Others of the owner
+	// may have it too. Only a store that is also Aliases is given one.
+	Alias string
+	// Checkpoint, if not nil, is stored together with the change, instead of an earlier
+	// one of the task. Only a store that is also Checkpoints is given one.
+	Checkpoint []byte
+	// Lineage, if not nil, is stored together with the change that creates the task.
+	// Only a store that is also Lineages is given one.
+	Lineage *Lineage
+	// Mark, if not nil, is stored together with the change, instead of an earlier one of the
+	// task. Only a store that is also Marks is given one.
+	Mark []byte
 }
 
 // Log is the record of tasks. Methods are safe for concurrent use.
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict,
 	// ErrExists, ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices
-	// of c.Next; the caller must not change them afterwards. c itself is the caller's
+	// of c.Next, but not c.Checkpoint and c.Mark; the caller must not change them afterwards. c itself is the caller's
 	// again once Append has returned nil or ErrConflict. Cancelling ctx stops the
 	// waiting, not the writing. A task has at most one append in flight.
 	Append(ctx context.Context, c *Change) error

@@ -24,6 +24,10 @@
 //	PARLEY_ATTEMPT       the number of the attempt, from 1
 //	PARLEY_SKILL         the skill that the caller asked for, or empty
 //	PARLEY_RUN_DIR       a private folder that is removed after the run
+//	PARLEY_CORRELATION_ID, PARLEY_PARENT_ID
+//	                     what the caller sent under these names, or empty
+//	TRACEPARENT, TRACESTATE
+//	                     the trace context of the W3C, if there is one
 //
 // # Guarantees
 //

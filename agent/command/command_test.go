@@ -336,7 +336,7 @@ func TestEnvironment(t *testing.T) {
 	a := shell(`env | grep -E '^(PARLEY_|COMMAND_TEST_)' | sort; stat -c %a "$PARLEY_MESSAGE_FILE" "$PARLEY_RUN_DIR"; cat "$PARLEY_MESSAGE_FILE"`)
 	a.Env = []string{"COMMAND_TEST_B=agent", "PARLEY_TASK_ID=forged"}
 	raw := `{"messageId":"m","unknown":1}`
-	call := agent.NewCall(agent.Call{Key: "task-1/1", Attempt: 2, Skill: "s\x00kill", Message: []byte(raw)}, nil)
+	call := agent.NewCall(agent.Call{Key: "task-1/1", Attempt: 2, Skill: "s\x00kill", Message: []byte(raw), CorrelationID: "c-1"}, nil)
 	r := executeWith(agent.WithCall(t.Context(), call), t, a, asking("x"), nil)
 	dir := ""
 	for line := range strings.Lines(r.text()) {
@@ -349,7 +349,9 @@ func TestEnvironment(t *testing.T) {
 		"COMMAND_TEST_B=agent",
 		"PARLEY_ATTEMPT=2",
 		"PARLEY_CONTEXT_ID=context-1",
+		"PARLEY_CORRELATION_ID=c-1",
 		"PARLEY_MESSAGE_FILE=" + dir + "/message.json",
+		"PARLEY_PARENT_ID=",
 		"PARLEY_RUN_DIR=" + dir,
 		"PARLEY_RUN_KEY=task-1/1",
 		"PARLEY_SKILL=skill",

@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 // runDir is the variable that marks a program with the folder of its run.
@@ -96,7 +97,11 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 		"PARLEY_ATTEMPT":      strconv.Itoa(call.Attempt),
 		"PARLEY_SKILL":        call.Skill,
 		runDir:                f.path,
+
+		"PARLEY_CORRELATION_ID": call.CorrelationID,
+		"PARLEY_PARENT_ID":      call.ParentID,
 	})
+	f.env = append(f.env, trace.Environ(ctx)...)
 	if ec.StoredTask != nil {
 		if err := f.writeTask(ec.StoredTask); err != nil {
 			return err
@@ -127,12 +132,12 @@ func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
 	return b, nil
 }
 
-// environment returns the hub's environment without its own variables, then the
-// agent's, then vars.
+// environment returns the hub's environment without its own variables and without a
+// trace that the hub itself was started in, then the agent's, then vars.
 func environment(a *Agent, vars map[string]string) []string {
 	var env []string
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PARLEY_") {
+		if !strings.HasPrefix(v, "PARLEY_") && !strings.HasPrefix(v, "TRACEPARENT=") && !strings.HasPrefix(v, "TRACESTATE=") {
 			env = append(env, v)
 		}
 	}

@@ -9,7 +9,7 @@
 // or more loses a digit, or if what belongs to an extension (the lists of URIs, the
 // metadata under its URI) is changed: in the answer, in GetTask, in a list, in a stream,
 // in what the executor reads as agent.Call.Message, and after the hub was started again
-// on its file.
+// on its file. The same goes for what an executor passes on as agent.Raw.
 //
 // # What it does not promise
 //

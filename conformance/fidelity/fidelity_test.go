@@ -57,6 +57,7 @@ func (x listener) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 type hub struct {
 	t     *testing.T
 	open  func() task.Store
+	agent func(heard chan []byte) a2asrv.AgentExecutor
 	url   string
 	heard chan []byte
 	stop  func()
@@ -64,7 +65,13 @@ type hub struct {
 
 func startHub(t *testing.T, open func() task.Store) *hub {
 	t.Helper()
-	h := &hub{t: t, open: open, heard: make(chan []byte, 10)}
+	return startWith(t, open, func(heard chan []byte) a2asrv.AgentExecutor { return listener{heard} })
+}
+
+// startWith is startHub with another agent.
+func startWith(t *testing.T, open func() task.Store, agent func(chan []byte) a2asrv.AgentExecutor) *hub {
+	t.Helper()
+	h := &hub{t: t, open: open, agent: agent, heard: make(chan []byte, 10)}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -75,7 +82,7 @@ func (h *hub) start() {
 	e := engine.New(engine.Config{Store: h.open(), DrainTimeout: -1})
 	card := &a2a.AgentCard{Name: "listener"}
 	card.Capabilities.Extensions = []a2a.AgentExtension{{URI: extension, Required: true}}
-	x := agent.With(listener{h.heard}, agent.Traits{NoMessage: true})
+	x := agent.With(h.agent(h.heard), agent.Traits{NoMessage: true})
 	if err := e.Register(engine.Agent{Name: "listener", Card: card, Executor: x}); err != nil {
 		h.t.Fatal(err)
 	}

@@ -49,10 +49,17 @@ func startHub(t *testing.T) string {
 // end well, when stop is called or the test ends.
 func startHubIn(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
-	cmd := exec.Command(binary, "serve", "--agents", "builtin",
-		"--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0", "--data", data,
+	return serveHub(t, t.TempDir(), // without a configuration file
+		"--agents", "builtin", "--grpc-listen", "127.0.0.1:0", "--data", data,
 		"--push-allow", "loopback") // webhooks of tests are here
-	cmd.Dir = t.TempDir() // without a configuration file
+}
+
+// serveHub starts the command in a folder, whose configuration file counts. Stop is that
+// of startHubIn.
+func serveHub(t *testing.T, dir string, args ...string) (url string, stop func()) {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Dir = dir
 	var log syncBuffer
 	cmd.Stderr = &log
 	out, err := cmd.StdoutPipe()
@@ -119,7 +126,7 @@ func (s *syncBuffer) String() string {
 
 // parley runs the command against a server and returns what it prints and its exit
 // code.
-func parley(t *testing.T, args ...string) (stdout, stderr string, code int) {
+func parley(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir = t.TempDir()

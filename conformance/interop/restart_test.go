@@ -22,7 +22,7 @@ func TestRestart(t *testing.T) {
 			defer cancel()
 			data := t.TempDir()
 			hub, stop := startHubIn(t, data)
-			c := &caller{T: t, client: newGoClient(t, hub, binding), ctx: ctx}
+			c := &caller{TB: t, client: newGoClient(t, hub, binding), ctx: ctx}
 			done := c.send("echo", say("to be kept"))
 			asked := c.send("interview", say("ask 1"))
 			watch(c, asked.ID, stop)

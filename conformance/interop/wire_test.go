@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -29,11 +30,35 @@ type call struct {
 
 // refusal is an error of the protocol, as the SDK understood it.
 type refusal struct {
-	Reason  string `json:"reason"`
+	// Reason is the protocol's name of the error. If a process leaves it out, it is that
+	// of Code.
+	Reason string `json:"reason"`
+	Code   int    `json:"code"`
+	// Status is that of HTTP ("404") or gRPC ("NOT_FOUND"), for SDKs that know no more.
+	Status  string `json:"status"`
 	Message string `json:"message"`
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("%s: %s", r.Reason, r.Message) }
+func (r *refusal) Error() string {
+	return fmt.Sprintf("refused (reason %q, code %d, status %q): %s", r.Reason, r.Code, r.Status, r.Message)
+}
+
+// is reports whether r is the error of the protocol with this reason, as far as the SDK
+// can tell: one that gives the status alone is taken at its word.
+func (r *refusal) is(reason string) bool {
+	if r.Reason == "" && r.Code == 0 {
+		return slices.Contains(statuses[reason], r.Status)
+	}
+	return r.Reason == reason
+}
+
+// statuses are those of v0.3 for a reason.
+var statuses = map[string][]string{
+	"INVALID_PARAMS":        {"400", "INVALID_ARGUMENT"},
+	"TASK_NOT_FOUND":        {"404", "NOT_FOUND"},
+	"TASK_NOT_CANCELABLE":   {"400", "409", "FAILED_PRECONDITION"},
+	"UNSUPPORTED_OPERATION": {"400", "FAILED_PRECONDITION", "UNIMPLEMENTED"},
+}
 
 // obj is a JSON object of a request.
 type obj map[string]any

@@ -4,7 +4,7 @@
 //
 // Two callers with API keys share a hub. Everything that a task can hold is marked with
 // the name of its owner. Each operation of the protocol is called over JSON-RPC,
-// HTTP+JSON and gRPC, on the memory store and on SQLite, once with what belongs to the
+// HTTP+JSON and gRPC, and over gRPC of v0.3 as far as it has it, on the memory store and on SQLite, once with what belongs to the
 // other caller and once with what does not exist.
 //
 // # Guarantees

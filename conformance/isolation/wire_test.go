@@ -62,7 +62,11 @@ type binding struct {
 	do   func(h *hub, c *caller, r call) answer
 }
 
-var bindings = []binding{{"JSON-RPC", (*hub).rpc}, {"HTTP+JSON", (*hub).rest}, {"gRPC", (*hub).rpcOverGRPC}}
+const overLegacyGRPC = "gRPC of v0.3"
+
+var bindings = []binding{
+	{"JSON-RPC", (*hub).rpc}, {"HTTP+JSON", (*hub).rest}, {"gRPC", (*hub).rpcOverGRPC}, {overLegacyGRPC, (*hub).legacyOverGRPC},
+}
 
 func (h *hub) rpc(c *caller, r call) answer {
 	h.t.Helper()
@@ -169,11 +173,16 @@ func metaLines(headers ...map[string][]string) []string {
 	return lines
 }
 
-// shapes make the messages of a method of gRPC.
-var shapes = map[string]struct {
+// shape makes the messages of a method of gRPC.
+type shape struct {
 	in, out func() proto.Message
 	stream  bool
-}{
+}
+
+// services are the shapes of the methods of both versions.
+var services = map[string]map[string]shape{"lf.a2a.v1.A2AService": shapes, "a2a.v1.A2AService": legacyShapes}
+
+var shapes = map[string]shape{
 	"SendMessage":                      {in: msg[pb.SendMessageRequest], out: msg[pb.SendMessageResponse]},
 	"SendStreamingMessage":             {in: msg[pb.SendMessageRequest], out: msg[pb.StreamResponse], stream: true},
 	"GetTask":                          {in: msg[pb.GetTaskRequest], out: msg[pb.Task]},
@@ -209,7 +218,13 @@ func (rawCodec) Name() string { return "proto" }
 // rpcOverGRPC makes a call of gRPC with the params of JSON-RPC.
 func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 	h.t.Helper()
-	shape := shapes[r.method]
+	return h.callOverGRPC(c, "lf.a2a.v1.A2AService", r)
+}
+
+// callOverGRPC makes a call of a service with its message as ProtoJSON.
+func (h *hub) callOverGRPC(c *caller, service string, r call) answer {
+	h.t.Helper()
+	shape := services[service][r.method]
 	in := shape.in()
 	if err := protojson.Unmarshal([]byte(r.params), in); err != nil {
 		h.t.Fatalf("params %s of %s: %v", r.params, r.method, err)
@@ -221,7 +236,7 @@ func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 		ctx = metadata.AppendToOutgoingContext(ctx, "last-event-id", r.lastEventID)
 	}
 	var header, trailer metadata.MD
-	frames, err := h.invoke(ctx, c, r.method, in, grpc.ForceCodec(rawCodec{}), grpc.Header(&header), grpc.Trailer(&trailer))
+	frames, err := h.invoke(ctx, c, "/"+service+"/"+r.method, in, grpc.ForceCodec(rawCodec{}), grpc.Header(&header), grpc.Trailer(&trailer))
 	st := status.Convert(err)
 	detail, err := proto.MarshalOptions{Deterministic: true}.Marshal(st.Proto())
 	if err != nil {
@@ -245,9 +260,9 @@ func (h *hub) rpcOverGRPC(c *caller, r call) answer {
 }
 
 // invoke returns the messages that a method answers with.
-func (h *hub) invoke(ctx context.Context, c *caller, method string, in proto.Message, opts ...grpc.CallOption) ([][]byte, error) {
-	path := "/lf.a2a.v1.A2AService/" + method
-	if !shapes[method].stream {
+func (h *hub) invoke(ctx context.Context, c *caller, path string, in proto.Message, opts ...grpc.CallOption) ([][]byte, error) {
+	service, method, _ := strings.Cut(path[1:], "/")
+	if !services[service][method].stream {
 		var out []byte
 		err := c.grpc.Invoke(ctx, path, in, &out, opts...)
 		if err != nil {

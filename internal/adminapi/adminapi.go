@@ -3,15 +3,37 @@
 //
 //	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks
 //	GET /api/v1/agents         the agents, in the order of their registration
+//	POST /api/v1/agents        registers an agent elsewhere
 //	GET /api/v1/agents/{name}  one agent with its card
+//	PUT /api/v1/agents/{name}  registers it, or changes its registration
+//	DELETE /api/v1/agents/{name}  removes an agent that was registered
+//	POST /api/v1/agents/{name}/probe    asks whether it answers
+//	POST /api/v1/agents/{name}/refresh  reads its card again
+//	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
+//	GET /api/v1/costs          what tasks have cost: ?agent=, ?skill=, ?minSamples=
+//	GET /api/v1/confidences    how sure agents were, by the same filters
 //	GET /api/v1/keys           the API keys, without their texts
 //	POST /api/v1/keys          makes a key; its text is in the answer and nowhere else
 //	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
 //	GET /api/v1/push           the webhooks of all callers: ?task=, ?dead=true, pages
+//	GET /api/v1/memory         the caller's notes: ?prefix=, category=, limit=, after=
+//	GET /api/v1/memory/search  ?q=, category=, tag=, namespace=, limit=
+//	GET, PUT, DELETE /api/v1/memory/note  one note: ?key=; DELETE also takes ?prefix=
+//	DELETE /api/v1/memory/session         ends a session: ?id=
+//	GET /api/v1/memory/conversation       what was said in a context: ?context=
 //	POST /api/v1/push/{task}/redeliver  tells webhooks again what they were not told
+//	GET /api/v1/inbox          what waits for a person: ?state=, ?kind=, pages
+//	GET /api/v1/inbox/{id}     one item of it
+//	GET /api/v1/inbox/events   items that are put or settled, as Server-Sent Events
+//	POST /api/v1/inbox/{id}/answer, approve, refuse  settles an item
+//	GET /api/v1/trust          how far callers and agents are trusted
+//	POST /api/v1/trust         changes that for one of them
 //
-// What changes something, and everything about keys and webhooks, needs an
-// administrator: a principal with the role "admin", or the anonymous caller on the
+// What changes something, and everything about keys, webhooks and trust, needs an
+// administrator. So does where an agent is and how it does, which others are not shown. But
+// notes and conversations belong to the caller, who may change them, and who owns a task
+// sees the questions about it in the inbox, and may answer them.
+// An administrator is a principal with the role "admin", or the anonymous caller on the
 // hub's own machine, if no proxy passed the request on and it names this machine as
 // its host. Other callers get 403. Requests that a page from elsewhere makes a
 // browser send are refused.
@@ -21,7 +43,7 @@
 // Answers are JSON, errors have the shape of the protocol's HTTP+JSON binding
 // (specification §11.6). An unknown path is 404, a method that a path does not have
 // is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
-// JSON of at most 64 KiB. No answer but that to its making holds the text of a key.
+// JSON of at most 64 KiB, but 8 MiB for a note. No answer but that to its making holds the text of a key.
 // None holds the token or the credentials of a webhook, nor the values in the query
 // of its URL.
 //
@@ -54,6 +76,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/broker"
+	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -81,8 +106,22 @@ type Handler struct {
 	Tasks task.Index
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
 	Keys Keys
+	// Directory knows the agents that are elsewhere. If nil, there are none, and none can
+	// be registered or searched for.
+	Directory *directory.Directory
+	// Broker knows how tasks have ended. If nil, nothing is told of costs.
+	Broker *broker.Broker
 	// Push is about webhooks. If nil, nothing is served below /api/v1/push.
 	Push *Push
+	// Inbox is what waits for a person. If nil, nothing is served below /api/v1/inbox.
+	Inbox *inbox.Inbox
+	// Active is called when an administrator looks at the inbox or settles something. It
+	// may be nil.
+	Active func()
+	// Trust is whom the hub trusts. If nil, nothing is served at /api/v1/trust.
+	Trust Trust
+	// Memory is what the hub remembers. If nil, nothing is served below /api/v1/memory.
+	Memory *Memory
 	// Version is that of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".
@@ -136,23 +175,42 @@ func (h *Handler) route(path string) endpoint {
 	case "/status":
 		return endpoint{get: h.status}
 	case "/agents":
-		return endpoint{get: h.agents}
+		return h.agentsRoute()
+	case "/search":
+		if h.Directory != nil {
+			return endpoint{get: h.search}
+		}
+	case "/costs", "/confidences":
+		if h.Broker != nil {
+			serve := map[string]http.HandlerFunc{"/costs": h.costs, "/confidences": h.confidences}[below]
+			return endpoint{get: serve, secret: true}
+		}
 	case "/keys":
 		if h.Keys != nil {
 			return endpoint{get: h.listKeys, post: h.addKey, secret: true}
 		}
+	case "/trust":
+		if h.Trust != nil {
+			return endpoint{get: h.listTrust, post: h.setTrust, secret: true}
+		}
 	}
 	if e := h.pushRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.memoryRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.inboxRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.agentRoute(below); e.allow() != "" {
 		return e
 	}
 	family, name, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
 	if name == "" || strings.Contains(name, "/") {
 		return endpoint{}
 	}
-	switch {
-	case family == "agents":
-		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.agent(w, r, task.Agent(name)) }}
-	case family == "keys" && h.Keys != nil:
+	if family == "keys" && h.Keys != nil {
 		return endpoint{delete: func(w http.ResponseWriter, r *http.Request) { h.revokeKey(w, r, name) }, secret: true}
 	}
 	return endpoint{}

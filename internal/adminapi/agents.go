@@ -7,6 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -33,6 +34,12 @@ type Agent struct {
 	InputModes  []string `json:"inputModes"`
 	OutputModes []string `json:"outputModes"`
 	Traits      Traits   `json:"traits"`
+	// LastSeen says when an agent elsewhere was last seen, for a person; State is "up",
+	// "down" or "unknown". Both are absent for an agent of the hub.
+	LastSeen string `json:"lastSeen,omitempty"`
+	State    string `json:"state,omitempty"`
+	// Remote is what the directory knows of an agent elsewhere. Administrators see it.
+	Remote *Remote `json:"remote,omitempty"`
 	// Card is the card as it was registered, without interfaces. It is given where
 	// one agent is asked for.
 	Card *a2a.AgentCard `json:"card,omitempty"`
@@ -56,24 +63,42 @@ type Traits struct {
 
 // agents answers with all agents.
 func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
-	list := struct {
-		Agents []Agent `json:"agents"`
-	}{[]Agent{}}
+	list := AgentList{Agents: []Agent{}}
+	known := make(map[task.Agent]bool)
 	for _, a := range h.Hub.Agents() {
-		list.Agents = append(list.Agents, h.describe(a))
+		list.Agents = append(list.Agents, h.enrich(r, h.describe(a)))
+		known[a.Name] = true
+	}
+	if h.Directory != nil && administers(r, h.keyed) {
+		for _, e := range h.Directory.List() {
+			if !known[e.Name()] {
+				list.Agents = append(list.Agents, h.enrich(r, uncalled(e)))
+			}
+		}
+		list.Problems = h.Directory.Problems()
 	}
 	h.answer(w, r, &list)
+}
+
+// AgentList is all agents.
+type AgentList struct {
+	Agents []Agent `json:"agents"`
+	// Problems are what is wrong with the files that name agents. Administrators see
+	// them.
+	Problems []directory.Problem `json:"problems,omitempty"`
 }
 
 // agent answers with one agent.
 func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent) {
 	a, ok := h.Hub.Agent(name)
+	if e := h.entry(string(name)); !ok && e != nil {
+		a, ok = h.Hub.Agent(e.Name()) // by the name that people use
+	}
 	if !ok {
-		report := errNoAgent
-		refuse(w, r, &report)
+		h.noAgent(w, r, string(name))
 		return
 	}
-	d := h.describe(a)
+	d := h.enrich(r, h.describe(a))
 	card := *a.Card
 	card.SupportedInterfaces = []*a2a.AgentInterface{}
 	d.Card = &card

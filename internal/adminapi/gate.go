@@ -20,9 +20,11 @@ import (
 
 // endpoint is what a path serves. A method that is nil is not there.
 type endpoint struct {
-	get, post, delete http.HandlerFunc
+	get, post, put, delete http.HandlerFunc
 	// secret says that reading, too, needs an administrator. Changing always does.
 	secret bool
+	// own says that those who are no administrators may change what is their own.
+	own bool
 }
 
 // serves returns what serves a method, or nil.
@@ -32,6 +34,8 @@ func (e *endpoint) serves(method string) http.HandlerFunc {
 		return e.get
 	case http.MethodPost:
 		return e.post
+	case http.MethodPut:
+		return e.put
 	case http.MethodDelete:
 		return e.delete
 	}
@@ -41,7 +45,7 @@ func (e *endpoint) serves(method string) http.HandlerFunc {
 // allow returns the value of Allow.
 func (e *endpoint) allow() string {
 	var methods []string
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		if e.serves(m) != nil {
 			methods = append(methods, m)
 		}
@@ -67,10 +71,17 @@ func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
 		return nil
 	case sameOrigin.Check(r) != nil:
 		return errOrigin
-	case !admin(r), auth.PrincipalFrom(r.Context()).Anonymous() && keyed():
+	case e.own:
+		return nil
+	case !administers(r, keyed):
 		return errNoAdmin
 	}
 	return nil
+}
+
+// administers reports whether the caller is an administrator.
+func administers(r *http.Request, keyed func() bool) bool {
+	return admin(r) && !(auth.PrincipalFrom(r.Context()).Anonymous() && keyed())
 }
 
 // keyed reports whether there are keys, or were.
@@ -110,13 +121,16 @@ const maxBody = 64 << 10
 
 // decode reads the body of r, a JSON object, into v. No body at all means an empty
 // object. A member that v does not have is an error.
-func decode(r *http.Request, v any) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+func decode(r *http.Request, v any) error { return decodeUpTo(r, v, maxBody) }
+
+// decodeUpTo is decode for bodies of another size.
+func decodeUpTo(r *http.Request, v any, most int) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
 	case err != nil:
 		return fault.New(a2a.ErrInvalidRequest, "the body did not arrive")
-	case len(body) > maxBody:
-		return fault.New(fault.ErrTooLarge, "the body is larger than %d bytes", maxBody)
+	case len(body) > most:
+		return fault.New(fault.ErrTooLarge, "the body is larger than %d bytes", most)
 	}
 	// Only a type that browsers ask about before they send it, body or not.
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {

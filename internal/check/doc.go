@@ -2,7 +2,8 @@
 // outside and over every interface that its card offers.
 //
 // Run reads the card and judges the server requirement by requirement, on JSON-RPC,
-// HTTP+JSON and gRPC in version 1.0 and on JSON-RPC in version 0.3. Requirements lists
+// HTTP+JSON and gRPC in the versions 1.0 and 0.3. HTTP+JSON and gRPC of version 0.3 are
+// those of its proto; what has another name there is judged by the name of JSON-RPC. Requirements lists
 // what is judged. A result is a pass, a fail with the bytes that show it, or not
 // offered: the server does not do what the requirement is about, and need not.
 //

@@ -10,15 +10,15 @@ import (
 
 // The methods of v0.3 that are asked for.
 const (
-	oldSend        wire.Op = "message/send"
-	oldStream      wire.Op = "message/stream"
-	oldGet         wire.Op = "tasks/get"
-	oldCancel      wire.Op = "tasks/cancel"
-	oldResubscribe wire.Op = "tasks/resubscribe"
-	oldPushSet     wire.Op = "tasks/pushNotificationConfig/set"
-	oldPushGet     wire.Op = "tasks/pushNotificationConfig/get"
-	oldPushList    wire.Op = "tasks/pushNotificationConfig/list"
-	oldPushDelete  wire.Op = "tasks/pushNotificationConfig/delete"
+	oldSend        = wire.LegacySend
+	oldStream      = wire.LegacyStream
+	oldGet         = wire.LegacyGet
+	oldCancel      = wire.LegacyCancel
+	oldResubscribe = wire.LegacySubscribe
+	oldPushSet     = wire.LegacyCreatePush
+	oldPushGet     = wire.LegacyGetPush
+	oldPushList    = wire.LegacyListPush
+	oldPushDelete  = wire.LegacyDeletePush
 )
 
 func legacyRequirements() []requirement {
@@ -33,8 +33,8 @@ func legacyRequirements() []requirement {
 		must("v03.cancel-unknown", "v0.3 §7.4", "Canceling a task that does not exist is error -32001.", oldUnknown(oldCancel)),
 		must("v03.cancel-ended", "v0.3 §7.4", "Canceling a task that has ended is error -32002.", oldCancelEnded),
 		must("v03.continues", "v0.3 §7.1", "A message with the id of a task that waits for input continues it.", oldContinues),
-		must("v03.unknown-method", "v0.3 §8.1", "A method that does not exist is error -32601.", oldUnknownMethod),
-		must("v03.envelope", "v0.3 §3.2.1", "An answer is a JSON-RPC 2.0 object with the id of the request.", oldEnvelope),
+		must("v03.unknown-method", "v0.3 §8.1", "A method that does not exist is error -32601.", oldUnknownMethod, wire.JSONRPC),
+		must("v03.envelope", "v0.3 §3.2.1", "An answer is a JSON-RPC 2.0 object with the id of the request.", oldEnvelope, wire.JSONRPC),
 		must("v03.stream", "v0.3 §7.2", "The events of a stream have a kind, and are JSON-RPC answers.", oldStreamKinds),
 		must("v03.final", "v0.3 §7.2", "The last status update of a stream is final, and only that one.", oldStreamFinal),
 		must("v03.resubscribe-unknown", "v0.3 §7.9", "Resubscribing to a task that does not exist is error -32001.", oldResubscribeUnknown),
@@ -214,8 +214,11 @@ func oldStreamKinds(ctx context.Context, p *probe) error {
 	}
 	for i, e := range x.Events {
 		kind := text(e.Value, "kind")
-		if !slices.Contains([]string{"task", "message", "status-update", "artifact-update"}, kind) || text(e.Envelope, "jsonrpc") != "2.0" {
-			return failf(x, "event %d has the kind %q and jsonrpc %s", i+1, kind, compact(at(e.Envelope, "jsonrpc")))
+		if !slices.Contains([]string{"task", "message", "status-update", "artifact-update"}, kind) {
+			return failf(x, "event %d has the kind %q: %s", i+1, kind, compact(e.Envelope))
+		}
+		if p.iface.Binding == wire.JSONRPC && text(e.Envelope, "jsonrpc") != "2.0" {
+			return failf(x, "event %d has jsonrpc %s", i+1, compact(at(e.Envelope, "jsonrpc")))
 		}
 	}
 	return nil

@@ -255,7 +255,7 @@ func CardURL(raw string) (string, error) {
 var bindings = map[string]wire.Binding{"JSONRPC": wire.JSONRPC, "HTTP+JSON": wire.REST, "GRPC": wire.GRPC}
 
 // Interfaces returns the interfaces of a card that can be called, the first of each
-// binding and version: v1.0, and v0.3 over JSON-RPC. If only is not empty, there are
+// binding and of the versions 1.0 and 0.3. If only is not empty, there are
 // no others than these bindings.
 func Interfaces(card any, only []wire.Binding) []wire.Interface {
 	var all []wire.Interface
@@ -265,7 +265,7 @@ func Interfaces(card any, only []wire.Binding) []wire.Interface {
 		if strings.HasPrefix(version, version0) {
 			v = version0
 		}
-		known := b != "" && (strings.HasPrefix(version, "1") || v == version0 && b == wire.JSONRPC)
+		known := b != "" && (strings.HasPrefix(version, "1") || v == version0)
 		if !known || at == "" || len(only) > 0 && !slices.Contains(only, b) ||
 			slices.ContainsFunc(all, func(i wire.Interface) bool { return i.Binding == b && i.Version == v }) {
 			return

@@ -290,13 +290,15 @@ func TestInterfaces(t *testing.T) {
 	}
 	want := []wire.Interface{
 		{Binding: wire.JSONRPC, Version: "1.0", URL: "u1", Tenant: "t"},
+		{Binding: wire.REST, Version: "0.3", URL: "u3"},
 		{Binding: wire.GRPC, Version: "1.0", URL: "u5"},
+		{Binding: wire.GRPC, Version: "0.3", URL: "u7"},
 		{Binding: wire.JSONRPC, Version: "0.3", URL: "u8"},
 	}
 	if diff := cmp.Diff(want, Interfaces(card, nil)); diff != "" {
 		t.Errorf("Interfaces (-want +got):\n%s", diff)
 	}
-	if got := Interfaces(card, []wire.Binding{wire.GRPC}); len(got) != 1 || got[0].URL != "u5" {
+	if got := Interfaces(card, []wire.Binding{wire.GRPC}); len(got) != 2 || got[0].URL != "u5" || got[1].URL != "u7" {
 		t.Errorf("Interfaces of gRPC: %v", got)
 	}
 }

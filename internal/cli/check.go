@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/acts"
 	"github.com/parley-a2a/parley/internal/check/wire"
@@ -126,7 +127,7 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 		URL: c.at(), Only: c.Only, Webhook: c.Webhook,
 		Wire: wire.Options{
 			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + build().version,
-			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return connectGRPC(ctx, url) },
+			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return caller.Connect(ctx, url) },
 		},
 	}
 	if c.Binding != "" {

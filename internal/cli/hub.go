@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley"
@@ -23,14 +22,18 @@ import (
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/agent/conformance"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/broker"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -48,9 +51,17 @@ type hub struct {
 	listener     net.Listener
 	grpcListener net.Listener     // nil without gRPC
 	push         *push.Dispatcher // nil without push notifications
+	memory       remembering
 	engine       *engine.Engine
+	broker       *broker.Broker
+	directory    *directory.Directory // nil in the profile of the conformance kits
+	web          *cardReader          // nil where directory is
+	remotes      remotes
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
+	telemetry    *telemetry.Telemetry
+	trust        trustParts
+	unwatch      func() // ends what measures the parts; nil before they are there
 }
 
 const (
@@ -75,6 +86,9 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
 		return err
 	}
+	if err := h.startTelemetry(ctx); err != nil {
+		return err
+	}
 	if err := h.openStore(ctx); err != nil {
 		return err
 	}
@@ -92,7 +106,7 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if err := h.reap(); err != nil {
 		return err
 	}
-	return h.compose()
+	return h.compose(ctx)
 }
 
 // storeName is the file in the data folder that holds everything.
@@ -101,7 +115,7 @@ const storeName = "parley.db"
 // openStore opens the store with the keys in it, and refuses addresses that others
 // can reach if nobody asks them who they are.
 func (h *hub) openStore(ctx context.Context) (err error) {
-	if h.db, err = sqlitestore.Open(h.dir.Join(storeName), sqlitestore.Options{}); err != nil {
+	if h.db, err = sqlitestore.Open(h.dir.Join(storeName), sqlitestore.Options{Committed: committed}); err != nil {
 		return err
 	}
 	h.keys = &auth.Keyring{
@@ -158,14 +172,21 @@ func (h *hub) openBox(ctx context.Context) error {
 }
 
 // compose puts the parts together.
-func (h *hub) compose() error {
+func (h *hub) compose(ctx context.Context) error {
 	e, l := h.cfg.Engine, h.cfg.Limits
+	if err := h.openBroker(ctx); err != nil {
+		return err
+	}
+	if err := h.openTrust(ctx); err != nil {
+		return err
+	}
 	pusher, err := h.pusher()
 	if err != nil {
 		return err
 	}
 	h.engine = engine.New(engine.Config{
-		Store: h.db.Tasks(), Push: pusher, TokenKey: h.box.Key("page tokens"), Logger: h.logger,
+		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
+		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
@@ -174,18 +195,29 @@ func (h *hub) compose() error {
 		Rates: limit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
 		Idempotency: engine.Idempotency{
 			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
+			Same: h.same(),
+		},
+		Questions: h.cfg.Desk(),
+		Errands: errand.Limits{
+			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
 		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	if err := h.register(); err != nil {
 		return err
 	}
+	if err := h.openDirectory(ctx); err != nil {
+		return err
+	}
+	if len(h.engine.Agents()) == 0 {
+		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
+	}
 	h.server = httpfront.NewServer(httpfront.New(h.front()))
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
 		h.grpc = grpcbind.New(h.binding())
 	}
-	return nil
+	return h.measure()
 }
 
 func (h *hub) front() httpfront.Config {
@@ -203,9 +235,12 @@ func (h *hub) front() httpfront.Config {
 		NoClientIDs:    c.NoClientIDs,
 		SpecStatuses:   c.SpecStatuses,
 		Profiles:       h.profiles(),
+		Metrics:        h.telemetry.Page(),
+		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		Logger:         h.logger,
+		Callbacks:      h.callbacks(),
 		API: &adminapi.Handler{
-			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Push: h.webhooks(), Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Directory: h.directory, Broker: h.broker, Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch, Trust: h.trust.book, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -266,23 +301,30 @@ func (h *hub) register() error {
 	if h.cfg.Conformance {
 		return h.engine.Register(engine.Agent{Name: conformance.Name, Card: conformance.Card(), Executor: conformance.Executor()})
 	}
-	var all []engine.Agent
-	known := make(map[task.Agent]bool)
-	for i := range h.cfg.Agents {
-		a := &h.cfg.Agents[i]
-		var executor a2asrv.AgentExecutor = a.Executor(h.runs())
-		all = append(all, engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard(), Executor: executor})
-		known[task.Agent(a.Name)] = true
-	}
+	all := h.configured()
 	if h.cfg.Builtin() {
 		for _, a := range builtin.Agents() {
-			if !known[a.Name] {
+			if !slices.ContainsFunc(all, func(b engine.Agent) bool { return b.Name == a.Name }) {
 				all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
 			}
 		}
 	}
-	if len(all) == 0 {
-		return usagef("no agents to serve: the built-in ones are off, and %s names none", source(h.cfg))
+	desk, err := h.frontDesk()
+	if err != nil {
+		return err
+	}
+	for _, a := range desk {
+		if !slices.ContainsFunc(all, func(b engine.Agent) bool { return b.Name == a.Name }) {
+			all = append(all, a)
+		}
+	}
+	clerk, err := h.clerk()
+	if err != nil {
+		return err
+	}
+	all = append(all, clerk...)
+	if len(all) == 0 && h.cfg.DefaultAgent == "" {
+		return nil // the directory may know some
 	}
 	first, err := defaultAgent(all, task.Agent(h.cfg.DefaultAgent))
 	if err != nil {
@@ -345,6 +387,8 @@ func (h *hub) serve(in interrupts) error {
 // run serves until ctx ends and everything has drained.
 func (h *hub) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
+	// What runs come to is learned until the last one has.
+	learning, learned := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error {
 		if err := h.server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
@@ -352,11 +396,15 @@ func (h *hub) run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
+		defer learned()
 		// Callers are answered until the last run has come to its end.
 		return h.push.Around(ctx, func(ctx context.Context) error {
-			return errors.Join(h.engine.Run(ctx), h.shutdown(ctx))
+			return errors.Join(h.memory.around(ctx, h.engine.Run), h.shutdown(ctx))
 		})
 	})
+	group.Go(func() error { return h.runDirectory(ctx) })
+	group.Go(func() error { return h.broker.Run(learning) })
+	group.Go(func() error { return h.runTrust(ctx, learning) })
 	if h.grpc != nil {
 		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
 	}
@@ -382,9 +430,11 @@ func (h *hub) close() error {
 			l.Close() // served listeners are closed already, and say so
 		}
 	}
+	errs = append(errs, h.remotes.close())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}
+	h.stopTelemetry()
 	if h.dir != nil {
 		errs = append(errs, h.dir.Close())
 	}

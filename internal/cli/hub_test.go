@@ -33,13 +33,14 @@ func TestHubScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[hubKey{}] = new(hubProcess)
+			env.Values[peerKey{}] = new(hubProcess)
 			env.Setenv("GORACE", noNap)
 			env.Setenv("CONFORMANCE", conformance)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"hub": startHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"fetch": fetch, "getenv": getenv, "exits": exits, "heard": heardExample,
+			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
+			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample,
 		},
 	})
 }
@@ -63,7 +64,11 @@ func startHub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! hub")
 	}
-	h := ts.Value(hubKey{}).(*hubProcess)
+	launch(ts, ts.Value(hubKey{}).(*hubProcess), "hub.out", args)
+}
+
+// launch starts a hub as a process and puts what it prints into a file.
+func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string) {
 	path, err := exec.LookPath("parley")
 	ts.Check(err)
 	if !slices.Contains(args, "--listen") {
@@ -84,7 +89,34 @@ func startHub(ts *testscript.TestScript, neg bool, args []string) {
 		h.wait.Wait()
 		h.cmd.Wait()
 	})
-	ts.Check(os.WriteFile(ts.MkAbs("hub.out"), []byte(banner(ts, h, stdout)), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(out), []byte(banner(ts, h, stdout)), 0o644))
+}
+
+type peerKey struct{}
+
+// peerHub is a second hub: peer ARGS... starts it, with its address in $PEER_URL and
+// $PEER_ADDR; peer says TEXT waits until it has written something to standard error, and
+// peer stop ends it.
+func peerHub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! peer")
+	}
+	h := ts.Value(peerKey{}).(*hubProcess)
+	switch {
+	case len(args) == 2 && args[0] == "says":
+		h.says(ts, args[1])
+	case len(args) == 1 && args[0] == "stop":
+		ts.Check(h.cmd.Process.Signal(os.Interrupt))
+		h.wait.Wait()
+		ts.Check(h.cmd.Wait())
+	default:
+		url, addr := ts.Getenv("PARLEY_URL"), ts.Getenv("HUB_ADDR")
+		launch(ts, h, "peer.out", args)
+		ts.Setenv("PEER_URL", ts.Getenv("PARLEY_URL"))
+		ts.Setenv("PEER_ADDR", ts.Getenv("HUB_ADDR"))
+		ts.Setenv("PARLEY_URL", url)
+		ts.Setenv("HUB_ADDR", addr)
+	}
 }
 
 // banner reads what the hub prints at its start and sets $PARLEY_URL.
@@ -126,22 +158,25 @@ func hubSays(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: says TEXT")
 	}
-	h := ts.Value(hubKey{}).(*hubProcess)
+	ts.Value(hubKey{}).(*hubProcess).says(ts, args[0])
+}
+
+func (h *hubProcess) says(ts *testscript.TestScript, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for !strings.Contains(h.errs.String(), args[0]) {
+	for !strings.Contains(h.errs.String(), text) {
 		if h.over {
-			ts.Fatalf("the hub ended without %q:\n%s", args[0], h.errs.String())
+			ts.Fatalf("the hub ended without %q:\n%s", text, h.errs.String())
 		}
 		h.more.Wait()
 	}
 }
 
-// signalHub sends a signal to the hub: signal INT|TERM|KILL.
+// signalHub sends a signal to the hub: signal INT|TERM|KILL|HUP.
 func signalHub(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}
+	signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill, "HUP": syscall.SIGHUP}
 	if neg || len(args) != 1 || signals[args[0]] == nil {
-		ts.Fatalf("usage: signal INT|TERM|KILL")
+		ts.Fatalf("usage: signal INT|TERM|KILL|HUP")
 	}
 	ts.Check(ts.Value(hubKey{}).(*hubProcess).cmd.Process.Signal(signals[args[0]]))
 }
@@ -162,6 +197,24 @@ func hubStopped(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != args[0] {
 		ts.Fatalf("exit code %s, want %s:\n%s", got, args[0], h.errs.String())
 	}
+}
+
+// post sends the JSON in a file to a path of the hub: post PATH FILE ANSWER.
+func post(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: post PATH FILE ANSWER")
+	}
+	req, err := http.NewRequest(http.MethodPost, ts.Getenv("PARLEY_URL")+args[0], strings.NewReader(ts.ReadFile(args[1])))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("A2A-Version", "1.0")
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	http.DefaultClient.CloseIdleConnections()
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o644))
 }
 
 // fetch gets a path of the hub into a file: fetch PATH FILE.

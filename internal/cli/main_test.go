@@ -410,7 +410,7 @@ func TestGRPCFallback(t *testing.T) {
 		t.Errorf("with another binding: exit %d, %q, %q", code, out, errs)
 	}
 	code, _, errs := invoke(t, OS{}, "send", "--url", serve(""), "hello")
-	if code != exitUnreachable || !strings.Contains(errs, "127.0.0.1:1: not reachable") {
+	if code != exitUnreachable || !strings.Contains(errs, "127.0.0.1:1 is not reachable") {
 		t.Errorf("with gRPC alone: exit %d, %q", code, errs)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
 	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 const (
@@ -34,6 +35,10 @@ type serveCmd struct {
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
+	AgentsFile     string   `name:"agents-file" help:"A list of agents elsewhere (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
+	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
+	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
+	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
@@ -91,6 +96,9 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	}
 	cfg.Push.Allow = append(cfg.Push.Allow, c.PushAllow...)
 	cfg.Push.Off = cfg.Push.Off || c.NoPush
+	if err := c.directory(&cfg.Directory); err != nil {
+		return nil, err
+	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
@@ -100,6 +108,18 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		cfg.AgentsBuiltin = &builtin
 	}
 	return cfg, checkSettings(cfg)
+}
+
+// directory puts the flags about agents elsewhere over the file.
+func (c *serveCmd) directory(d *config.Directory) error {
+	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
+		return usagef("--agents-allow: %w", err)
+	}
+	d.AgentsFile = cmp.Or(c.AgentsFile, d.AgentsFile)
+	d.WellKnown = cmp.Or(c.WellKnown, d.WellKnown)
+	d.Specs = append(d.Specs, c.AgentSpecs...)
+	d.Allow = append(d.Allow, c.AgentsAllow...)
+	return nil
 }
 
 // configuration is what the flags are put over.
@@ -166,9 +186,9 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(trace.LogHandler(slog.NewJSONHandler(w, options)))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(trace.LogHandler(slog.NewTextHandler(w, options)))
 }
 
 // announce tells a person where the hub is and what to try.

@@ -27,7 +27,7 @@ type session struct {
 	show   *show
 	known  chan struct{} // closed by the first event
 	// stop says after which event to stop; nil means at the end of the stream.
-	stop func(a2a.Event) bool
+	stop func(e a2a.Event, first bool) bool
 }
 
 func newSession(c *client.Client, s *show) *session {
@@ -37,7 +37,7 @@ func newSession(c *client.Client, s *show) *session {
 // send sends a message and follows its task. An interruption cancels the task; to
 // do so, it waits for the task's id.
 func (s *session) send(in interrupts, m *a2a.Message) error {
-	s.stop = func(e a2a.Event) bool { return asks(e, m) }
+	s.stop = func(e a2a.Event, first bool) bool { return asks(e, m, first) }
 	ctx, cancel := context.WithCancelCause(in.hard)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -116,7 +116,7 @@ func (s *session) take(events iter.Seq2[a2a.Event, error]) error {
 		if first {
 			close(s.known)
 		}
-		if s.stop != nil && s.stop(e) {
+		if s.stop != nil && s.stop(e, first) {
 			break
 		}
 	}
@@ -133,14 +133,14 @@ func (s *session) recall(ctx context.Context, id a2a.TaskID) {
 }
 
 // asks reports whether the task waits for the caller after e, in answer to m. An
-// agent may keep the stream open then (specification §7.6.1). A task that comes
-// first may still show the question that m answers.
-func asks(e a2a.Event, m *a2a.Message) bool {
+// agent may keep the stream open then (specification §7.6.1). A task, or the status
+// with which some dialects begin, may still show the question that m answers.
+func asks(e a2a.Event, m *a2a.Message, first bool) bool {
 	switch e := e.(type) {
 	case *a2a.Task:
 		return m.TaskID == "" && client.Interrupted(e.Status.State)
 	case *a2a.TaskStatusUpdateEvent:
-		return client.Interrupted(e.Status.State)
+		return client.Interrupted(e.Status.State) && (!first || m.TaskID != e.TaskID)
 	}
 	return false
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/grpcbind/caller"
 )
 
 // defaultURL is where "parley serve" listens.
@@ -37,8 +37,8 @@ func (t *target) options() client.Options {
 	o := client.Options{
 		Key:    t.APIKey,
 		Header: http.Header{"User-Agent": {"parley/" + build().version}},
-		Transports: map[a2a.TransportProtocol]a2aclient.TransportFactory{
-			a2a.TransportProtocolGRPC: a2aclient.TransportFactoryFn(dialGRPC),
+		Transports: map[a2a.TransportProtocol]client.Transport{
+			a2a.TransportProtocolGRPC: caller.Dial,
 		},
 	}
 	switch t.Binding {

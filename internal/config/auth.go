@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 // Auth says who may call, beside those who have keys in the data folder. As soon as
@@ -77,45 +78,45 @@ func (c *Caller) authKey() (*auth.Key, error) {
 	})
 }
 
-// callers decodes a mapping of keys to callers. Its problems name a caller by its
+// DecodeNode decodes a mapping of keys to callers. Its problems name a caller by its
 // number, since what stands in front of it is secret.
-func (d *decoder) callers(node ast.Node, c *Callers, key string) {
+func (c *Callers) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if _, ok := node.(ast.MapNode); !ok {
-		d.problem(node, key, "must be a mapping of keys to callers")
+		d.Problem(node, key, "must be a mapping of keys to callers")
 		return
 	}
-	pairs, ok := d.pairs(node, key)
+	pairs, ok := d.Pairs(node, key)
 	if !ok {
 		return
 	}
 	for i, p := range pairs {
 		at := key + "[" + strconv.Itoa(i) + "]"
-		d.lines[at] = lineOf(p.at)
-		caller := Caller{key: d.secret(p, at)}
-		d.caller(p.value, &caller, at)
+		d.Mark(at, p.At)
+		caller := Caller{key: secretOf(d, p, at)}
+		caller.decode(d, p.Value, at)
 		*c = append(*c, caller)
 	}
 }
 
-// secret returns the key of p with its variables put in.
-func (d *decoder) secret(p pair, at string) string {
-	text, err := interpolate(p.name, d.lookup)
+// secretOf returns the key of p with its variables put in.
+func secretOf(d *yamlfile.Decoder, p yamlfile.Pair, at string) string {
+	text, err := d.Expand(p.Name)
 	if err == nil {
 		return text
 	}
 	// A text that is one variable as a whole is not secret, only its value is.
-	if name, ok := strings.CutPrefix(p.name, "${"); ok && isName(strings.TrimSuffix(name, "}")) {
-		d.problem(p.at, at, "%s", err.Error())
+	if name, ok := strings.CutPrefix(p.Name, "${"); ok && yamlfile.IsVariable(strings.TrimSuffix(name, "}")) {
+		d.Problem(p.At, at, "%s", err.Error())
 	} else {
-		d.problem(p.at, at, "the key has a ${…} that cannot be put in; write $$ for a dollar sign")
+		d.Problem(p.At, at, "the key has a ${…} that cannot be put in; write $$ for a dollar sign")
 	}
 	return ""
 }
 
-// caller decodes the caller behind a key.
-func (d *decoder) caller(node ast.Node, c *Caller, key string) {
+// decode takes the caller behind a key.
+func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if a, ok := node.(*ast.AliasNode); ok {
-		d.alias(a, func(target ast.Node) { d.caller(target, c, key) })
+		d.Alias(a, func(target ast.Node) { c.decode(d, target, key) })
 		return
 	}
 	if a, ok := node.(*ast.AnchorNode); ok {
@@ -123,37 +124,37 @@ func (d *decoder) caller(node ast.Node, c *Caller, key string) {
 	}
 	const form = "a caller is a mapping with agent_id, and if you like display_name, roles and owner"
 	if _, ok := node.(ast.MapNode); !ok {
-		d.problem(node, key, form)
+		d.Problem(node, key, form)
 		return
 	}
-	pairs, ok := d.pairs(node, key)
+	pairs, ok := d.Pairs(node, key)
 	if !ok {
 		return
 	}
-	v, known := reflect.ValueOf(c).Elem(), fieldsOf(reflect.TypeFor[Caller]())
+	v, known := reflect.ValueOf(c).Elem(), yamlfile.FieldsOf(reflect.TypeFor[Caller]())
 	seen := make(map[string]bool)
 	for _, p := range pairs {
-		f, ok := known.spelled(p.name)
+		f, ok := spelled(known, p.Name)
 		name := f.Tag.Get("yaml")
 		switch {
 		case !ok:
-			d.problem(p.at, key, "there is a key that is not known here; %s", form)
+			d.Problem(p.At, key, "there is a key that is not known here; %s", form)
 			continue
 		case seen[name]:
-			d.problem(p.at, join(key, name), "is given twice")
+			d.Problem(p.At, yamlfile.Join(key, name), "is given twice")
 			continue
 		}
 		seen[name] = true
-		d.lines[join(key, name)] = lineOf(p.at)
-		d.value(p.value, v.FieldByIndex(f.Index), join(key, name), f.Tag)
+		d.Mark(yamlfile.Join(key, name), p.At)
+		d.Value(p.Value, v.FieldByIndex(f.Index), yamlfile.Join(key, name), f.Tag)
 	}
 }
 
 // spelled returns the field with a name in any way of writing, such as agentId for
 // agent_id.
-func (fs fields) spelled(name string) (reflect.StructField, bool) {
+func spelled(fs yamlfile.Fields, name string) (reflect.StructField, bool) {
 	for _, f := range fs {
-		if plainKey(f.Tag.Get("yaml")) == plainKey(name) {
+		if yamlfile.PlainKey(f.Tag.Get("yaml")) == yamlfile.PlainKey(name) {
 			return f, true
 		}
 	}
@@ -161,18 +162,18 @@ func (fs fields) spelled(name string) (reflect.StructField, bool) {
 }
 
 // checkAuth notes keys that cannot be used and those that are there twice.
-func checkAuth(d *decoder, a *Auth) {
+func checkAuth(d *yamlfile.Decoder, a *Auth) {
 	seen := make(map[[32]byte]string)
 	check := func(key string, callers Callers) {
 		for i := range callers {
 			at := key + "[" + strconv.Itoa(i) + "]"
 			k, err := callers[i].authKey()
 			if err != nil {
-				d.problem(nil, at, "%s", err.Error())
+				d.Problem(nil, at, "%s", err.Error())
 				continue
 			}
 			if first, ok := seen[k.Hash]; ok {
-				d.problem(nil, at, "is the same key as %s", first)
+				d.Problem(nil, at, "is the same key as %s", first)
 				continue
 			}
 			seen[k.Hash] = at

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 // agentName is what a hub calls an agent in paths without changing a letter.
@@ -21,28 +22,56 @@ const (
 )
 
 // check notes what is wrong with c as a whole.
-func check(d *decoder, c *Config) {
+func check(d *yamlfile.Decoder, c *Config) {
 	checkAddress(d, "listen", c.Listen)
 	checkAddress(d, "grpc_listen", c.GRPCListen)
 	checkURL(d, "public_url", c.PublicURL)
 	for i := range c.Agents {
-		checkAgent(d, "agents["+strconv.Itoa(i)+"]", &c.Agents[i])
+		key := "agents[" + strconv.Itoa(i) + "]"
+		checkAgent(d, key, &c.Agents[i])
+		checkKind(d, key, &c.Agents[i], c.Builtin())
 	}
 	checkUnique(d, c)
 	checkDefault(d, c)
 	checkPush(d, &c.Push)
+	checkMemory(d, &c.Memory)
 	checkAuth(d, &c.Auth)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
+	checkDirectory(d, c)
+	checkTrust(d, c)
+	checkFrontDesk(d, &c.FrontDesk)
+	checkQuestions(d, c)
 }
 
-func checkRates(d *decoder, l *Limits) {
-	if l.Burst > 0 && l.RequestsPerSecond == 0 {
-		d.problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
+// checkQuestions checks who answers questions.
+func checkQuestions(d *yamlfile.Decoder, c *Config) {
+	q := &c.Questions
+	if q.AnsweringAgent == "" {
+		if q.Script != "" {
+			d.Problem(nil, "questions.script", "needs questions.answering_agent, the name of the agent that it is for")
+		}
+	} else if !agentName.MatchString(q.AnsweringAgent) || len(q.AnsweringAgent) > maxAgentName {
+		d.Problem(nil, "questions.answering_agent", "%q is not the name of an agent", yamlfile.Clip(q.AnsweringAgent))
+	}
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		if q.Script != "" && a.Name == q.AnsweringAgent {
+			d.Problem(nil, "agents["+strconv.Itoa(i)+"].name", "%q is the agent of questions.script", yamlfile.Clip(a.Name))
+		}
+	}
+	if err := c.Desk().Check(); err != nil {
+		d.Problem(nil, "questions", "%v", err)
 	}
 }
 
-func checkAddress(d *decoder, key, address string) {
+func checkRates(d *yamlfile.Decoder, l *Limits) {
+	if l.Burst > 0 && l.RequestsPerSecond == 0 {
+		d.Problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
+	}
+}
+
+func checkAddress(d *yamlfile.Decoder, key, address string) {
 	if address == "" {
 		return
 	}
@@ -51,64 +80,61 @@ func checkAddress(d *decoder, key, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		d.problem(nil, key, "%q is not an address like 127.0.0.1:4100", clip(address))
+		d.Problem(nil, key, "%q is not an address like 127.0.0.1:4100", yamlfile.Clip(address))
 	}
 }
 
-func checkURL(d *decoder, key, text string) {
+func checkURL(d *yamlfile.Decoder, key, text string) {
 	if text == "" {
 		return
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		d.problem(nil, key, "%q is not a URL like https://hub.example", clip(text))
+		d.Problem(nil, key, "%q is not a URL like https://hub.example", yamlfile.Clip(text))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		d.problem(nil, key, "the URL must have no user, query or fragment")
+		d.Problem(nil, key, "the URL must have no user, query or fragment")
 	}
 }
 
-func checkAgent(d *decoder, key string, a *Agent) {
+func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	switch {
 	case a.Name == "":
-		d.problem(nil, key+".name", "is missing")
+		d.Problem(nil, key+".name", "is missing")
 	case !agentName.MatchString(a.Name) || len(a.Name) > maxAgentName:
-		d.problem(nil, key+".name", "%q is not a name of at most %d small letters and digits with single dashes between them", clip(a.Name), maxAgentName)
+		d.Problem(nil, key+".name", "%q is not a name of at most %d small letters and digits with single dashes between them", yamlfile.Clip(a.Name), maxAgentName)
 	case a.Name == reservedName:
-		d.problem(nil, key+".name", "%q is reserved", a.Name)
-	}
-	if len(a.Command) == 0 || a.Command[0] == "" {
-		d.problem(nil, key+".command", "is missing")
+		d.Problem(nil, key+".name", "%q is reserved", a.Name)
 	}
 	for name := range a.Env {
-		if !isName(name) {
-			d.problem(nil, key+".env", "%q is not the name of a variable", clip(name))
+		if !yamlfile.IsVariable(name) {
+			d.Problem(nil, key+".env", "%q is not the name of a variable", yamlfile.Clip(name))
 		}
 	}
 	checkModes(d, key, a.InputModes, a.OutputModes)
 	checkSkills(d, key, a.Skills)
 }
 
-func checkSkills(d *decoder, agent string, skills []Skill) {
+func checkSkills(d *yamlfile.Decoder, agent string, skills []Skill) {
 	seen := make(map[string]bool)
 	for i := range skills {
 		s, key := &skills[i], agent+".skills["+strconv.Itoa(i)+"]"
 		switch {
 		case s.ID == "":
-			d.problem(nil, key+".id", "is missing")
+			d.Problem(nil, key+".id", "is missing")
 		case seen[s.ID]:
-			d.problem(nil, key+".id", "the agent has another skill %q", s.ID)
+			d.Problem(nil, key+".id", "the agent has another skill %q", s.ID)
 		}
 		seen[s.ID] = true
 		checkModes(d, key, s.InputModes, s.OutputModes)
 	}
 }
 
-func checkModes(d *decoder, key string, in, out []string) {
+func checkModes(d *yamlfile.Decoder, key string, in, out []string) {
 	check := func(key string, modes []string) {
 		for i, m := range modes {
 			if kind, sub, _ := strings.Cut(m, "/"); kind == "" || sub == "" {
-				d.problem(nil, key+"["+strconv.Itoa(i)+"]", "%q is not a media type like text/plain", clip(m))
+				d.Problem(nil, key+"["+strconv.Itoa(i)+"]", "%q is not a media type like text/plain", yamlfile.Clip(m))
 			}
 		}
 	}
@@ -116,19 +142,19 @@ func checkModes(d *decoder, key string, in, out []string) {
 	check(key+".outputModes", out)
 }
 
-func checkUnique(d *decoder, c *Config) {
+func checkUnique(d *yamlfile.Decoder, c *Config) {
 	seen := make(map[string]int)
 	for i := range c.Agents {
 		name := c.Agents[i].Name
 		if first, ok := seen[name]; ok && name != "" {
-			d.problem(nil, "agents["+strconv.Itoa(i)+"].name", "agents[%d] has the name %q, too", first, name)
+			d.Problem(nil, "agents["+strconv.Itoa(i)+"].name", "agents[%d] has the name %q, too", first, name)
 			continue
 		}
 		seen[name] = i
 	}
 }
 
-func checkDefault(d *decoder, c *Config) {
+func checkDefault(d *yamlfile.Decoder, c *Config) {
 	var names []string
 	for i := range c.Agents {
 		names = append(names, c.Agents[i].Name)
@@ -139,6 +165,6 @@ func checkDefault(d *decoder, c *Config) {
 		}
 	}
 	if c.DefaultAgent != "" && !slices.Contains(names, c.DefaultAgent) {
-		d.problem(nil, "default_agent", "there is no agent %q", clip(c.DefaultAgent))
+		d.Problem(nil, "default_agent", "there is no agent %q", yamlfile.Clip(c.DefaultAgent))
 	}
 }

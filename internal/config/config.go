@@ -7,8 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/parley-a2a/parley/dialogue"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/task"
 )
 
 // FileName is the name that a configuration file is looked for by.
@@ -25,6 +32,17 @@ type Size int64
 // Command is a program with its arguments, written as a list. A single text is run
 // by /bin/sh.
 type Command []string
+
+// DecodeNode implements yamlfile.Node.
+func (c *Command) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	if _, ok := node.(*ast.SequenceNode); ok {
+		d.List(node, reflect.ValueOf(c).Elem(), key)
+		return
+	}
+	if text, ok := d.Text(node, key); ok && text != "" {
+		*c = Command{"/bin/sh", "-c", text}
+	}
+}
 
 // Config is a configuration file. Zero fields are not set: whoever uses them fills in
 // the default that is named here.
@@ -61,6 +79,12 @@ type Config struct {
 	// Agents are served beside the built-in ones. One with the name of a built-in
 	// agent takes its place.
 	Agents []Agent `yaml:"agents"`
+	// Directory says where further agents are known from.
+	Directory Directory `yaml:"directory"`
+	// MCPServices are MCP servers that can be searched for beside the agents.
+	MCPServices []MCPService `yaml:"mcp_services"`
+	// Broker says how messages are dealt with that ask for a skill.
+	Broker Broker `yaml:"broker"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
 	// ExtendedCard says who may see the extended cards.
@@ -69,12 +93,24 @@ type Config struct {
 	Limits Limits `yaml:"limits"`
 	// Engine says how tasks are run and kept.
 	Engine Engine `yaml:"engine"`
+	// Delegation bounds how far agents may ask each other.
+	Delegation Delegation `yaml:"delegation"`
+	// Questions says who answers when agents ask back.
+	Questions Questions `yaml:"questions"`
 	// Idempotency says which messages are taken at most once.
 	Idempotency Idempotency `yaml:"idempotency"`
 	// Push says how webhooks are told.
 	Push Push `yaml:"push"`
+	// Trust says how gated agents deal with callers.
+	Trust Trust `yaml:"trust"`
+	// Memory says what the hub remembers beside its tasks.
+	Memory Memory `yaml:"memory"`
+	// FrontDesk says whether the agents that speak for the owner are served.
+	FrontDesk FrontDesk `yaml:"front_desk"`
 	// Log says what is logged.
 	Log Log `yaml:"log"`
+	// Telemetry says who may measure the hub.
+	Telemetry Telemetry `yaml:"telemetry"`
 
 	// File is where the configuration came from; empty if from nowhere.
 	File string `yaml:"-"`
@@ -86,7 +122,8 @@ type Config struct {
 // Builtin reports whether the built-in agents are served.
 func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
 
-// Agent is a program that is served as an agent.
+// Agent is an agent that is served: a program, an agent elsewhere, or one that the hub
+// brings along, of which something is said.
 type Agent struct {
 	// Name is the agent's name in addresses: small letters and digits, with single
 	// dashes between them. It is required.
@@ -94,8 +131,12 @@ type Agent struct {
 	// Description and Version are for the card.
 	Description string `yaml:"description"`
 	Version     string `yaml:"version"`
-	// Command is the program. It is required.
+	// Command is the program.
 	Command Command `yaml:"command"`
+	// URL is the address of an agent that speaks A2A.
+	URL string `yaml:"url"`
+	// Endpoint is the same with all that can be said of it.
+	Endpoint Endpoint `yaml:"endpoint"`
 	// Dir is the folder that the program runs in: that of the file.
 	Dir string `yaml:"dir"`
 	// Env is added to the hub's environment.
@@ -112,6 +153,10 @@ type Agent struct {
 	// Idempotent and Serial are the agent's traits.
 	Idempotent bool `yaml:"idempotent"`
 	Serial     bool `yaml:"serial"`
+	// Trust is "gated" for an agent that does what callers are trusted with: open.
+	Trust string `yaml:"trust" enum:"open,gated"`
+	// Questions says who answers when the agent asks back: the policy of Questions.
+	Questions string `yaml:"questions" enum:"suspend,auto,fail"`
 	// Skills are what the agent can do. If empty, it has one skill with its own name
 	// and description.
 	Skills []Skill `yaml:"skills"`
@@ -141,6 +186,8 @@ type Skill struct {
 	// InputModes and OutputModes are media types; if empty, the agent's count.
 	InputModes  []string `yaml:"inputModes"`
 	OutputModes []string `yaml:"outputModes"`
+	// Trust is "gated" for a skill that is done for those who are trusted with it: open.
+	Trust string `yaml:"trust" enum:"open,gated"`
 }
 
 // Limits bound what a request and a caller may take. Zero means the default that is
@@ -197,6 +244,49 @@ type Engine struct {
 	MaxWaiting int `yaml:"max_waiting"`
 }
 
+// Delegation bounds how far the work of one caller goes from agent to agent, through this
+// hub and others. Zero means the default that is named.
+type Delegation struct {
+	// MaxHops is how many agents may ask each other one after the other: 8.
+	MaxHops int `yaml:"max_hops"`
+	// MaxTasks is how many tasks may be begun on behalf of one: 1000.
+	MaxTasks int `yaml:"max_tasks"`
+	// MaxTime is how long work may take that an agent has asked others for, unless its
+	// caller has less time; zero means no limit.
+	MaxTime Duration `yaml:"max_time"`
+}
+
+// Questions says who answers when agents ask back. If it is zero, their callers do.
+type Questions struct {
+	// Policy is that of agents without one of their own: suspend, which leaves questions
+	// to the caller.
+	Policy string `yaml:"policy" enum:"suspend,auto,fail"`
+	// AnsweringAgent is the agent that answers for auto.
+	AnsweringAgent string `yaml:"answering_agent"`
+	// Script is a file of patterns and answers, with which the hub serves the answering
+	// agent itself.
+	Script string `yaml:"script"`
+	// MaxRounds is how many questions of a task are answered in a row: 20.
+	MaxRounds int `yaml:"max_input_required_rounds"`
+	// Repetition is how often in a row the same question may get the same answer: 3.
+	Repetition int `yaml:"input_required_repetition_threshold"`
+}
+
+// Desk returns who answers.
+func (c *Config) Desk() *dialogue.Desk {
+	q := &c.Questions
+	d := &dialogue.Desk{
+		Answerer: task.Agent(q.AnsweringAgent), Default: dialogue.Policy(q.Policy),
+		MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]dialogue.Policy),
+	}
+	for i := range c.Agents {
+		if a := &c.Agents[i]; a.Questions != "" {
+			d.Policies[task.Agent(a.Name)] = dialogue.Policy(a.Questions)
+		}
+	}
+	return d
+}
+
 // Idempotency says which messages are taken at most once. If it is zero, every message
 // is a new one.
 type Idempotency struct {
@@ -214,6 +304,16 @@ type Log struct {
 	Level string `yaml:"level" enum:"debug,info,warn,error"`
 	// Format is how records are written: text.
 	Format string `yaml:"format" enum:"text,json"`
+}
+
+// Telemetry says who may measure the hub, and how. Where spans and metrics are sent is
+// said by the variables of OpenTelemetry.
+type Telemetry struct {
+	// Metrics says who may read /metrics: local, which is everybody on this machine and
+	// administrators; admin; anyone; or off.
+	Metrics string `yaml:"metrics" enum:"local,admin,anyone,off"`
+	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well.
+	RockBotNames bool `yaml:"rockbot_names"`
 }
 
 //go:embed schema/parley.schema.json
@@ -257,16 +357,16 @@ func Load(path string) (*Config, error) {
 }
 
 // Parse reads src, which came from the file at path. Variables are looked up with
-// lookup. The error is an [Errors] if the file is at fault.
+// lookup. The error is a [yamlfile.Errors] if the file is at fault.
 func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config, error) {
 	c := &Config{File: path}
-	d := &decoder{file: path, lookup: lookup, lines: make(map[string]int)}
-	d.document(src, c)
-	if len(d.problems) == 0 {
+	d := yamlfile.New(path, lookup)
+	d.Decode(src, c)
+	if len(d.Problems()) == 0 {
 		check(d, c)
 	}
-	if len(d.problems) > 0 {
-		return nil, d.problems
+	if len(d.Problems()) > 0 {
+		return nil, d.Problems()
 	}
 	if err := c.resolve(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("load configuration: %w", err)
@@ -286,11 +386,27 @@ func (c *Config) resolve(dir string) error {
 		}
 		return filepath.Join(dir, path)
 	}
+	if c.Trust.File != "" {
+		c.Trust.File = from(c.Trust.File)
+	}
 	if c.Data != "" {
 		c.Data = from(c.Data)
 	}
+	if c.Questions.Script != "" {
+		c.Questions.Script = from(c.Questions.Script)
+	}
 	for i := range c.Agents {
-		c.Agents[i].Dir = from(c.Agents[i].Dir)
+		if len(c.Agents[i].Command) > 0 {
+			c.Agents[i].Dir = from(c.Agents[i].Dir)
+		}
+	}
+	for _, path := range []*string{&c.Directory.AgentsFile, &c.Directory.WellKnown} {
+		if *path != "" {
+			*path = from(*path)
+		}
+	}
+	for i := range c.Directory.Specs {
+		c.Directory.Specs[i] = from(c.Directory.Specs[i])
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 // noVariables is an empty environment.
@@ -47,7 +48,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Parse:\n%v", err)
 	}
-	yes := true
+	yes, no, ten := true, false, 10
 	want := &config.Config{
 		File:       "/etc/parley/parley.yaml",
 		Listen:     "127.0.0.1:4100",
@@ -61,7 +62,8 @@ func TestExample(t *testing.T) {
 				Dir:     "/etc/parley/agents/weather",
 				Env:     map[string]string{"WEATHER_TOKEN": "t0ken"},
 				Timeout: config.Duration(90 * time.Second), Grace: config.Duration(2 * time.Second),
-				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true, Dialect: "promptkit",
+				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true, Trust: "open", Dialect: "promptkit",
+				Questions:  "auto",
 				InputModes: []string{"text/plain", "application/json"}, OutputModes: []string{"text/plain"},
 				Extended: config.Extended{
 					Description: "Tells the weather of a city, and of the seas to those who know.",
@@ -70,11 +72,32 @@ func TestExample(t *testing.T) {
 				Skills: []config.Skill{{
 					ID: "forecast", Name: "Forecast", Description: "The weather of the coming days.",
 					Tags: []string{"weather", "forecast"}, Examples: []string{"Will it rain in Oslo tomorrow?"},
-					InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"},
+					InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"}, Trust: "gated",
 				}},
 			},
+			{Name: "researcher", Description: "Finds things out.", Endpoint: config.Endpoint{
+				Backend: "a2a", BaseURL: "https://remote-agent.example.com/v1/a2a", Target: "researcher", TimeoutMS: 60_000,
+				Auth: config.EndpointAuth{Type: "header", Name: "X-Token", Token: "secret"},
+				Options: config.EndpointOptions{
+					PollIntervalMS: 1000, HistoryLength: &ten, ReturnImmediately: &no, Idempotent: true, NoStreaming: true, FollowCard: true,
+				},
+			}},
+			{Name: "partner", URL: "https://partner.example.com", Timeout: config.Duration(2 * time.Minute)},
+			{Name: "clock", Description: "Knows what time it is."},
 			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
 		},
+		Directory: config.Directory{
+			AgentsFile: "/etc/parley/agents.yaml", WellKnown: "/etc/parley/well-known-agents.json",
+			Specs: []string{"/etc/parley/agents.d", "/etc/parley/researcher.json"}, Allow: []string{"loopback", "10.30.0.0/16"},
+			Refresh: config.Duration(10 * time.Minute), Probe: config.Duration(time.Minute),
+		},
+		Broker: config.Broker{Skills: []config.BrokerSkill{{
+			ID: "pr_review", Cooldown: config.Duration(30 * time.Second), CooldownKey: "repository", Dedupe: config.Duration(10 * time.Second),
+		}}},
+		MCPServices: []config.MCPService{{
+			ID: "github", Summary: "Repositories, issues and pull requests.",
+			Tools: []config.MCPTool{{Name: "search_issues", Description: "Finds issues by their words."}},
+		}},
 		ExtendedCard: config.ExtendedCard{Token: "card-token-0123456789", Authenticated: true},
 		Limits: config.Limits{
 			RequestsPerSecond: 50, Burst: 100, BytesPerSecond: 4 << 20, TasksPerCaller: 20,
@@ -87,13 +110,29 @@ func TestExample(t *testing.T) {
 			Retention: config.Duration(720 * time.Hour), IdleRetention: config.Duration(180 * time.Hour),
 			MaxRuns: 10000, MaxQueued: 100000, MaxWaiting: 100,
 		},
+		Delegation: config.Delegation{MaxHops: 8, MaxTasks: 1000, MaxTime: config.Duration(time.Hour)},
+		Questions: config.Questions{
+			Policy: "suspend", AnsweringAgent: "clerk", Script: "/etc/parley/answers.yaml", MaxRounds: 20, Repetition: 3,
+		},
 		Idempotency: config.Idempotency{Header: true, TTL: config.Duration(12 * time.Hour), MessageID: true},
+		Memory: config.Memory{
+			PrimarySession: "primary", Owner: "local", Outcomes: []string{"weather"}, TTL: config.Duration(5 * time.Minute),
+			MaxTTL: config.Duration(720 * time.Hour), ResultTTL: config.Duration(time.Hour), OutcomeTTL: config.Duration(8 * time.Hour),
+			SessionTTL: config.Duration(24 * time.Hour), Entries: 50, OwnerEntries: 10000, Value: 64 << 10,
+			Retention: config.Duration(720 * time.Hour),
+		},
 		Push: config.Push{
 			Allow: []string{"10.20.0.0/16", "*.svc.example.internal", "hooks.example.internal:8443"}, RequireHTTPS: true,
 			SigningSecrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
 			Timeout:        config.Duration(15 * time.Second), MaxAge: config.Duration(24 * time.Hour), Concurrency: 256, PerEndpoint: 8,
 		},
-		Log: config.Log{Level: "info", Format: "text"},
+		Trust: config.Trust{
+			File: "/etc/parley/agent-trust.json", Write: true, Summarizer: "upper", Refused: "completed", ApprovalTime: config.Duration(72 * time.Hour),
+			NotifyURL: "https://chat.example/hooks/parley", NotifyCommand: config.Command{"notify-send", "Parley"},
+		},
+		FrontDesk: config.FrontDesk{Serve: true, Trust: "gated", Hours: "08:30-17:30", TimeZone: "Europe/Berlin"},
+		Log:       config.Log{Level: "info", Format: "text"},
+		Telemetry: config.Telemetry{Metrics: "admin", RockBotNames: true},
 	}
 	var callers []string
 	for _, k := range got.Auth.Keys() {
@@ -137,8 +176,8 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"other way of writing", "grpcListen: x", "parley.yaml:1: grpcListen: there is no such key; did you mean grpc_listen?"},
 		{"nothing like it", "\n\nkubernetes: x", "parley.yaml:3: kubernetes: there is no such key"},
 		{"unknown key inside", "agents:\n  - name: a\n    command: x\n    time_out: 5s\n", "parley.yaml:4: agents[0].time_out: there is no such key; did you mean timeout?"},
-		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing"},
-		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing"},
+		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing; so are url and endpoint, and the hub brings no agent with this name"},
+		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing; so are url and endpoint, and the hub brings no agent with this name"},
 		{"missing name", "agents:\n- command: x\n", "parley.yaml:2: agents[0].name: is missing"},
 		{"bad name", "agents:\n- command: x\n  name: A.b\n", `parley.yaml:3: agents[0].name: "A.b" is not a name of at most 64 small letters and digits with single dashes between them`},
 		{"reserved name", "agents:\n- command: x\n  name: tasks\n", `parley.yaml:3: agents[0].name: "tasks" is reserved`},
@@ -146,6 +185,10 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"default agent", "default_agent: nobody", `parley.yaml:1: default_agent: there is no agent "nobody"`},
 		{"default agent that is off", "agents_builtin: no\n", `parley.yaml:1: agents_builtin: "no" is neither true nor false`},
 		{"builtin default that is off", "agents_builtin: false\ndefault_agent: echo\n", `parley.yaml:2: default_agent: there is no agent "echo"`},
+		{"address of agents", "directory: {allow: ['http://x']}", `parley.yaml:1: directory.allow[0]: allow "http://x": a rule names a host, not a URL: leave out the scheme and the path`},
+		{"service twice", "mcp_services:\n- {id: a}\n- {id: a}\n", `parley.yaml:3: mcp_services[1].id: there is another service "a"`},
+		{"rule twice", "broker:\n  skills:\n  - {id: a, cooldown: 1s}\n  - {id: A, cooldown: 1s}\n", `parley.yaml:4: broker.skills[1].id: there is another rule for the skill "A"`},
+		{"key without cooldown", "broker: {skills: [{id: a, cooldown_key: x}]}", "parley.yaml:1: broker.skills[0].cooldown_key: says nothing without cooldown"},
 		{"duration", "engine:\n  max_wait: 30\n", `parley.yaml:2: engine.max_wait: "30" is not a duration like 30s, 1h30m or 7d`},
 		{"never", "engine:\n  max_wait: never\n", `parley.yaml:2: engine.max_wait: never is not possible here`},
 		{"size", "limits:\n  body: ten\n", `parley.yaml:2: limits.body: "ten" is not a size like 512KiB, 10MiB or 1GB`},
@@ -178,7 +221,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := config.Parse("parley.yaml", []byte(tt.src), noVariables)
-			var problems config.Errors
+			var problems yamlfile.Errors
 			if !errors.As(err, &problems) {
 				t.Fatalf("Parse = %v, want problems", err)
 			}
@@ -197,7 +240,7 @@ func TestSyntaxErrorsHaveALine(t *testing.T) {
 		"listen: :1\nlisten: :2\n",
 	} {
 		_, err := config.Parse("parley.yaml", []byte(src), noVariables)
-		var problems config.Errors
+		var problems yamlfile.Errors
 		if !errors.As(err, &problems) {
 			t.Errorf("Parse(%q) = %v, want problems", src, err)
 			continue
@@ -211,7 +254,7 @@ func TestSyntaxErrorsHaveALine(t *testing.T) {
 func TestAllProblemsAreTold(t *testing.T) {
 	t.Parallel()
 	_, err := config.Parse("parley.yaml", []byte("a: 1\nlog: {level: x}\nb: 2\n"), noVariables)
-	var problems config.Errors
+	var problems yamlfile.Errors
 	if !errors.As(err, &problems) || len(problems) != 3 {
 		t.Errorf("Parse = %v, want three problems", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 // ExtendedCard says who may see the extended cards of the agents (specification
@@ -32,14 +33,14 @@ const minToken = 16
 
 // checkExtended notes what is wrong with the extended cards. No problem repeats the
 // token.
-func checkExtended(d *decoder, c *Config) {
+func checkExtended(d *yamlfile.Decoder, c *Config) {
 	x := &c.ExtendedCard
 	switch {
 	case x.Token == "":
 	case len(x.Token) < minToken:
-		d.problem(nil, "extended_card.token", "is shorter than %d characters", minToken)
+		d.Problem(nil, "extended_card.token", "is shorter than %d characters", minToken)
 	case !visible(x.Token):
-		d.problem(nil, "extended_card.token", "has a character that a header cannot carry")
+		d.Problem(nil, "extended_card.token", "has a character that a header cannot carry")
 	}
 	for i := range c.Agents {
 		e, key := &c.Agents[i].Extended, "agents["+strconv.Itoa(i)+"].extended"
@@ -47,7 +48,7 @@ func checkExtended(d *decoder, c *Config) {
 			continue
 		}
 		if x.Token == "" && !x.Authenticated {
-			d.problem(nil, key, "nobody would see it: extended_card needs a token, or authenticated: true")
+			d.Problem(nil, key, "nobody would see it: extended_card needs a token, or authenticated: true")
 		}
 		checkSkills(d, key, e.Skills)
 	}

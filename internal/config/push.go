@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/internal/yamlfile"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -28,15 +29,15 @@ type Push struct {
 }
 
 // checkPush notes what is wrong with p. No problem repeats a secret.
-func checkPush(d *decoder, p *Push) {
+func checkPush(d *yamlfile.Decoder, p *Push) {
 	for i, rule := range p.Allow {
 		if _, err := safedial.ParsePolicy([]string{rule}); err != nil {
-			d.problem(nil, "push.allow["+strconv.Itoa(i)+"]", "%s", err.Error())
+			d.Problem(nil, "push.allow["+strconv.Itoa(i)+"]", "%s", err.Error())
 		}
 	}
 	for i, secret := range p.SigningSecrets {
 		if _, err := push.ParseSecret(secret); err != nil {
-			d.problem(nil, "push.signing_secrets["+strconv.Itoa(i)+"]", "%s", err.Error())
+			d.Problem(nil, "push.signing_secrets["+strconv.Itoa(i)+"]", "%s", err.Error())
 		}
 	}
 }

@@ -5,68 +5,20 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
-// setScalar parses text into v, as the type and the tag of its field ask.
-func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
-	switch p := v.Addr().Interface().(type) {
-	case *Duration:
-		return setDuration(p, text, tag.Get("never") != "")
-	case *Size:
-		return setSize(p, text)
-	case *bool:
-		return setBool(p, text)
-	case *int:
-		return setInt(p, text)
-	case *float64:
-		return setNumber(p, text)
-	case *string:
-		return setString(p, text, tag.Get("enum"))
-	}
-	panic(fmt.Sprintf("config: no rule for %v", v.Type()))
+// SetText implements yamlfile.Scalar.
+func (p *Duration) SetText(text string, tag reflect.StructTag) error {
+	return setDuration(p, text, tag.Get("never") != "")
 }
 
-func setString(p *string, text, enum string) error {
-	if choices := strings.Split(enum, ","); enum != "" && !slices.Contains(choices, text) {
-		return fmt.Errorf("%q is not one of %s", clip(text), strings.Join(choices, ", "))
-	}
-	*p = text
-	return nil
-}
-
-func setBool(p *bool, text string) error {
-	switch text {
-	case "true", "True", "TRUE":
-		*p = true
-	case "false", "False", "FALSE":
-		*p = false
-	default:
-		return fmt.Errorf("%q is neither true nor false", clip(text))
-	}
-	return nil
-}
-
-func setInt(p *int, text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a whole number from 0", clip(text))
-	}
-	*p = n
-	return nil
-}
-
-func setNumber(p *float64, text string) error {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 0 && n <= math.MaxFloat64) {
-		return fmt.Errorf("%q is not a number from 0", clip(text))
-	}
-	*p = n
-	return nil
-}
+// SetText implements yamlfile.Scalar.
+func (p *Size) SetText(text string, _ reflect.StructTag) error { return setSize(p, text) }
 
 // setDuration parses a duration.
 func setDuration(p *Duration, text string, never bool) error {
@@ -90,7 +42,7 @@ func setDuration(p *Duration, text string, never bool) error {
 func ParseDuration(text string) (time.Duration, error) {
 	d, ok := parseDuration(text)
 	if !ok {
-		return 0, fmt.Errorf("%q is not a duration like 30s, 1h30m or 7d", clip(text))
+		return 0, fmt.Errorf("%q is not a duration like 30s, 1h30m or 7d", yamlfile.Clip(text))
 	}
 	return d, nil
 }
@@ -143,5 +95,5 @@ func setSize(p *Size, text string) error {
 		*p = Size(n * u.bytes)
 		return nil
 	}
-	return fmt.Errorf("%q is not a size like 512KiB, 10MiB or 1GB", clip(text))
+	return fmt.Errorf("%q is not a size like 512KiB, 10MiB or 1GB", yamlfile.Clip(text))
 }

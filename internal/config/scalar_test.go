@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 func TestDurations(t *testing.T) {
@@ -35,7 +37,7 @@ func TestDurations(t *testing.T) {
 		{"soon", -2},
 	} {
 		var got Duration
-		err := setScalar(reflect.ValueOf(&got).Elem(), tt.text, `never:"true"`)
+		err := got.SetText(tt.text, `never:"true"`)
 		if (err != nil) != (tt.want == -2) || err == nil && time.Duration(got) != tt.want {
 			t.Errorf("duration %q = %v, %v, want %v", tt.text, time.Duration(got), err, tt.want)
 		}
@@ -66,52 +68,16 @@ func TestSizes(t *testing.T) {
 		{"9999999999GiB", -1},
 	} {
 		var got Size
-		err := setScalar(reflect.ValueOf(&got).Elem(), tt.text, "")
+		err := got.SetText(tt.text, "")
 		if (err != nil) != (tt.want == -1) || err == nil && got != tt.want {
 			t.Errorf("size %q = %v, %v, want %v", tt.text, got, err, tt.want)
 		}
 	}
 }
 
-func TestInterpolate(t *testing.T) {
-	t.Parallel()
-	env := map[string]string{"A": "alpha", "EMPTY": "", "DOLLAR": "${A} $$", "_x9": "nine"}
-	for _, tt := range []struct {
-		in, want, err string
-	}{
-		{"", "", ""},
-		{"plain", "plain", ""},
-		{"${A}", "alpha", ""},
-		{"<${A}${_x9}>", "<alphanine>", ""},
-		{"${EMPTY}", "", ""},
-		{"${EMPTY:-x}", "x", ""},
-		{"${NONE:-}", "", ""},
-		{"${NONE:-a:-b$c}", "a:-b$c", ""},
-		{"${DOLLAR}", "${A} $$", ""},
-		{"$$", "$", ""},
-		{"$${A}", "${A}", ""},
-		{"$$$$", "$$", ""},
-		{"$A $1 $(x) $", "$A $1 $(x) $", ""},
-		{"${NONE}", "", "variable NONE is not set"},
-		{"${A", "", "is not closed"},
-		{"${}", "", "is not the name of a variable"},
-		{"${1A}", "", "is not the name of a variable"},
-		{"${A-b}", "", "is not the name of a variable"},
-		{"${A:-${B}}", "", "must not contain another variable"},
-	} {
-		got, err := interpolate(tt.in, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-		switch {
-		case tt.err == "" && (err != nil || got != tt.want):
-			t.Errorf("interpolate(%q) = %q, %v, want %q", tt.in, got, err, tt.want)
-		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
-			t.Errorf("interpolate(%q) = %q, %v, want an error with %q", tt.in, got, err, tt.err)
-		}
-	}
-}
-
 func TestSuggestions(t *testing.T) {
 	t.Parallel()
-	known := fieldsOf(reflect.TypeFor[Agent]())
+	known := yamlfile.FieldsOf(reflect.TypeFor[Agent]())
 	for name, want := range map[string]string{
 		"comand":                          "command",
 		"Timeout":                         "timeout",
@@ -124,34 +90,10 @@ func TestSuggestions(t *testing.T) {
 		if want != "" {
 			want = "; did you mean " + want + "?"
 		}
-		if got := known.suggest(name); got != want {
-			t.Errorf("suggest(%.20q) = %q, want %q", name, got, want)
+		if got := known.Suggest(name); got != want {
+			t.Errorf("Suggest(%.20q) = %q, want %q", name, got, want)
 		}
 	}
-}
-
-// What was written with $$ for each dollar sign comes out as it was meant, and
-// nothing else is touched.
-func FuzzInterpolate(f *testing.F) {
-	for _, seed := range []string{"", "$", "$$", "${A}", "${A:-b}", "$${A}", "a${", "${A:-${A}}", "$a{"} {
-		f.Add(seed)
-	}
-	lookup := func(name string) (string, bool) { return "<" + name + ">", name != "NONE" }
-	f.Fuzz(func(t *testing.T, s string) {
-		got, err := interpolate(strings.ReplaceAll(s, "$", "$$"), lookup)
-		if err != nil || got != s {
-			t.Errorf("interpolate of %q with its dollar signs doubled = %q, %v", s, got, err)
-		}
-		got, err = interpolate(s, lookup)
-		switch {
-		case err == nil && !strings.Contains(s, "$$") && !strings.Contains(s, "${") && got != s:
-			t.Errorf("interpolate(%q) = %q, want it unchanged", s, got)
-		case err != nil && !strings.Contains(s, "${"):
-			t.Errorf("interpolate(%q) = %v, but it has no variable", s, err)
-		case err != nil && got != "":
-			t.Errorf("interpolate(%q) = %q with error %v", s, got, err)
-		}
-	})
 }
 
 // No file makes the decoder panic or hang, and each problem names the file.

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
 // compiled returns the published schema.
@@ -62,54 +64,65 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
 	for src, want := range map[string]bool{
-		"idempotency: {header: true, ttl: 36h}":                 true,
-		"idempotency: {ttl: never}":                             false,
-		"idempotency: {ttl: 5}":                                 false,
-		"idempotency: true":                                     false,
-		"listen: 127.0.0.1:1":                                   true,
-		"agents: null":                                          true,
-		"union_card: true":                                      true,
-		"union_card: ${X:-true}":                                true,
-		"union_card: maybe":                                     false,
-		"limits: {body: 17}":                                    true,
-		"limits: {body: 1MiB}":                                  true,
-		"limits: {body: 1mib}":                                  false,
-		"limits: {body: '${X:-1}MiB'}":                          true,
-		"limits: {streams: 1}":                                  true,
-		"limits: {streams: -1}":                                 false,
-		"limits: {streams: 1.5}":                                false,
-		"engine: {max_wait: 1h30m}":                             true,
-		"engine: {max_wait: 1.5d}":                              true,
-		"engine: {max_wait: 0}":                                 true,
-		"engine: {max_wait: 30}":                                false,
-		"engine: {max_wait: soon}":                              false,
-		"engine: {max_wait: never}":                             false,
-		"engine: {agent_silence: never}":                        true,
-		"log: {level: warn, format: json}":                      true,
-		"log: {level: loud}":                                    false,
-		"push: {off: true, allow: [loopback, 10.1.0.0/16]}":     true,
-		"push: {allow: loopback}":                               false,
-		"push: {timeout: 5}":                                    false,
-		"push: {max_age: 2d, per_endpoint: 4}":                  true,
-		"limits: {requests_per_second: 0.5, burst: 3}":          true,
-		"limits: {requests_per_second: '${X:-5}'}":              true,
-		"limits: {requests_per_second: -1}":                     false,
-		"limits: {requests_per_second: many}":                   false,
-		"limits: {bytes_per_second: 1MiB, tasks_per_caller: 4}": true,
-		"extended_card: {token: 0123456789abcdef}":              true,
-		"extended_card: {token: '${X:-0123456789abcdef}'}":      true,
-		"extended_card: {authenticated: true}":                  true,
-		"extended_card: {tokens: []}":                           false,
-		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {description: c, skills: [{id: d}]}}]": true,
-		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {skills: [{}]}}]":                      false,
-		"log: []":                              false,
-		"unknown: 1":                           false,
-		"auth:":                                true,
-		"auth: {api_keys: {}}":                 true,
-		"auth: {api_keys: null}":               true,
-		"auth: {api_keys: [0123456789abcdef]}": false,
-		"auth: {bearer_tokens: {0123456789abcdef: {}}}":                                                  false,
-		"auth: {api_keys: {0123456789abcdef: a}}":                                                        false,
+		"idempotency: {header: true, ttl: 36h}":             true,
+		"idempotency: {ttl: never}":                         false,
+		"idempotency: {ttl: 5}":                             false,
+		"idempotency: true":                                 false,
+		"listen: 127.0.0.1:1":                               true,
+		"agents: null":                                      true,
+		"union_card: true":                                  true,
+		"union_card: ${X:-true}":                            true,
+		"union_card: maybe":                                 false,
+		"limits: {body: 17}":                                true,
+		"limits: {body: 1MiB}":                              true,
+		"limits: {body: 1mib}":                              false,
+		"limits: {body: '${X:-1}MiB'}":                      true,
+		"limits: {streams: 1}":                              true,
+		"limits: {streams: -1}":                             false,
+		"limits: {streams: 1.5}":                            false,
+		"engine: {max_wait: 1h30m}":                         true,
+		"engine: {max_wait: 1.5d}":                          true,
+		"engine: {max_wait: 0}":                             true,
+		"engine: {max_wait: 30}":                            false,
+		"engine: {max_wait: soon}":                          false,
+		"engine: {max_wait: never}":                         false,
+		"engine: {agent_silence: never}":                    true,
+		"log: {level: warn, format: json}":                  true,
+		"log: {level: loud}":                                false,
+		"push: {off: true, allow: [loopback, 10.1.0.0/16]}": true,
+		"push: {allow: loopback}":                           false,
+		"memory: {outcomes: [echo, '*'], outcome_ttl: 9h, value: 1MiB}": true,
+		"memory: {outcomes: echo}":                                      false,
+		"memory: {entries: -1}":                                         false,
+		"push: {timeout: 5}":                                            false,
+		"push: {max_age: 2d, per_endpoint: 4}":                          true,
+		"limits: {requests_per_second: 0.5, burst: 3}":                  true,
+		"limits: {requests_per_second: '${X:-5}'}":                      true,
+		"limits: {requests_per_second: -1}":                             false,
+		"limits: {requests_per_second: many}":                           false,
+		"limits: {bytes_per_second: 1MiB, tasks_per_caller: 4}":         true,
+		"extended_card: {token: 0123456789abcdef}":                      true,
+		"extended_card: {token: '${X:-0123456789abcdef}'}":              true,
+		"extended_card: {authenticated: true}":                          true,
+		"extended_card: {tokens: []}":                                   false,
+		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {description: c, skills: [{id: d}]}}]":  true,
+		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {skills: [{}]}}]":                       false,
+		"directory: {agents_file: a.yaml, well_known: w.json, specs: [agents.d], allow: [loopback], refresh: 5m, probe: never}": true,
+		"directory: {refresh: 5}":      false,
+		"directory: {specs: agents.d}": false,
+		"mcp_services: [{id: a, summary: b, tools: [{name: c, description: d}]}]":           true,
+		"mcp_services: [{summary: b}]":                                                      false,
+		"mcp_services: [{id: a, tools: [{description: d}]}]":                                false,
+		"broker: {skills: [{id: a, cooldown: 30s, cooldown_key: repository, dedupe: 10s}]}": true,
+		"broker: {skills: [{cooldown: 30s}]}":                                               false,
+		"log: []":                                                                           false,
+		"unknown: 1":                                                                        false,
+		"auth:":                                                                             true,
+		"auth: {api_keys: {}}":                                                              true,
+		"auth: {api_keys: null}":                                                            true,
+		"auth: {api_keys: [0123456789abcdef]}":                                              false,
+		"auth: {bearer_tokens: {0123456789abcdef: {}}}":                                     false,
+		"auth: {api_keys: {0123456789abcdef: a}}":                                           false,
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, display_name: A, roles: [admin], owner: o}}}": true,
 		"auth: {api_keys: {0123456789abcdef: {agentId: a, displayName: A}}}":                             true,
 		"auth: {api_keys: {0123456789abcdef: {AgentId: a, DisplayName: A, Roles: [admin], Owner: o}}}":   true,
@@ -119,7 +132,17 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: morse}}}":                            false,
 		"agents: [{name: a, command: b, dialect: promptkit}]":                                            true,
 		"agents: [{name: a, command: b, dialect: v1}]":                                                   false,
-		"agents: [{name: a}]":                              false,
+		"agents: [{name: a}]":                                                                                                       false,
+		"agents: [{name: echo}]":                                                                                                    true,
+		"agents: [{name: a, url: 'https://x.example'}]":                                                                             true,
+		"agents: [{name: a, url: 'https://x.example', command: b}]":                                                                 false,
+		"agents: [{name: a, endpoint: {backend: a2a, base_url: 'https://x.example'}}]":                                              true,
+		"agents: [{name: a, endpoint: {base_url: 'https://x.example'}}]":                                                            false,
+		"agents: [{name: a, endpoint: {backend: soap, base_url: 'https://x.example'}}]":                                             false,
+		"agents: [{name: a, endpoint: {backend: a2a, base_url: 'https://x.example', auth: {type: bearer, token: t}}}]":              true,
+		"agents: [{name: a, endpoint: {backend: a2a, base_url: 'https://x.example', auth: {type: basic, token: t}}}]":               false,
+		"agents: [{name: a, endpoint: {backend: a2a, base_url: 'https://x.example', timeout_ms: 5, options: {history_length: 0}}}]": true,
+		"agents: [{name: a, endpoint: {backend: a2a, base_url: 'https://x.example', options: {poll_interval_ms: -1}}}]":             false,
 		"agents: [{command: a}]":                           false,
 		"agents: [{name: a, command: b}]":                  true,
 		"agents: [{name: a, command: [b, 1]}]":             true,
@@ -155,8 +178,11 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 	compare(t, "Config", doc.node, reflect.TypeFor[Config]())
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[Agent](), reflect.TypeFor[Skill](), reflect.TypeFor[Limits](), reflect.TypeFor[Engine](), reflect.TypeFor[Log](),
-		reflect.TypeFor[Auth](), reflect.TypeFor[Caller](), reflect.TypeFor[Push](),
-		reflect.TypeFor[ExtendedCard](), reflect.TypeFor[Extended](),
+		reflect.TypeFor[Auth](), reflect.TypeFor[Caller](), reflect.TypeFor[Push](), reflect.TypeFor[Memory](),
+		reflect.TypeFor[ExtendedCard](), reflect.TypeFor[Extended](), reflect.TypeFor[Telemetry](), reflect.TypeFor[Trust](), reflect.TypeFor[FrontDesk](),
+		reflect.TypeFor[Directory](), reflect.TypeFor[MCPService](), reflect.TypeFor[MCPTool](),
+		reflect.TypeFor[Broker](), reflect.TypeFor[BrokerSkill](),
+		reflect.TypeFor[Endpoint](), reflect.TypeFor[EndpointAuth](), reflect.TypeFor[EndpointTLS](), reflect.TypeFor[EndpointOptions](),
 	} {
 		compare(t, typ.Name(), doc.Defs[typ.Name()], typ)
 	}
@@ -180,7 +206,7 @@ func compare(t *testing.T, name string, n node, typ reflect.Type) {
 		t.Errorf("%s: the schema lets other keys pass", name)
 	}
 	var keys []string
-	for _, f := range fieldsOf(typ) {
+	for _, f := range yamlfile.FieldsOf(typ) {
 		key := f.Tag.Get("yaml")
 		keys = append(keys, key)
 		p, ok := n.Properties[key]
@@ -206,7 +232,7 @@ func compare(t *testing.T, name string, n node, typ reflect.Type) {
 func alias(n node, key string, p node) bool {
 	name, ok := strings.CutPrefix(p.Description, "The same as ")
 	first, there := n.Properties[strings.TrimSuffix(name, ".")]
-	return ok && there && first.Ref == p.Ref && plainKey(strings.TrimSuffix(name, ".")) == plainKey(key)
+	return ok && there && first.Ref == p.Ref && yamlfile.PlainKey(strings.TrimSuffix(name, ".")) == yamlfile.PlainKey(key)
 }
 
 // expected returns the shape that the property of a field must have.
@@ -219,7 +245,7 @@ func expected(f reflect.StructField) string {
 		return "text"
 	case reflect.TypeFor[bool](), reflect.TypeFor[*bool]():
 		return "switch"
-	case reflect.TypeFor[int]():
+	case reflect.TypeFor[int](), reflect.TypeFor[*int]():
 		return "count"
 	case reflect.TypeFor[float64]():
 		return "number"

@@ -6,7 +6,9 @@
 // While a [Dir] is open, no other process gets one for the same folder, by
 // whatever path: Open refuses with an [InUseError] that names the folder and the
 // process that holds it. The lock belongs to the process and vanishes with it,
-// however it dies; a lock file that is left behind means nothing.
+// however it dies; a lock file that is left behind means nothing. If the system takes a
+// moment to let go of the lock of a process that was killed, Open waits, five seconds at
+// the most.
 //
 // # What it does not promise
 //
@@ -93,7 +95,7 @@ func open(path string) (*Dir, error) {
 		return nil, err
 	}
 	file := filepath.Join(path, lockName)
-	lock, err := acquire(file)
+	lock, err := acquireSoon(file)
 	if errors.Is(err, errHeld) {
 		return nil, &InUseError{Path: path, Holder: holder(file), hint: heldHint(file)}
 	}
@@ -107,6 +109,26 @@ func open(path string) (*Dir, error) {
 }
 
 var errHeld = errors.New("lock is held")
+
+// A killed process may be gone for a moment before the system has let go of its lock.
+const (
+	goneWait  = 5 * time.Second
+	goneEvery = 20 * time.Millisecond
+)
+
+// acquireSoon is acquire, but does not take the lock of a process that is gone for one
+// that is held. Nothing tells when it goes, so it asks again.
+func acquireSoon(file string) (*os.File, error) {
+	for end := time.Now().Add(goneWait); ; time.Sleep(goneEvery) {
+		lock, err := acquire(file)
+		if !errors.Is(err, errHeld) || time.Now().After(end) {
+			return lock, err
+		}
+		if host, _ := os.Hostname(); !gone(holder(file), host) {
+			return nil, err
+		}
+	}
+}
 
 // sign writes who holds the lock into its file.
 func sign(lock *os.File) error {

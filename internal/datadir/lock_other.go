@@ -26,3 +26,6 @@ func release(lock *os.File) error {
 func heldHint(file string) string {
 	return ": if that process is gone, remove " + file
 }
+
+// gone reports false: nobody can tell.
+func gone(Holder, string) bool { return false }

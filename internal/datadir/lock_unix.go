@@ -50,3 +50,8 @@ func unlock(lock *os.File) error {
 
 // heldHint adds what to do about a lock that nobody seems to hold.
 func heldHint(string) string { return "" }
+
+// gone reports whether h was a process of this machine, host, and is no more.
+func gone(h Holder, host string) bool {
+	return h.PID > 0 && h.Host == host && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
+}

@@ -3,7 +3,13 @@
 package datadir
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +36,71 @@ func TestFreeAfterCloseThoughAChildHasTheDescriptor(t *testing.T) {
 		t.Fatalf("Open after Close: %v", err)
 	}
 	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// leftBehind returns the lock of a folder as a process leaves it that was killed, while
+// the system has not let go of it.
+func leftBehind(t *testing.T, path string) *os.File {
+	t.Helper()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := fmt.Sprintf(`{"pid":%d,"host":%q}`, dead.Process.Pid, host)
+	if err := os.WriteFile(filepath.Join(path, lockName), []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return d.lock
+}
+
+// The lock of a process that is gone is waited for.
+func TestOpenWaitsForTheLockOfAKilledProcess(t *testing.T) {
+	path := t.TempDir()
+	lock := leftBehind(t, path)
+	synctest.Test(t, func(t *testing.T) {
+		opened := make(chan error, 1)
+		go func() {
+			d, err := Open(path)
+			if err == nil {
+				err = d.Close()
+			}
+			opened <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-opened:
+			t.Fatalf("Open = %v at once, want that it waits", err)
+		default:
+		}
+		if err := release(lock); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-opened; err != nil {
+			t.Errorf("Open = %v once the lock is gone", err)
+		}
+	})
+}
+
+// It is not waited for without end.
+func TestOpenGivesUpOnALockThatStays(t *testing.T) {
+	path := t.TempDir()
+	lock := leftBehind(t, path)
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := Open(path); !errors.As(err, new(*InUseError)) {
+			t.Errorf("Open = %v, want that the folder is in use", err)
+		}
+	})
+	if err := release(lock); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,11 @@
 // JSON-RPC apart. Errors go through [Explain] in every dialect: there is one table, and
 // only this package knows codes; [Shape.Adapt] gives the few that differ.
 //
+// A hub that calls others speaks the other way round: [Shape.AppendParams] writes the
+// params of a call in the dialect of a peer, and [Shape.ReadResult] and
+// [Shape.ReadFrame] read what it answers into v1.0. They are the most liberal of all:
+// peers mix dialects, and claim versions that they do not speak.
+//
 // # Guarantees
 //
 // Decoders are liberal: they take both spellings of a field's name, enums by name
@@ -36,7 +41,8 @@
 //
 // # Testing
 //
-// Each decoder has a fuzz target. What the encoders write is read back by the
+// Each decoder has a fuzz target. Whatever the encoders of a dialect write of random
+// events, its reader for callers reads back, and the other way round. What the encoders write is read back by the
 // SDK's types and by ProtoJSON. A test walks the error table in both directions and
 // fails when a sentinel has no row.
 package dialect

@@ -51,29 +51,18 @@ func promptKitSend(params []byte) ([]byte, error) {
 // blocking. A call that does not say waits: PromptKit's own executor never polls.
 func appendBlocking(dst, configuration []byte) ([]byte, error) {
 	dst = append(dst, '{')
-	first := true
 	for name, v := range rawjson.Fields(configuration) {
-		if !first {
-			dst = append(dst, ',')
+		var err error
+		switch {
+		case name != "blocking":
+			dst = append(appendName(dst, name), v...)
+		case rawjson.KindOf(v) == rawjson.Null:
+			dst = append(appendName(dst, "returnImmediately"), "false"...)
+		default:
+			dst, err = appendReturn(dst, v)
 		}
-		first = false
-		if name != "blocking" {
-			dst = append(rawjson.AppendString(dst, name), ':')
-			dst = append(dst, v...)
-			continue
-		}
-		blocking := rawjson.KindOf(v) == rawjson.Null
-		if !blocking {
-			var err error
-			if blocking, err = a2ajson.ReadBool(v); err != nil {
-				return dst, a2ajson.Under(name, err)
-			}
-		}
-		dst = append(dst, `"returnImmediately":`...)
-		if blocking {
-			dst = append(dst, "false"...)
-		} else {
-			dst = append(dst, "true"...)
+		if err != nil {
+			return dst, a2ajson.Under(name, err)
 		}
 	}
 	return append(dst, '}'), nil
@@ -99,11 +88,15 @@ func pageOf(params []byte, size string) []byte {
 	if sized {
 		return out
 	}
-	out = out[:len(out)-1]
-	if len(out) > 1 {
-		out = append(out, ',')
+	return append(append(appendName(out[:len(out)-1], "pageSize"), size...), '}')
+}
+
+// promptKitField returns the name of a field that a dialect with blocking calls so.
+func promptKitField(_ Operation, v1 string) string {
+	if v1 == "configuration.returnImmediately" {
+		return "configuration.blocking"
 	}
-	return append(append(append(out, `"pageSize":`...), size...), '}')
+	return v1
 }
 
 // promptKitResult appends the result of a call from that of v1.0.
@@ -221,8 +214,7 @@ func wrapPart(dst, part []byte) []byte {
 			metadata = true
 			v = withCompat(v)
 		}
-		dst = append(rawjson.AppendString(append(dst, ','), name), ':')
-		dst = append(dst, v...)
+		dst = append(appendName(dst, name), v...)
 	}
 	if !metadata {
 		dst = append(dst, `,"metadata":{"`+dataCompat+`":true}`...)
@@ -231,15 +223,11 @@ func wrapPart(dst, part []byte) []byte {
 }
 
 func withCompat(metadata []byte) []byte {
-	out := rewriteObject(nil, metadata, func(dst []byte, _ string, v []byte) []byte { return append(dst, v...) })
+	out := rewriteObject(nil, metadata, keepValue)
 	if member(metadata, dataCompat) != nil {
 		return out
 	}
-	out = out[:len(out)-1]
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	return append(out, `"`+dataCompat+`":true}`...)
+	return append(appendName(out[:len(out)-1], dataCompat), "true}"...)
 }
 
 // unwrapParts rewrites the members of a message: the other way round.
@@ -251,35 +239,20 @@ func unwrapParts(dst []byte, name string, v []byte) []byte {
 }
 
 func unwrapPart(dst, part []byte) []byte {
-	metadata := member(part, "metadata")
-	value := member(member(part, "data"), "value")
-	if value == nil || string(member(metadata, dataCompat)) != "true" {
+	value := compatValue(member(part, "data"), member(part, "metadata"))
+	if value == nil {
 		return append(dst, part...)
 	}
-	return rewriteObject(dst, part, func(dst []byte, name string, v []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(part) {
 		switch name {
 		case "data":
-			return append(dst, value...)
+			dst = append(appendName(dst, name), value...)
 		case "metadata":
-			return withoutCompat(dst, v)
+			dst = appendUnwrapped(dst, v)
+		default:
+			dst = append(appendName(dst, name), v...)
 		}
-		return append(dst, v...)
-	})
-}
-
-func withoutCompat(dst, metadata []byte) []byte {
-	dst = append(dst, '{')
-	first := true
-	for name, v := range rawjson.Fields(metadata) {
-		if name == dataCompat {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(rawjson.AppendString(dst, name), ':')
-		dst = append(dst, v...)
 	}
 	return append(dst, '}')
 }

@@ -73,8 +73,8 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 	if shape, ok := s.profiled(setOf(V1, RockBot)); ok {
 		return o, shape, nil
 	}
-	if shape, ok := s.recalled(o); ok && shape == RockBot {
-		return o, shape, nil
+	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == RockBotTask) {
+		return o, RockBot, nil
 	}
 	// A task of v1.0 does not stand for the version that its callers must name.
 	return o, V1, Version(s.Versions, s.surface())
@@ -265,6 +265,20 @@ func LegacyVersion(values []string) error {
 		}
 	}
 	return nil
+}
+
+// NamesLegacy reports whether a call names v0.3 and no other version. Whatever is wrong
+// with such a call is told in v0.3, also before the call could be read.
+func NamesLegacy(values []string) bool {
+	named := false
+	for _, v := range values {
+		if v = strings.TrimSpace(v); v != "" && !servedAs(v, legacy) {
+			return false
+		} else if v != "" {
+			named = true
+		}
+	}
+	return named
 }
 
 func notLegacy(v string) error {

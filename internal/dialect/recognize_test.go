@@ -34,6 +34,7 @@ func TestRecognize(t *testing.T) {
 		"gateway, its own name":     {dialect.Signs{Method: "message/sendStream", Params: []byte(kindless)}, dialect.SendStreamingMessage, dialect.RockBot},
 		"task of the gateway":       {dialect.Signs{Method: "CancelTask", Params: []byte(aboutTask), Recall: recall(dialect.RockBot)}, dialect.CancelTask, dialect.RockBot},
 		"config of the gateway":     {dialect.Signs{Method: "ListTaskPushNotificationConfig", Params: []byte(`{"taskId":"t1"}`), Recall: recall(dialect.RockBot)}, dialect.ListPushConfigs, dialect.RockBot},
+		"job of an agent":           {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.RockBotTask)}, dialect.GetTask, dialect.RockBot},
 		"profile of the gateway":    {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{dialect.RockBot}}, dialect.ListTasks, dialect.RockBot},
 		"v0.3":                      {dialect.Signs{Method: "message/send", Params: []byte(kinded), Root: true}, dialect.SendMessage, dialect.V03},
 		"v0.3, a part has a kind":   {dialect.Signs{Method: "message/stream", Params: []byte(`{"message":{"parts":[{"kind":"text","text":"x"}]}}`)}, dialect.SendStreamingMessage, dialect.V03},

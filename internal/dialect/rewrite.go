@@ -12,14 +12,8 @@ type rewriter func(dst []byte, name string, v []byte) []byte
 // their order stay.
 func rewriteObject(dst, obj []byte, value rewriter) []byte {
 	dst = append(dst, '{')
-	first := true
 	for name, v := range rawjson.Fields(obj) {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(rawjson.AppendString(dst, name), ':')
-		dst = value(dst, name, v)
+		dst = value(appendName(dst, name), name, v)
 	}
 	return append(dst, '}')
 }
@@ -39,13 +33,17 @@ func rewriteList(dst, arr []byte, element func(dst, v []byte) []byte) []byte {
 }
 
 // member returns the value of a member of obj, or nil. The first one counts.
-func member(obj []byte, name string) []byte {
+func member(obj []byte, name string) []byte { return rawjson.Member(obj, name) }
+
+// without returns obj without a member.
+func without(obj []byte, name string) []byte {
+	out := []byte{'{'}
 	for n, v := range rawjson.Fields(obj) {
-		if n == name {
-			return v
+		if n != name {
+			out = append(appendName(out, n), v...)
 		}
 	}
-	return nil
+	return append(out, '}')
 }
 
 // arm returns the name and the value of the first member of obj: the one that a

@@ -70,6 +70,16 @@ func jobParams(body []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+// jobField returns the name that a field of the v1.0 params has in a job, which has the
+// ids of its message beside it.
+func jobField(_ Operation, v1 string) string {
+	switch v1 {
+	case "message.taskId", "message.contextId":
+		return strings.TrimPrefix(v1, "message.")
+	}
+	return v1
+}
+
 // appendJobMetadata appends the metadata of a job with the skill that stands beside it.
 func appendJobMetadata(dst, metadata, skill []byte) ([]byte, error) {
 	if skill != nil && rawjson.KindOf(skill) != rawjson.Text {

@@ -6,6 +6,7 @@ import (
 	"github.com/parley-a2a/parley/internal/a2ajson"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 const (
@@ -28,6 +29,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	r := &op.Send{}
 	var outer op.Message
 	var push string
+	var ids trace.IDs
 	seen := false
 	err := each(sendSchema, params, func(i int, _ string, v []byte) (err error) {
 		switch i {
@@ -35,7 +37,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 			err = readTenant(&r.Target, v)
 		case sendMessage:
 			seen = true
-			err = d.message(&r.Message, v)
+			ids, err = d.message(&r.Message, v)
 		case sendConfiguration:
 			push, err = readConfiguration(r, v)
 		case sendMetadata:
@@ -63,6 +65,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	if r.Message.Skill == "" {
 		r.Message.Skill = skillOf(r.Metadata)
 	}
+	r.IDs = trace.MetadataIDs(r.Metadata).Or(ids)
 	return r, nil
 }
 
@@ -85,7 +88,8 @@ func inherit(m, outer *op.Message) {
 	}
 }
 
-func (d *Decoder) message(m *op.Message, v []byte) error {
+// message reads a message. It returns the ids that its metadata names.
+func (d *Decoder) message(m *op.Message, v []byte) (trace.IDs, error) {
 	body, facts, err := a2ajson.Message(make([]byte, 0, len(v)+16), v, a2ajson.Options{
 		Role:     a2a.MessageRoleUser,
 		Fill:     d.Fill,
@@ -94,7 +98,7 @@ func (d *Decoder) message(m *op.Message, v []byte) error {
 		MaxParts: d.MaxParts,
 	})
 	if err != nil {
-		return err
+		return trace.IDs{}, err
 	}
 	m.ID = facts.ID
 	m.ContextID = facts.ContextID
@@ -102,7 +106,7 @@ func (d *Decoder) message(m *op.Message, v []byte) error {
 	m.Skill = skillOf(facts.Metadata)
 	m.MediaTypes = facts.MediaTypes
 	m.Body = body
-	return nil
+	return trace.MetadataIDs(facts.Metadata), nil
 }
 
 const (

@@ -1,10 +1,9 @@
 package dialect
 
 import (
-	"errors"
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
 // Shape is a dialect as it is stored with tasks and webhooks: the concrete shape of
@@ -39,81 +38,57 @@ func (s Shape) String() string {
 	return shapeNames[s]
 }
 
-// codec turns one shape into v1.0 and back, as text. Its functions are pure and want
-// JSON that has been checked; they write valid JSON on one line.
-type codec struct {
-	// request returns the v1.0 params of a call, for a Decoder with Fill. Params may be
-	// nil. Errors name the field as the caller wrote it.
-	request func(o Operation, params []byte) ([]byte, error)
-	// result appends the result of a call from that of v1.0.
-	result func(dst []byte, o Operation, v1 []byte) []byte
-	// stream begins a stream.
-	stream func() framer
-	// field returns the name that a field of the v1.0 params has in this shape. If nil,
-	// all names are the same.
-	field func(o Operation, v1 string) string
-}
-
-// framer shows the frames of one stream.
-type framer interface {
-	// frames returns what shows a v1.0 frame: none, one or several frames.
-	frames(v1 []byte) [][]byte
-}
-
-// framerFunc is a framer that remembers nothing.
-type framerFunc func(v1 []byte) [][]byte
-
-func (f framerFunc) frames(v1 []byte) [][]byte { return f(v1) }
-
-// blame returns err with the names that its fields have in the shape.
-func (c *codec) blame(o Operation, err error) error {
-	var told *fault.Error
-	if c.field == nil || !errors.As(err, &told) || len(told.Violations) != 1 {
-		return err
+// ParseShape returns the dialect with the given name, such as "v0.3", and whether there
+// is one.
+func ParseShape(name string) (Shape, bool) {
+	for s := V1; s < numShapes; s++ {
+		if shapeNames[s] == name {
+			return s, true
+		}
 	}
-	v := told.Violations[0]
-	name := c.field(o, v.Field)
-	if name == v.Field || told.Message != v.Field+": "+v.Problem {
-		return err
+	return V1, false
+}
+
+// Request returns the v1.0 params of a call in the dialect s. They are for a Decoder
+// with Fill. Errors wrap a2a.ErrInvalidParams and name the field as the caller wrote it.
+func (s Shape) Request(o Operation, params []byte) ([]byte, error) {
+	return s.codec().request(o, params)
+}
+
+// Blame returns an error about a field of the v1.0 params with the name that the field
+// has in the dialect. Other errors stay as they are.
+func (s Shape) Blame(o Operation, err error) error { return s.codec().blame(o, err) }
+
+// AppendResult appends the result of a call from that of v1.0.
+func (s Shape) AppendResult(dst []byte, o Operation, v1 []byte) []byte {
+	return s.codec().result(dst, o, v1)
+}
+
+// Frames returns what rewrites the frames of one stream, in their order: a v1.0 frame
+// becomes none, one or several.
+func (s Shape) Frames() func(v1 []byte) [][]byte { return s.codec().stream().frames }
+
+// Codes that not every dialect knows, and what stands for them there.
+const (
+	codeNotFound       = -32001
+	codeNotCancelable  = -32002
+	codeUnsupported    = -32004
+	codeNeedsExtension = -32008
+)
+
+// Adapt gives a report the code that callers of a dialect know: v0.3 has none for an
+// extension that is required, and PromptKit none for a task that cannot be canceled. In
+// the proto's shape it is the gRPC status: those of v0.3 read FAILED_PRECONDITION as a
+// task that cannot be canceled, whatever else is said.
+func (s Shape) Adapt(r *Report) {
+	switch {
+	case s == V03 && r.Code == codeNeedsExtension:
+		r.Code = codeUnsupported
+	case s == PromptKit && r.Code == codeNotCancelable:
+		r.Code = codeNotFound
+	case s == V03Proto && r.Sentinel == a2a.ErrExtendedCardNotConfigured:
+		r.GRPC = NotFound
+	case s == V03Proto && r.GRPC == FailedPrecondition && r.Sentinel != a2a.ErrTaskNotCancelable:
+		r.GRPC = Unimplemented
 	}
-	renamed := fault.Field(told.Err, name, "%s", v.Problem)
-	renamed.Meta, renamed.RetryAfter = told.Meta, told.RetryAfter
-	return renamed
-}
-
-// codecOf returns the codec of a shape. What has none, such as a number that a later
-// version has stored, is answered as v1.0.
-func codecOf(s Shape) *codec {
-	switch s {
-	case V03:
-		return &v03Codec
-	case V03Proto:
-		return &protoCodec
-	case PromptKit:
-		return &promptKitCodec
-	case RockBot:
-		return &rockBotCodec
-	}
-	return &v1Codec
-}
-
-// v1Codec changes nothing.
-var v1Codec = codec{
-	request: func(_ Operation, params []byte) ([]byte, error) { return params, nil },
-	result:  func(dst []byte, _ Operation, v1 []byte) []byte { return append(dst, v1...) },
-	stream:  func() framer { return framerFunc(func(v1 []byte) [][]byte { return [][]byte{v1} }) },
-}
-
-var v03Codec = codec{
-	request: v03Request,
-	result:  v03Result,
-	stream:  func() framer { return framerFunc(v03Frames) },
-	field:   v03Field,
-}
-
-var protoCodec = codec{
-	request: protoRequest,
-	result:  protoResult,
-	stream:  func() framer { return framerFunc(protoFrames) },
-	field:   protoField,
 }

@@ -106,7 +106,7 @@ func compatValue(data, metadata []byte) []byte {
 // appendUnwrapped appends the metadata of a part whose data was wrapped, if there is
 // more in it than that.
 func appendUnwrapped(dst, metadata []byte) []byte {
-	if m := withoutCompat(nil, metadata); len(m) > len("{}") {
+	if m := without(metadata, dataCompat); len(m) > len("{}") {
 		return append(appendName(dst, "metadata"), m...)
 	}
 	return dst

@@ -168,6 +168,6 @@ func appendBase64Twice(dst, v []byte) []byte {
 func protoPushConfig(dst, c []byte) []byte {
 	task, _ := rawjson.String(member(c, "taskId"))
 	id, _ := rawjson.String(member(c, "id"))
-	dst = rawjson.AppendString(append(dst, `{"name":`...), "tasks/"+task+"/pushNotificationConfigs/"+id)
+	dst = rawjson.AppendString(append(dst, `{"name":`...), taskPrefix+task+configsInfix+id)
 	return append(legacyPushConfig(append(dst, `,"pushNotificationConfig":`...), c), '}')
 }

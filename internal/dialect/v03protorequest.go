@@ -86,7 +86,7 @@ func sameTask(id a2a.TaskID, v []byte) error {
 	if err != nil || s == "" {
 		return err
 	}
-	rest, ok := strings.CutPrefix(s, "tasks/"+string(id))
+	rest, ok := strings.CutPrefix(s, taskPrefix+string(id))
 	if !ok || rest != "" && rest[0] != '/' {
 		return a2ajson.Invalid("differs from the task in the path")
 	}
@@ -112,7 +112,7 @@ func protoRequest(o Operation, params []byte) ([]byte, error) {
 // protoField returns the name that a field of the v1.0 params has in the proto.
 func protoField(o Operation, v1 string) string {
 	switch {
-	case o == CreatePushConfig && v1 != "taskId" && v1 != "tenant":
+	case o == CreatePushConfig && ofConfig(v1):
 		return "config.pushNotificationConfig." + legacyScheme(v1)
 	case !o.sends():
 		return v1
@@ -133,6 +133,11 @@ func protoField(o Operation, v1 string) string {
 		rest = head + ".file.fileWithUri"
 	}
 	return "message.content" + rest
+}
+
+// ofConfig reports whether a field is one of a PushNotificationConfig.
+func ofConfig(v1 string) bool {
+	return v1 == "id" || v1 == "url" || v1 == "token" || strings.HasPrefix(v1, "authentication")
 }
 
 // The proto calls the message of a request so, too.
@@ -233,8 +238,16 @@ var protoConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotification:p
 // say does not wait, and a length of zero is none; in the JSON-RPC shape, whose
 // messages have kinds, it waits.
 func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
-	said := false
-	dst = append(dst, '{')
+	dst, said, err := appendProtoConfiguration(append(dst, '{'), configuration)
+	if !said && inProto(params) {
+		dst = append(appendName(dst, "returnImmediately"), "true"...)
+	}
+	return append(dst, '}'), err
+}
+
+// appendProtoConfiguration appends the members of a configuration, and reports whether
+// it says if the call blocks.
+func appendProtoConfiguration(dst, configuration []byte) (_ []byte, said bool, _ error) {
 	err := protoConfigurationSchema.Each(configuration, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case legacyBlocking:
@@ -251,10 +264,7 @@ func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
 		}
 		return err
 	})
-	if !said && inProto(params) {
-		dst = append(appendName(dst, "returnImmediately"), "true"...)
-	}
-	return append(dst, '}'), err
+	return dst, said, err
 }
 
 // inProto reports whether the message of a request has the proto's shape.
@@ -282,7 +292,7 @@ func readProtoPush(id a2a.TaskID, body []byte) ([]byte, error) {
 	}
 	if name := protoConfigID(body, config); name != nil && !named(push) {
 		out = append(appendName(out, "id"), name...)
-		push = withoutID(push)
+		push = without(push, "id")
 	}
 	return append(appendPush(out, push), '}'), nil
 }
@@ -293,16 +303,6 @@ func named(c []byte) bool {
 	return id != nil && rawjson.KindOf(id) != rawjson.Null && !isText(id, "")
 }
 
-func withoutID(c []byte) []byte {
-	out := []byte{'{'}
-	for name, v := range rawjson.Fields(c) {
-		if name != "id" {
-			out = append(appendName(out, name), v...)
-		}
-	}
-	return append(out, '}')
-}
-
 // protoConfigID returns the id that stands beside a config, as JSON: the configId of
 // the request, or the end of the config's name. It is nil if there is none.
 func protoConfigID(body, config []byte) []byte {
@@ -310,7 +310,7 @@ func protoConfigID(body, config []byte) []byte {
 		return v
 	}
 	name, _ := rawjson.String(member(config, "name"))
-	if _, id, ok := strings.Cut(name, "/pushNotificationConfigs/"); ok && id != "" {
+	if _, id, ok := strings.Cut(name, configsInfix); ok && id != "" {
 		return rawjson.AppendString(nil, id)
 	}
 	return nil

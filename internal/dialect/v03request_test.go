@@ -419,6 +419,8 @@ func FuzzLegacy(f *testing.F) {
 			checkLegacy(t, o, params, err)
 			params, err = filler.LegacyAt(o, &dialect.LegacyPath{Task: "t", Config: "p", Body: in})
 			checkLegacy(t, o, params, err)
+			params, err = filler.LegacyMessage(o, in)
+			checkLegacy(t, o, params, err)
 		}
 	})
 }

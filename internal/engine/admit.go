@@ -48,6 +48,9 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if err := checkIDs(&r.Message); err != nil {
 		return nil, err
 	}
+	if err := e.readErrand(c, r); err != nil {
+		return nil, err
+	}
 	key, err := e.keyOf(r)
 	if err != nil {
 		return nil, err
@@ -100,14 +103,17 @@ func checkID(field, id string, limit int) error {
 
 // create makes a task of a first message.
 func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	a, err := e.resolve(&r.Target, r.Message.Skill)
+	a, err := e.resolve(r)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.extensions.accept(c); err != nil {
 		return nil, err
 	}
-	if err := accepts(a, &r.Message); err != nil {
+	if err := accepts(a, r); err != nil {
+		return nil, err
+	}
+	if err := e.admitErrand(a.Name, r); err != nil {
 		return nil, err
 	}
 	h := task.Head{
@@ -120,16 +126,33 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if h.ContextID == "" {
 		h.ContextID = a2a.NewContextID()
 	}
-	if wait && !r.Task && !a.traits().NoMessage && r.Message.TaskID == "" {
+	r.Mark = e.markOf(c, r, a.Name)
+	if wait && !r.Task && r.Mark == nil && !a.traits().NoMessage && r.Message.TaskID == "" {
 		h.Shown = task.Quiet
 	}
 	added, err := e.busy.take(ref{h.Owner, h.ID})
 	if err != nil {
 		return nil, err
 	}
-	ad, err := e.admitNew(a, h, c, r)
+	ad, err := e.passGate(a, h, c, r)
 	if err != nil && added {
 		e.busy.note(ref{h.Owner, h.ID}, false)
+	}
+	return ad, err
+}
+
+// passGate is admitNew for what the gate lets pass.
+func (e *Engine) passGate(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*admitted, error) {
+	if e.cfg.Gate == nil {
+		return e.admitNew(a, h, c, r)
+	}
+	undo, err := e.cfg.Gate.Admit(a.Name, r)
+	if err != nil {
+		return nil, err
+	}
+	ad, err := e.admitNew(a, h, c, r)
+	if err != nil {
+		undo()
 	}
 	return ad, err
 }
@@ -162,7 +185,8 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		if ch.Next, en, err = task.Apply(h, en); err != nil {
 			return err
 		}
-		ch.Entries, ch.Request = []task.Entry{en}, r.Request
+		ch.Entries, ch.Request, ch.Alias, ch.Lineage = []task.Entry{en}, r.Request, e.aliasOf(r), r.Lineage
+		ch.Mark = r.Mark
 		if entered {
 			e.claim(&ch.Next, 1, 1)
 		} else {
@@ -180,7 +204,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	}
 	e.live.retain(l)
 	if entered {
-		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec})
+		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec}, ln)
 	} else {
 		e.launchAll(e.line.wait(seat{l, ln}))
 	}
@@ -205,11 +229,11 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if id := r.Message.ContextID; id != "" && id != l.contextID {
 		return nil, fault.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
 	}
-	a, ok := e.Agent(l.snapshot().Agent)
-	if !ok {
-		return nil, fault.New(a2a.ErrUnsupportedOperation, "the agent of this task is no longer here")
+	a := e.agent(l.snapshot().Agent)
+	if a == nil {
+		return nil, fault.New(a2a.ErrUnsupportedOperation, goneAgent)
 	}
-	if err := accepts(&a, &r.Message); err != nil {
+	if err := accepts(a, r); err != nil {
 		return nil, err
 	}
 	hook, err := e.inline(r, a.Name)
@@ -227,13 +251,17 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 			return nil, err
 		}
 	}
-	ln := laneOf(&a, &h)
+	ln := laneOf(a, &h)
 	entered := idle(&h) && e.line.tryEnter(ln)
 	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
+	r.Mark = e.markOf(c, r, a.Name)
 	claimed, waits := false, false
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
-		ch.Request = r.Request
+		if r.Answers != 0 && !asking(&ch.Prev, r.Answers) {
+			return ErrAnswered
+		}
+		ch.Request, ch.Alias, ch.Mark = r.Request, e.aliasOf(r), r.Mark
 		if err := e.attach(ch, hook); err != nil {
 			return err
 		}
@@ -251,7 +279,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	switch {
 	case claimed:
 		e.live.retain(l)
-		e.start(l, &a, inbound{version, en.Body, call, rec})
+		e.start(l, a, inbound{version, en.Body, call, rec}, ln)
 	case waits:
 		e.live.retain(l)
 		e.launchAll(e.line.wait(seat{l, ln}))
@@ -259,8 +287,11 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	return &admitted{live: l, version: version}, nil
 }
 
-// idle reports whether a task waits for its caller, without a run.
-func idle(h *task.Head) bool { return h.State.Interrupted() && h.Run.Dispatch == task.Idle }
+// idle reports whether a task waits for its caller, or for who answers in its place,
+// without a run.
+func idle(h *task.Head) bool {
+	return h.State.Interrupted() && h.Run.Dispatch == task.Idle || h.Run.Dispatch == task.Asking
+}
 
 // sayChange fills in the change that a further message makes.
 func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed, waits *bool) error {
@@ -293,16 +324,30 @@ func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, id a2a.Ta
 	if err != nil {
 		return nil, err
 	}
-	l, err := e.open(ctx, ref{c.Principal.Owner(), id})
+	k := ref{c.Principal.Owner(), id}
+	l, err := e.seen(ctx, k, scope)
+	if t.Aliases && errors.Is(err, task.ErrNotFound) {
+		l, err = e.byAlias(ctx, k, scope)
+	}
 	if err != nil {
 		return nil, notFound(err)
 	}
-	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || scope != "" && h.Agent != scope {
-		e.live.release(l)
-		return nil, notFound(task.ErrNotFound)
-	} else if err := e.acceptExtensions(h.Agent, c); err != nil {
+	if err := e.acceptExtensions(l.snapshot().Agent, c); err != nil {
 		e.live.release(l)
 		return nil, err
+	}
+	return l, nil
+}
+
+// seen holds a task of an agent that its caller may see. An empty agent stands for all.
+func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, error) {
+	l, err := e.open(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || agent != "" && h.Agent != agent {
+		e.live.release(l)
+		return nil, task.ErrNotFound
 	}
 	return l, nil
 }

@@ -4,7 +4,6 @@ package engine_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/task"
 )
 
 // allocs are the most objects that an operation may allocate, together with those of
@@ -64,17 +62,6 @@ func fewest(f func()) float64 {
 		least = min(least, testing.AllocsPerRun(100, f))
 	}
 	return least
-}
-
-// counting counts the appends to a store in memory.
-type counting struct {
-	task.Memory
-	appends atomic.Int64
-}
-
-func (c *counting) Append(ctx context.Context, ch *task.Change) error {
-	c.appends.Add(1)
-	return c.Memory.Append(ctx, ch)
 }
 
 // TestAppendsPerTask takes the best of many tasks: a machine that is busy may let time

@@ -2,18 +2,61 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
+
+// bare is a bare message of an executor: one of the two is set.
+type bare struct {
+	message *a2a.Message
+	raw     []byte
+}
+
+// bareOf returns the message that an opened event is, or false if it is something
+// else.
+func bareOf(ev a2a.Event) (bare, bool) {
+	switch ev := ev.(type) {
+	case *a2a.Message:
+		return bare{message: ev}, ev != nil
+	case *rawEvent:
+		return bare{raw: ev.value}, ev.kind == rawMessage
+	}
+	return bare{}, false
+}
+
+// said returns m as the message of a status.
+func (l *live) said(m bare) ([]byte, error) {
+	if m.raw != nil {
+		return l.rawMessage(m.raw)
+	}
+	return l.agentMessage(m.message)
+}
+
+// answered returns m as an answer of its own, which belongs to no task.
+func (l *live) answered(m bare) ([]byte, error) {
+	if m.raw == nil {
+		c := *m.message
+		c.TaskID, c.ContextID = "", l.contextID
+		return a2ajson.AppendMessage(nil, &c)
+	}
+	body, _, err := a2ajson.Message(nil, m.raw, rawOptions)
+	if err != nil {
+		return nil, fmt.Errorf("message: %w", err)
+	}
+	b := rawjson.AppendString([]byte(`{"contextId":`), l.contextID)
+	return append(append(b, ','), body[1:]...), nil
+}
 
 // message handles a bare message of the executor, which ends its run. If the
 // caller has not been told of a task, the message is the answer; otherwise the
 // task completes with it.
-func (r *run) message(m *a2a.Message, first bool) {
-	body, err := r.live.agentMessage(m)
+func (r *run) message(m bare, first bool) {
+	body, err := r.live.said(m)
 	if err != nil {
 		r.failed(err)
 		return
@@ -27,11 +70,8 @@ func (r *run) message(m *a2a.Message, first bool) {
 
 // answer closes a quiet task with a bare message; it reports whether the task was
 // still quiet.
-func (r *run) answer(m *a2a.Message) bool {
-	c := *m
-	c.TaskID = ""
-	c.ContextID = r.live.contextID
-	body, err := a2ajson.AppendMessage(nil, &c)
+func (r *run) answer(m bare) bool {
+	body, err := r.live.answered(m)
 	if err != nil {
 		r.failed(err)
 		return true

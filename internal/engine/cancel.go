@@ -8,8 +8,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -134,14 +136,34 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 			if err := e.withdrawCancel(l, at); err != nil {
 				e.owe(l, func(u *undone) { u.withdrawn = at })
 				e.cancelFailed(l, err)
+				return
 			}
+			e.goOn(l)
 			return
 		}
 	case <-ctx.Done():
+		if e.fenced.Load() && e.resumes(l) {
+			return // the next process tells the agent
+		}
 	}
-	if err := e.end(l, task.Canceled, "", errCanceled); err != nil {
+	if err := e.endCanceled(l, c); err != nil {
 		e.cancelFailed(l, err)
 	}
+}
+
+// resumes reports whether the agent of a task goes on after a crash.
+func (e *Engine) resumes(l *live) bool {
+	a := e.agent(l.snapshot().Agent)
+	return a != nil && a.traits().Resumable
+}
+
+// endCanceled cancels a task for the caller c, and those that were asked for on behalf
+// of it.
+func (e *Engine) endCanceled(l *live, c *op.Caller) error {
+	if err := e.cancelChildren(l, c); err != nil {
+		return err
+	}
+	return e.end(l, task.Canceled, "", errCanceled)
 }
 
 // cancelFailed tells those who wait that their request has not come to an end yet.
@@ -154,9 +176,11 @@ func (e *Engine) cancelFailed(l *live, err error) {
 // executor's refusal.
 func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
 	h := l.snapshot()
-	a, ok := e.Agent(h.Agent)
-	if !ok {
-		return nil
+	a := e.agent(h.Agent)
+	if a == nil {
+		if a = l.runner(); a == nil {
+			return nil
+		}
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,6 +190,11 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 		}
 	}()
 	rec := &callRecord{Principal: c.Principal, Metadata: r.Metadata, Params: c.Params, Extensions: c.Extensions, Tenant: r.Tenant}
+	ctx = trace.Extract(ctx, rec.Params)
+	if ids := rec.ids(); ids != (trace.IDs{}) {
+		ids.Task, ids.Context = string(l.ref.id), l.contextID
+		ctx = trace.WithIDs(ctx, ids)
+	}
 	ec, ctx, err := e.execContext(ctx, l, rec)
 	if err != nil {
 		return nil
@@ -173,23 +202,47 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 	if ec.StoredTask, err = e.stored(ctx, l); err != nil {
 		return nil
 	}
+	if a.traits().Resumable {
+		call := agent.Call{Agent: a.Name}
+		if err := e.resumeCall(ctx, l, &call); err != nil {
+			return nil
+		}
+		ctx = agent.WithCall(ctx, agent.NewCall(call, nil))
+	}
 	for ev, err := range a.Executor.Cancel(ctx, ec) {
 		if err != nil {
 			return err
 		}
-		if ev != nil && !e.applyCancel(l, ev) {
+		if ev != nil && !e.applyCancel(l, c, ev) {
 			break
 		}
 	}
 	return nil
 }
 
+// runner returns the agent that is at work on the task, or nil. It may not be
+// registered any more.
+func (l *live) runner() *Agent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.run == nil {
+		return nil
+	}
+	return l.run.agent
+}
+
 // applyCancel applies an event of an executor's Cancel; it reports whether further
 // ones count.
-func (e *Engine) applyCancel(l *live, ev a2a.Event) bool {
+func (e *Engine) applyCancel(l *live, caller *op.Caller, ev a2a.Event) bool {
 	entries, err := l.entries(nil, ev, now())
 	if err != nil || len(entries) == 0 {
 		return err == nil
+	}
+	if last := &entries[len(entries)-1]; last.Kind == task.Status && last.State == task.Canceled {
+		if err := e.cancelChildren(l, caller); err != nil {
+			e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
+			return false
+		}
 	}
 	err = e.change(l, func(c *task.Change) error {
 		c.Entries = nil

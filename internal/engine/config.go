@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/task"
 )
@@ -15,10 +16,22 @@ type Config struct {
 	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
 	// is not task.Hooks, push notifications are not supported.
 	Push Pusher
+	// Recorder writes down what comes of tasks. If it is nil, or if the Store is not
+	// task.Marks, nothing is written down.
+	Recorder Recorder
 	// Extended says who may see the extended cards.
 	Extended ExtendedCards
 	// Idempotency says which messages are made durable at most once.
 	Idempotency Idempotency
+	// Chooser chooses where several agents have the skill that a message asks for. If
+	// nil, the one that was registered first is taken.
+	Chooser Chooser
+	// Gate may refuse messages that would begin a task. If nil, none is refused.
+	Gate Gate
+	// Observer hears how tasks end. If nil, nobody does.
+	Observer Observer
+	// Questions answers what agents ask their callers. If nil, the callers do.
+	Questions Questions
 	// Rates bound what one caller may ask for; the bindings keep to them with
 	// Engine.Limiter. The zero value does not limit.
 	Rates limit.Config
@@ -63,6 +76,8 @@ type Config struct {
 	// Streams limits the open streams in all. Zero means 20,000; negative means any
 	// number.
 	Streams int
+	// Errands bound how far the work of one caller goes from agent to agent.
+	Errands errand.Limits
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int
 }

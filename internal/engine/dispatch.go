@@ -12,7 +12,7 @@ func (e *Engine) launchAll(seats []seat) {
 	for len(seats) > 0 {
 		s := seats[0]
 		seats = seats[1:]
-		if !e.launch(s.live) {
+		if !e.launch(s) {
 			e.live.release(s.live)
 			seats = append(seats, e.line.leave(s.lane)...)
 		}
@@ -24,17 +24,17 @@ const goneAgent = "the agent of this task is no longer here"
 
 // launch claims and starts the next message of a task that has a place; it reports
 // whether a run has taken over hold and place.
-func (e *Engine) launch(l *live) bool {
-	a, there := e.Agent(l.snapshot().Agent)
-	if !there {
-		e.fail(l, goneAgent)
+func (e *Engine) launch(s seat) bool {
+	a := e.agent(s.live.snapshot().Agent)
+	if a == nil {
+		e.fail(s.live, goneAgent)
 		return false
 	}
-	m, ok := e.take(l, 0)
+	m, ok := e.take(s.live, 0)
 	if !ok {
 		return false
 	}
-	e.start(l, &a, m)
+	e.start(s.live, a, m, s.lane)
 	return true
 }
 
@@ -73,12 +73,16 @@ func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
-		if m, ok := e.take(l, r.epoch); ok {
-			e.start(l, r.agent, m)
+		// The agent may be another one by now, or gone.
+		if a := e.agent(h.Agent); a == nil {
+			e.fail(l, goneAgent)
+		} else if m, ok := e.take(l, r.epoch); ok {
+			e.start(l, a, m, r.lane)
 			return
 		}
 	}
 	next := e.line.leave(r.lane)
+	e.handOver(l)
 	e.live.release(l)
 	if !e.fenced.Load() {
 		e.launchAll(next)

@@ -27,6 +27,9 @@
 // its tasks as well. Executors are told which extensions are active: named by the caller
 // and declared by the agent, with the card that it has when it runs.
 //
+// Agents may be registered, replaced and taken out at any time. Whoever has found one
+// keeps it as it was: a run ends with the agent that it began with.
+//
 // # Guarantees
 //
 // Once a caller knows a task id, the task ends or waits for the caller, whatever
@@ -39,7 +42,9 @@
 //
 // A run that was started and then interrupted by a crash is repeated only if its
 // agent declares itself idempotent and nobody was told more than SUBMITTED and
-// WORKING; otherwise the task fails and says so. Effects that an agent has in the
+// WORKING, or if its agent is resumable: that one goes on from its last checkpoint,
+// which is stored in the change that stores the event it belongs to. Otherwise the
+// task fails and says so. Effects that an agent has in the
 // world are its own affair; it gets a stable key for them (agent.Call).
 //
 // # Concurrency

@@ -169,6 +169,9 @@ func (e *Engine) learn(l *live) error {
 		return err
 	}
 	if stored {
+		if c.Mark != nil && h.Rev != c.Next.Rev {
+			e.recorder.Moved(&h, true) // what was read again has no marks
+		}
 		e.disown(l, c)
 	}
 	return nil
@@ -329,7 +332,7 @@ func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
 	case h.CancelAt == u.withdrawn:
 		return e.withdrawCancel(l, h.CancelAt)
 	case u.cancel == nil:
-		return e.end(l, task.Canceled, "", errCanceled)
+		return e.endOrphan(l)
 	case l.lookAfterCancel():
 		e.startCancel(l, u.cancel)
 	}
@@ -349,10 +352,10 @@ func (e *Engine) mendRun(l *live, u *undone) error {
 	if !h.Waiting() || h.Run.Dispatch == task.Claimed || h.State.Terminal() {
 		return nil
 	}
-	a, ok := e.Agent(h.Agent)
-	if !ok {
+	a := e.agent(h.Agent)
+	if a == nil {
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	}
-	e.seat(l, &a)
+	e.seat(l, a)
 	return nil
 }

@@ -18,6 +18,10 @@ func now() task.Millis { return task.MillisOf(time.Now()) }
 // event is taken apart into its artifacts and its status; SUBMITTED is absorbed,
 // because the hub has said so already.
 func (l *live) entries(dst []task.Entry, ev a2a.Event, at task.Millis) ([]task.Entry, error) {
+	ev, err := opened(ev)
+	if err != nil {
+		return nil, err
+	}
 	switch ev := ev.(type) {
 	case *a2a.TaskStatusUpdateEvent:
 		return l.fromStatus(dst, &ev.Status, ev.Metadata, at)
@@ -25,6 +29,8 @@ func (l *live) entries(dst []task.Entry, ev a2a.Event, at task.Millis) ([]task.E
 		return fromArtifact(dst, ev, at)
 	case *a2a.Task:
 		return l.fromTask(dst, ev, at)
+	case *rawEvent:
+		return l.fromRaw(dst, ev, at)
 	default:
 		return nil, fmt.Errorf("unknown event %T", ev)
 	}

@@ -3,8 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
+	"hash/maphash"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +30,12 @@ type Agent struct {
 	// says. If nil, they see the same.
 	Extended *a2a.AgentCard
 	Executor a2asrv.AgentExecutor
+	// ListedSkills says that a message finds the agent by the skills of its card
+	// alone. Without it an agent whose card lists none is found by any skill that no
+	// card lists.
+	ListedSkills bool
 
-	extensions extensions // set by Register
+	extensions extensions // set by Register and Update
 }
 
 // Engine admits, runs and remembers tasks.
@@ -40,6 +43,8 @@ type Engine struct {
 	cfg    Config
 	store  task.Store
 	holder task.Holder
+	// name is what chains of errands call the hub.
+	name   string
 	live   *registry
 	line   *line
 	quota  quota
@@ -49,9 +54,18 @@ type Engine struct {
 	limiter *limit.Limiter
 	// pusher and hooks are both there, or both nil.
 	pusher Pusher
-	hooks  task.Hooks
+	// recorder is nil where nothing is written down.
+	recorder Recorder
+	hooks    task.Hooks
 	// requests is nil unless some messages are made durable at most once.
 	requests task.Requests
+	// aliases is nil if the store keeps none.
+	aliases task.Aliases
+	drawing drawing
+	// checkpoints is nil if the store keeps none.
+	checkpoints task.Checkpoints
+	// lineages is nil if the store keeps none.
+	lineages task.Lineages
 
 	// ctx outlives callers; it ends when Run returns.
 	ctx    context.Context
@@ -74,9 +88,7 @@ type Engine struct {
 	alarms    alarm.Set
 	recovered chan struct{}
 
-	mu     sync.RWMutex // guards the fields below
-	agents []Agent
-	byName map[task.Agent]int
+	agents roster
 }
 
 // The phases of an engine.
@@ -91,15 +103,17 @@ const (
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg:    cfg,
-		store:  cfg.Store,
-		holder: task.Holder("hub:" + uuid.NewString()),
-		live:   newRegistry(),
-		doubts: newDoubts(),
-		tokens: newTokens(cfg.TokenKey),
-		line:   newLine(cfg.MaxRuns),
-		quota:  quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		byName: make(map[task.Agent]int),
+		cfg:     cfg,
+		store:   cfg.Store,
+		holder:  task.Holder("hub:" + uuid.NewString()),
+		name:    hubName(cfg.TokenKey),
+		live:    newRegistry(),
+		doubts:  newDoubts(),
+		tokens:  newTokens(cfg.TokenKey),
+		line:    newLine(cfg.MaxRuns),
+		quota:   quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
+		agents:  newRoster(),
+		drawing: drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
 		limiter: limit.New(cfg.Rates),
@@ -107,65 +121,22 @@ func New(cfg Config) *Engine {
 		recovered: make(chan struct{}),
 	}
 	e.requests = requestsOf(&e.cfg)
+	e.aliases, _ = cfg.Store.(task.Aliases)
+	e.checkpoints, _ = cfg.Store.(task.Checkpoints)
+	e.lineages, _ = cfg.Store.(task.Lineages)
 	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
 		e.pusher, e.hooks = cfg.Push, hooks
+	}
+	if _, ok := cfg.Store.(task.Marks); ok {
+		e.recorder = cfg.Recorder
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)
 	return e
 }
 
-// Register adds an agent. The first one is the default. A second agent with the
-// same name is an error.
-func (e *Engine) Register(a Agent) error {
-	if a.Name == "" || a.Executor == nil || a.Card == nil {
-		return errors.New("register agent: name, card and executor are required")
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, there := e.byName[a.Name]; there {
-		return fmt.Errorf("register agent %q: the name is taken", a.Name)
-	}
-	if a.extensions = extensionsOf(&a); len(a.extensions.required) > 0 {
-		e.demanding.Store(true)
-	}
-	e.byName[a.Name] = len(e.agents)
-	e.agents = append(e.agents, a)
-	return nil
-}
-
 // Limiter returns what bounds the requests of each caller; nil if nothing does.
 func (e *Engine) Limiter() *limit.Limiter { return e.limiter }
-
-// Agents returns the registered agents in the order of their registration.
-func (e *Engine) Agents() []Agent {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return append([]Agent(nil), e.agents...)
-}
-
-// Agent returns the agent with the given name; the empty name is the default agent.
-func (e *Engine) Agent(name task.Agent) (Agent, bool) {
-	if a := e.agent(name); a != nil {
-		return *a, true
-	}
-	return Agent{}, false
-}
-
-// agent is Agent without a copy; it returns nil if there is none. What was registered
-// never changes.
-func (e *Engine) agent(name task.Agent) *Agent {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if name == "" && len(e.agents) > 0 {
-		return &e.agents[0]
-	}
-	i, ok := e.byName[name]
-	if !ok {
-		return nil
-	}
-	return &e.agents[i]
-}
 
 // traits returns what the agent says about its runs.
 func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -35,10 +36,14 @@ type callRecord struct {
 func recordOf(c *op.Caller, r *op.Send) *callRecord {
 	p := *c.Principal
 	p.Roles, p.Claims = slices.Clone(p.Roles), maps.Clone(p.Claims)
-	return &callRecord{
+	rec := &callRecord{
 		Principal: &p, Metadata: r.Metadata, Params: c.Params,
 		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill,
 	}
+	if r.Errand != nil {
+		rec.Params = errand.Store(maps.Clone(rec.Params), r.Errand)
+	}
+	return rec
 }
 
 // encode returns the record as it is stored; nil if it says nothing that is not the
@@ -66,26 +71,31 @@ func decodeCall(b []byte) (*callRecord, error) {
 
 // context returns what the executor of r is called with.
 func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
-	rec := r.msg.record
-	if rec == nil {
-		var err error
-		if rec, err = decodeCall(r.msg.call); err != nil {
-			return nil, nil, err
-		}
+	rec, err := r.record()
+	if err != nil {
+		return nil, nil, err
 	}
+	ctx, ids := r.observe(rec)
 	msg, err := task.DecodeMessage(r.msg.body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
-	ec, ctx, err := r.engine.execContext(r.ctx, r.live, rec)
+	ec, ctx, err := r.engine.execContext(ctx, r.live, r.traced(ctx, rec))
 	if err != nil {
 		return nil, nil, err
 	}
 	ec.Message = msg
+	if r.engine.cfg.Observer != nil {
+		if err := r.recall(rec.Skill); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.round = 1
 	if r.msg.version > 1 {
 		if ec.StoredTask, err = r.engine.stored(r.ctx, r.live); err != nil {
 			return nil, nil, err
 		}
+		r.round += len(turnsOf(ec.StoredTask.History))
 	}
 	ec.RelatedTasks = r.engine.related(r.ctx, r.live.ref.owner, msg.ReferenceTasks)
 	call := agent.Call{
@@ -94,9 +104,17 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		Agent:      r.agent.Name,
 		Skill:      rec.Skill,
 		Message:    r.msg.body,
+		Metadata:   rec.Metadata,
 		Extensions: r.engine.Activated(r.agent.Name, rec.Extensions),
+
+		CorrelationID: ids.Correlation, ParentID: ids.Parent,
 	}
-	return ec, agent.WithCall(ctx, agent.NewCall(call, r.barrier)), nil
+	if r.traits.Resumable && (r.attempt > 1 || r.msg.version > 1) {
+		if err := r.engine.resumeCall(r.ctx, r.live, &call); err != nil {
+			return nil, nil, err
+		}
+	}
+	return ec, agent.WithCall(ctx, agent.NewCall(call, r)), nil
 }
 
 // execContext returns the part of an executor's context that runs and

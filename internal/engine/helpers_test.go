@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -223,4 +224,15 @@ func statusText(t testing.TB, a *engine.Answer) string {
 
 func idempotent(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	return agent.With(x, agent.Traits{Idempotent: true})
+}
+
+// counting counts the appends to a store in memory.
+type counting struct {
+	task.Memory
+	appends atomic.Int64
+}
+
+func (c *counting) Append(ctx context.Context, ch *task.Change) error {
+	c.appends.Add(1)
+	return c.Memory.Append(ctx, ch)
 }

@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"hash/maphash"
+	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -28,6 +31,10 @@ type Idempotency struct {
 	Header bool
 	// MessageID takes the id of a message that came without a key.
 	MessageID bool
+	// Same returns for how long a message that asks for a skill, begins a task and says
+	// the same as an earlier one is taken for the same message, though it has no key. If
+	// nil, or for zero, it never is.
+	Same func(skill string) time.Duration
 	// TTL is how long a key is remembered, at most as long as its task. Zero means 24 h.
 	TTL time.Duration
 }
@@ -39,7 +46,7 @@ const (
 
 // requestsOf returns where requests with keys are kept; nil if there are none.
 func requestsOf(cfg *Config) task.Requests {
-	if !cfg.Idempotency.Header && !cfg.Idempotency.MessageID {
+	if x := &cfg.Idempotency; !x.Header && !x.MessageID && x.Same == nil {
 		return nil
 	}
 	s, ok := cfg.Store.(task.Requests)
@@ -67,7 +74,7 @@ func (e *Engine) keyOf(r *op.Send) (string, error) {
 	}
 	id := r.Message.ID
 	if id == "" || !e.cfg.Idempotency.MessageID {
-		return "", nil
+		return e.contentOf(r), nil
 	}
 	if len(id) > maxKey {
 		sum := sha256.Sum256([]byte(id))
@@ -76,23 +83,47 @@ func (e *Engine) keyOf(r *op.Send) (string, error) {
 	return "message " + id, nil
 }
 
+// sameKind is the kind of the name of a request that is its content.
+const sameKind = "same "
+
+// contentOf returns the name of a request that is told from others by its content alone;
+// empty if it is not.
+func (e *Engine) contentOf(r *op.Send) string {
+	if r.Message.TaskID != "" || e.sameFor(r) <= 0 {
+		return ""
+	}
+	return sameKind + hex.EncodeToString(fingerprint("", r, nil))
+}
+
+// sameFor returns for how long the content of a request tells it from others.
+func (e *Engine) sameFor(r *op.Send) time.Duration {
+	if e.cfg.Idempotency.Same == nil || r.Message.Skill == "" {
+		return 0
+	}
+	return min(e.cfg.Idempotency.Same(r.Message.Skill), e.cfg.Idempotency.TTL)
+}
+
 // keyField is what errors call the key.
 const keyField = "Idempotency-Key"
 
 // admitOnce is admit for a message with a key. If the message was admitted before, it
 // returns where. Two that come at the same time find each other in the store.
 func (e *Engine) admitOnce(ctx context.Context, c *op.Caller, r *op.Send, key string) (*admitted, error) {
+	if r.Message.TaskID == "" {
+		// The key belongs to an agent, and whoever repeats the message must not have
+		// another one drawn.
+		defer e.drawing.lock(c.Principal.Owner(), key)()
+		if err := e.chooseOnce(ctx, c, r, key); err != nil {
+			return nil, err
+		}
+	}
 	const attempts = 3 // the first may lose a race, and what has won it may be swept
 	for range attempts {
 		name, err := e.addressee(ctx, c, r)
 		if err != nil {
 			return nil, err
 		}
-		at := now()
-		r.Request = &task.Request{
-			Key: key, Fingerprint: fingerprint(name, r, e.Activated(name, c.Extensions)),
-			At: at, Since: at - task.Millis(e.cfg.Idempotency.TTL.Milliseconds()),
-		}
+		r.Request = e.request(c, r, name, key)
 		ad, err := e.repeated(ctx, c.Principal.Owner(), name, r.Request)
 		if ad != nil || err != nil {
 			return ad, err
@@ -103,6 +134,58 @@ func (e *Engine) admitOnce(ctx context.Context, c *op.Caller, r *op.Send, key st
 		}
 	}
 	return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "others use the same idempotency key", RetryAfter: time.Second}
+}
+
+// request returns what is stored with a message that has a key.
+func (e *Engine) request(c *op.Caller, r *op.Send, name task.Agent, key string) *task.Request {
+	at := now()
+	return &task.Request{
+		Key: key, Fingerprint: fingerprint(name, r, e.Activated(name, c.Extensions)),
+		At: at, Since: e.since(at, r, key),
+	}
+}
+
+// since returns from when on an earlier request with the key counts at a time.
+func (e *Engine) since(at task.Millis, r *op.Send, key string) task.Millis {
+	ttl := e.cfg.Idempotency.TTL
+	if strings.HasPrefix(key, sameKind) {
+		ttl = e.sameFor(r)
+	}
+	return at - task.Millis(ttl.Milliseconds())
+}
+
+// chooseOnce sets r.Chosen where several agents have the skill: to the one that got the
+// message the first time, or else to the one that gets it now.
+func (e *Engine) chooseOnce(ctx context.Context, c *op.Caller, r *op.Send, key string) error {
+	agents, err := e.candidates(r)
+	if err != nil || len(agents) == 1 {
+		return err
+	}
+	for _, a := range agents {
+		had, err := e.requests.Request(ctx, c.Principal.Owner(), a.Name, key)
+		switch {
+		case err == nil && had.At >= e.since(now(), r, key):
+			r.Chosen = a.Name
+			return nil
+		case err != nil && !errors.Is(err, task.ErrNotFound):
+			return err
+		}
+	}
+	r.Chosen = e.choose(r, agents).Name
+	return nil
+}
+
+// drawing lets one message with a key be admitted at a time.
+type drawing struct {
+	seed  maphash.Seed
+	locks [64]sync.Mutex
+}
+
+// lock returns how to unlock.
+func (d *drawing) lock(owner task.Owner, key string) (unlock func()) {
+	m := &d.locks[maphash.Comparable(d.seed, [2]string{string(owner), key})%uint64(len(d.locks))]
+	m.Lock()
+	return m.Unlock
 }
 
 // addressee returns the agent that a message is for.
@@ -117,7 +200,7 @@ func (e *Engine) addressee(ctx context.Context, c *op.Caller, r *op.Send) (task.
 			return "", err
 		}
 	}
-	a, err := e.resolve(&r.Target, r.Message.Skill)
+	a, err := e.resolve(r)
 	if err != nil {
 		return "", err
 	}

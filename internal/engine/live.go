@@ -58,6 +58,13 @@ type live struct {
 	inbox []inbound
 	// undone is nil unless the store has failed.
 	undone *undone
+	// skill is what the last message asked for that a run has read; wanted is what an
+	// Observer wants of the task, of wantedBytes in all.
+	skill       string
+	wanted      [][]byte
+	wantedBytes int
+	// recalled is set once they were read of a task that was not in memory.
+	recalled bool
 	// wake is closed when anything above changes; nil if nobody waits.
 	wake chan struct{}
 }
@@ -153,6 +160,7 @@ func (l *live) publish(c *task.Change) {
 	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Read {
 		l.inbox = l.inbox[1:]
 	}
+	l.askLocked()
 	l.wakeLocked()
 }
 

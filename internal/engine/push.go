@@ -236,9 +236,15 @@ func (e *Engine) publish(l *live, c *task.Change) {
 		// Whoever is told that a task has ended may begin the next one at once.
 		e.busy.note(l.ref, e.atWork(&c.Next))
 	}
+	if e.cfg.Observer != nil {
+		e.observe(l, c)
+	}
 	l.publish(c)
 	if e.pusher != nil {
 		e.tellPusher(c)
+	}
+	if e.recorder != nil {
+		e.recorder.Moved(&c.Next, c.Mark != nil)
 	}
 }
 

@@ -77,22 +77,27 @@ func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 // adoptOrphan decides what becomes of a task that an earlier process left.
 func (e *Engine) adoptOrphan(l *live) error {
 	h := l.snapshot()
-	a, ok := e.Agent(h.Agent)
+	a := e.agent(h.Agent)
 	switch {
 	case !e.orphaned(&h) || h.State.Terminal():
 		return nil
+	case h.CancelAt != 0 && a != nil && a.traits().Resumable:
+		return e.recoverCancel(l)
 	case h.CancelAt != 0:
-		return e.end(l, task.Canceled, "", errCanceled)
-	case !ok:
+		return e.endOrphan(l)
+	case a == nil:
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
-	case h.Run.Dispatch == task.Claimed && !repeatable(&a, &h):
+	case h.Run.Dispatch == task.Asking:
+		e.handOver(l)
+		return nil
+	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
 		return e.end(l, task.Failed, "interrupted by restart", errFencedBy)
 	case h.Run.Dispatch == task.Claimed:
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
 		}
 	}
-	e.seat(l, &a)
+	e.seat(l, a)
 	return nil
 }
 
@@ -105,7 +110,8 @@ func (e *Engine) seat(l *live, a *Agent) {
 
 // repeatable reports whether a started run may be repeated.
 func repeatable(a *Agent, h *task.Head) bool {
-	return a.traits().Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
+	t := a.traits()
+	return t.Resumable || t.Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
 }
 
 // unclaim makes a task wait for a run again, if epoch still claims it: the message

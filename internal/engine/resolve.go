@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/typo"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -31,46 +35,112 @@ func (e *Engine) scope(t *op.Target) (task.Agent, error) {
 	if err != nil || name == "" {
 		return "", err
 	}
-	if _, ok := e.Agent(name); !ok {
+	if e.agent(name) == nil {
 		return "", errNoAgent()
 	}
 	return name, nil
 }
 
-// resolve returns the agent for a new task: the one that is named, else the first
-// that has the skill, else the default one.
-func (e *Engine) resolve(t *op.Target, skill string) (*Agent, error) {
-	name, err := target(t)
+// resolve returns the agent for a new task: the one that is named, else one that has
+// the skill, else the default one.
+func (e *Engine) resolve(r *op.Send) (*Agent, error) {
+	if a, err := e.named(r); a != nil || err != nil {
+		return a, err
+	}
+	agents, err := e.having(r.Message.Skill)
 	if err != nil {
 		return nil, err
 	}
-	if name == "" && skill != "" {
-		return e.bySkill(skill)
+	return e.choose(r, agents), nil
+}
+
+// candidates returns the agents that a new task may be for, at least one. The caller
+// does not change the list.
+func (e *Engine) candidates(r *op.Send) ([]*Agent, error) {
+	if a, err := e.named(r); a != nil || err != nil {
+		return []*Agent{a}, err
+	}
+	return e.having(r.Message.Skill)
+}
+
+// named returns the agent that r names, or the default one. It returns nil if r names a
+// skill alone.
+func (e *Engine) named(r *op.Send) (*Agent, error) {
+	name, err := target(&r.Target)
+	skill := r.Message.Skill
+	if err != nil || name == "" && skill != "" {
+		return nil, err
 	}
 	a := e.agent(name)
-	if a == nil {
+	switch {
+	case a == nil:
 		return nil, errNoAgent()
-	}
-	if skill != "" && !hasSkill(a, skill) {
-		return nil, unknownSkill(skill, skillNames(a))
+	case skill != "" && !hasSkill(a, skill):
+		return nil, unknownSkill(skill, skillNames(nil, a))
 	}
 	return a, nil
 }
 
-func (e *Engine) bySkill(skill string) (*Agent, error) {
+// having returns the agents that have a skill, at least one.
+func (e *Engine) having(skill string) ([]*Agent, error) {
+	if agents := e.agents.having(skill); len(agents) > 0 {
+		return agents, nil
+	}
 	var all []string
-	for _, a := range e.Agents() {
-		if hasSkill(&a, skill) {
-			return &a, nil
-		}
-		all = append(all, skillNames(&a)...)
+	for _, a := range e.agents.all() {
+		all = skillNames(all, a)
 	}
 	return nil, unknownSkill(skill, all)
 }
 
+// choose returns one of the candidates: the one that was chosen for r before, if any.
+func (e *Engine) choose(r *op.Send, agents []*Agent) *Agent {
+	chosen := r.Chosen
+	if chosen == "" && len(agents) > 1 && e.cfg.Chooser != nil {
+		names := make([]task.Agent, len(agents))
+		for i, a := range agents {
+			names[i] = a.Name
+		}
+		chosen = e.cfg.Chooser.Choose(r.Message.Skill, names)
+	}
+	for _, a := range agents {
+		if a.Name == chosen {
+			return a
+		}
+	}
+	return agents[0]
+}
+
+// maxNamed is how many skills an error names.
+const maxNamed = 20
+
 func unknownSkill(skill string, have []string) error {
-	return fault.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q; there are: %s",
-		clip(skill), strings.Join(have, ", "))
+	have = each(have)
+	meant, rest := "", ""
+	if nearest := typo.Nearest(clip(skill), have); nearest != "" {
+		meant = "; did you mean " + strconv.Quote(clip(nearest)) + "?"
+	}
+	if n := len(have) - maxNamed; n > 0 {
+		have, rest = have[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	for i := range have {
+		have[i] = clip(have[i])
+	}
+	if len(have) == 0 {
+		have = []string{"none"}
+	}
+	return fault.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
+		clip(skill), meant, strings.Join(have, ", "), rest)
+}
+
+// each returns the texts of a list, each once.
+func each(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		was := seen[s]
+		seen[s] = true
+		return was
+	})
 }
 
 // clip keeps what a caller wrote from filling an error message.
@@ -83,56 +153,15 @@ func clip(s string) string {
 }
 
 // hasSkill reports whether a has the skill; ids ignore case. An agent that
-// declares no skills takes every message.
+// declares no skills takes every message that names it.
 func hasSkill(a *Agent, skill string) bool {
-	for i := range a.Card.Skills {
-		if strings.EqualFold(a.Card.Skills[i].ID, skill) {
-			return true
-		}
-	}
-	return len(a.Card.Skills) == 0
+	return len(a.Card.Skills) == 0 || skillNamed(a, skill) != nil
 }
 
-func skillNames(a *Agent) []string {
-	var ids []string
+// skillNames appends the ids of the skills of a.
+func skillNames(ids []string, a *Agent) []string {
 	for i := range a.Card.Skills {
 		ids = append(ids, a.Card.Skills[i].ID)
 	}
 	return ids
-}
-
-// accepts checks the media types of a message against what the agent, or the skill
-// that was asked for, takes in.
-func accepts(a *Agent, m *op.Message) error {
-	modes := a.Card.DefaultInputModes
-	for i := range a.Card.Skills {
-		if s := &a.Card.Skills[i]; strings.EqualFold(s.ID, m.Skill) && len(s.InputModes) > 0 {
-			modes = s.InputModes
-		}
-	}
-	if len(modes) == 0 {
-		return nil
-	}
-	for i, mt := range m.MediaTypes {
-		if mt != "" && !accepted(modes, mt) {
-			return fault.Field(a2a.ErrUnsupportedContentType, partField(i), "%q is not one of the media types that agent %q accepts: %s",
-				clip(mt), a.Name, strings.Join(modes, ", "))
-		}
-	}
-	return nil
-}
-
-// accepted matches a media type without its parameters; modes may be "*/*",
-// "image/*" or exact.
-func accepted(modes []string, mediaType string) bool {
-	mediaType, _, _ = strings.Cut(mediaType, ";")
-	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	kind, _, _ := strings.Cut(mediaType, "/")
-	for _, m := range modes {
-		m = strings.ToLower(strings.TrimSpace(m))
-		if m == mediaType || m == "*/*" || m == "*" || m == "text" && mediaType == "text/plain" || m == kind+"/*" {
-			return true
-		}
-	}
-	return false
 }

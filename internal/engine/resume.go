@@ -14,13 +14,11 @@ import (
 // never name one: to the newest task of this context and agent that waits for its
 // caller, or to a new one.
 func (e *Engine) resume(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	a, err := e.resolve(&r.Target, r.Message.Skill)
+	agents, err := e.candidates(r)
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.store.Interrupted(ctx, &task.Query{
-		Owner: c.Principal.Owner(), Agent: a.Name, ContextID: r.Message.ContextID, Limit: 1,
-	})
+	h, err := e.interrupted(ctx, c, r, agents)
 	if errors.Is(err, task.ErrNotFound) {
 		return e.create(c, r, wait)
 	}
@@ -28,6 +26,9 @@ func (e *Engine) resume(ctx context.Context, c *op.Caller, r *op.Send, wait bool
 		return nil, err
 	}
 	named := *r
+	if r.Once {
+		named.Alias = string(r.Message.TaskID)
+	}
 	named.Message.TaskID = h.ID
 	ad, err := e.followUp(ctx, c, &named)
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound) {
@@ -35,6 +36,20 @@ func (e *Engine) resume(ctx context.Context, c *op.Caller, r *op.Send, wait bool
 		return e.create(c, r, wait)
 	}
 	return ad, err
+}
+
+// interrupted returns the newest task of the message's context that waits for its
+// caller and belongs to one of the agents, in their order.
+func (e *Engine) interrupted(ctx context.Context, c *op.Caller, r *op.Send, agents []*Agent) (h task.Head, err error) {
+	for _, a := range agents {
+		h, err = e.store.Interrupted(ctx, &task.Query{
+			Owner: c.Principal.Owner(), Agent: a.Name, ContextID: r.Message.ContextID, Limit: 1,
+		})
+		if !errors.Is(err, task.ErrNotFound) {
+			break
+		}
+	}
+	return h, err
 }
 
 // once admits a message that is to be admitted once: the first time to a new task, or
@@ -57,10 +72,12 @@ func (e *Engine) once(ctx context.Context, c *op.Caller, r *op.Send, wait bool) 
 
 // join holds the task that the message names.
 func (e *Engine) join(ctx context.Context, c *op.Caller, r *op.Send) (*admitted, error) {
-	if _, err := e.resolve(&r.Target, r.Message.Skill); err != nil {
+	if _, err := e.candidates(r); err != nil {
 		return nil, err
 	}
-	l, err := e.find(ctx, c, &r.Target, r.Message.TaskID)
+	t := r.Target
+	t.Aliases = true
+	l, err := e.find(ctx, c, &t, r.Message.TaskID)
 	if err != nil {
 		return nil, err
 	}

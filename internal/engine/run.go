@@ -48,6 +48,17 @@ type run struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	watch   watch
+	due     alarm.Alarm // runs out at the deadline of the errand
+	spent   spending
+	// round is the number of the question that the run may ask.
+	round int
+	// asked is closed once a message waits; nil unless the executor wants to know. told
+	// says that it is closed. Both are guarded by live.mu.
+	asked chan struct{}
+	told  bool
+	// scope is ctx with what log records say of the run; seen is what is recorded.
+	scope context.Context
+	seen  observed
 
 	// writing is held over a flush, so that what was written leaves the queue once.
 	writing sync.Mutex
@@ -60,11 +71,18 @@ type run struct {
 	// closed is set when no further event counts: after a final or interrupted one,
 	// and when the run is fenced.
 	closed bool
+	// state is that of the last status.
+	state task.State
+	// posed is the seq of the question with which the run has ended that the hub answers;
+	// zero if there is none.
+	posed int64
 	// flushing is set while a goroutine other than the executor's is at work.
 	flushing bool
 	linger   alarm.Alarm
 	space    chan struct{} // closed when pending shrinks; nil if nobody waits
 	flushed  int64         // seq of the last durable event
+	// notes are the checkpoints that are not durable; nil for nearly all agents.
+	notes *notes
 }
 
 // slab is the memory of a short queue, enough for an agent that answers at once.
@@ -94,14 +112,15 @@ func rest(h *task.Head) {
 }
 
 // start runs the claimed task l with message m in a goroutine of its own. The
-// caller hands over one hold on l and one place in the line.
-func (e *Engine) start(l *live, a *Agent, m inbound) {
+// caller hands over one hold on l and one place in the lane.
+func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
 	h := l.snapshot()
 	r := &run{
-		engine: e, live: l, agent: a, traits: a.traits(), lane: laneOf(a, &h),
+		engine: e, live: l, agent: a, traits: a.traits(), lane: ln,
 		epoch: h.Run.Epoch, attempt: h.Run.Attempt, msg: m,
 	}
 	r.ctx, r.stop = context.WithCancelCause(e.runs)
+	r.scope = r.ctx
 	l.mu.Lock()
 	l.run = r
 	l.mu.Unlock()
@@ -125,6 +144,7 @@ func (r *run) perform() {
 	r.execute()
 	r.watch.end(r)
 	r.settle()
+	r.conclude()
 	r.stop(errRunEnded)
 	r.live.mu.Lock()
 	if r.live.run == r {
@@ -147,6 +167,12 @@ func (r *run) execute() {
 		r.failed(err)
 		return
 	}
+	done, err := r.inTime()
+	if err != nil {
+		r.failedWith(err, true)
+		return
+	}
+	defer done()
 	r.consume(r.agent.Executor.Execute(ctx, ec))
 }
 
@@ -162,7 +188,11 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 		if ev == nil {
 			continue
 		}
-		if m, ok := ev.(*a2a.Message); ok && m != nil {
+		if ev, err = opened(ev); err != nil {
+			r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
+			return
+		}
+		if m, ok := bareOf(ev); ok {
 			r.message(m, first)
 			return
 		}
@@ -182,7 +212,13 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
 		return false
 	}
+	if len(entries) == 0 {
+		r.noteAlone()
+	}
 	for i := range entries {
+		if i == len(entries)-1 {
+			r.noteNext()
+		}
 		if !r.emit(entries[i]) {
 			return false
 		}
@@ -192,6 +228,10 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 
 // emit queues an entry and reports whether further ones count.
 func (r *run) emit(en task.Entry) bool {
+	asks := r.asks(&en)
+	if asks {
+		en = r.question(en)
+	}
 	r.mu.Lock()
 	if !r.roomLocked(&en) {
 		r.mu.Unlock()
@@ -205,8 +245,14 @@ func (r *run) emit(en task.Entry) bool {
 	}
 	r.pending = append(r.pending, en)
 	r.bytes += size(&en)
-	last := en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)
+	last := asks || en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)
 	r.closed = last
+	switch {
+	case asks:
+		r.state, r.posed = task.InputRequired, en.Seq
+	case en.Kind == task.Status:
+		r.state = en.State
+	}
 	schedule := !last && !r.flushing
 	if schedule {
 		r.flushing = true
@@ -257,7 +303,7 @@ func (r *run) pump() {
 	for {
 		err := r.flush()
 		r.mu.Lock()
-		if len(r.pending) == 0 {
+		if r.emptyLocked() {
 			r.flushing = false
 			r.mu.Unlock()
 			return
@@ -285,7 +331,7 @@ func (r *run) settle() {
 	for {
 		err := r.flush()
 		r.mu.Lock()
-		empty := len(r.pending) == 0
+		empty := r.emptyLocked()
 		r.mu.Unlock()
 		if empty {
 			return
@@ -306,20 +352,23 @@ func (r *run) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	taken := 0
+	var saved note
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		r.mu.Lock()
 		batch := r.pending[:len(r.pending):len(r.pending)]
+		saved = r.notes.upTo(r.seq)
 		r.mu.Unlock()
 		taken = len(batch)
-		if taken == 0 {
+		if taken == 0 && saved.blob == nil {
 			return errUnchanged
 		}
-		return r.apply(c, batch)
+		return r.apply(c, batch, saved.blob)
 	})
 	var bad *badEvent
 	switch {
 	case err == nil:
 		r.took(taken)
+		r.keptNote(saved)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):
@@ -340,11 +389,18 @@ type badEvent struct {
 func (b *badEvent) Error() string { return b.err.Error() }
 func (b *badEvent) Unwrap() error { return b.err }
 
-// apply adds the batch to c. Once the engine fences its runs, nothing is added.
-func (r *run) apply(c *task.Change, batch []task.Entry) error {
+// apply adds the batch to c, and a checkpoint if it is not nil. Once the engine fences
+// its runs, nothing is added.
+func (r *run) apply(c *task.Change, batch []task.Entry, saved []byte) error {
 	if r.engine.fenced.Load() {
 		return fmt.Errorf("engine: %w", task.ErrFenced)
 	}
+	if len(batch) == 0 {
+		return r.applyNote(c, saved)
+	}
+	r.mu.Lock()
+	posed := r.posed
+	r.mu.Unlock()
 	c.Next.Shown = task.ToCaller
 	c.Entries = make([]task.Entry, 0, len(batch))
 	for i := range batch {
@@ -359,12 +415,18 @@ func (r *run) apply(c *task.Change, batch []task.Entry) error {
 		}
 		c.Next = h
 		c.Entries = append(c.Entries, en)
-		if en.Kind == task.Status && en.State == task.InputRequired {
+		switch {
+		case posed != 0 && en.Seq == posed:
+			r.engine.pose(&c.Next)
+		case en.Kind == task.Status && en.State == task.InputRequired:
 			rest(&c.Next)
 		}
 	}
 	if len(c.Entries) == 0 {
-		return errUnchanged
+		return r.applyNote(c, saved)
+	}
+	if c.Next.State.Open() {
+		c.Checkpoint = saved // a task that has ended does not go on
 	}
 	return nil
 }
@@ -410,7 +472,7 @@ func (r *run) spaceLocked() {
 // dropAfter keeps the events before a bad one and fails the task in its place.
 func (r *run) dropAfter(bad *badEvent) {
 	reference := uuid.NewString()
-	r.engine.cfg.Logger.Error("agent broke the protocol", "agent", r.agent.Name, "task", r.live.ref.id,
+	r.engine.cfg.Logger.ErrorContext(r.scope, "agent broke the protocol", "agent", r.agent.Name, "task", r.live.ref.id,
 		"reference", reference, "error", bad.err)
 	text := fmt.Sprintf("agent %q sent an event that the protocol forbids (reference %s)", r.agent.Name, reference)
 	en := r.live.statusEntry(task.Failed, text)
@@ -420,7 +482,7 @@ func (r *run) dropAfter(bad *badEvent) {
 		r.pending = append(r.pending[:bad.index:bad.index], en)
 		r.seq = en.Seq
 	}
-	r.closed = true
+	r.closed, r.state = true, task.Failed
 	r.spaceLocked()
 	r.mu.Unlock()
 	r.stop(bad.err)
@@ -430,21 +492,22 @@ func (r *run) dropAfter(bad *badEvent) {
 func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
-	r.pending, r.bytes = nil, 0
+	r.pending, r.bytes, r.notes = nil, 0, nil
 	r.slab = nil // somebody may be writing what it holds
 	r.spaceLocked()
 	r.mu.Unlock()
 	r.stop(cause)
 }
 
-// barrier waits until everything yielded so far is durable.
-func (r *run) barrier(ctx context.Context) error {
+// Flush waits until everything yielded so far is durable. It implements agent.Run.
+func (r *run) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	want := r.seq
+	r.notes.close(want)
 	r.mu.Unlock()
 	for {
 		r.mu.Lock()
-		done := r.flushed >= want || r.closed && len(r.pending) == 0
+		done := r.flushed >= want && !r.notes.owed(want) || r.closed && r.emptyLocked()
 		r.mu.Unlock()
 		if done {
 			return nil
@@ -463,7 +526,7 @@ func (r *run) barrier(ctx context.Context) error {
 // panicked fails the task after a panic of its agent.
 func (r *run) panicked(p any) {
 	reference := uuid.NewString()
-	r.engine.cfg.Logger.Error("agent panicked", "agent", r.agent.Name, "task", r.live.ref.id,
+	r.engine.cfg.Logger.ErrorContext(r.scope, "agent panicked", "agent", r.agent.Name, "task", r.live.ref.id,
 		"reference", reference, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	r.status(task.Failed, fmt.Sprintf("agent %q panicked (reference %s)", r.agent.Name, reference))
 }
@@ -471,7 +534,7 @@ func (r *run) panicked(p any) {
 // failed fails the task for a reason that is not for callers.
 func (r *run) failed(err error) {
 	reference := uuid.NewString()
-	r.engine.cfg.Logger.Error("agent failed", "agent", r.agent.Name, "task", r.live.ref.id,
+	r.engine.cfg.Logger.ErrorContext(r.scope, "agent failed", "agent", r.agent.Name, "task", r.live.ref.id,
 		"reference", reference, "error", err)
 	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
 }

@@ -33,10 +33,15 @@ func (x *exchange) send(r *op.Send, err error) error {
 // because the task outlives the request.
 func (x *exchange) ownSend(r *op.Send) (err error) {
 	x.agent(&r.Target)
+	x.adopt(r)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.NewIDs = !x.route.rpc && !x.front.cfg.NoClientIDs
 	if x.shape != dialect.V1 {
 		x.foreign(r)
+	}
+	if r.Aliases {
+		// A RockBot names the context that it goes on in, and asks by the message's id.
+		r.Resume, r.Alias = true, r.Message.ID
 	}
 	r.Key, err = x.idempotencyKey()
 	return err
@@ -89,6 +94,7 @@ func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *diale
 	if err != nil {
 		return err
 	}
+	x.about(&a.Head)
 	x.activated(a.Head.Agent)
 	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
@@ -45,7 +46,9 @@ type cardKey struct {
 type cardDoc struct {
 	json []byte
 	// varies is set if others get another spelling.
-	varies   bool
+	varies bool
+	// personal is set if it was made for one request.
+	personal bool
 	etag     string
 	modified string
 }
@@ -62,22 +65,29 @@ func (c *cards) get(key cardKey, o *card.Options, complete func(*card.Options)) 
 		return d, nil
 	}
 	complete(o)
-	b, err := card.JSON(key.card, o)
+	d, err := newCardDoc(key.card, o)
 	if err != nil {
 		return nil, err
 	}
 	if c.docs == nil || len(c.docs) >= maxCards {
 		c.docs = make(map[cardKey]*cardDoc)
 	}
-	sum := sha256.Sum256(b)
-	d := &cardDoc{
-		json:     b,
-		varies:   card.Demands(card.Complete(key.card, o)),
-		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
-		modified: time.Now().UTC().Format(http.TimeFormat),
-	}
 	c.docs[key] = d
 	return d, nil
+}
+
+func newCardDoc(c *a2a.AgentCard, o *card.Options) (*cardDoc, error) {
+	b, err := card.JSON(c, o)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	return &cardDoc{
+		json:     b,
+		varies:   card.Demands(card.Complete(c, o)),
+		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		modified: time.Now().UTC().Format(http.TimeFormat),
+	}, nil
 }
 
 // serveCard answers a request for a public card (specification §8.2, §8.6). It
@@ -106,6 +116,9 @@ func (x *exchange) serveCard() {
 	h.Set("ETag", d.etag)
 	h.Set("Last-Modified", d.modified)
 	h.Set("Cache-Control", "public, max-age=60")
+	if d.personal {
+		h.Set("Cache-Control", "private, no-cache")
+	}
 	if d.varies {
 		h.Set("Vary", "User-Agent")
 	}
@@ -123,14 +136,39 @@ func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route) (*cardDoc, 
 	if at.place == atLegacyCard || f.cfg.UnionCard {
 		key.layout = card.Union
 	}
-	return f.cards.get(key, f.cfg.Engine.CardOptions(a, f.cfg.Auth), func(o *card.Options) {
-		p := card.Place{Base: key.base, GRPC: f.cfg.GRPCAddr}
-		if !key.root {
-			p.Agent = key.name
+	complete := func(o *card.Options) {
+		o.Layout, o.BareScopes, o.NoStreaming = key.layout, key.bare, f.cfg.NoStreaming
+		f.reach(o, key.base, a, !key.root)
+	}
+	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
+	if made := cardFor(r, a); made != nil {
+		complete(o)
+		d, err := newCardDoc(made, o)
+		if err == nil {
+			d.personal = true
 		}
-		o.Layout, o.BareScopes = key.layout, key.bare
-		o.Interfaces, o.NoStreaming = card.Interfaces(p), f.cfg.NoStreaming
-	})
+		return d, err
+	}
+	return f.cards.get(key, o, complete)
+}
+
+// cardFor returns the card that the agent makes for this request, or nil.
+func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
+	c := agent.CarderOf(a.Executor)
+	if c == nil {
+		return nil
+	}
+	return c.CardFor(r.Context(), &agent.CardRequest{Host: r.Host, Header: r.Header})
+}
+
+// reach puts the ways to reach an agent into o. If named, its name is part of them.
+func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool) {
+	p := card.Place{Base: base, GRPC: f.cfg.GRPCAddr}
+	if named {
+		first, _ := f.cfg.Engine.Agent("")
+		p.Agent, p.Default = string(a.Name), first.Name == a.Name
+	}
+	o.Interfaces, o.Legacy = card.Interfaces(p), card.LegacyInterfaces(p)
 }
 
 // base returns the hub's address as the caller of r should know it.

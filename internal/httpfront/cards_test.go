@@ -1,14 +1,17 @@
 package httpfront_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/httpfront"
 )
 
@@ -17,7 +20,11 @@ type cardDoc struct {
 	URL                 string
 	ProtocolVersion     string
 	SupportedInterfaces []a2a.AgentInterface
+	// AdditionalInterfaces are those of v0.3.
+	AdditionalInterfaces []legacyInterface
 }
+
+type legacyInterface struct{ URL, Transport string }
 
 func parseCard(t *testing.T, body string) cardDoc {
 	t.Helper()
@@ -44,10 +51,28 @@ func TestCards(t *testing.T) {
 		iface("https://hub.example/v1/a2a/ask", "HTTP+JSON", ""),
 		iface("hub.example:4101", "GRPC", "ask"),
 	}}
+	// Over gRPC v0.3 cannot name an agent, so the default one alone is reached there.
+	echo := cardDoc{Name: "echo", SupportedInterfaces: []a2a.AgentInterface{
+		iface("https://hub.example/a2a/echo", "JSONRPC", ""),
+		iface("https://hub.example/v1/a2a/echo", "HTTP+JSON", ""),
+		iface("hub.example:4101", "GRPC", "echo"),
+	}}
+	onGRPC := legacyInterface{"hub.example:4101", "GRPC"}
+	at := func(rpc, rest string) []legacyInterface {
+		return []legacyInterface{{"https://hub.example" + rpc, "JSONRPC"}, {"https://hub.example" + rest, "HTTP+JSON"}}
+	}
 	for _, tt := range []struct {
 		prefix string
 		want   cardDoc
-	}{{"", root}, {"/a2a", root}, {"/v1/a2a", root}, {"/a2a/ask", ask}, {"/v1/a2a/ask", ask}} {
+		legacy []legacyInterface
+	}{
+		{"", root, append(at("/a2a", ""), onGRPC)},
+		{"/a2a", root, append(at("/a2a", ""), onGRPC)},
+		{"/v1/a2a", root, append(at("/a2a", ""), onGRPC)},
+		{"/a2a/echo", echo, append(at("/a2a/echo", "/a2a/echo"), onGRPC)},
+		{"/a2a/ask", ask, at("/a2a/ask", "/a2a/ask")},
+		{"/v1/a2a/ask", ask, at("/a2a/ask", "/a2a/ask")},
+	} {
 		got := h.do("GET", tt.prefix+"/.well-known/agent-card.json", "")
 		if got.code != 200 || got.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", tt.prefix, got.code, got.header.Get("Content-Type"))
@@ -56,7 +81,7 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s: card mismatch (-want +got):\n%s", tt.prefix, diff)
 		}
 		legacy := tt.want
-		legacy.URL, legacy.ProtocolVersion = tt.want.SupportedInterfaces[0].URL, "0.3.0"
+		legacy.URL, legacy.ProtocolVersion, legacy.AdditionalInterfaces = tt.legacy[0].URL, "0.3.0", tt.legacy
 		got = h.do("GET", tt.prefix+"/.well-known/agent.json", "")
 		if diff := cmp.Diff(legacy, parseCard(t, got.body)); diff != "" {
 			t.Errorf("%s: agent.json mismatch (-want +got):\n%s", tt.prefix, diff)
@@ -88,6 +113,29 @@ func TestCardLeadsToTheAgent(t *testing.T) {
 		}
 		if got := h.do("POST", path, body, v1); !strings.Contains(got.body, "good day") {
 			t.Errorf("POST %s = %d %s, want the agent's answer", path, got.code, got.body)
+		}
+	}
+}
+
+// So are those of v0.3, for the hub and for each of its agents.
+func TestLegacyCardLeadsToTheAgent(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	for prefix, want := range map[string]string{"": `"hi"`, "/a2a/greet": "good day"} {
+		d := parseCard(t, h.do("GET", prefix+"/.well-known/agent.json", "").body)
+		bodies := map[string][2]string{
+			"JSONRPC":   {"", rpc("message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}`)},
+			"HTTP+JSON": {"/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hi"}]}}`},
+		}
+		for _, i := range d.AdditionalInterfaces {
+			path, _ := strings.CutPrefix(i.URL, h.url)
+			call := bodies[i.Transport]
+			if got := h.do("POST", path+call[0], call[1]); got.code != 200 || !strings.Contains(got.body, want) {
+				t.Errorf("POST %s = %d %s, want %s", path, got.code, got.body, want)
+			}
+		}
+		if len(d.AdditionalInterfaces) != len(bodies) {
+			t.Errorf("the card of %q lists %v", prefix, d.AdditionalInterfaces)
 		}
 	}
 }
@@ -214,5 +262,40 @@ func TestCardsOfManyHosts(t *testing.T) {
 		if n := httpfront.CardsKept(f); n > httpfront.MaxCards {
 			t.Fatalf("%d cards are kept, want at most %d", n, httpfront.MaxCards)
 		}
+	}
+}
+
+// polyglot says what it does in the language of the reader.
+type polyglot struct{ a2asrv.AgentExecutor }
+
+// CardFor implements agent.Carder.
+func (polyglot) CardFor(_ context.Context, r *agent.CardRequest) *a2a.AgentCard {
+	if r.Header.Get("Accept-Language") != "fr" {
+		return nil
+	}
+	return &a2a.AgentCard{Name: "perroquet", Description: "Répète ce qu’on lui dit à " + r.Host + "."}
+}
+
+// An agent may make a card for each request; caches do not keep it, and it is as
+// complete as any other.
+func TestCardForEachRequest(t *testing.T) {
+	t.Parallel()
+	parrot := newAgent("parrot", agent.With(polyglot{echo()}, agent.Traits{Idempotent: true}))
+	h := startHub(t, httpfront.Config{PublicURL: "https://hub.example"}, parrot)
+	const path = "/.well-known/agent-card.json"
+	plain := h.do("GET", path, "")
+	french := h.do("GET", path, "", "Accept-Language: fr")
+	if got := parseCard(t, plain.body).Name; got != "parrot" || plain.header.Get("Cache-Control") != "public, max-age=60" {
+		t.Errorf("card = %q, %v", got, plain.header)
+	}
+	d := parseCard(t, french.body)
+	if d.Name != "perroquet" || !strings.Contains(french.body, "Répète") || french.header.Get("Cache-Control") != "private, no-cache" {
+		t.Errorf("card in French = %s, %v", french.body, french.header)
+	}
+	if len(d.SupportedInterfaces) == 0 || d.SupportedInterfaces[0].URL != "https://hub.example/a2a" {
+		t.Errorf("interfaces in French = %v, want those of the hub", d.SupportedInterfaces)
+	}
+	if again := h.do("GET", path, ""); again.body != plain.body {
+		t.Errorf("the next card = %s, want the registered one", again.body)
 	}
 }

@@ -45,7 +45,8 @@ type Config struct {
 	NoClientIDs bool
 	// SpecStatuses answers on HTTP+JSON with the specification's status where clients
 	// of that surface are used to another: 400 instead of 409 for a task that cannot
-	// be canceled, and instead of 501 for an extended card that is not declared; 200
+	// be canceled, instead of 415 for media types that the agent does not take or give,
+	// and instead of 501 for an extended card that is not declared; 200
 	// with an empty object instead of 204 for a push notification config that was
 	// deleted, which callers who name a version of the protocol get anyway.
 	SpecStatuses bool
@@ -53,6 +54,14 @@ type Config struct {
 	// called with the caller's principal in the context; a body must arrive within
 	// Limits.BodyTime.
 	API http.Handler
+	// Metrics serves /metrics. If nil, that path is not found.
+	Metrics http.Handler
+	// MetricsReaders are those who may read it.
+	MetricsReaders Readers
+	// Callbacks serves everything below /api/a2a/callback, where agents elsewhere tell
+	// about tasks, without a principal: it checks who calls by itself. If nil, those paths
+	// are not found.
+	Callbacks http.Handler
 	// Logger receives a record for each error that the caller is not told. If nil,
 	// nothing is logged.
 	Logger *slog.Logger
@@ -63,7 +72,8 @@ type Config struct {
 // Profiles are the dialects of callers and agents, by names such as "v0.3" or
 // "promptkit"; other names count as none. The dialect of the caller counts first.
 type Profiles struct {
-	// Callers are by the id of the principal.
+	// Callers are by the id of the principal. A caller with RockBot's may ask for a task
+	// by the id of its message, and goes on with a task by its context, in every dialect.
 	Callers map[string]string
 	// Agents are by their names; the default agent's counts for calls that name none.
 	Agents map[task.Agent]string

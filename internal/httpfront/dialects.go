@@ -53,8 +53,12 @@ func (x *exchange) recall(id a2a.TaskID) (dialect.Shape, bool) {
 	if x.caller.Principal == nil {
 		return dialect.V1, false
 	}
-	shape, ok := x.front.cfg.Engine.Dialect(x.r.Context(), &x.caller, id)
-	return dialect.Shape(shape), ok
+	e := x.front.cfg.Engine
+	if shape, ok := e.Dialect(x.r.Context(), &x.caller, id); ok {
+		return dialect.Shape(shape), true
+	}
+	// RockBot's clients alone ask by other ids than those of tasks.
+	return dialect.RockBot, e.Aliased(x.r.Context(), &x.caller, id)
 }
 
 // decoder returns the decoder for the params of the call, which are v1.0 by now.
@@ -65,12 +69,22 @@ func (x *exchange) decoder() *dialect.Decoder {
 	return &x.front.filler
 }
 
+// isRockBot reports whether the caller is a RockBot: its dialect says so, or the profile
+// of its key. Some of its clients speak v1.0 and v0.3 like everybody else, and know tasks
+// no better.
+func (x *exchange) isRockBot() bool {
+	if x.shape == dialect.RockBot {
+		return true
+	}
+	c := x.caller.Principal
+	return c != nil && x.front.cfg.Profiles.Callers[c.ID] == dialect.RockBot.String()
+}
+
 // foreign completes a message that came in another dialect.
 func (x *exchange) foreign(r *op.Send) {
 	r.Dialect = uint8(x.shape)
 	r.NewIDs = false
 	r.Task = x.shape == dialect.PromptKit
-	r.Resume = x.shape == dialect.RockBot
 	if r.Push != nil {
 		r.Push.Dialect = uint8(x.shape)
 	}

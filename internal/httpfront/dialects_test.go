@@ -165,3 +165,36 @@ func TestJobContinues(t *testing.T) {
 		t.Errorf("then %s", got)
 	}
 }
+
+// Some clients of RockBot speak v1.0 or v0.3 like everybody else, but still ask by the
+// ids of their messages and go on by the context. The profile of the key says who they are.
+func TestRockBotByProfile(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{Callers: map[string]string{"bot": "rockbot"}}}, everyone()...)
+	bot, ann := "Authorization: Bearer bot", "Authorization: Bearer ann"
+	says := func(id, city string) string {
+		return `{"message":{"messageId":"` + id + `","contextId":"travel","role":"ROLE_USER","parts":[{"text":"` + city + `"}]}}`
+	}
+	for _, who := range []string{bot, ann} {
+		h.do("POST", "/a2a/ask", rpc("SendMessage", says("m1", "weather")), v1, who)
+		h.do("POST", "/v1/a2a/ask/message:send", says("m2", "Oslo"), who)
+	}
+	get := map[string]func(id, who string) *answer{
+		"v1.0":      func(id, who string) *answer { return h.do("POST", "/a2a", rpc("GetTask", `{"id":"`+id+`"}`), v1, who) },
+		"v1.0 REST": func(id, who string) *answer { return h.do("GET", "/v1/a2a/tasks/"+id, "", who) },
+		"v0.3": func(id, who string) *answer {
+			return h.do("POST", "/a2a", rpc("tasks/get", `{"id":"`+id+`"}`), "A2A-Version: 0.3", who)
+		},
+		"v0.3 REST": func(id, who string) *answer { return h.do("GET", "/v1/tasks/"+id, "", who) },
+	}
+	for name, get := range get {
+		for _, id := range []string{"m1", "m2"} {
+			if got := get(id, bot).body; !strings.Contains(got, "sunny in Oslo") || !strings.Contains(strings.ToLower(got), "completed") {
+				t.Errorf("%s: a RockBot gets %s by %s, want the task that has ended", name, got, id)
+			}
+			if got := get(id, ann).body; !strings.Contains(got, "no such task") {
+				t.Errorf("%s: somebody else gets %s by %s", name, got, id)
+			}
+		}
+	}
+}

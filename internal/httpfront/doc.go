@@ -6,7 +6,7 @@
 // A [Front] serves both HTTP bindings of the protocol, the agent cards, and the
 // two health paths:
 //
-//	POST /  /a2a  /a2a/{agent}                       JSON-RPC
+//	POST /  /a2a  /a2a/{agent}  /a2a/{agent}/a2a     JSON-RPC
 //	POST /v1/a2a[/{tenant}]/message:send             HTTP+JSON
 //	POST /v1/a2a[/{tenant}]/message:stream
 //	GET  /v1/a2a[/{tenant}]/tasks
@@ -19,7 +19,7 @@
 //	     /v1/message:send  /v1/tasks/{id} …          HTTP+JSON of v0.3
 //	GET  /.well-known/agent-card.json                and agent.json
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
-//	GET  /healthz  /readyz
+//	GET  /healthz  /readyz  /metrics
 //
 // A tenant is the name of an agent. Paths are taken apart by hand: agents and task
 // ids are free text, and ":cancel" counts only where nobody escaped it.

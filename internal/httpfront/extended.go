@@ -73,11 +73,8 @@ var privateNoStore = []string{"private, no-store"}
 func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, error) {
 	f := x.front
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
-	p := card.Place{Base: f.base(x.r), GRPC: f.cfg.GRPCAddr}
-	if r.Agent != "" || r.Tenant != "" {
-		p.Agent = string(a.Name)
-	}
-	o.Interfaces, o.NoStreaming, o.BareScopes = card.Interfaces(p), f.cfg.NoStreaming, plainGo(x.r.Header)
+	o.NoStreaming, o.BareScopes = f.cfg.NoStreaming, plainGo(x.r.Header)
+	f.reach(o, f.base(x.r), a, r.Agent != "" || r.Tenant != "")
 	if x.shape != dialect.V1 {
 		o.Layout = card.Union
 	}

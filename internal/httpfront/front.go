@@ -66,7 +66,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.shape = dialect.RockBotTask
 	case x.route.legacy:
 		x.shape = dialect.V03Proto
+	case x.route.rpc && dialect.NamesLegacy(r.Header[versionHeader]):
+		x.shape = dialect.V03
 	}
+	defer x.conclude()
 	defer x.recovered()
 	x.deadlines()
 	if err := x.precheck(); err != nil {
@@ -99,6 +102,7 @@ type exchange struct {
 	read bool
 	// wrote is set once the answer has begun.
 	wrote bool
+	seen  observed
 }
 
 var (
@@ -119,13 +123,28 @@ func (x *exchange) precheck() error {
 			return err
 		}
 	}
-	if x.route.place == nowhere || x.route.place == atAPI && x.front.cfg.API == nil {
+	if !x.somewhere() {
 		return errNowhere
 	}
 	if !x.route.allows(x.r.Method) {
 		return notAllowed(x.r.Method, allow[x.route.place])
 	}
 	return nil
+}
+
+// somewhere reports whether something is served at the path.
+func (x *exchange) somewhere() bool {
+	switch x.route.place {
+	case nowhere:
+		return false
+	case atAPI:
+		return x.front.cfg.API != nil
+	case atMetrics:
+		return x.front.cfg.Metrics != nil
+	case atCallback:
+		return x.front.cfg.Callbacks != nil
+	}
+	return true
 }
 
 func notAllowed(method, allow string) error {
@@ -148,6 +167,17 @@ func (x *exchange) serve() {
 	case atCard, atLegacyCard:
 		x.serveCard()
 		return
+	case atCallback:
+		x.wrote = true
+		x.front.cfg.Callbacks.ServeHTTP(x.w, x.r)
+		return
+	case atMetrics:
+		x.serveMetrics()
+		return
+	}
+	x.caller.Params = serviceParams(x.r.Header)
+	if x.route.place != atAPI {
+		x.observe()
 	}
 	if err := x.identify(); err != nil {
 		x.fail(err)
@@ -183,7 +213,8 @@ func (x *exchange) agentThere() bool {
 	if x.route.agent == "" {
 		return true
 	}
-	_, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
+	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
+	x.seen.agent = a.Name
 	return ok
 }
 
@@ -210,7 +241,7 @@ func (x *exchange) recovered() {
 		panic(p)
 	}
 	ref := newReference()
-	x.front.cfg.Logger.Error("panic", logMethod, x.r.Method, logPath, x.r.URL.Path,
+	x.front.cfg.Logger.ErrorContext(x.r.Context(), "panic", logMethod, x.r.Method, logPath, x.r.URL.Path,
 		logReference, ref, "panic", p, "stack", string(debug.Stack()))
 	if x.wrote {
 		panic(http.ErrAbortHandler)

@@ -124,6 +124,11 @@ func TestSpecStatuses(t *testing.T) {
 			t.Errorf("%s %s = %d %s, want the specification's 400", req[0], req[1], got.code, got.body)
 		}
 	}
+	odd := strings.Replace(message("x"), `"text":"x"`, `"text":"x","mediaType":"image/png"`, 1)
+	got := h.do("POST", "/v1/a2a/plain/message:send", odd)
+	if reason, _ := got.failure(t); got.code != 400 || reason != "CONTENT_TYPE_NOT_SUPPORTED" {
+		t.Errorf("a message of another type = %d %s, want the specification's 400", got.code, got.body)
+	}
 }
 
 func TestLenientVersion(t *testing.T) {
@@ -333,7 +338,7 @@ func TestServiceParams(t *testing.T) {
 	})
 	h := startHub(t, httpfront.Config{Auth: byKey()}, newAgent("spy", spy))
 	h.do("POST", "/a2a", rpc("SendMessage", message("hi")), v1, "Authorization: Bearer ann", "Cookie: a=b",
-		"A2A-Extensions: https://x.example/1, https://x.example/2", "A2A-Other: o", "Traceparent: 00-1-2-01", "X-Correlation-ID: c")
+		"A2A-Extensions: https://x.example/1, https://x.example/2", "A2A-Other: o", "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "X-Correlation-ID: c")
 	ec := <-seen
 	got := map[string][]string{}
 	for k, v := range ec.ServiceParams.List() {
@@ -342,7 +347,7 @@ func TestServiceParams(t *testing.T) {
 	want := map[string][]string{
 		"a2a-extensions":   {"https://x.example/1", "https://x.example/2"},
 		"a2a-other":        {"o"},
-		"traceparent":      {"00-1-2-01"},
+		"traceparent":      {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 		"x-correlation-id": {"c"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

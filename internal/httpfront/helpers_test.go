@@ -157,9 +157,11 @@ func newAgent(name task.Agent, x a2asrv.AgentExecutor) engine.Agent {
 func everyone() []engine.Agent {
 	promising := newAgent("promising", echo())
 	promising.Card.Capabilities.ExtendedAgentCard = true
+	plain := newAgent("plain", echo())
+	plain.Card.DefaultInputModes, plain.Card.DefaultOutputModes = []string{"text/plain"}, []string{"text/plain"}
 	return []engine.Agent{
 		newAgent("echo", echo()), newAgent("ask", ask()), newAgent("hold", hold()),
-		newAgent("stubborn", stubborn()), newAgent("greet", greet()), promising,
+		newAgent("stubborn", stubborn()), newAgent("greet", greet()), promising, plain,
 	}
 }
 

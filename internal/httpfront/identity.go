@@ -4,15 +4,16 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/errand"
 )
 
-// identify finds out who calls, and what came beside the payload.
+// identify finds out who calls, and which extensions the caller names.
 func (x *exchange) identify() error {
 	err := x.authenticate()
 	if err != nil {
 		return err
 	}
-	x.caller.Params = serviceParams(x.r.Header)
 	x.caller.Extensions = extensions(x.r.Header)
 	return nil
 }
@@ -63,6 +64,9 @@ func paramKey(name string) string {
 		return "x-correlation-id"
 	case "X-Parent-Id":
 		return "x-parent-id"
+	}
+	if key := errand.Param(name); key != "" {
+		return key
 	}
 	if strings.HasPrefix(name, "A2a-") {
 		return strings.ToLower(name)

@@ -21,7 +21,7 @@ func (x *exchange) serveJob() {
 		err = x.readRPC()
 	}
 	if err == nil {
-		err = x.doJob()
+		err = x.shape.Blame(dialect.SendMessage, x.doJob())
 	}
 	if err != nil {
 		x.fail(err)
@@ -39,6 +39,7 @@ func (x *exchange) doJob() error {
 		return err
 	}
 	x.agent(&r.Target)
+	x.adopt(r)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.Dialect = uint8(dialect.RockBotTask)
 	r.NewIDs, r.Once, r.Resume = true, true, true
@@ -46,6 +47,7 @@ func (x *exchange) doJob() error {
 	if err != nil {
 		return err
 	}
+	x.about(&a.Head)
 	x.activated(a.Head.Agent)
 	none := 0
 	a.History = &none

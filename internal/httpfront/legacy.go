@@ -12,7 +12,7 @@ import (
 func (x *exchange) serveLegacy() {
 	x.in = takeBuffer()
 	defer x.release()
-	x.operation = x.legacyOperation()
+	x.operation = x.pathOperation()
 	err := dialect.LegacyVersion(x.versions())
 	if err == nil {
 		err = x.readREST()
@@ -36,11 +36,13 @@ func (x *exchange) callLegacy() error {
 	return err
 }
 
-// legacyOperation returns the operation of the path and the method.
-func (x *exchange) legacyOperation() dialect.Operation {
+// pathOperation returns the operation of the path and the method.
+func (x *exchange) pathOperation() dialect.Operation {
 	switch x.route.place {
-	case atSend:
+	case atSend, atJob:
 		return dialect.SendMessage
+	case atTasks:
+		return dialect.ListTasks
 	case atStream:
 		return dialect.SendStreamingMessage
 	case atCancel:

@@ -25,7 +25,9 @@ const (
 	atHealth
 	atReady
 	atAPI
+	atCallback
 	atJob
+	atMetrics
 	numPlaces
 )
 
@@ -46,6 +48,7 @@ var allow = [numPlaces]string{
 	atHealth:       "GET, HEAD",
 	atReady:        "GET, HEAD",
 	atJob:          "POST",
+	atMetrics:      "GET, HEAD",
 }
 
 // route is a path taken apart. Its strings are percent-decoded.
@@ -73,7 +76,7 @@ func (r *route) allows(method string) bool {
 			return true
 		}
 	}
-	return r.place == atAPI
+	return r.place == atAPI || r.place == atCallback
 }
 
 const (
@@ -81,6 +84,10 @@ const (
 	pushConfigs = "pushNotificationConfigs"
 	// job is the one operation of RockBot's agents.
 	job = "tasks/send"
+	// callbacks is where agents elsewhere tell about their tasks.
+	callbacks = "/api/a2a/callback/"
+	// below is what PromptKit's clients add to the URL of an agent.
+	below = "a2a"
 )
 
 // parsePath takes an escaped path apart. Words of the protocol win over agents of
@@ -93,6 +100,8 @@ func parsePath(path string) route {
 		return route{place: atHealth}
 	case "/readyz":
 		return route{place: atReady}
+	case "/metrics":
+		return route{place: atMetrics}
 	case "/" + job:
 		return route{place: atJob}
 	}
@@ -111,6 +120,9 @@ func parsePath(path string) route {
 	if strings.HasPrefix(path, "/api/v1/") || path == "/api/v1" {
 		return route{place: atAPI}
 	}
+	if strings.HasPrefix(path, callbacks) {
+		return route{place: atCallback}
+	}
 	return route{}
 }
 
@@ -128,10 +140,12 @@ func parseRPC(tail string) route {
 	switch name, found := strings.CutPrefix(tail, wellKnown+"/"); {
 	case found:
 		r = route{place: cardPlace(name)}
-	case !more || tail == "":
+	case !more || tail == "" || tail == below:
 		r.place = atRPC
 	case tail == job:
 		r = route{place: atJob}
+	case strings.HasPrefix(tail, "v1/"):
+		r = parseLegacy(strings.TrimPrefix(tail, "v1/"))
 	}
 	r.agent = agent
 	return r
@@ -161,7 +175,7 @@ func parseREST(tail string) route {
 }
 
 // parseLegacy reads what follows /v1/ in v0.3, which has no list of tasks and no agents
-// in paths.
+// in paths: their names stand before it.
 func parseLegacy(tail string) route {
 	first, rest, more := strings.Cut(tail, "/")
 	word, ok := decode(first)

@@ -22,6 +22,8 @@ func TestParsePath(t *testing.T) {
 		{"/a2a/echo/", rpc("echo")},
 		{"/a2a/a%20b%2Fc", rpc("a b/c")},
 		{"/a2a/tasks", rpc("tasks")},
+		{"/a2a/echo/a2a", rpc("echo")},
+		{"/a2a/echo/a2a/", route{rpc: true, agent: "echo"}},
 		{"/a2a/echo/x", route{rpc: true, agent: "echo"}},
 		{"/a2a//", route{rpc: true}},
 		{"/a2a/%zz", route{rpc: true}},
@@ -41,6 +43,13 @@ func TestParsePath(t *testing.T) {
 		{"/v1/tasks/t1/pushNotificationConfigs", route{place: atPushConfigs, legacy: true, task: "t1"}},
 		{"/v1/tasks/t1/pushNotificationConfigs/c", route{place: atPushConfig, legacy: true, task: "t1", config: "c"}},
 		{"/v1/card", route{place: atExtendedCard, legacy: true}},
+		{"/a2a/echo/v1/message:send", route{place: atSend, legacy: true, agent: "echo"}},
+		{"/a2a/a%20b/v1/tasks/t1:cancel", route{place: atCancel, legacy: true, agent: "a b", task: "t1"}},
+		{"/a2a/echo/v1/tasks/t1/pushNotificationConfigs/c", route{place: atPushConfig, legacy: true, agent: "echo", task: "t1", config: "c"}},
+		{"/a2a/echo/v1/card", route{place: atExtendedCard, legacy: true, agent: "echo"}},
+		{"/a2a/v1/message:send", route{rpc: true, agent: "v1"}},
+		{"/a2a/echo/v1/tasks", route{agent: "echo"}},
+		{"/a2a/echo/v1", route{rpc: true, agent: "echo"}},
 		{"/v1/card/x", route{}},
 		{"/v1/tasks", route{}},
 		{"/v1/extendedAgentCard", route{}},
@@ -120,7 +129,7 @@ func TestAllows(t *testing.T) {
 	for p := atRPC; p < numPlaces; p++ {
 		r := route{place: p}
 		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", ""} {
-			want := p == atAPI || m != "" && strings.Contains(", "+allow[p]+", ", ", "+m+", ")
+			want := p == atAPI || p == atCallback || m != "" && strings.Contains(", "+allow[p]+", ", ", "+m+", ")
 			if got := r.allows(m); got != want {
 				t.Errorf("place %d: allows(%q) = %t, want %t (%s)", p, m, got, want, allow[p])
 			}

@@ -113,11 +113,12 @@ func (x *exchange) failAs(err error, ref string) {
 // report decides what the caller is told about err.
 func (x *exchange) report(err error, ref string) dialect.Report {
 	report := dialect.Explain(err, ref)
+	x.seen.reason = report.Reason
 	if !report.Hidden || ref != "" {
 		return report
 	}
 	ref = newReference()
-	x.front.cfg.Logger.Error("request failed", logMethod, x.r.Method, logPath, x.r.URL.Path,
+	x.front.cfg.Logger.ErrorContext(x.r.Context(), "request failed", logMethod, x.r.Method, logPath, x.r.URL.Path,
 		logReference, ref, logError, err)
 	return dialect.Explain(err, ref)
 }
@@ -137,6 +138,8 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:
 		report.HTTP = http.StatusConflict
+	case report.Sentinel == a2a.ErrUnsupportedContentType:
+		report.HTTP = http.StatusUnsupportedMediaType
 	}
 	return report.HTTP
 }

@@ -67,6 +67,7 @@ func (x *exchange) readRPC() error {
 // rpcOperation finds out what is called, and in which dialect.
 func (x *exchange) rpcOperation(call *dialect.Call) (dialect.Operation, error) {
 	o, err := x.recognize(call)
+	x.operation = o
 	if err == nil && o != dialect.GetExtendedAgentCard {
 		err = x.onlyCard()
 	}
@@ -106,7 +107,10 @@ func (x *exchange) streamRPC(o dialect.Operation, params []byte) error {
 }
 
 // agent puts the agent of the path into a call.
-func (x *exchange) agent(t *op.Target) { t.Agent = task.Agent(x.route.agent) }
+func (x *exchange) agent(t *op.Target) {
+	t.Agent = task.Agent(x.route.agent)
+	t.Aliases = x.isRockBot()
+}
 
 // surface returns what decides over the small differences of the answers.
 func (x *exchange) surface() dialect.Surface {

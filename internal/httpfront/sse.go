@@ -30,6 +30,8 @@ type sse struct {
 	timed bool
 	// frames rewrites frames for readers of another dialect; nil leaves them as they are.
 	frames func(v1 []byte) [][]byte
+	// sent counts the events.
+	sent int
 }
 
 var (
@@ -51,6 +53,7 @@ func (s *sse) begin() {
 
 // appendEvent adds one event; a version of zero gives it no id.
 func (s *sse) appendEvent(dst []byte, version int64, frame []byte) []byte {
+	s.sent++
 	return s.shut(append(s.open(dst, version), frame...))
 }
 

@@ -49,6 +49,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 		return err
 	}
 	defer st.Close()
+	x.about(&st.Task)
 	x.activated(st.Task.Agent)
 	if st.First == nil && st.Done {
 		x.noContent()
@@ -83,6 +84,7 @@ func (x *exchange) events(st *engine.Stream) {
 	if err == nil && !st.Done {
 		err = s.copy(x.r.Context(), x.following(st), x.front.cfg.Limits.KeepAlive)
 	}
+	x.streamed(s.sent)
 	if err != nil && !errors.Is(err, errReader) && !x.gone(err) {
 		x.failEvent(s, err)
 	}
@@ -99,6 +101,7 @@ func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 			version = a.Head.Version
 		}
 		if s.frames == nil {
+			s.sent++
 			buf.b = s.shut(dialect.AppendSendResponse(s.open(buf.b, version), shown(a), x.surface()))
 		} else {
 			buf.b = s.appendFrame(buf.b, version, dialect.AppendSendResponse(nil, shown(a), x.surface()))

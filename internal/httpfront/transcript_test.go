@@ -15,7 +15,7 @@ import (
 var shown = []string{"Allow", "Cache-Control", "Content-Type", "Retry-After", "WWW-Authenticate"}
 
 // Besides times and ids, $REF is a reference and $TOKEN a page token. Only the hub of
-// the transcripts about push sends push notifications.
+// the transcripts about push sends push notifications, and that of bad input knows callers.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
@@ -26,7 +26,11 @@ func TestTranscripts(t *testing.T) {
 			if strings.HasSuffix(s.Name, "-push") {
 				cfg.Push = new(enginetest.Pusher)
 			}
-			h := startHub(t, httpfront.Config{Engine: startEngineWith(t, cfg, everyone()...)})
+			front := httpfront.Config{Engine: startEngineWith(t, cfg, everyone()...)}
+			if strings.HasPrefix(s.Name, "bad-") {
+				front.Auth = byKey()
+			}
+			h := startHub(t, front)
 			return transcript.Server{Do: h.exchange, Masks: []transcript.Mask{
 				{Name: "$REF", Pattern: regexp.MustCompile(`"reference":"([0-9a-f]{16})"`)},
 				{Name: "$TOKEN", Pattern: regexp.MustCompile(`"nextPageToken":"([\w-]+)"`)},

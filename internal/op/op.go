@@ -11,6 +11,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -25,6 +27,16 @@ type Caller struct {
 	Extensions []string
 }
 
+// Adopt takes the ids of a message's metadata for those that came beside the payload,
+// where none came. It returns all of them.
+func (c *Caller) Adopt(ids trace.IDs) trace.IDs {
+	all := trace.HeaderIDs(c.Params).Or(ids)
+	if ids != (trace.IDs{}) {
+		c.Params = trace.StoreIDs(c.Params, all)
+	}
+	return all
+}
+
 // Target says which agent is meant.
 type Target struct {
 	// Agent is the name from the path, or empty.
@@ -32,6 +44,8 @@ type Target struct {
 	// Tenant is the protocol's routing string from the payload, or empty. It names
 	// an agent. If both are set they must be the same.
 	Tenant string
+	// Aliases says that an id which no task of the caller has may be an alias of one.
+	Aliases bool
 }
 
 // Message is a message of a caller.
@@ -56,7 +70,9 @@ type Send struct {
 	Target
 	Message Message
 	// Metadata is the request's metadata object, or nil.
-	Metadata          []byte
+	Metadata []byte
+	// IDs are those that the request's metadata names, or else the message's.
+	IDs               trace.IDs
 	ReturnImmediately bool
 	// HistoryLength limits the history of the answer; nil means all of it.
 	HistoryLength       *int
@@ -70,6 +86,21 @@ type Send struct {
 	// Request is what the engine stores with a message that has a key. Bindings leave it
 	// nil.
 	Request *task.Request
+	// Lineage is set by the engine for a message that an agent sends on behalf of a task.
+	// Bindings leave it nil.
+	Lineage *task.Lineage
+	// Mark is what the engine stores with the message for its recorder. Bindings leave it
+	// nil.
+	Mark []byte
+	// Errand is what the engine has read of the errand that the message is part of; nil if
+	// it is part of none. Bindings leave it nil.
+	Errand *errand.Errand
+	// Answers is the version of the question that the engine itself answers with the
+	// message, which counts for nothing else. Bindings leave it zero.
+	Answers int64
+	// Chosen is the agent that the engine has chosen by the skill, so that it chooses
+	// once. Bindings leave it empty.
+	Chosen task.Agent
 	// NewIDs says that the surface lets callers choose the id of a new task.
 	NewIDs bool
 	// Dialect is the wire shape of the call; a new task remembers it. Zero is v1.0.
@@ -80,8 +111,12 @@ type Send struct {
 	// caller, if the message names no task. Without one it begins a task.
 	Resume bool
 	// Once says that a message whose task is there already is the same one again: it
-	// joins the task and adds nothing. It needs NewIDs.
+	// joins the task and adds nothing. It needs NewIDs. A task that the message continues
+	// instead gets the id that the message named as an alias.
 	Once bool
+	// Alias is a further name by which the caller will ask for the task, such as the id
+	// of the message; empty for none.
+	Alias string
 }
 
 // Get is GetTask.

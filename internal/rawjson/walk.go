@@ -66,6 +66,17 @@ func eachField(b []byte, yield func(string, []byte) bool) {
 	}
 }
 
+// Member returns the value of a member of an object, or nil if obj has none of that
+// name or is no object. The first one counts.
+func Member(obj []byte, name string) []byte {
+	for n, v := range Fields(obj) {
+		if n == name {
+			return v
+		}
+	}
+	return nil
+}
+
 // Elements returns the elements of a valid JSON array in their order, raw and
 // without white space around them. Anything that is not an array has none.
 func Elements(arr []byte) iter.Seq[[]byte] {

@@ -21,7 +21,7 @@ type direction struct {
 }
 
 // leaves are packages that know nothing of tasks and may be imported from anywhere.
-var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir"}
+var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir", "internal/typo"}
 
 var (
 	stores = []string{"store/..."}
@@ -44,12 +44,44 @@ var directions = []direction{
 		why: "a leaf package knows nobody",
 	},
 	{
+		from: []string{"internal/outcall"}, only: leaves, deep: true,
+		why: "requests to others know nothing of the protocol",
+	},
+	{
+		from: []string{"internal/trace"}, only: leaves, deep: true,
+		why: "everybody tells what it does, so who is told knows nobody",
+	},
+	{
+		from: []string{"internal/telemetry"}, only: append([]string{"internal/trace"}, leaves...), deep: true,
+		why: "where spans and metrics leave, nobody knows what they are about",
+	},
+	{
 		from: []string{"internal/transcript"}, only: leaves, deep: true,
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "task/tasktest", "auth", "store/...", "internal/sqlstore"}, leaves...),
-		why: "a store knows task, the keys of auth and leaf packages; what two stores share goes into task or internal",
+		from: stores, only: append([]string{"task", "task/tasktest", "auth", "directory/ledger/...", "inbox/...", "trust", "memory", "memory/memorytest", "store/...", "internal/sqlstore"}, leaves...),
+		why: "a store knows task, the keys of auth, the ledger of directory, the inbox, the entries of trust, the contracts of memory and leaf packages; what two stores share goes into task or internal",
+	},
+	{
+		from: []string{"directory/ledger", "directory/ledger/ledgertest"}, only: append([]string{"task", "directory/ledger"}, leaves...),
+		why: "stores keep ledgers, so they know nothing of the directory",
+	},
+	{
+		from: []string{"inbox", "inbox/inboxtest"}, only: append([]string{"task", "inbox"}, leaves...),
+		why: "stores keep the inbox, and agents put things there, so it knows neither",
+	},
+	{
+		from: []string{"trust"}, only: leaves, deep: true,
+		why: "stores keep whom the hub trusts; what that means for agents is for trust/gate",
+	},
+	{
+		from: []string{"trust/gate", "internal/livefile", "internal/trustfile"}, not: append([]string{".", "internal/engine/..."}, edges...), deep: true,
+		why: "a gate is an executor, which knows what the hub tells executors",
+	},
+	{
+		from: []string{"directory/..."}, not: append([]string{".", "internal/engine/...", "internal/dialect/...", "client/..."}, edges...), deep: true,
+		why: "the directory knows cards and names; who composes it knows the engine and the wire",
 	},
 	{
 		from: []string{"internal/engine/..."}, not: append([]string{".", "internal/dialect/...", "client/..."}, edges...), deep: true,
@@ -65,9 +97,13 @@ var directions = []direction{
 		why: "a front speaks to the engine alone",
 	},
 	{
-		from: []string{"client/...", "card/...", "mcptool/...", "mock/..."},
+		from: []string{"client/...", "card/...", "internal/peer/...", "mcptool/...", "mock/..."},
 		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
 		why: "the caller's side must not carry a server, an engine or a store",
+	},
+	{
+		from: []string{"agent/remote"}, not: []string{"agent/builtin", "agent/command", "agent/conformance", "push"}, deep: true,
+		why: "kinds of agents do not know each other",
 	},
 	{
 		from: []string{"agent/...", "auth/..."}, not: append([]string{".", "internal/engine/..."}, edges...), deep: true,
@@ -173,25 +209,37 @@ func matches(name string, patterns []string) bool {
 // edgeOnly says which packages may import a heavy dependency (a path or what is
 // below it) themselves.
 var edgeOnly = map[string][]string{
-	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/check/..."},
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/check/...", "internal/grpctest"},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
 	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
-	"google.golang.org/protobuf":                {"grpcbind/...", "internal/check/..."},
+	"github.com/a2aproject/a2a-go/a2apb":        {"grpcbind/...", "internal/check/..."}, // the messages of v0.3
+	"github.com/a2aproject/a2a-go/a2a":          {"nobody"},                             // and nothing else of that SDK
+	"github.com/a2aproject/a2a-go/a2asrv":       {"nobody"},
+	"github.com/a2aproject/a2a-go/a2aclient":    {"nobody"},
+	"google.golang.org/protobuf":                {"grpcbind/...", "internal/check/...", "internal/grpctest"},
 	"google.golang.org/genproto":                {"grpcbind/...", "internal/check/..."},
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
-	"github.com/goccy/go-yaml":                  {"internal/config/...", "internal/check/...", "mock/..."},
+	"github.com/goccy/go-yaml":                  {"internal/yamlfile/...", "internal/agentfile/...", "internal/config/...", "internal/check/...", "mock/..."},
+	"github.com/fsnotify/fsnotify":              {"internal/livefile"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
-	"github.com/google/go-cmp":                  {"task/tasktest/...", "internal/transcript"},
-	"pgregory.net/rapid":                        {"task/tasktest/..."},
+	"github.com/google/go-cmp":                  {"task/tasktest/...", "directory/ledger/ledgertest", "inbox/inboxtest", "memory/memorytest", "internal/transcript"},
+	"pgregory.net/rapid":                        {"task/tasktest/...", "memory/memorytest"},
 	"go.uber.org/goleak":                        {"task/tasktest/..."},
 	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/transcript"},
+	"go.opentelemetry.io/otel":                  {"internal/trace", "internal/gauge", "internal/telemetry"},
+	"go.opentelemetry.io/otel/sdk":              {"internal/telemetry"},
+	"go.opentelemetry.io/otel/exporters":        {"internal/telemetry"},
+	"github.com/prometheus":                     {"internal/telemetry"},
+	module + "/internal/telemetry":              {"internal/cli/..."},
+	module + "/internal/gauge":                  {".", "internal/cli/..."},
 	module + "/store/sqlitestore":               {"internal/cli/..."},
 	module + "/grpcbind":                        {"internal/cli/..."},
 	module + "/internal/cli":                    {"cmd/..."},
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
+	module + "/internal/grpctest":               {"tests"},
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {
@@ -239,16 +287,24 @@ var facadeBudget = []string{
 	"go.opentelemetry.io/otel",
 	"go.opentelemetry.io/otel/trace",
 	"go.opentelemetry.io/otel/metric",
+	// What the OpenTelemetry API itself brings along.
+	"go.opentelemetry.io/otel/log",
+	"go.opentelemetry.io/auto/sdk",
+	"github.com/go-logr/logr",
+	"github.com/go-logr/stdr",
+	"github.com/cespare/xxhash/v2",
 }
 
 // facadeDenied are the modules that must never get in, with the way out.
 var facadeDenied = map[string]string{
-	"google.golang.org/grpc":     "gRPC belongs to grpcbind",
-	"google.golang.org/protobuf": "protocol buffers belong to grpcbind",
-	"zombiezen.com/go/sqlite":    "SQLite belongs to store/sqlitestore",
-	"modernc.org/sqlite":         "SQLite belongs to store/sqlitestore",
-	"github.com/alecthomas/kong": "the command line belongs to internal/cli",
-	"github.com/goccy/go-yaml":   "configuration files belong to internal/config",
+	"google.golang.org/grpc":              "gRPC belongs to grpcbind",
+	"go.opentelemetry.io/otel/sdk":        "the SDK belongs to internal/telemetry",
+	"go.opentelemetry.io/otel/sdk/metric": "the SDK belongs to internal/telemetry",
+	"google.golang.org/protobuf":          "protocol buffers belong to grpcbind",
+	"zombiezen.com/go/sqlite":             "SQLite belongs to store/sqlitestore",
+	"modernc.org/sqlite":                  "SQLite belongs to store/sqlitestore",
+	"github.com/alecthomas/kong":          "the command line belongs to internal/cli",
+	"github.com/goccy/go-yaml":            "files that people write belong to internal/yamlfile",
 }
 
 func TestFacadeBudget(t *testing.T) {

@@ -30,6 +30,7 @@ func TestGoMod(t *testing.T) {
 		`(?m)^module github\.com/parley-a2a/parley$`,
 		`(?m)^go 1\.26(\.\d+)?$`,
 		`(?m)^\s+github\.com/a2aproject/a2a-go/v2 v2\.4\.0$`,
+		`(?m)^\s+github\.com/a2aproject/a2a-go v0\.3\.15$`,
 		`(?m)^\s+modernc\.org/sqlite v1\.60\.\d+( // indirect)?$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(mod) {

@@ -12,6 +12,8 @@ import (
 var samples = map[string]string{
 	"examples/hello/main.go":     "go",
 	"examples/hello/parley.yaml": "yaml",
+
+	"examples/elsewhere/parley.yaml": "yaml",
 }
 
 func TestSamplesAreFiles(t *testing.T) {
@@ -21,7 +23,7 @@ func TestSamplesAreFiles(t *testing.T) {
 	for name, language := range samples {
 		files[language] = append(files[language], tr.read(t, name))
 	}
-	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of examples/hello byte for byte, so that every sample compiles; copy the file")
+	report(t, strangers(tr.read(t, "README.md"), files), "README.md shows files of examples byte for byte, so that every sample compiles; copy the file")
 }
 
 func TestSampleConfigurationLoads(t *testing.T) {

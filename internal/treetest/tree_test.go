@@ -81,7 +81,7 @@ func load(t *testing.T) *tree {
 }
 
 // unread are folders that hold no part of the tree.
-var unread = map[string]bool{".git": true, "node_modules": true, "__pycache__": true, "bin": true, "parley-data": true}
+var unread = map[string]bool{".git": true, "node_modules": true, ".venv": true, "__pycache__": true, "bin": true, "target": true, "parley-data": true}
 
 func loadTree() (*tree, error) {
 	root, err := findRoot()
@@ -97,7 +97,7 @@ func loadTree() (*tree, error) {
 			return err
 		case d.IsDir() && unread[d.Name()]:
 			return fs.SkipDir
-		case !d.Type().IsRegular():
+		case !d.Type().IsRegular(), d.Name() == ".git": // a file in a linked worktree
 			return nil
 		}
 		rel, err := filepath.Rel(root, name)

@@ -44,6 +44,13 @@ type change struct {
 	hook *task.Hook
 	// request is stored together with the change; nil for none.
 	request *task.Request
+	// alias is stored together with the change; empty for none.
+	alias string
+	// checkpoint and lineage are stored together with the change; nil for none.
+	checkpoint []byte
+	lineage    *task.Lineage
+	// mark is stored together with the change; nil for none.
+	mark []byte
 }
 
 // expected is what must still be stored for the change to be made.
@@ -78,6 +85,17 @@ func (ch *change) set(c *task.Change) {
 	if c.Request != nil {
 		ch.request = ownRequest(c.Request)
 	}
+	ch.alias = c.Alias
+	if c.Checkpoint != nil {
+		ch.checkpoint = ownCheckpoint(c.Checkpoint)
+	}
+	if c.Lineage != nil {
+		mine := *c.Lineage
+		ch.lineage = &mine
+	}
+	if c.Mark != nil {
+		ch.mark = ownCheckpoint(c.Mark)
+	}
 }
 
 // fit returns how many of es go into one row.
@@ -107,6 +125,8 @@ func check(c *task.Change) error {
 		return errHookID
 	case c.Request != nil && c.Request.Key == "":
 		return errRequestKey
+	case c.Lineage != nil && (c.Prev.Rev != 0 || c.Lineage.Parent == 0):
+		return errLineage
 	}
 	for i := range c.Entries {
 		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
@@ -145,7 +165,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	}
 	r := requests.Get().(*request)
 	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage)
+	r.size = len(r.change.data) + len(c.Next.StatusMessage) + len(c.Checkpoint)
 	if r.size > maxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, maxAppend)
@@ -212,21 +232,41 @@ func (w *writer) store(ch *change) (answer, err error) {
 	if err := w.addEntries(ch); err != nil {
 		return nil, err
 	}
-	return nil, w.addOthers(ch, sc.id)
+	return nil, w.addOthers(ch, sc)
 }
 
 // addOthers stores what comes with a change.
-func (w *writer) addOthers(ch *change, scope int64) error {
+func (w *writer) addOthers(ch *change, sc scope) error {
 	if ch.hook != nil {
 		ch.hook.Task = ch.next.Key
 		if _, err := w.putHook(ch.hook); err != nil {
 			return err
 		}
 	}
+	if ch.alias != "" {
+		if err := w.putAlias(ch, sc.owner); err != nil {
+			return err
+		}
+	}
+	if ch.checkpoint != nil {
+		if err := w.putCheckpoint(ch); err != nil {
+			return err
+		}
+	}
+	if ch.lineage != nil {
+		if err := w.putLineage(ch); err != nil {
+			return err
+		}
+	}
+	if ch.mark != nil {
+		if err := w.putMark(ch); err != nil {
+			return err
+		}
+	}
 	if ch.request == nil {
 		return nil
 	}
-	return w.putRequest(ch, scope)
+	return w.putRequest(ch, sc.id)
 }
 
 func (w *writer) create(ch *change, sc scope) (answer, err error) {

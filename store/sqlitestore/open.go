@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Options tune a DB. The zero value is what a hub uses.
@@ -21,8 +22,23 @@ type Options struct {
 	// the file; zero means 24 MiB.
 	CacheBytes int
 
+	// Committed, if not nil, hears of each commit, from the goroutine that writes: it
+	// must return at once.
+	Committed func(Commit)
+
 	// prepare changes each new writing connection. Tests break things with it.
 	prepare func(*conn) error
+}
+
+// Commit is what the writer has tried to make durable at once.
+type Commit struct {
+	// Changes is how many changes and other writes it had.
+	Changes int
+	// Took is how long it took, the sync to the disk included.
+	Took time.Duration
+	// Err is nil if all of it is durable; else it is what the writers of the changes
+	// were told.
+	Err error
 }
 
 // DB is an open file. Its methods are safe for concurrent use.
@@ -64,6 +80,7 @@ func open(path string, o Options) (*DB, error) {
 	}
 	// The writer touches every index of a task and profits most.
 	w := newWriter(connOptions{path: path, cache: o.CacheBytes / 3}, o.prepare)
+	w.told = o.Committed
 	if err := w.first(); err != nil {
 		return nil, err
 	}

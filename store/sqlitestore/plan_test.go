@@ -11,13 +11,18 @@ var scans = map[query]string{
 	qDoomed:    "one row",
 	qLedger:    "once at start, one row for each migration",
 	qAllHeads:  "of the tests",
+	qMarksLeft: "of the tests",
 	qIntegrity: "reads the file on purpose",
 	qHooksDead: "a page of hooks",
 	qKeys:      "all keys, once at start",
+	qRecords:   "all agents, once at start",
+	qTrust:     "all entries, once at start",
+	qStates:    "a row for each owner, agent and state, when somebody measures",
 }
 
 // sorts are the statements that may sort, and why.
 var sorts = map[query]string{
+	qStates:      "a row for each state",
 	qInterrupted: "the interrupted tasks of one context",
 	qHooksByID:   "the hooks of the tasks with one id",
 }
@@ -65,7 +70,7 @@ func TestEachIndexIsUsed(t *testing.T) {
 	}
 	for _, index := range []string{
 		"tasks_id", "tasks_list", "tasks_context", "tasks_due", "tasks_ended", "tasks_interrupted", "tasks_stale",
-		"hooks_ref", "hooks_unsettled",
+		"hooks_ref", "hooks_unsettled", "messages_task",
 	} {
 		if !strings.Contains(plans.String(), "INDEX "+index+" ") {
 			t.Errorf("no statement uses index %s", index)

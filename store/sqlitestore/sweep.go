@@ -35,6 +35,7 @@ var (
 		prepared("DELETE FROM messages WHERE task = ?"),
 		prepared("DELETE FROM hooks WHERE task = ?"),
 		prepared("DELETE FROM dead_letters WHERE task = ?"),
+		qUnmark,
 	}
 
 	qDoom       = prepared("INSERT INTO doomed VALUES (?)")

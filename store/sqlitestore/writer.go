@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // keyBlock is how many keys the writer takes from the sequence at once. What is
@@ -16,6 +17,8 @@ type writer struct {
 	queue *queue
 	opts  connOptions
 	tune  func(*conn) error
+	// told hears of each commit; nil if nobody wants to know.
+	told func(Commit)
 
 	conn     *conn // nil after a failure, until the next batch
 	scopes   memo[scopeName, scope]
@@ -114,10 +117,14 @@ func (w *writer) close() error {
 
 // commit writes a batch and answers its requests.
 func (w *writer) commit(batch []*request) {
+	began := time.Now()
 	err := w.try(batch)
 	if err != nil {
 		w.forget()
 		err = unavailable(err)
+	}
+	if w.told != nil {
+		w.told(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
 	}
 	for _, r := range batch {
 		// Once told, the caller may reuse r.

@@ -22,10 +22,7 @@ type hookStore interface {
 }
 
 // hookTests are the tests of stores that keep webhooks.
-var hookTests = []struct {
-	name string
-	test func(t *testing.T, s hookStore)
-}{
+var hookTests = []optional[hookStore]{
 	{"HookKeep", testHookKeep},
 	{"HookReplace", testHookReplace},
 	{"HookPages", testHookPages},

@@ -20,10 +20,7 @@ type requestStore interface {
 }
 
 // requestTests are the tests of stores that keep requests.
-var requestTests = []struct {
-	name string
-	test func(t *testing.T, s requestStore)
-}{
+var requestTests = []optional[requestStore]{
 	{"RequestKeep", testRequestKeep},
 	{"RequestUsed", testRequestUsed},
 	{"RequestScope", testRequestScope},

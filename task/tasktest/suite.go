@@ -12,7 +12,8 @@ import (
 // Test runs the suite. It calls open for each of its tests; the store must be empty
 // and is closed with t.Cleanup. If the store implements task.Snapshots, or
 // task.Hooks with task.HookWork and task.HookDesk, that is tested
-// too; so is task.Requests.
+// too; so are task.Requests, task.Aliases, task.Checkpoints, task.Lineages
+// and task.Marks.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -51,23 +52,28 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 			tt.test(t, open(t))
 		})
 	}
-	for _, tt := range hookTests {
+	runOptional(t, open, hookTests)
+	runOptional(t, open, requestTests)
+	runOptional(t, open, aliasTests)
+	runOptional(t, open, checkpointTests)
+	runOptional(t, open, lineageTests)
+	runOptional(t, open, markTests)
+}
+
+// optional is a test of an ability S that not every store has.
+type optional[S any] struct {
+	name string
+	test func(t *testing.T, s S)
+}
+
+func runOptional[S any](t *testing.T, open func(t *testing.T) task.Store, tests []optional[S]) {
+	t.Helper()
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, ok := open(t).(hookStore)
+			s, ok := open(t).(S)
 			if !ok {
-				t.Log("the store keeps no hooks")
-				return
-			}
-			tt.test(t, s)
-		})
-	}
-	for _, tt := range requestTests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s, ok := open(t).(requestStore)
-			if !ok {
-				t.Log("the store keeps no requests")
+				t.Log("the store does not have the ability")
 				return
 			}
 			tt.test(t, s)

@@ -23,6 +23,7 @@ func testDue(t *testing.T, s task.Store) {
 		"claimed":   func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Claimed, "hub" },
 		"cancel":    func(h *task.Head) { h.CancelAt = At(5) },
 		"unread":    func(h *task.Head) { h.Read = 0 },
+		"asking":    func(h *task.Head) { h.Run.Dispatch, h.Run.Holder = task.Asking, "hub" },
 		"quiet":     func(h *task.Head) { h.Shown, h.Run.Dispatch = task.Quiet, task.Claimed },
 		"answered":  func(h *task.Head) { h.Shown, h.Read = task.Answered, 0 },
 	}

@@ -117,6 +117,7 @@ func All() []Row {
 		{"fanout", "one task, many readers", fanOut, false},
 		{"idle-streams", "memory of an idle stream", idleStreams, false},
 		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
+		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
 		{"startup", "from exec of parley serve to /readyz", startup, false},
 		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
 		{"idle-memory", "memory of an idle parley serve", idleMemory, false},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -46,12 +47,15 @@ func (o *Options) hub(g *gate, store task.Store) *parley.Hub {
 		h.Auth = auth.Func(byHeader)
 	}
 	// Like the built-in echo, the agent declares what is true of it.
-	traits := agent.Traits{Idempotent: true, NoMessage: true}
+	x := agent.With(executor{g}, agent.Traits{Idempotent: true, NoMessage: true})
+	if o.Remote != "" {
+		x = &remote.Agent{URL: o.Remote}
+	}
 	h.Handle(&a2a.AgentCard{
 		Name: string(AgentName), Description: "Answers a load generator.", Version: "1",
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills: []a2a.AgentSkill{{ID: "bench", Name: "bench", Description: "Answers.", Tags: []string{"bench"}}},
-	}, agent.With(executor{g}, traits))
+	}, x)
 	return h
 }
 

@@ -44,6 +44,9 @@ type Options struct {
 	// Owners makes Parley take the owner of a call from a header; see OwnerHeader. By
 	// default every caller is the same, as with the other servers and with parley serve.
 	Owners bool
+	// Remote, if not empty, is the URL of another server that performs the tasks of
+	// Parley.
+	Remote string
 	// Open lets the runs of Hold pass from the beginning.
 	Open bool
 }

@@ -1,6 +1,5 @@
 // Package checktest has a small A2A server for tests of checks. It does everything
-// right, over JSON-RPC, HTTP+JSON and gRPC in v1.0 and over JSON-RPC in v0.3, and a
-// Defect breaks one thing.
+// right, over JSON-RPC, HTTP+JSON and gRPC in v1.0 and in v0.3, and a Defect breaks one thing.
 //
 // Its agent knows the behaviours of the public kits by the first text of a message.
 //

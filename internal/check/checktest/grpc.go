@@ -34,6 +34,9 @@ func (f *Fault) grpcError() error {
 // call answers every method over gRPC.
 func (s *Server) call(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
+	if strings.HasPrefix(name, "/a2a.v1.") {
+		return s.callLegacy(stream, name)
+	}
 	op := wire.Op(name[strings.LastIndex(name, "/")+1:])
 	in, _ := wire.Messages(op)
 	if in == nil {

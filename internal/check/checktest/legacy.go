@@ -11,9 +11,8 @@ import (
 func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request, q rpcRequest, params Object) {
 	m, _ := params["message"].(Object)
 	upgrade(m)
-	if q.Method == "message/stream" || q.Method == "tasks/resubscribe" {
-		op := map[wire.Op]wire.Op{"message/stream": wire.StreamMessage, "tasks/resubscribe": wire.SubscribeTask}[q.Method]
-		fault := s.follow(r.Context(), op, params, func() Sink {
+	if q.Method.Streams() {
+		fault := s.follow(r.Context(), legacyOps[q.Method], params, func() Sink {
 			send := s.sse(w)
 			return func(e Object) bool { return send(Object{"jsonrpc": "2.0", "id": q.ID, "result": downgraded(e)}) }
 		})
@@ -25,13 +24,16 @@ func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request, q rpcReques
 	s.reply(w, q, func() (any, *Fault) { return s.operateLegacy(q.Method, params) })
 }
 
+// legacyOps are the operations that stand for those of v0.3.
+var legacyOps = map[wire.Op]wire.Op{
+	wire.LegacySend: wire.SendMessage, wire.LegacyStream: wire.StreamMessage, wire.LegacyGet: wire.GetTask,
+	wire.LegacyCancel: wire.CancelTask, wire.LegacySubscribe: wire.SubscribeTask,
+	wire.LegacyCreatePush: wire.CreatePush, wire.LegacyGetPush: wire.GetPush,
+	wire.LegacyListPush: wire.ListPush, wire.LegacyDeletePush: wire.DeletePush,
+}
+
 func (s *Server) operateLegacy(method wire.Op, params Object) (any, *Fault) {
-	ops := map[wire.Op]wire.Op{
-		"message/send": wire.SendMessage, "tasks/get": wire.GetTask, "tasks/cancel": wire.CancelTask,
-		"tasks/pushNotificationConfig/set": wire.CreatePush, "tasks/pushNotificationConfig/get": wire.GetPush,
-		"tasks/pushNotificationConfig/list": wire.ListPush, "tasks/pushNotificationConfig/delete": wire.DeletePush,
-	}
-	op, known := ops[method]
+	op, known := legacyOps[method]
 	if !known {
 		return nil, &Fault{wire.MethodNotFound, "no such method"}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -134,7 +135,11 @@ func (s *Server) card() Object {
 		"skills": []any{Object{"id": "tck", "name": "tck", "description": "The behaviours of the kits.", "tags": []any{"test"}}},
 	}
 	if s.options.Legacy {
-		maps.Copy(card, Object{"url": s.URL + "/rpc", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"})
+		maps.Copy(card, Object{
+			"url": s.URL + "/rpc", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0", "additionalInterfaces": []any{
+				Object{"url": s.URL + "/old", "transport": "HTTP+JSON"}, Object{"url": "sut.test:50051", "transport": "GRPC"},
+			},
+		})
 	}
 	if s.options.Key != "" {
 		card["securitySchemes"] = Object{"bearer": Object{"httpAuthSecurityScheme": Object{"scheme": "bearer"}}}
@@ -161,6 +166,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.write(w, http.StatusUnauthorized, Object{"error": Object{"code": 401, "status": "UNAUTHENTICATED", "message": "who are you"}})
 	case r.URL.Path == "/rpc":
 		s.serveRPC(w, r, body)
+	case strings.HasPrefix(r.URL.Path, legacyREST):
+		s.serveLegacyREST(w, r, body)
 	default:
 		s.serveREST(w, r, body)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -23,6 +22,8 @@ type Fault struct {
 	Data    any
 	// Raw is the error object as it came.
 	Raw any
+	// Legacy says that v0.3 is spoken, whose statuses are wider.
+	Legacy bool
 }
 
 // String describes the fault in a few words.
@@ -123,10 +124,8 @@ func (f *Fault) Is(k Kind) bool {
 
 // StatusOf reports whether the status of f is one that the kind has.
 func (f *Fault) StatusOf(k Kind) bool {
-	if f.Binding == GRPC {
-		return slices.Contains(shapes[k].grpc, f.Status)
-	}
-	return slices.Contains(shapes[k].http, f.HTTP)
+	s, old := shapes[k], legacyStatuses[k]
+	return s.is(f) || f.Legacy && old.is(f)
 }
 
 // Unauthorized reports whether f says that credentials are missing or not enough.

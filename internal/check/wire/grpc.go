@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	_ "google.golang.org/genproto/googleapis/rpc/errdetails" // so that details can be shown as JSON
 	"google.golang.org/grpc"
@@ -92,12 +93,15 @@ func (c *grpcCaller) Call(ctx context.Context, r Request) *Exchange {
 	}
 	ctx, cancel := c.limit(c.outgoing(ctx, r, x), r.Timeout)
 	defer cancel()
-	if err := c.conn.Invoke(ctx, service+string(r.Op), in, out); err != nil {
+	if err := c.conn.Invoke(ctx, c.path(r.Op), in, out); err != nil {
 		x.refuse(ctx, err)
 		return x
 	}
-	x.Body, x.Result = c.shown(out)
-	x.Envelope = x.Result
+	x.Body, x.Envelope = c.shown(out)
+	x.Result = x.Envelope
+	if c.iface.inProto() {
+		x.Result = fromProto(x.Envelope)
+	}
 	x.Got = "OK\n" + string(x.Body)
 	return x
 }
@@ -110,7 +114,7 @@ func (c *grpcCaller) Open(ctx context.Context, r Request) *Stream {
 	}
 	ctx, cancel := c.limit(c.outgoing(ctx, r, x), r.Timeout)
 	s := &Stream{Exchange: x, ctx: ctx, cancel: cancel}
-	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+string(r.Op))
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.path(r.Op))
 	if err == nil {
 		err = errors.Join(stream.SendMsg(in), stream.CloseSend())
 	}
@@ -118,19 +122,23 @@ func (c *grpcCaller) Open(ctx context.Context, r Request) *Stream {
 		x.refuse(ctx, err)
 		return s
 	}
-	s.source = &frames{c, stream, methods[r.Op].result, x, ctx}
+	m, _ := c.method(r.Op)
+	s.source = &frames{c, stream, m.result, x, ctx}
 	return s
 }
 
 // prepare writes the request.
 func (c *grpcCaller) prepare(r Request) (x *Exchange, in, out proto.Message) {
 	x = &Exchange{Interface: c.iface, Op: r.Op}
-	m, ok := methods[r.Op]
+	m, ok := c.method(r.Op)
 	if !ok {
 		x.Err = fmt.Errorf("%w: no such method as %s", ErrInexpressible, r.Op)
 		return x, nil, nil
 	}
 	params := withTenant(r.Params, c.iface.Tenant)
+	if c.iface.inProto() {
+		params = protoParams(r.Op, r.Params, "parts")
+	}
 	if params == nil {
 		params = map[string]any{}
 	}
@@ -161,7 +169,7 @@ func (c *grpcCaller) outgoing(ctx context.Context, r Request, x *Exchange) conte
 	for name, values := range h {
 		md.Set(name, values...)
 	}
-	x.Sent = fmt.Sprintf("%s%s\n%s\n%s", service, r.Op, headText(h), x.Sent)
+	x.Sent = fmt.Sprintf("%s\n%s\n%s", c.path(r.Op), headText(h), x.Sent)
 	return metadata.NewOutgoingContext(ctx, md)
 }
 
@@ -178,6 +186,8 @@ func (c *grpcCaller) shown(m proto.Message) ([]byte, any) {
 	case *pb.ListTasksResponse:
 		defaults = map[string]any{"tasks": []any{}, "nextPageToken": "", "pageSize": json.Number("0"), "totalSize": json.Number("0")}
 	case *pb.ListTaskPushNotificationConfigsResponse:
+		defaults = map[string]any{"configs": []any{}}
+	case *pb0.ListTaskPushNotificationConfigResponse:
 		defaults = map[string]any{"configs": []any{}}
 	}
 	if fields, ok := v.(map[string]any); ok {
@@ -197,7 +207,7 @@ func (x *Exchange) refuse(ctx context.Context, err error) {
 		x.Err = ErrTimeout
 		return
 	}
-	f := &Fault{Binding: GRPC, Status: s.Code(), Message: s.Message()}
+	f := &Fault{Binding: GRPC, Status: s.Code(), Message: s.Message(), Legacy: x.Interface.inProto()}
 	for _, d := range s.Proto().GetDetails() {
 		f.Details = append(f.Details, detail(d))
 	}
@@ -234,7 +244,11 @@ func (f *frames) next() (Event, error) {
 	err := f.stream.RecvMsg(m)
 	if err == nil {
 		data, v := f.caller.shown(m)
-		return Event{Data: data, Envelope: v, Value: v}, nil
+		e := Event{Data: data, Envelope: v, Value: v}
+		if f.caller.iface.inProto() {
+			e.Value = fromProto(v)
+		}
+		return e, nil
 	}
 	if errors.Is(err, io.EOF) {
 		return Event{}, io.EOF

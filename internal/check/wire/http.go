@@ -153,7 +153,7 @@ func (c *httpCaller) Call(ctx context.Context, r Request) *Exchange {
 	if err != nil {
 		return c.named(&Exchange{Err: err}, r)
 	}
-	return c.unwrapped(c.named(c.Do(ctx, plain), r))
+	return c.unwrapped(c.named(c.Do(ctx, plain), r)).renamed()
 }
 
 // Open opens a stream.
@@ -163,14 +163,14 @@ func (c *httpCaller) Open(ctx context.Context, r Request) *Stream {
 		return &Stream{Exchange: c.named(&Exchange{Err: err}, r), cancel: func() {}, ctx: ctx}
 	}
 	s := c.HTTP.Open(ctx, plain, c.unwrap)
-	if c.iface.Binding == REST && r.Op == SubscribeTask && noRoute(s.Exchange) {
+	if c.iface.Binding == REST && (r.Op == SubscribeTask || r.Op == LegacySubscribe) && noRoute(s.Exchange) {
 		s.Close()
 		plain.Method = http.MethodGet
 		s = c.HTTP.Open(ctx, plain, c.unwrap)
 	}
 	c.named(s.Exchange, r)
 	if s.source == nil {
-		c.unwrapped(s.Exchange)
+		c.unwrapped(s.Exchange).renamed()
 	}
 	return s
 }
@@ -227,7 +227,12 @@ func (c *httpCaller) unwrap(v any) (any, *Fault) {
 	m, _ := v.(map[string]any)
 	if c.iface.Binding == REST {
 		if _, ok := m["error"]; ok {
-			return nil, RESTFault(v, 0)
+			f := RESTFault(v, 0)
+			f.Legacy = c.iface.inProto()
+			return nil, f
+		}
+		if c.iface.inProto() {
+			v = fromProto(v)
 		}
 		return v, nil
 	}
@@ -252,7 +257,10 @@ func (c *httpCaller) plain(r Request) (Plain, error) {
 	if version != NoVersion {
 		p.Header.Set("A2A-Version", version)
 	}
-	if c.iface.Binding == REST {
+	switch {
+	case c.iface.inProto():
+		return c.legacyREST(p, r)
+	case c.iface.Binding == REST:
 		return c.rest(p, r)
 	}
 	params := withTenant(r.Params, c.iface.Tenant)

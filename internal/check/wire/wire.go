@@ -30,7 +30,7 @@ const (
 
 // Streams reports whether the operation answers with a stream.
 func (o Op) Streams() bool {
-	return o == StreamMessage || o == SubscribeTask || o == "message/stream" || o == "tasks/resubscribe"
+	return o == StreamMessage || o == SubscribeTask || o == LegacyStream || o == LegacySubscribe
 }
 
 // Binding is a way to carry calls, in the words of the command line.

@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"maps"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// content is what was passed on of the parts of an artifact: how much, and a hash of it.
+// Peers cut text into chunks as they like, and put it together again in snapshots, so
+// that texts without anything beside them count as one long text. The zero content is
+// nothing.
+type content struct {
+	size int64
+	sum  hash.Hash
+}
+
+// partMark stands in front of a part that is more than text. No UTF-8 has the byte.
+const partMark = 0xff
+
+// add notes that a part was passed on.
+func (c *content) add(part []byte) {
+	if c.sum == nil {
+		c.sum = sha256.New()
+	}
+	b := flat(part)
+	c.sum.Write(b) // never fails
+	c.size += int64(len(b))
+}
+
+// flat returns what a part counts as.
+func flat(part []byte) []byte {
+	if text, ok := plainText(part); ok {
+		return []byte(text)
+	}
+	b := binary.AppendUvarint([]byte{partMark}, uint64(len(part)))
+	return append(b, part...)
+}
+
+// plainText returns the text of a part that has nothing but text.
+func plainText(part []byte) (text string, ok bool) {
+	for name, value := range rawjson.Fields(part) {
+		if ok || name != "text" {
+			return "", false
+		}
+		text, ok = rawjson.String(value)
+	}
+	return text, ok
+}
+
+func textPart(text string) []byte {
+	return append(rawjson.AppendString([]byte(`{"text":`), text), '}')
+}
+
+// How a snapshot compares with what was passed on.
+const (
+	same  = iota // there is nothing new
+	more         // it goes on where that ends
+	older        // it is shorter: the peer was slower to take it than to say it
+	other        // it is something else
+)
+
+// compare returns how parts compare with c, and those that are new if they are more.
+func (c *content) compare(parts [][]byte) (verdict int, rest [][]byte) {
+	h, left := sha256.New(), c.size
+	for i, part := range parts {
+		b := flat(part)
+		if int64(len(b)) <= left {
+			h.Write(b)
+			left -= int64(len(b))
+			continue
+		}
+		h.Write(b[:left])
+		switch {
+		case !c.equals(h), left > 0 && b[0] == partMark:
+			return other, nil
+		case left > 0:
+			rest = append(rest, textPart(string(b[left:])))
+		default:
+			rest = append(rest, part)
+		}
+		return more, append(rest, parts[i+1:]...)
+	}
+	switch {
+	case left > 0:
+		return older, nil
+	case !c.equals(h):
+		return other, nil
+	}
+	return same, nil
+}
+
+func (c *content) equals(h hash.Hash) bool {
+	return c.size == 0 || bytes.Equal(c.sum.Sum(nil), h.Sum(nil))
+}
+
+// traits are the members of an artifact beside its parts, those of its metadata among
+// them, as they were passed on.
+type traits map[string]string
+
+// traitsOf returns the members of an artifact and its parts.
+func traitsOf(artifact []byte) (t traits, parts [][]byte) {
+	for name, value := range rawjson.Fields(artifact) {
+		switch name {
+		case "artifactId":
+		case "parts":
+			for part := range rawjson.Elements(value) {
+				parts = append(parts, part)
+			}
+		case "metadata":
+			t = t.merge("metadata.", value)
+		default:
+			t = t.set(name, value)
+		}
+	}
+	return t, parts
+}
+
+func (t traits) set(name string, value []byte) traits {
+	if t == nil {
+		t = make(traits)
+	}
+	t[name] = string(value)
+	return t
+}
+
+// merge sets the members of an object, with a prefix to their names.
+func (t traits) merge(prefix string, obj []byte) traits {
+	for name, value := range rawjson.Fields(obj) {
+		t = t.set(prefix+name, value)
+	}
+	return t
+}
+
+// has reports whether all that u says was passed on.
+func (t traits) has(u traits) bool {
+	for name, value := range u {
+		if had, ok := t[name]; !ok || had != value {
+			return false
+		}
+	}
+	return true
+}
+
+// and returns t with what u says.
+func (t traits) and(u traits) traits {
+	if t == nil {
+		return u
+	}
+	maps.Copy(t, u)
+	return t
+}

@@ -1,0 +1,179 @@
+package remote_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// startRing starts hubs with one agent each, which asks that of the next hub. The last
+// one asks the first, unless there is a worker, which is its agent then.
+func startRing(t *testing.T, worker a2asrv.AgentExecutor, names ...string) []*hub {
+	t.Helper()
+	agents, hubs := make([]*remote.Agent, len(names)), make([]*hub, len(names))
+	for i, name := range names {
+		agents[i] = new(remote.Agent)
+		var x a2asrv.AgentExecutor = agents[i]
+		if worker != nil && i == len(names)-1 {
+			x = worker
+		}
+		hubs[i] = startHub(t, map[string]a2asrv.AgentExecutor{name: x}, nil)
+		t.Cleanup(func() { agents[i].Close() })
+	}
+	for i := range agents {
+		agents[i].URL = hubs[(i+1)%len(hubs)].url()
+	}
+	return hubs
+}
+
+// TestCircleIsRefused asks an agent that asks a second one that asks a third one, which
+// asks the first one again.
+func TestCircleIsRefused(t *testing.T) {
+	t.Parallel()
+	hubs := startRing(t, nil, "one", "two", "three")
+	a, err := hubs[0].Send(t.Context(), alice, say("hi"))
+	got := ""
+	if err != nil {
+		got = err.Error()
+	} else {
+		got = describe(a)
+	}
+	at := -1
+	for _, want := range []string{"in a circle: ", "one@", " → two@", " → three@", " → one@"} {
+		i := strings.Index(got[max(at, 0):], want)
+		if i < 0 {
+			t.Fatalf("the answer is %q, want a chain with %q", got, want)
+		}
+		at = max(at, 0) + i + 1
+	}
+	if n := len(hubs[0].all()); n != 0 {
+		t.Errorf("the first hub has %d tasks of the third one, want none", n)
+	}
+}
+
+// TestHopsAreLeft asks with two hops left, which the second hub spends.
+func TestHopsAreLeft(t *testing.T) {
+	t.Parallel()
+	hubs := startRing(t, counting(nil), "one", "two", "three", "four")
+	for hops, want := range map[string]string{"2": "too many have passed this on: one@", "3": "COMPLETED"} {
+		r := say("hops " + hops)
+		r.Metadata = []byte(`{"parley.hops":` + hops + `}`)
+		a, err := hubs[0].Send(t.Context(), alice, r)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = describe(a)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("with %s hops the answer is %q, want %q", hops, got, want)
+		}
+	}
+	if n := len(hubs[3].all()); n != 1 {
+		t.Errorf("the last agent was asked %d times, want once", n)
+	}
+}
+
+// TestDeadlineTravels sets a deadline at the first hub, and reads it at the third.
+func TestDeadlineTravels(t *testing.T) {
+	t.Parallel()
+	seen := make(chan *agent.Errand, 1)
+	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		e, err := agent.Onward(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		seen <- e
+		<-ctx.Done()
+	})
+	hubs := startRing(t, worker, "one", "two", "three")
+	want := time.Now().Add(1500 * time.Millisecond).UTC().Truncate(time.Millisecond)
+	caller := &op.Caller{Principal: alice.Principal, Params: map[string][]string{"x-parley-deadline": {want.Format(time.RFC3339Nano)}}}
+	a, err := hubs[0].Send(t.Context(), caller, say("hurry"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Head.State != task.Failed || time.Since(want) > 4*time.Second {
+		t.Errorf("%v after the deadline the task is %s, want FAILED soon after it", time.Since(want), describe(a))
+	}
+	got := <-seen
+	if !got.Deadline.Equal(want) {
+		t.Errorf("the third hub sees the deadline %v, want %v", got.Deadline, want)
+	}
+	names := make([]string, len(got.Chain))
+	for i, n := range got.Chain {
+		names[i], _, _ = strings.Cut(n, "@")
+	}
+	if want := []string{"one", "two", "three"}; !slices.Equal(names, want) {
+		t.Errorf("the chain is %q, want %q", names, want)
+	}
+	if there := hubs[2].only(); there.Head.State == task.Working || there.Head.State == task.Submitted {
+		t.Errorf("the task of the third hub is still %s", describe(there))
+	}
+}
+
+// delegating asks the agent "far" of its hub.
+func delegating() agent.Func {
+	return func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if !yield(status(ec, a2a.TaskStateWorking, "asking"), nil) {
+			return
+		}
+		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "far", Message: ec.Message, Key: "far"})
+		if err != nil {
+			yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, got.Text), nil)
+	}
+}
+
+// TestCancelReachesTheThirdHub cancels a task whose agent has asked an agent elsewhere,
+// which has done the same.
+func TestCancelReachesTheThirdHub(t *testing.T) {
+	t.Parallel()
+	began, ended := make(chan struct{}), make(chan time.Time, 1)
+	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(status(ec, a2a.TaskStateWorking, "busy"), nil)
+		close(began)
+		<-ctx.Done()
+		ended <- time.Now()
+	})
+	third := startHub(t, map[string]a2asrv.AgentExecutor{"worker": worker}, nil)
+	toThird := &remote.Agent{URL: third.url(), Target: "worker"}
+	second := startHub(t, map[string]a2asrv.AgentExecutor{"mid": delegating(), "far": toThird}, nil)
+	toSecond := &remote.Agent{URL: second.url() + "/a2a/mid"}
+	first := startHub(t, map[string]a2asrv.AgentExecutor{"boss": delegating(), "far": toSecond}, nil)
+	t.Cleanup(func() { toThird.Close(); toSecond.Close() })
+	r := now(say("work"))
+	r.Target.Agent = "boss"
+	id := first.send(r).Head.ID
+	<-began
+	page, err := first.List(t.Context(), alice, &op.List{Target: op.Target{Agent: "far"}, PageSize: 10})
+	if err != nil || len(page.Tasks) != 1 {
+		t.Fatalf("List = %v, %v, want the child", page, err)
+	}
+	first.wait(page.Tasks[0].Head.ID, task.Working)
+	at := time.Now()
+	if _, err := first.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
+		t.Fatalf("Cancel = %v", err)
+	}
+	select {
+	case end := <-ended:
+		if took := end.Sub(at); took > time.Second {
+			t.Errorf("the task of the third hub went on for %v, want at most a second", took)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("the task of the third hub goes on: %s", describe(third.only()))
+	}
+}

@@ -1,0 +1,338 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// errAsked ends a look at a task whose caller has something to say.
+var errAsked = errors.New("a message of the caller waits")
+
+// follow passes on what becomes of the peer's task, over as many connections as it
+// takes. A task that waits for something else than a message is followed until the
+// caller has something to say.
+func (r *run) follow(ctx context.Context) bool {
+	for failures, looks := 0, 0; ; {
+		before := r.relay.status
+		done, waits, err := r.followAsked(ctx, looks)
+		switch {
+		case done:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, errAsked):
+			return true
+		case lost(err):
+			return r.forgotten(err)
+		case refused(err):
+			return r.fail("refuses to tell about the task: " + reason(err))
+		}
+		if before != r.relay.status {
+			failures, looks = 0, 0
+		}
+		if waits {
+			looks++
+			continue
+		}
+		failures++
+		if err != nil {
+			r.agent.logger().Debug("remote task cannot be followed", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
+		}
+		if !pause(ctx, backoff(failures)) {
+			return false
+		}
+	}
+}
+
+// forgotten ends a task that the peer does not know any more. There are peers that forget
+// what they cancel.
+func (r *run) forgotten(err error) bool {
+	if !r.canceling.Load() {
+		return r.fail("has lost the task: " + reason(err))
+	}
+	r.yield(&agent.Raw{JSON: statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil)}, nil)
+	return true
+}
+
+// followAsked follows the task until the connection ends. It reports whether it has
+// waited for a task that was looked at and goes nowhere.
+func (r *run) followAsked(ctx context.Context, looks int) (done, waits bool, err error) {
+	if r.state != a2a.TaskStateAuthRequired {
+		done, err = r.followOnce(ctx)
+		return done, false, err
+	}
+	ctx, stop := r.untilAsked(ctx)
+	defer stop()
+	if done, err = r.followOnce(ctx); !done && err == nil {
+		waits = pause(ctx, r.agent.poll(looks))
+	}
+	if !done && errors.Is(context.Cause(ctx), errAsked) {
+		return false, false, errAsked
+	}
+	return done, waits, err
+}
+
+// untilAsked returns a context that ends with errAsked when a message of the caller
+// waits for the end of the run.
+func (r *run) untilAsked(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		select {
+		case <-r.call.Asked():
+			cancel(errAsked)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watcher.Wait()
+	}
+}
+
+// followOnce follows the task until the connection ends.
+func (r *run) followOnce(ctx context.Context) (done bool, err error) {
+	p, err := r.agent.peer(ctx)
+	if err != nil {
+		return false, err
+	}
+	if r.tellable(p) {
+		return r.awaitCallbacks(ctx, p)
+	}
+	return r.pass(p.Follow(ctx, peer.Position{Task: r.h.Task, EventID: r.h.Event}))
+}
+
+// look passes on the task as it is.
+func (r *run) look(ctx context.Context, p *link) (done bool, err error) {
+	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
+	if err != nil {
+		return false, err
+	}
+	return r.deliver(&ev), nil
+}
+
+// find finds out whether the peer has accepted a message that an earlier execution, or
+// a send that broke, may have brought there.
+func (r *run) find(ctx context.Context) bool {
+	for tries := 1; ; tries++ {
+		found, err := r.findOnce(ctx)
+		switch {
+		case found != nil:
+			return r.deliver(found) || r.follow(ctx)
+		case ctx.Err() != nil:
+			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
+		case err == nil, refused(err), lost(err), errors.Is(err, a2a.ErrUnsupportedOperation),
+			tries >= findTries && !peer.Passing(err):
+			return r.unknown(ctx)
+		}
+		if !pause(ctx, backoff(tries)) {
+			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
+		}
+	}
+}
+
+// findTries is how often an agent is asked about a message that answers, but with what
+// is no answer.
+const findTries = 5
+
+// because returns what went wrong with the send, for the end of a sentence.
+func (r *run) because() string {
+	if r.doubt == nil {
+		return ""
+	}
+	return ": " + reason(r.doubt)
+}
+
+// unknown sends the message again if that does no harm.
+func (r *run) unknown(ctx context.Context) bool {
+	switch {
+	case r.agent.Idempotent && !r.resent:
+		r.resent = true
+		return r.send(ctx)
+	case peer.Interrupted(r.state):
+		return r.again() // it waits, and does not have the answer
+	case r.h.Task != "":
+		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.because())
+	}
+	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.because())
+}
+
+// findOnce looks for the message at the peer: in its task, or in the tasks of its
+// context.
+func (r *run) findOnce(ctx context.Context) (*peer.Event, error) {
+	p, err := r.agent.peer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.h.Task == "" {
+		return r.sought(ctx, p)
+	}
+	found, err := r.seen(ctx, p, r.h.Task)
+	if found == nil && err == nil {
+		return r.continued(ctx, p)
+	}
+	return found, err
+}
+
+// continued returns the task of a further message that is not in its history, if it does
+// not wait for one any more.
+func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
+	ev, err := p.Get(ctx, r.h.Task, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.state = ev.State; peer.Interrupted(ev.State) {
+		return nil, nil
+	}
+	return &ev, nil
+}
+
+// sought looks for the message in the tasks of its context.
+func (r *run) sought(ctx context.Context, p *link) (*peer.Event, error) {
+	id := r.freshContext()
+	if id == "" {
+		return nil, peer.ErrUnsupported
+	}
+	page, err := p.List(ctx, append(rawjson.AppendString([]byte(`{"contextId":`), id), `,"pageSize":50}`...))
+	if err != nil {
+		return nil, err
+	}
+	for t := range rawjson.Elements(member(page, "tasks")) {
+		found, err := r.seen(ctx, p, a2a.TaskID(text(t, "id")))
+		if found != nil || err != nil && !lost(err) {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// seen returns the task with the given id if its history has the message.
+func (r *run) seen(ctx context.Context, p *link, id a2a.TaskID) (*peer.Event, error) {
+	ev, err := p.Get(ctx, id, nil)
+	if err != nil {
+		return nil, err
+	}
+	for m := range rawjson.Elements(member(ev.Body(), "history")) {
+		if text(m, "messageId") == r.messageID {
+			return &ev, nil
+		}
+	}
+	return nil, nil
+}
+
+// timeout ends the task at its deadline, there and here. One that waits for somebody
+// goes on waiting: people may take long to give a permission or an answer.
+func (r *run) timeout(ctx context.Context) {
+	switch {
+	case r.state == a2a.TaskStateAuthRequired:
+		return
+	case r.state == a2a.TaskStateInputRequired:
+		r.again()
+		return
+	}
+	if r.h.Task != "" {
+		ctx, stop := context.WithTimeout(ctx, cancelWithin)
+		defer stop()
+		p, err := r.agent.peer(ctx)
+		if err == nil {
+			_, err = p.Cancel(ctx, r.h.Task)
+		}
+		if err != nil {
+			r.agent.logger().Warn("remote task was not canceled at its deadline", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
+		}
+	}
+	r.fail(fmt.Sprintf("gave no answer within %v", r.agent.timeout()))
+}
+
+// cancelWithin is how long the cancellation at a deadline may take.
+const cancelWithin = 5 * time.Second
+
+// refuse ends a task whose message the peer does not accept. What is the caller's fault
+// is told in the protocol's words.
+func (r *run) refuse(err error) bool {
+	for _, sentinel := range []error{
+		a2a.ErrInvalidParams, a2a.ErrInvalidRequest, a2a.ErrUnsupportedContentType, a2a.ErrUnsupportedOperation,
+		a2a.ErrExtensionSupportRequired,
+	} {
+		if errors.Is(err, sentinel) {
+			r.yield(nil, a2a.NewError(sentinel, r.name()+": "+r.agent.hide(reason(err))))
+			return true
+		}
+	}
+	if errors.Is(err, a2a.ErrUnauthenticated) || errors.Is(err, a2a.ErrUnauthorized) {
+		return r.fail("refuses the hub's credentials: " + reason(err))
+	}
+	return r.fail("does not accept the message: " + reason(err))
+}
+
+// refused reports whether err is the agent's answer, which will not be another next
+// time.
+func refused(err error) bool {
+	var e *peer.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Status {
+	case 408, 429, 500, 502, 503, 504:
+		return false
+	}
+	return !errors.Is(err, a2a.ErrInternalError) && !errors.Is(err, a2a.ErrServerError)
+}
+
+// turnedAway reports whether err, of a send, is the answer of an agent that has no time:
+// it has not accepted the message, and may do so later.
+func turnedAway(err error) bool {
+	var e *peer.Error
+	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
+}
+
+// lost reports whether the peer does not know the task.
+func lost(err error) bool { return errors.Is(err, a2a.ErrTaskNotFound) }
+
+// reason returns what went wrong, for the caller.
+func reason(err error) string {
+	if err == nil {
+		return "it did not say why"
+	}
+	const most = 300
+	s := err.Error()
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return s
+}
+
+// backoff is the time to wait after a number of failures: a quarter of a second,
+// doubling up to five, a half of it by chance.
+func backoff(failures int) time.Duration {
+	d := min(250*time.Millisecond<<min(failures-1, 10), 5*time.Second)
+	return d - rand.N(d/2)
+}
+
+// pause waits; it reports whether there is still somebody to wait for.
+func pause(ctx context.Context, d time.Duration) bool { return peer.Sleep(ctx, d) == nil }
+
+// Times between two looks at a task.
+const (
+	pollFirst = 2 * time.Second
+	pollLast  = 30 * time.Second
+)
+
+// poll is the time before the next look, after tries of them.
+func (a *Agent) poll(tries int) time.Duration {
+	if a.Poll > 0 {
+		return a.Poll
+	}
+	return min(pollFirst<<min(tries, 10), pollLast)
+}

@@ -1,0 +1,77 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/grpcbind/caller"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/task"
+)
+
+// startGRPC serves the agent echo over gRPC, and a card at the URL that offers nothing
+// else.
+func startGRPC(t *testing.T, version string) (cardURL string) {
+	t.Helper()
+	e := engine.New(engine.Config{})
+	for _, a := range builtin.Agents() {
+		if err := e.Register(engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := grpcbind.New(grpcbind.Config{Engine: e})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- e.Run(ctx) }()
+	go func() { done <- binding.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		<-done
+		<-done
+	})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"name":"echo","description":"d","version":"1","capabilities":{"streaming":true},"skills":[],`+
+			`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],`+
+			`"supportedInterfaces":[{"url":%q,"protocolBinding":"GRPC","protocolVersion":%q}]}`, l.Addr(), version)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// An agent whose card offers gRPC alone is called over it, if that is there.
+func TestAgentOverGRPC(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.0", "0.3.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			url := startGRPC(t, version)
+			far := &remote.Agent{URL: url, Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
+			t.Cleanup(func() {
+				if err := far.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, nil)
+			a := h.send(say("hello there"))
+			if a.Head.State != task.Completed || words(a) != "hello there" {
+				t.Errorf("send = %s, want the echo", describe(a))
+			}
+		})
+	}
+}

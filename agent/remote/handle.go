@@ -1,0 +1,72 @@
+package remote
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// handle is what a run must know to go on after a crash: its checkpoint.
+type handle struct {
+	// Key is agent.Call.Key of the last message that the peer has certainly accepted.
+	Key string `json:"key"`
+	// Task and Context are the peer's.
+	Task    a2a.TaskID `json:"task"`
+	Context string     `json:"context,omitempty"`
+	// Event is the id of the last event that was passed on.
+	Event string `json:"event,omitempty"`
+	// At is the time of the status in which the task waited for its caller, as the peer
+	// wrote it.
+	At string `json:"at,omitempty"`
+	// Deadline is when the message must be done, in milliseconds since 1970.
+	Deadline int64 `json:"deadline"`
+}
+
+func decodeHandle(b []byte) (handle, error) {
+	var h handle
+	if len(b) == 0 {
+		return h, nil
+	}
+	if err := json.Unmarshal(b, &h); err != nil {
+		return handle{}, fmt.Errorf("decode checkpoint: %w", err)
+	}
+	return h, nil
+}
+
+func (h *handle) encode() []byte {
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // strings and a number can be encoded
+	}
+	return b
+}
+
+func (h *handle) deadline() time.Time { return time.UnixMilli(h.Deadline) }
+
+// The names of the ids that are derived, so that no two kinds of ids are the same.
+const (
+	idMessage = "message"
+	idContext = "context"
+	idToken   = "token"
+	idHook    = "hook"
+)
+
+// derived returns an id that is always the same for the same words, and that nobody can
+// guess a word from.
+func derived(kind string, owner task.Owner, words ...string) string {
+	h := sha256.New()
+	for _, w := range append([]string{"parley", kind, string(owner)}, words...) {
+		fmt.Fprintf(h, "%d:%s", len(w), w)
+	}
+	var id uuid.UUID
+	copy(id[:], h.Sum(nil))
+	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): of one's own making
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}

@@ -1,0 +1,20 @@
+package remote
+
+import "testing"
+
+// What callers are told names no address; what it says stays readable.
+func TestAddressesAreHidden(t *testing.T) {
+	t.Parallel()
+	a := &Agent{URL: "https://research.internal:8443/a2a"}
+	for text, want := range map[string]string{
+		"is not reachable: card of https://research.internal:8443/a2a: dial tcp 10.1.2.3:8443: connect: connection refused": "is not reachable: card of (address): dial tcp (address): connect: connection refused",
+		"lookup research.internal on 10.255.255.53:53: no such host":                                                        "lookup (address) on (address): no such host",
+		"dial tcp [fd00::1]:80: connect: no route to host":                                                                  "dial tcp (address): connect: no route to host",
+		"Get \"http://other.internal/x?key=1\": EOF":                                                                        "Get \"(address)\": EOF",
+		"the model is gone at 12:30, version 1.2.3":                                                                         "the model is gone at 12:30, version 1.2.3",
+	} {
+		if got := a.hide(text); got != want {
+			t.Errorf("hide(%q) =\n%q, want\n%q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// turns lets a counting agent say n words more.
+func turns(turn chan<- struct{}, n int) {
+	for range n {
+		turn <- struct{}{}
+	}
+}
+
+// awaitWords follows a task until it has said n words.
+func (h *hub) awaitWords(id a2a.TaskID, n int) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := h.Subscribe(ctx, alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer s.Close()
+	for said := ""; strings.Count(said, " ") < n; {
+		events, err := s.Next(ctx, 0)
+		if err != nil {
+			h.t.Fatalf("task is %s after %q: %v", describe(h.get(id)), said, err)
+		}
+		for _, ev := range events {
+			if ev.Kind == task.Artifact {
+				said += textOf(h.t, &ev)
+			}
+		}
+	}
+}
+
+// TestHubIsStartedAgain stops the hub after each chunk. The peer works on, and the
+// caller sees one log.
+func TestHubIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	for name, poll := range map[string]bool{"streaming": false, "polling": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			turn := make(chan struct{}, 10)
+			p := startPair(t, counting(turn), quick(poll))
+			id := p.hub.send(now(say("a b c d e f g h"))).Head.ID
+			for n := 1; n <= 6; n++ {
+				turn <- struct{}{}
+				p.hub.awaitWords(id, n)
+				p.hub.stop()
+				if n == 3 {
+					turns(turn, 2) // nobody listens
+					n = 5
+				}
+				p.hub.start()
+			}
+			turns(turn, 2)
+			p.hub.wait(id, task.Completed)
+			if got := strings.Join(p.hub.chunks(id), ""); got != "a b c d e f g h" {
+				t.Errorf("the answer is %q", got)
+			}
+			if there := p.peer.only(); there.Head.State != task.Completed {
+				t.Errorf("the task there is %s", describe(there))
+			}
+		})
+	}
+}
+
+// TestQuestionOutlivesBoth starts both hubs again while a question waits.
+func TestQuestionOutlivesBoth(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, agent.Text(ec.Message)), nil)
+	}), nil)
+	id := p.hub.send(say("begin")).Head.ID
+	p.hub.again()
+	p.peer.again()
+	a := p.hub.send(reply(id, "this"))
+	if a.Head.State == task.InputRequired {
+		// The connection broke, and it was found out that the answer had not arrived.
+		a = p.hub.send(reply(id, "this"))
+	}
+	if words(a) != "this" || p.peer.only().Head.State != task.Completed {
+		t.Errorf("the task is %s here, and %s there", describe(a), describe(p.peer.only()))
+	}
+}
+
+// TestPeerIsStartedAgain: what the peer says of a task that it has interrupted counts.
+func TestPeerIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{}, 1)
+	turn <- struct{}{}
+	p := startPair(t, counting(turn), nil)
+	id := p.hub.send(now(say("a b"))).Head.ID
+	p.hub.awaitWords(id, 1)
+	p.peer.again()
+	a := p.hub.wait(id, task.Failed)
+	if !strings.Contains(string(a.Head.StatusMessage), "interrupted by restart") {
+		t.Errorf("the task is %s", describe(a))
+	}
+}
+
+// dropper lets the peer do what it is asked, and drops the answer to sends while it is
+// armed. It refuses methods that have a name in refused.
+type dropper struct {
+	armed   atomic.Int32
+	refused string
+	sends   atomic.Int32
+	keys    atomic.Int32 // sends with an idempotency key
+}
+
+func (d *dropper) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case d.refused != "" && strings.HasSuffix(r.URL.Path, "/tasks"):
+			http.NotFound(w, r)
+		case d.refused != "" && bytes.Contains(body, []byte(`"`+d.refused+`"`)):
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}`)
+		case bytes.Contains(body, []byte(`Message"`)) && bytes.Contains(body, []byte(`"message"`)):
+			d.sends.Add(1)
+			if r.Header.Get("Idempotency-Key") != "" {
+				d.keys.Add(1)
+			}
+			if d.armed.Add(-1) >= 0 {
+				ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+				defer cancel()
+				next.ServeHTTP(&deaf{h: http.Header{}}, r.WithContext(ctx))
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// deaf takes an answer and tells nobody.
+type deaf struct{ h http.Header }
+
+func (d *deaf) Header() http.Header         { return d.h }
+func (d *deaf) Write(b []byte) (int, error) { return len(b), nil }
+func (d *deaf) WriteHeader(int)             {}
+func (d *deaf) Flush()                      {}
+
+// behind starts a pair whose peer is behind d.
+func behind(t *testing.T, d *dropper, x a2asrv.AgentExecutor, alter func(*remote.Agent)) *pair {
+	t.Helper()
+	p := startPair(t, x, alter)
+	p.peer.stop()
+	p.peer.wrap = d.wrap
+	p.peer.start()
+	return p
+}
+
+func TestUnknownWhetherAccepted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		refused    string
+		idempotent bool
+		want       string
+		sends      int32
+	}{
+		{"found in a list", "", false, "TASK_STATE_COMPLETED a b", 1},
+		{"no lists", "ListTasks", false, `TASK_STATE_FAILED agent "far" may or may not have accepted the message`, 1},
+		{"no lists, idempotent", "ListTasks", true, "TASK_STATE_COMPLETED a b", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := &dropper{refused: tt.refused}
+			d.armed.Store(1)
+			p := behind(t, d, counting(nil), func(a *remote.Agent) { a.Idempotent = tt.idempotent })
+			a := p.hub.send(say("a b"))
+			if got := describe(a); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("the task is %s, want %s", got, tt.want)
+			}
+			if d.sends.Load() != tt.sends || d.keys.Load() > 0 != tt.idempotent {
+				t.Errorf("%d sends, %d of them with a key, want %d", d.sends.Load(), d.keys.Load(), tt.sends)
+			}
+		})
+	}
+}
+
+// TestUnknownWhetherAnswered loses the answer to a further message.
+func TestUnknownWhetherAnswered(t *testing.T) {
+	t.Parallel()
+	d := new(dropper)
+	p := behind(t, d, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, agent.Text(ec.Message)), nil)
+	}), nil)
+	id := p.hub.send(say("begin")).Head.ID
+	d.armed.Store(1)
+	a := p.hub.send(reply(id, "this"))
+	if words(a) != "this" || d.sends.Load() != 2 {
+		t.Errorf("after %d sends the task is %s", d.sends.Load(), describe(a))
+	}
+}
+
+// TestKilledBeforeTheAnswer kills the hub while its message is on the way: the next one
+// finds out that it has arrived.
+func TestKilledBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	turn, began := make(chan struct{}, 10), make(chan struct{})
+	x := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		close(began)
+		counting(turn)(ctx, ec, yield)
+	})
+	p := startPair(t, x, func(a *remote.Agent) { a.NoStreaming, a.Poll = true, 20*time.Millisecond })
+	id := p.hub.send(now(say("a b c"))).Head.ID
+	<-began
+	p.hub.again()
+	turns(turn, 3)
+	p.hub.wait(id, task.Completed)
+	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" || len(p.peer.all()) != 1 {
+		t.Errorf("the answer is %q, from %d tasks", got, len(p.peer.all()))
+	}
+}
+
+func TestNotReachable(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, counting(nil), func(a *remote.Agent) { a.Timeout = 4 * time.Second })
+	p.peer.stop()
+	began := time.Now()
+	a := p.hub.send(say("hi"))
+	if got := describe(a); !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) || time.Since(began) > 10*time.Second {
+		t.Errorf("after %v the task is %s", time.Since(began), got)
+	}
+	p.peer.start()
+	if a := p.hub.send(say("hi")); a.Head.State != task.Completed {
+		t.Errorf("now that the peer is back, the task is %s", describe(a))
+	}
+	p.peer.stop()
+	got := describe(p.hub.send(say("hi")))
+	if !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) &&
+		// The message may have gone out on a connection that was still open.
+		!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" could not be asked in time whether it has accepted the message`) {
+		t.Errorf("the task is %s", got)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{})
+	p := startPair(t, counting(turn), func(a *remote.Agent) { a.Timeout = 300 * time.Millisecond })
+	a := p.hub.send(say("hi"))
+	if got := describe(a); !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" gave no answer within 300ms`) {
+		t.Errorf("the task is %s", got)
+	}
+	if there := p.peer.only(); there.Head.State != task.Canceled {
+		t.Errorf("the task there is %s, want it canceled", describe(there))
+	}
+}
+
+// TestPendingCancel leaves a cancel request behind that the hub has not carried out.
+func TestPendingCancel(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{}, 1)
+	turn <- struct{}{}
+	p := startPair(t, counting(turn), nil)
+	id := p.hub.send(now(say("a b"))).Head.ID
+	p.hub.awaitWords(id, 1)
+	p.hub.stop()
+	h, err := p.hub.store.Head(t.Context(), "alice", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := h
+	next.Rev++
+	next.CancelAt = 1
+	if err := p.hub.store.Append(t.Context(), &task.Change{Prev: h, Next: next}); err != nil {
+		t.Fatal(err)
+	}
+	p.hub.start()
+	if a := p.hub.get(id); a.Head.State != task.Canceled {
+		p.hub.wait(id, task.Canceled)
+	}
+	if there := p.peer.only(); there.Head.State != task.Canceled {
+		t.Errorf("the task there is %s, want it canceled", describe(there))
+	}
+}
+
+// TestAnswerThatDidNotArrive loses a further message before the peer has it. The task
+// waits again, with the same question.
+func TestAnswerThatDidNotArrive(t *testing.T) {
+	t.Parallel()
+	var lose atomic.Bool
+	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, agent.Text(ec.Message)), nil)
+	}), nil)
+	p.peer.stop()
+	p.peer.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte(`"message"`)) && lose.Swap(false) {
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	p.peer.start()
+	id := p.hub.send(say("begin")).Head.ID
+	lose.Store(true)
+	a := p.hub.send(reply(id, "this"))
+	if a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "which?") {
+		t.Fatalf("the task is %s, want the question again", describe(a))
+	}
+	if a = p.hub.send(reply(id, "that")); words(a) != "that" {
+		t.Errorf("the task is %s", describe(a))
+	}
+}
+
+// TestNothingSent asks agents that cannot be asked: it is certain that they have received
+// nothing, and the caller hears at once why.
+func TestNothingSent(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, tt := range map[string]struct {
+		card http.HandlerFunc // nil for that of the peer
+		rpc  http.HandlerFunc
+		want string
+	}{
+		"no card":      {answer(404, `{}`), nil, "is not reachable: card of "},
+		"broken card":  {answer(200, `{"name":`), nil, "is not reachable: card of "},
+		"card fails":   {answer(500, `{}`), nil, "is not reachable: card of "},
+		"card refused": {answer(401, `{}`), nil, "refuses the hub's credentials: card of "},
+		"no time":      {nil, answer(429, `{}`), "does not accept the message: run message: HTTP 429"},
+		"not now":      {nil, answer(503, `{}`), "does not accept the message: run message: HTTP 503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := refusedBy(t, tt.card, tt.rpc)
+			if want := `TASK_STATE_FAILED agent "far" ` + tt.want; !strings.HasPrefix(got, want) {
+				t.Errorf("the task is %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// refusedBy sends to a peer whose card or whose calls are answered by others, and
+// describes the task.
+func refusedBy(t *testing.T, card, rpc http.HandlerFunc) string {
+	t.Helper()
+	p := startPair(t, counting(nil), nil)
+	p.peer.stop()
+	p.peer.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch asked := strings.Contains(r.URL.Path, "/.well-known/"); {
+			case asked && card != nil:
+				card(w, r)
+			case !asked && rpc != nil:
+				rpc(w, r)
+			default:
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
+	p.peer.start()
+	return describe(p.hub.send(say("hi")))
+}
+
+// TestDoubtsEnd asks agents that answer nothing of use, and goes on to do so when they
+// are asked what became of the message.
+func TestDoubtsEnd(t *testing.T) {
+	t.Parallel()
+	got := refusedBy(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"the model is gone"}}`)
+	})
+	want := `TASK_STATE_FAILED agent "far" may or may not have accepted the message: it is unknown whether it was accepted: run message: the model is gone`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("the task is %s, want %s", got, want)
+	}
+}

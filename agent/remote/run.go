@@ -1,0 +1,370 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// run is one execution for one message.
+type run struct {
+	agent *Agent
+	key   runKey
+	owner task.Owner
+	ec    *a2asrv.ExecutorContext
+	call  *agent.Call
+	yield func(a2a.Event, error) bool
+	// messageID is the id of the message there, the same in each execution.
+	messageID string
+
+	relay relay
+	state a2a.TaskState
+	// asked is the status that the task had when a further message was sent, askedAt its
+	// time there.
+	asked, askedAt string
+	// expired is set once the deadline is over.
+	expired atomic.Bool
+	// errand goes along with the message; nil outside a hub.
+	errand *agent.Errand
+	// doubt is why it is unknown what became of the send, if the run has heard it.
+	doubt error
+	// canceling is set when the peer is asked to cancel the task, until it refuses to.
+	canceling atomic.Bool
+	// resent is set once the message was sent again to an idempotent peer.
+	resent bool
+	// told is signaled when the peer has something to say; nil without callbacks. hook
+	// is the id of the callback. deaf says that the peer does not want to call back.
+	told chan struct{}
+	hook string
+	deaf bool
+
+	// known is closed once the peer's task is known, gone when the run is over.
+	known, gone chan struct{}
+
+	mu sync.Mutex // guards the field below against Cancel; the run alone writes
+	h  handle
+}
+
+func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) (*run, error) {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return nil, errors.New("a remote agent needs a hub, which keeps its checkpoints")
+	}
+	h, err := decodeHandle(call.Saved)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		agent: a, owner: ownerOf(ctx), ec: ec, call: call, yield: yield, h: h,
+		known: make(chan struct{}), gone: make(chan struct{}),
+	}
+	r.key = runKey{r.owner, ec.TaskID}
+	r.messageID = derived(idMessage, r.owner, call.Key)
+	r.relay.restore(call.Task, call.Sealed)
+	r.asked, r.askedAt = r.relay.status, h.At
+	if h.Event != "" {
+		r.relay.ids = append(r.relay.ids, h.Event)
+	}
+	if h.Task != "" {
+		close(r.known)
+	}
+	return r, nil
+}
+
+// name is what people call the agent.
+func (r *run) name() string { return fmt.Sprintf("agent %q", r.call.Agent) }
+
+// accepted reports whether the peer has certainly accepted the message.
+func (r *run) accepted() bool { return r.h.Task != "" && r.h.Key == r.call.Key }
+
+// task returns the id of the peer's task, for others than the run.
+func (r *run) task() a2a.TaskID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.h.Task
+}
+
+// perform sends the message, or goes on where an earlier execution was, until the task
+// there is final or waits for the caller.
+func (r *run) perform(ctx context.Context) {
+	if !r.accepted() {
+		var err error
+		if r.errand, err = r.call.Onward(ctx); err != nil {
+			r.yield(nil, err)
+			return
+		}
+	}
+	work, stop := r.within(ctx)
+	defer stop()
+	defer r.deafen()
+	var done bool
+	switch {
+	case r.accepted():
+		done = r.follow(work)
+	case r.call.Attempt > 1:
+		done = r.find(work)
+	default:
+		done = r.send(work)
+	}
+	if !done && r.expired.Load() && ctx.Err() == nil {
+		r.timeout(ctx)
+	}
+}
+
+// within returns a context for calls to the peer. Its end leaves the remote task alone;
+// it ends with ctx, and at the deadline.
+func (r *run) within(ctx context.Context) (context.Context, func()) {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	if r.errand != nil {
+		work = errand.With(work, r.errand)
+	}
+	detach := context.AfterFunc(ctx, func() { cancel(peer.ErrDetached) })
+	r.setDeadline()
+	expire := func() {}
+	if r.h.Deadline != 0 {
+		timer := time.AfterFunc(time.Until(r.h.deadline()), func() {
+			r.expired.Store(true)
+			cancel(peer.ErrDetached)
+		})
+		expire = func() { timer.Stop() }
+	}
+	return work, func() {
+		detach()
+		expire()
+		cancel(peer.ErrDetached)
+	}
+}
+
+// setDeadline sets the deadline of a message that has none yet.
+func (r *run) setDeadline() {
+	if r.accepted() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Deadline = 0
+	if d := r.agent.timeout(); d > 0 {
+		r.h.Deadline = time.Now().Add(d).UnixMilli()
+	}
+	if r.errand == nil || r.errand.Deadline.IsZero() {
+		return
+	}
+	if at := r.errand.Deadline.UnixMilli(); r.h.Deadline == 0 || at < r.h.Deadline {
+		r.h.Deadline = at
+	}
+}
+
+// How often and how long an agent is tried that has not received anything.
+const (
+	connectTries  = 3
+	connectWithin = 10 * time.Second
+)
+
+// send sends the message until the peer has received it. Like all steps it reports
+// whether the run is over; if it is not, its time is.
+func (r *run) send(ctx context.Context) bool {
+	began := time.Now()
+	for try := 1; ; try++ {
+		done, err := r.sendOnce(ctx)
+		switch {
+		case done:
+			return true
+		case ctx.Err() != nil && !r.accepted() && r.h.Task == "":
+			return r.expired.Load() && r.fail("gave no answer in time; it is unknown whether it has accepted the message")
+		case ctx.Err() != nil:
+			return false
+		case r.accepted():
+			return r.follow(ctx)
+		case err == nil && r.h.Task != "":
+			return r.taken() || r.follow(ctx)
+		case !errors.Is(err, peer.ErrUnreachable) && (!errors.As(err, new(*cardError)) || refused(err)):
+			return r.unaccepted(ctx, err)
+		case errors.Is(err, errSend), try == connectTries, time.Since(began) > connectWithin:
+			return r.fail("is not reachable: " + reason(err))
+		}
+		if !pause(ctx, backoff(try)) {
+			return false
+		}
+	}
+}
+
+// unaccepted goes on after a send that has failed although something may have arrived.
+func (r *run) unaccepted(ctx context.Context, err error) bool {
+	if err == nil {
+		return r.fail("gave no answer")
+	}
+	if refused(err) || turnedAway(err) {
+		return r.refuse(err)
+	}
+	r.doubt = err
+	r.agent.logger().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
+	return r.find(ctx)
+}
+
+// taken notes that the peer has accepted a message, although it shows nothing new yet.
+func (r *run) taken() (over bool) {
+	r.mu.Lock()
+	r.h.Key = r.call.Key
+	r.mu.Unlock()
+	return !r.remember()
+}
+
+// sendOnce sends the message and passes on what comes back.
+func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
+	p, err := r.agent.peer(ctx)
+	if err != nil {
+		return false, &cardError{err}
+	}
+	if r.tellable(p) {
+		return r.sendTold(ctx, p)
+	}
+	done, err = r.pass(p.Run(ctx, r.params(nil)))
+	if errors.Is(err, peer.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", errSend, err) // it was tried often enough
+	}
+	return done, err
+}
+
+// errSend is about a send, as opposed to the card before it.
+var errSend = errors.New("send message")
+
+// cardError is about the card that a send needs: the agent has received nothing.
+type cardError struct{ error }
+
+func (e *cardError) Unwrap() error { return e.error }
+
+// pass passes events on until they end or nothing more is wanted.
+func (r *run) pass(events iter.Seq2[peer.Event, error]) (done bool, err error) {
+	for ev, err := range events {
+		if err != nil {
+			return false, err
+		}
+		if r.deliver(&ev) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// deliver passes an event on; it reports whether the run is over.
+func (r *run) deliver(ev *peer.Event) (done bool) {
+	if ev.State != "" {
+		if _, ok := task.ParseState(string(ev.State)); !ok {
+			return r.fail(fmt.Sprintf("is in a state that nobody knows: %q", ev.State))
+		}
+	}
+	before := r.relay.status
+	news, err := r.relay.take(ev)
+	if err != nil {
+		return r.fail("broke the protocol: " + reason(err))
+	}
+	if ev.State != "" {
+		r.state = ev.State
+	}
+	stale := len(news) == 0 && r.stale(ev, before)
+	changed, moved := r.note(ev, stale)
+	for i, json := range news {
+		if i == len(news)-1 && (changed || moved) && !r.checkpoint() {
+			return true
+		}
+		if !r.yield(&agent.Raw{JSON: json}, nil) {
+			return true
+		}
+	}
+	if len(news) == 0 && changed && !r.remember() {
+		return true
+	}
+	switch {
+	case ev.Kind == peer.Message:
+		return true
+	case ev.State == a2a.TaskStateInputRequired:
+		return !stale && (len(news) > 0 || r.again())
+	}
+	return ev.State.Terminal()
+}
+
+// stale reports whether an event shows the question that the message answers, and not a
+// new one: the task that begins the stream of an answer, or the task as it is before the
+// peer has taken the answer up.
+func (r *run) stale(ev *peer.Event, before string) bool {
+	if ev.Kind != peer.Task || !peer.Interrupted(ev.State) || r.asked == "" || before != r.asked {
+		return false
+	}
+	at := text(member(ev.Body(), "status"), "timestamp")
+	return at == "" || r.askedAt == "" || at == r.askedAt
+}
+
+// note takes over where the run is. It reports whether something has changed that is
+// worth a checkpoint of its own, and whether the place in the stream has.
+func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ev.TaskID != "" && r.h.Task == "" && ev.Kind != peer.Message {
+		r.h.Task, changed = ev.TaskID, true
+		close(r.known)
+	}
+	if ev.ContextID != "" && r.h.Context != ev.ContextID {
+		r.h.Context, changed = ev.ContextID, true
+	}
+	if !stale && r.h.Task != "" && r.h.Key != r.call.Key {
+		r.h.Key, changed = r.call.Key, true
+	}
+	if at := text(member(ev.Body(), "status"), "timestamp"); peer.Interrupted(ev.State) && at != r.h.At {
+		r.h.At, moved = at, true
+	}
+	if ev.ID != "" && r.h.Event != ev.ID {
+		r.h.Event, moved = ev.ID, true
+	}
+	return changed, moved
+}
+
+// checkpoint keeps where the run is together with the next event.
+func (r *run) checkpoint() bool {
+	return r.call.Checkpoint(r.h.encode()) == nil || !r.fail("has ids that are too long")
+}
+
+// quiet is an event that changes nothing.
+var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
+
+// remember keeps where the run is although there is nothing to say.
+func (r *run) remember() bool {
+	return r.checkpoint() && r.yield(&agent.Raw{JSON: quiet}, nil)
+}
+
+// again says once more that the task waits for its caller.
+func (r *run) again() bool {
+	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
+	if m := member(r.relay.last, "message"); m != nil {
+		status = append(append(status, `,"message":`...), m...)
+	}
+	r.yield(&agent.Raw{JSON: statusUpdate(append(status, '}'), nil)}, nil)
+	return true
+}
+
+// fail ends the task with a reason for its caller.
+func (r *run) fail(what string) bool {
+	r.agent.logger().Warn("remote task failed", "agent", r.call.Agent, "task", r.ec.TaskID, "reason", what)
+	r.yield(&agent.Raw{JSON: said(a2a.TaskStateFailed, r.name()+" "+r.agent.hide(what))}, nil)
+	return true
+}
+
+// said returns a status with a text.
+func said(state a2a.TaskState, text string) []byte {
+	b := rawjson.AppendString([]byte(`{"state":`), string(state))
+	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)
+	b = append(b, textPart(text)...)
+	return statusUpdate(append(b, `]}}`...), nil)
+}

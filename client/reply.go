@@ -1,0 +1,120 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Text is what the agent with the given name has answered, in words: all text parts of
+// all artifacts, each artifact on lines of its own; else those of a bare message; else
+// those of the status; else "agent: state".
+func (f *Fold) Text(agent string) string {
+	var texts []string
+	if f.Task != nil {
+		for _, a := range f.Task.Artifacts {
+			if a != nil {
+				texts = appendText(texts, a.Parts)
+			}
+		}
+	}
+	if len(texts) == 0 && f.Message != nil {
+		texts = appendText(texts, f.Message.Parts)
+	}
+	if len(texts) == 0 && f.Task != nil && f.Task.Status.Message != nil {
+		texts = appendText(texts, f.Task.Status.Message.Parts)
+	}
+	switch {
+	case len(texts) > 0:
+		return strings.Join(texts, "\n")
+	case f.Task != nil:
+		return fmt.Sprintf("%s: %s", agent, StateName(f.Task.Status.State))
+	case f.Message != nil:
+		return agent + ": " + StateName(a2a.TaskStateCompleted)
+	}
+	return agent + ": no answer"
+}
+
+// appendText appends what the text parts say together, if there are any.
+func appendText(texts []string, parts a2a.ContentParts) []string {
+	var b strings.Builder
+	some := false
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
+		if text, ok := p.Content.(a2a.Text); ok {
+			some = true
+			b.WriteString(string(text))
+		}
+	}
+	if !some {
+		return texts
+	}
+	return append(texts, b.String())
+}
+
+// StateName returns a state in words, such as "input-required".
+func StateName(s a2a.TaskState) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(string(s), "TASK_STATE_"), "_", "-"))
+}
+
+// The types of an [Update].
+const (
+	// UpdateStatus is a new status; its text is the agent's message about it.
+	UpdateStatus = "status"
+	// UpdateArtifact is a whole artifact.
+	UpdateArtifact = "artifact"
+	// UpdateChunk is a piece of an artifact, and UpdateComplete its last one.
+	UpdateChunk    = "artifact_chunk"
+	UpdateComplete = "artifact_complete"
+	// UpdateMessage is a bare message: the whole answer.
+	UpdateMessage = "message"
+)
+
+// Update is an event in short, for showing progress.
+type Update struct {
+	// Type is one of the types above.
+	Type string `json:"type"`
+	// Text is what the text parts of the event say.
+	Text string `json:"text,omitempty"`
+	// State is the task's state in words, such as "working"; empty if the event has
+	// none.
+	State string `json:"state,omitempty"`
+}
+
+// UpdateOf returns an event in short.
+func UpdateOf(event a2a.Event) Update {
+	switch e := event.(type) {
+	case *a2a.Message:
+		return Update{Type: UpdateMessage, Text: joined(e.Parts)}
+	case *a2a.Task:
+		return statusUpdate(&e.Status)
+	case *a2a.TaskStatusUpdateEvent:
+		return statusUpdate(&e.Status)
+	case *a2a.TaskArtifactUpdateEvent:
+		u := Update{Type: UpdateArtifact}
+		switch {
+		case e.LastChunk && e.Append:
+			u.Type = UpdateComplete
+		case e.Append || !e.LastChunk:
+			u.Type = UpdateChunk
+		}
+		if e.Artifact != nil {
+			u.Text = joined(e.Artifact.Parts)
+		}
+		return u
+	}
+	return Update{}
+}
+
+func statusUpdate(s *a2a.TaskStatus) Update {
+	u := Update{Type: UpdateStatus, State: StateName(s.State)}
+	if s.Message != nil {
+		u.Text = joined(s.Message.Parts)
+	}
+	return u
+}
+
+func joined(parts a2a.ContentParts) string { return strings.Join(appendText(nil, parts), "") }

@@ -1,0 +1,160 @@
+package directory
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Credentials are what the hub shows to an agent. The zero value shows nothing. No text
+// form of it has the values in it.
+type Credentials struct {
+	// APIKey goes into the header that the agent's card asks for, else X-API-Key.
+	// APIKeyEnv names the environment variable with one, which is read when it is needed.
+	APIKey, APIKeyEnv string
+	// Bearer is a token for the Authorization header; BearerEnv names the environment
+	// variable with one.
+	Bearer, BearerEnv string
+	// HeaderName and HeaderValue are any header.
+	HeaderName, HeaderValue string
+}
+
+// Check returns what cannot be sent.
+func (c *Credentials) Check() error {
+	switch {
+	case (c.HeaderName == "") != (c.HeaderValue == ""):
+		return errors.New("credentials: a header needs a name and a value")
+	case strings.ContainsFunc(c.HeaderName, func(r rune) bool { return !tokenRune(r) }):
+		return errors.New("credentials: the name of the header has a character that it cannot have")
+	case strings.ContainsAny(c.HeaderValue+c.Bearer+c.APIKey, "\r\n\x00"):
+		return errors.New("credentials: a value has a character that a header cannot carry")
+	}
+	return nil
+}
+
+// tokenRune reports whether the name of a header may have r (RFC 9110 §5.6.2).
+func tokenRune(r rune) bool {
+	return r > ' ' && r < 0x7f && !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+// Header returns what to send. Variables are looked up with lookup; one that is not set
+// is an error.
+func (c *Credentials) Header(lookup func(string) (string, bool)) (http.Header, error) {
+	h := make(http.Header)
+	env := func(name string) (string, error) {
+		if value, ok := lookup(name); ok && value != "" {
+			return value, nil
+		}
+		return "", fmt.Errorf("the environment variable %s is not set", name)
+	}
+	key := c.APIKey
+	if c.APIKeyEnv != "" {
+		value, err := env(c.APIKeyEnv)
+		if err != nil {
+			return nil, err
+		}
+		key = cmp.Or(key, value)
+	}
+	if key != "" {
+		h.Set("X-Api-Key", key)
+	}
+	bearer := c.Bearer
+	if c.BearerEnv != "" {
+		token, err := env(c.BearerEnv)
+		if err != nil {
+			return nil, err
+		}
+		bearer = cmp.Or(bearer, token)
+	}
+	if bearer != "" {
+		h.Set("Authorization", "Bearer "+bearer)
+	}
+	if c.HeaderName != "" {
+		h.Set(c.HeaderName, c.HeaderValue)
+	}
+	return h, nil
+}
+
+// DecodeHeaderValue returns the value of a header that is written in base64, so that it
+// is not read by accident.
+func DecodeHeaderValue(text string) (string, error) {
+	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return "", errors.New("is not base64")
+	}
+	return strings.TrimRight(string(b), "\r\n"), nil
+}
+
+// Kind says what the credentials are, without their values; "none" for none.
+func (c Credentials) Kind() string {
+	var kinds []string
+	switch {
+	case c.APIKey != "":
+		kinds = append(kinds, "API key")
+	case c.APIKeyEnv != "":
+		kinds = append(kinds, "API key from "+c.APIKeyEnv)
+	}
+	switch {
+	case c.Bearer != "":
+		kinds = append(kinds, "bearer token")
+	case c.BearerEnv != "":
+		kinds = append(kinds, "bearer token from "+c.BearerEnv)
+	}
+	if c.HeaderName != "" {
+		kinds = append(kinds, "header "+http.CanonicalHeaderKey(c.HeaderName))
+	}
+	return cmp.Or(strings.Join(kinds, ", "), "none")
+}
+
+// String returns Kind.
+func (c Credentials) String() string { return c.Kind() }
+
+// GoString returns Kind.
+func (c Credentials) GoString() string { return c.Kind() }
+
+// LogValue returns Kind.
+func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.Kind()) }
+
+// MarshalText returns Kind.
+func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.Kind()), nil }
+
+// checkURL refuses what is no address of an agent.
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%q is not a URL like https://agent.example", clip(redact(raw)))
+	case u.User != nil:
+		return errors.New("the URL has a user; credentials belong in auth")
+	case u.Fragment != "":
+		return errors.New("the URL has a fragment")
+	}
+	return nil
+}
+
+// redact takes a user with a password out of a URL.
+func redact(raw string) string {
+	if u, err := url.Parse(raw); err == nil {
+		return u.Redacted()
+	}
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		return "…" + raw[i:]
+	}
+	return raw
+}
+
+// clip shortens s for a message.
+func clip(s string) string { return cut(s, 80) }
+
+// cut shortens s to a number of characters.
+func cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,100 @@
+package directory
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// schedule says when which agent is to be looked at.
+type schedule struct {
+	mu    sync.Mutex // guards the fields below
+	queue dues
+	next  map[task.Agent]time.Time // what counts of the queue
+	wake  chan struct{}            // has room for one
+}
+
+// due is an agent and a time.
+type due struct {
+	name task.Agent
+	at   time.Time
+}
+
+// dues is a heap, the earliest first.
+type dues []due
+
+func (q dues) Len() int           { return len(q) }
+func (q dues) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (q dues) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *dues) Push(x any) { *q = append(*q, x.(due)) }
+
+// Pop implements heap.Interface.
+func (q *dues) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+func newSchedule() *schedule {
+	return &schedule{next: make(map[task.Agent]time.Time), wake: make(chan struct{}, 1)}
+}
+
+// at plans an agent, in place of what was planned for it.
+func (s *schedule) at(name task.Agent, t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next[name] = t
+	heap.Push(&s.queue, due{name, t})
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns an agent whose time has come, or how long it is until then; a negative
+// time means that nothing is planned.
+func (s *schedule) take(now time.Time) (name task.Agent, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) > 0 {
+		first := s.queue[0]
+		if t, ok := s.next[first.name]; !ok || !t.Equal(first.at) {
+			heap.Pop(&s.queue) // planned anew since
+			continue
+		}
+		if wait := first.at.Sub(now); wait > 0 {
+			return "", wait
+		}
+		heap.Pop(&s.queue)
+		delete(s.next, first.name)
+		return first.name, 0
+	}
+	return "", -1
+}
+
+// wait returns an agent when its time has come; it reports false when ctx ends.
+func (s *schedule) wait(ctx context.Context) (task.Agent, bool) {
+	for {
+		name, d := s.take(time.Now())
+		if name != "" {
+			return name, true
+		}
+		var timeout <-chan time.Time
+		if d >= 0 {
+			timer := time.NewTimer(d)
+			defer timer.Stop()
+			timeout = timer.C
+		}
+		select {
+		case <-timeout:
+		case <-s.wake:
+		case <-ctx.Done():
+			return "", false
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package directory
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Skill is a skill of an agent (specification §4.4.5).
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+}
+
+// Spec is what a source says of an agent. What it leaves out, the agent's card says.
+type Spec struct {
+	// Name is the agent's name in the hub, see NameOf. It is required.
+	Name task.Agent `json:"name"`
+	// Title is the name as people write it. If empty, it is Name.
+	Title string `json:"title,omitempty"`
+	// URL is where the agent is. It is required, unless the agent is local. It is also
+	// where the agent is called, whatever its card says, unless Call.FollowCard is set.
+	URL string `json:"url,omitempty"`
+	// Description and Version take the place of those of the card.
+	Description string `json:"description,omitempty"`
+	Version     string `json:"version,omitempty"`
+	// Skills take the place of those of the card with the same id, field by field; they
+	// stay when the card has none such.
+	Skills []Skill `json:"skills,omitempty"`
+	// Streaming says whether the agent streams, whatever its card says; nil leaves it to
+	// the card.
+	Streaming *bool `json:"streaming,omitempty"`
+	// Pinned says that the Spec says all there is to know: nothing is fetched.
+	Pinned bool `json:"pinned,omitempty"`
+	// Local is set for an agent of the hub itself, which nobody fetches or probes.
+	Local bool `json:"local,omitempty"`
+	// WellKnown is set for an agent of a list that says who is always there: it is shown
+	// as such until it answers.
+	WellKnown bool `json:"wellKnown,omitempty"`
+	// Guarded is set for an agent that somebody else than the operator has named. It is
+	// reached at public addresses only, unless the operator allows more.
+	Guarded bool `json:"guarded,omitempty"`
+	// Where says where the Spec stands, for a person, such as "agents.yaml:12".
+	Where string `json:"-"`
+	// Call says how the agent is called.
+	Call Call `json:"call,omitzero"`
+	// InputModes and OutputModes are media types; if empty, the card's count.
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+}
+
+// Call says how an agent is called. The zero Call leaves everything to the caller's
+// defaults.
+type Call struct {
+	// Target is the tenant that is asked for at the URL; empty means none.
+	Target string `json:"target,omitempty"`
+	// Timeout is how long a call may take. Zero means the caller's default.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Poll is the time between questions for a task that does not stream. Zero means the
+	// caller's default, which grows.
+	Poll time.Duration `json:"poll,omitempty"`
+	// HistoryLength limits the history that is asked for; nil asks for what the agent
+	// gives.
+	HistoryLength *int `json:"historyLength,omitempty"`
+	// ReturnImmediately asks for the task at once, and follows it.
+	ReturnImmediately bool `json:"returnImmediately,omitempty"`
+	// FollowCard calls the address that the card names instead of the URL.
+	FollowCard bool `json:"followCard,omitempty"`
+	// Push says whether the agent may tell the hub of a task by callbacks; nil leaves it
+	// to its card.
+	Push *bool `json:"push,omitempty"`
+	// External says that the agent reaches the hub from outside, at its public address.
+	External bool `json:"external,omitempty"`
+	// Header is added to each request. Its values are shown.
+	Header map[string]string `json:"header,omitempty"`
+	// Credentials are what the hub shows to the agent.
+	Credentials Credentials `json:"-"`
+}
+
+// Same reports whether two Specs say the same, wherever they stand.
+func (s *Spec) Same(o *Spec) bool {
+	encode := func(s *Spec) []byte {
+		b, err := json.Marshal(s)
+		if err != nil {
+			panic("directory: " + err.Error()) // nothing in a Spec can fail
+		}
+		return b
+	}
+	return s.Call.Credentials == o.Call.Credentials && bytes.Equal(encode(s), encode(o))
+}
+
+// NameOf returns the name in the hub of an agent that people call title: small letters
+// and digits, with a dash for every run of other characters.
+func NameOf(title string) task.Agent { return task.AgentNamed(title) }
+
+// maxName is the length of the longest name.
+const maxName = 64
+
+// Check returns what is wrong with a Spec, for whoever wrote it.
+func (s *Spec) Check() error {
+	switch {
+	case s.Name == "":
+		return fmt.Errorf("name: is missing")
+	case s.Name != NameOf(string(s.Name)) || len(s.Name) > maxName:
+		return fmt.Errorf("name: %q is not a name of at most %d small letters and digits with single dashes between them", clip(string(s.Name)), maxName)
+	case s.Name == "tasks":
+		return fmt.Errorf("name: %q is reserved", s.Name)
+	case s.Local:
+		return nil
+	case s.URL == "":
+		return fmt.Errorf("url: is missing")
+	}
+	if err := checkURL(s.URL); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	for i := range s.Skills {
+		if s.Skills[i].ID == "" {
+			return fmt.Errorf("skills[%d].id: is missing", i)
+		}
+		same := func(o Skill) bool { return strings.EqualFold(o.ID, s.Skills[i].ID) }
+		if slices.ContainsFunc(s.Skills[:i], same) {
+			return fmt.Errorf("skills[%d].id: the agent has another skill %q", i, clip(s.Skills[i].ID))
+		}
+	}
+	return s.Call.Credentials.Check()
+}

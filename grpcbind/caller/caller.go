@@ -1,0 +1,255 @@
+package caller
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// connectTimeout is how long a connection may take to come up.
+const connectTimeout = 10 * time.Second
+
+// maxMessage bounds one message of an agent, in bytes.
+const maxMessage = 64 << 20
+
+// method is a method of a service, with what makes its messages.
+type method struct {
+	path            string
+	request, result func() proto.Message
+}
+
+func message[T any, P interface {
+	*T
+	proto.Message
+}]() proto.Message {
+	return P(new(T))
+}
+
+// methods are those of v1.0 by their names there (specification §10.3).
+var methods = map[string]method{
+	"SendMessage":          {pb.A2AService_SendMessage_FullMethodName, message[pb.SendMessageRequest], message[pb.SendMessageResponse]},
+	"SendStreamingMessage": {pb.A2AService_SendStreamingMessage_FullMethodName, message[pb.SendMessageRequest], message[pb.StreamResponse]},
+	"GetTask":              {pb.A2AService_GetTask_FullMethodName, message[pb.GetTaskRequest], message[pb.Task]},
+	"ListTasks":            {pb.A2AService_ListTasks_FullMethodName, message[pb.ListTasksRequest], message[pb.ListTasksResponse]},
+	"CancelTask":           {pb.A2AService_CancelTask_FullMethodName, message[pb.CancelTaskRequest], message[pb.Task]},
+	"SubscribeToTask":      {pb.A2AService_SubscribeToTask_FullMethodName, message[pb.SubscribeToTaskRequest], message[pb.StreamResponse]},
+	"CreateTaskPushNotificationConfig": {
+		pb.A2AService_CreateTaskPushNotificationConfig_FullMethodName,
+		message[pb.TaskPushNotificationConfig], message[pb.TaskPushNotificationConfig],
+	},
+	"GetTaskPushNotificationConfig": {
+		pb.A2AService_GetTaskPushNotificationConfig_FullMethodName,
+		message[pb.GetTaskPushNotificationConfigRequest], message[pb.TaskPushNotificationConfig],
+	},
+	"ListTaskPushNotificationConfigs": {
+		pb.A2AService_ListTaskPushNotificationConfigs_FullMethodName,
+		message[pb.ListTaskPushNotificationConfigsRequest], message[pb.ListTaskPushNotificationConfigsResponse],
+	},
+	"DeleteTaskPushNotificationConfig": {
+		pb.A2AService_DeleteTaskPushNotificationConfig_FullMethodName,
+		message[pb.DeleteTaskPushNotificationConfigRequest], message[emptypb.Empty],
+	},
+}
+
+// oldMethods are those of v0.3 by the same names. It has no list.
+var oldMethods = map[string]method{
+	"SendMessage":          {pb0.A2AService_SendMessage_FullMethodName, message[pb0.SendMessageRequest], message[pb0.SendMessageResponse]},
+	"SendStreamingMessage": {pb0.A2AService_SendStreamingMessage_FullMethodName, message[pb0.SendMessageRequest], message[pb0.StreamResponse]},
+	"GetTask":              {pb0.A2AService_GetTask_FullMethodName, message[pb0.GetTaskRequest], message[pb0.Task]},
+	"CancelTask":           {pb0.A2AService_CancelTask_FullMethodName, message[pb0.CancelTaskRequest], message[pb0.Task]},
+	"SubscribeToTask":      {pb0.A2AService_TaskSubscription_FullMethodName, message[pb0.TaskSubscriptionRequest], message[pb0.StreamResponse]},
+	"CreateTaskPushNotificationConfig": {
+		pb0.A2AService_CreateTaskPushNotificationConfig_FullMethodName,
+		message[pb0.CreateTaskPushNotificationConfigRequest], message[pb0.TaskPushNotificationConfig],
+	},
+	"GetTaskPushNotificationConfig": {
+		pb0.A2AService_GetTaskPushNotificationConfig_FullMethodName,
+		message[pb0.GetTaskPushNotificationConfigRequest], message[pb0.TaskPushNotificationConfig],
+	},
+	"ListTaskPushNotificationConfigs": {
+		pb0.A2AService_ListTaskPushNotificationConfig_FullMethodName,
+		message[pb0.ListTaskPushNotificationConfigRequest], message[pb0.ListTaskPushNotificationConfigResponse],
+	},
+	"DeleteTaskPushNotificationConfig": {
+		pb0.A2AService_DeleteTaskPushNotificationConfig_FullMethodName,
+		message[pb0.DeleteTaskPushNotificationConfigRequest], message[emptypb.Empty],
+	},
+}
+
+// Dial connects to a gRPC interface. It is a client.Transport. The connection is in the
+// clear if the URL says http, or on this machine if there is no config; it is over TLS
+// elsewhere.
+func Dial(ctx context.Context, iface a2a.AgentInterface, header peer.HeaderFunc, config *tls.Config) (peer.Conn, error) {
+	c, err := connect(ctx, iface.URL, config)
+	if err != nil {
+		return nil, err
+	}
+	of := methods
+	if strings.HasPrefix(string(iface.ProtocolVersion), "0.") {
+		of = oldMethods
+	}
+	return &conn{grpc: c, methods: of, header: header}, nil
+}
+
+// Connect connects to the URL of a gRPC interface and waits until the connection is
+// there. One that is not is client.ErrUnreachable.
+func Connect(ctx context.Context, url string) (*grpc.ClientConn, error) {
+	return connect(ctx, url, nil)
+}
+
+func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
+	scheme, address, ok := strings.Cut(url, "://")
+	if !ok {
+		scheme, address = "", url
+	}
+	address = strings.TrimRight(address, "/")
+	inClear := scheme == "http" || scheme == "" && config == nil && outcall.Loopback(address)
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	creds := credentials.NewTLS(config)
+	if inClear {
+		creds = insecure.NewCredentials()
+	}
+	c, err := grpc.NewClient(address, grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	if err != nil {
+		return nil, err
+	}
+	err = connected(ctx, c)
+	if errors.Is(err, outcall.ErrUnreachable) {
+		err = &outcall.Unreachable{Host: address, Err: failure(ctx, c)}
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connected waits until c is ready.
+func connected(ctx context.Context, c *grpc.ClientConn) error {
+	waiting, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	c.Connect()
+	for state := c.GetState(); state != connectivity.Ready; state = c.GetState() {
+		if state == connectivity.TransientFailure || state == connectivity.Shutdown || !c.WaitForStateChange(waiting, state) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return outcall.ErrUnreachable
+		}
+	}
+	return nil
+}
+
+// failure returns why c could not be connected. A call says it, which fails at once.
+func failure(ctx context.Context, c *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	said := status.Convert(c.Invoke(ctx, "/parley/Connected", new(emptypb.Empty), new(emptypb.Empty))).Message()
+	if _, why, found := strings.Cut(said, `desc = "`); found {
+		said = strings.TrimSuffix(why, `"`)
+	}
+	for _, layer := range []string{"transport: ", "authentication handshake failed: ", "Error while dialing: ", "error reading server preface: "} {
+		said = strings.TrimPrefix(said, layer)
+	}
+	return errors.New(said)
+}
+
+// conn is a peer.Conn.
+type conn struct {
+	grpc    *grpc.ClientConn
+	methods map[string]method
+	header  peer.HeaderFunc
+}
+
+// Close closes the connection.
+func (c *conn) Close() error { return c.grpc.Close() }
+
+// Call makes a call that has one answer.
+func (c *conn) Call(ctx context.Context, name string, params []byte) ([]byte, error) {
+	m, in, ctx, err := c.prepare(ctx, name, params)
+	if err != nil {
+		return nil, err
+	}
+	out := m.result()
+	if err := c.grpc.Invoke(ctx, m.path, in, out); err != nil {
+		return nil, explain(err)
+	}
+	return protojson.Marshal(out)
+}
+
+// Stream makes a call that is answered with a stream.
+func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		m, in, ctx, err := c.prepare(ctx, name, params)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		s, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, m.path)
+		if err == nil {
+			err = errors.Join(s.SendMsg(in), s.CloseSend())
+		}
+		for err == nil {
+			out := m.result()
+			if err = s.RecvMsg(out); err != nil {
+				break
+			}
+			text, bad := protojson.Marshal(out)
+			if !yield(text, bad) || bad != nil {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			yield(nil, explain(err))
+		}
+	}
+}
+
+// prepare returns the method, its request, and the context with the metadata.
+func (c *conn) prepare(ctx context.Context, name string, params []byte) (method, proto.Message, context.Context, error) {
+	m, ok := c.methods[name]
+	if !ok {
+		return m, nil, ctx, peer.ErrUnsupported
+	}
+	in := m.request()
+	err := protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(rawjson.AppendFinite(nil, params), in)
+	if err != nil {
+		return m, nil, ctx, fmt.Errorf("%w: over gRPC: %w", a2a.ErrInvalidParams, err)
+	}
+	h, err := c.header(ctx)
+	if err != nil {
+		return m, nil, ctx, err
+	}
+	md := metadata.MD{}
+	for name, values := range h {
+		md.Set(name, values...)
+	}
+	return m, in, metadata.NewOutgoingContext(ctx, md), nil
+}

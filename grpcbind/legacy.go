@@ -1,0 +1,238 @@
+package grpcbind
+
+import (
+	"context"
+	"fmt"
+
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// legacy implements a2a.v1.A2AService, which is the service of v0.3 in spite of its
+// name. Its messages are those of HTTP+JSON of v0.3, and become v1.0 as text, as there.
+// ListTasks, which some generated code has, is no operation of v0.3.
+type legacy struct {
+	pb0.UnimplementedA2AServiceServer
+	side
+}
+
+var _ pb0.A2AServiceServer = (*legacy)(nil)
+
+// keyTenant names the agent: the messages of v0.3 have no member for that.
+const keyTenant = "a2a-tenant"
+
+// reading returns a reader of the messages of o that turns them into the params of
+// v1.0 for read.
+func reading[T any](
+	ctx context.Context, l *legacy, o dialect.Operation, read func([]byte) (*T, error),
+) func([]byte) (*T, error) {
+	return func(message []byte) (*T, error) {
+		message, err := withTenant(ctx, message)
+		if err != nil {
+			return nil, err
+		}
+		params, err := l.decoder.LegacyMessage(o, message)
+		if err != nil {
+			return nil, err
+		}
+		return read(params)
+	}
+}
+
+// withTenant returns a message with the agent that the metadata names.
+func withTenant(ctx context.Context, message []byte) ([]byte, error) {
+	names := metadata.ValueFromIncomingContext(ctx, keyTenant)
+	switch len(names) {
+	case 0:
+		return message, nil
+	case 1:
+	default:
+		return nil, fault.Field(a2a.ErrInvalidParams, keyTenant, "must have one value")
+	}
+	out := rawjson.AppendString([]byte(`{"tenant":`), names[0])
+	if rest := message[1:]; rest[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, message[1:]...), nil
+}
+
+// toV03 puts the result of o in v1.0 into its message.
+func toV03[M proto.Message](m M, o dialect.Operation, v1 []byte) (M, error) {
+	out, err := filled(m, dialect.V03Proto.AppendResult(nil, o, v1))
+	if err != nil {
+		return out, fmt.Errorf("write result of %v: %w", o, err)
+	}
+	return out, nil
+}
+
+func shown(a *engine.Answer) *dialect.Answer {
+	return &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: a.History}
+}
+
+// decodeSend reads a message, and notes its dialect for its task and its webhook.
+func (l *legacy) decodeSend(ctx context.Context, c *op.Caller, r *pb0.SendMessageRequest) (*op.Send, error) {
+	in, err := decode(&l.side, c, r, reading(ctx, l, dialect.SendMessage, l.decoder.Send))
+	if err != nil {
+		return nil, err
+	}
+	in.Dialect = uint8(dialect.V03Proto)
+	if in.Push != nil {
+		in.Push.Dialect = uint8(dialect.V03Proto)
+	}
+	adopt(ctx, c, in)
+	return in, l.keyed(ctx, in)
+}
+
+// SendMessage implements pb0.A2AServiceServer.
+func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*pb0.SendMessageResponse, error) {
+	const o = dialect.SendMessage
+	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.SendMessageResponse, error) {
+		in, err := l.decodeSend(ctx, c, r)
+		if err != nil {
+			return nil, err
+		}
+		a, err := l.cfg.Engine.Send(ctx, c, in)
+		if err == nil {
+			about(ctx, &a.Head)
+			err = l.activated(ctx, c, a.Head.Agent)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return toV03(new(pb0.SendMessageResponse), o, dialect.AppendSendResponse(nil, shown(a), dialect.RPC))
+	})
+}
+
+// GetTask implements pb0.A2AServiceServer.
+func (l *legacy) GetTask(ctx context.Context, r *pb0.GetTaskRequest) (*pb0.Task, error) {
+	const o = dialect.GetTask
+	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.Task, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Get))
+		if err != nil {
+			return nil, err
+		}
+		a, err := l.cfg.Engine.Get(ctx, c, in)
+		return l.task(ctx, c, a, err)
+	})
+}
+
+// CancelTask implements pb0.A2AServiceServer.
+func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0.Task, error) {
+	const o = dialect.CancelTask
+	return call(ctx, &l.side, o, func(c *op.Caller) (*pb0.Task, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Cancel))
+		if err != nil {
+			return nil, err
+		}
+		a, err := l.cfg.Engine.Cancel(ctx, c, in)
+		return l.task(ctx, c, a, err)
+	})
+}
+
+// task returns the task of an answer, or the error of the engine.
+func (l *legacy) task(ctx context.Context, c *op.Caller, a *engine.Answer, err error) (*pb0.Task, error) {
+	if err == nil {
+		about(ctx, &a.Head)
+		err = l.activated(ctx, c, a.Head.Agent)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return toV03(new(pb0.Task), dialect.GetTask, dialect.AppendTask(nil, shown(a), dialect.RPC))
+}
+
+// SendStreamingMessage implements pb0.A2AServiceServer.
+func (l *legacy) SendStreamingMessage(r *pb0.SendMessageRequest, out legacyResponses) error {
+	return l.stream(dialect.SendStreamingMessage, out, newLegacyWriter(out), func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := l.decodeSend(ctx, c, r)
+		if err != nil {
+			return nil, err
+		}
+		return l.cfg.Engine.Stream(ctx, c, in)
+	})
+}
+
+// TaskSubscription implements pb0.A2AServiceServer.
+func (l *legacy) TaskSubscription(r *pb0.TaskSubscriptionRequest, out legacyResponses) error {
+	const o = dialect.SubscribeToTask
+	return l.stream(o, out, newLegacyWriter(out), func(ctx context.Context, c *op.Caller) (*engine.Stream, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Subscribe))
+		if err != nil {
+			return nil, err
+		}
+		in.LastEventID = lastEventID(ctx)
+		return l.cfg.Engine.Subscribe(ctx, c, in)
+	})
+}
+
+// legacyResponses is the writing end of a stream.
+type legacyResponses = grpc.ServerStreamingServer[pb0.StreamResponse]
+
+// legacyWriter is the writer of v0.3.
+type legacyWriter struct {
+	out    legacyResponses
+	frames func(v1 []byte) [][]byte
+}
+
+func newLegacyWriter(out legacyResponses) *legacyWriter {
+	return &legacyWriter{out: out, frames: dialect.V03Proto.Frames()}
+}
+
+func (w *legacyWriter) first(a *engine.Answer) error {
+	return w.frame(dialect.AppendSendResponse(nil, shown(a), dialect.RPC))
+}
+
+func (w *legacyWriter) frame(b []byte) error {
+	for _, f := range w.frames(b) {
+		msg, err := filled(new(pb0.StreamResponse), f)
+		if err != nil {
+			return fmt.Errorf("write frame: %w", err)
+		}
+		if err := w.out.Send(msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// last ends a stream with a question: its reader is told there that nothing follows.
+func (w *legacyWriter) last(e *engine.Event) bool {
+	return e.Kind == task.Status && e.State == task.InputRequired
+}
+
+// GetAgentCard implements pb0.A2AServiceServer: the extended card.
+func (l *legacy) GetAgentCard(ctx context.Context, r *pb0.GetAgentCardRequest) (out *pb0.AgentCard, err error) {
+	const o = dialect.GetExtendedAgentCard
+	performs(ctx, &l.side, o)
+	defer l.recovered(o, &err)
+	shown, err := l.visit(ctx, func(c *op.Caller) (*op.ExtendedCard, error) {
+		return decode(&l.side, c, r, reading(ctx, l, o, l.decoder.Extended))
+	})
+	if err == nil {
+		out, err = shown.v03()
+	}
+	if err != nil {
+		return nil, l.fail(ctx, o, err)
+	}
+	return out, nil
+}
+
+func (s *shownCard) v03() (*pb0.AgentCard, error) {
+	s.options.Layout = card.Union
+	b, err := card.JSON(s.card, s.options)
+	if err != nil {
+		return nil, err
+	}
+	return filled(new(pb0.AgentCard), b)
+}

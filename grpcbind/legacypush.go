@@ -1,0 +1,86 @@
+package grpcbind
+
+import (
+	"context"
+
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// CreateTaskPushNotificationConfig implements pb0.A2AServiceServer.
+func (l *legacy) CreateTaskPushNotificationConfig(
+	ctx context.Context, r *pb0.CreateTaskPushNotificationConfigRequest,
+) (*pb0.TaskPushNotificationConfig, error) {
+	const o = dialect.CreatePushConfig
+	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.CreatePush))
+		if err != nil {
+			return nil, err
+		}
+		in.Dialect = uint8(dialect.V03Proto)
+		return legacyPush(l.cfg.Engine.CreatePush(ctx, c, in))
+	})
+}
+
+// GetTaskPushNotificationConfig implements pb0.A2AServiceServer.
+func (l *legacy) GetTaskPushNotificationConfig(
+	ctx context.Context, r *pb0.GetTaskPushNotificationConfigRequest,
+) (*pb0.TaskPushNotificationConfig, error) {
+	const o = dialect.GetPushConfig
+	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.TaskPushNotificationConfig, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushRef))
+		if err != nil {
+			return nil, err
+		}
+		return legacyPush(l.cfg.Engine.GetPush(ctx, c, in))
+	})
+}
+
+// ListTaskPushNotificationConfig implements pb0.A2AServiceServer.
+func (l *legacy) ListTaskPushNotificationConfig(
+	ctx context.Context, r *pb0.ListTaskPushNotificationConfigRequest,
+) (*pb0.ListTaskPushNotificationConfigResponse, error) {
+	const o = dialect.ListPushConfigs
+	return callPush(ctx, &l.side, o, func(c *op.Caller) (*pb0.ListTaskPushNotificationConfigResponse, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushList))
+		if err != nil {
+			return nil, err
+		}
+		p, err := l.cfg.Engine.ListPush(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		page := dialect.PushPage{NextPageToken: p.NextPageToken}
+		for _, config := range p.Configs {
+			page.Configs = append(page.Configs, dialect.PushConfig(config))
+		}
+		return toV03(new(pb0.ListTaskPushNotificationConfigResponse), o, dialect.AppendPushPage(nil, &page))
+	})
+}
+
+// DeleteTaskPushNotificationConfig implements pb0.A2AServiceServer.
+func (l *legacy) DeleteTaskPushNotificationConfig(
+	ctx context.Context, r *pb0.DeleteTaskPushNotificationConfigRequest,
+) (*emptypb.Empty, error) {
+	const o = dialect.DeletePushConfig
+	return callPush(ctx, &l.side, o, func(c *op.Caller) (*emptypb.Empty, error) {
+		in, err := decode(&l.side, c, r, reading(ctx, l, o, l.decoder.PushRef))
+		if err != nil {
+			return nil, err
+		}
+		return &emptypb.Empty{}, l.cfg.Engine.DeletePush(ctx, c, in)
+	})
+}
+
+// legacyPush returns what a caller is shown of a config, or the error of the engine.
+func legacyPush(c *engine.PushConfig, err error) (*pb0.TaskPushNotificationConfig, error) {
+	if err != nil {
+		return nil, err
+	}
+	shown := dialect.PushConfig(*c)
+	return toV03(new(pb0.TaskPushNotificationConfig), dialect.GetPushConfig, dialect.AppendPushConfig(nil, &shown))
+}

@@ -1,0 +1,51 @@
+package parley_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/memory/recorder"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestHubRemembersResults: a request that names a session has its result in the memory
+// that the hub was given.
+func TestHubRemembersResults(t *testing.T) {
+	t.Parallel()
+	store, notes := new(task.Memory), new(memory.Notes)
+	notes.Fetch = recorder.Fetch(store)
+	hub := &parley.Hub{Store: store, Memory: recorder.New(recorder.Config{Notes: notes, Store: store})}
+	echo := builtin.Agents()[0]
+	hub.Handle(echo.Card, echo.Executor)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := hub.Run(ctx); err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	srv := httptest.NewServer(hub.Handler())
+	t.Cleanup(srv.Close)
+	body := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]},"metadata":{"sessionId":"s1"}}`
+	resp, err := http.Post(srv.URL+"/v1/a2a/message:send", "application/json", strings.NewReader(body))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("POST = %v, %v", resp, err)
+	}
+	resp.Body.Close()
+	for e, err := range notes.Watch(ctx, "local", "session/s1/") {
+		if err != nil || e.Category != recorder.CategoryResult || e.Preview != "hello" {
+			t.Errorf("the first note is %+v, %v", e, err)
+		}
+		return
+	}
+	t.Error("there is no note")
+}

@@ -1,0 +1,119 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+)
+
+// maxBehind is how many items a watcher may be behind.
+const maxBehind = 1000
+
+// ErrBehind is returned to a watcher that did not read for too long. It lists anew.
+var ErrBehind = errors.New("too many items of the inbox have changed meanwhile")
+
+// watcher is somebody who watches.
+type watcher struct {
+	wake chan struct{} // of capacity 1
+
+	mu    sync.Mutex // guards the fields below
+	items []Item
+	err   error
+}
+
+// Watch gives each item that is put or settled from now on, as it is then, until ctx
+// ends. The last element is an error: the cause of ctx, ErrBehind or ErrClosed.
+func (b *Inbox) Watch(ctx context.Context) iter.Seq2[Item, error] {
+	w := b.watch()
+	return func(yield func(Item, error) bool) {
+		defer b.unwatch(w)
+		for {
+			items, err := w.take()
+			for _, it := range items {
+				if !yield(it, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			select {
+			case <-w.wake:
+			case <-ctx.Done():
+				yield(Item{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+func (b *Inbox) watch() *watcher {
+	w := &watcher{wake: make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		w.end(ErrClosed)
+	}
+	if b.watchers == nil {
+		b.watchers = make(map[*watcher]struct{})
+	}
+	b.watchers[w] = struct{}{}
+	return w
+}
+
+func (b *Inbox) unwatch(w *watcher) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.watchers, w)
+}
+
+// tell gives an item to all who watch.
+func (b *Inbox) tell(it *Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w := range b.watchers {
+		w.add(it)
+	}
+}
+
+func (w *watcher) add(it *Item) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return
+	case len(w.items) >= maxBehind:
+		w.items, w.err = nil, ErrBehind
+	default:
+		w.items = append(w.items, *it)
+	}
+	w.poke()
+}
+
+// end makes err the last that the watcher gets.
+func (w *watcher) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+		w.poke()
+	}
+}
+
+func (w *watcher) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what has come, and how it ends.
+func (w *watcher) take() ([]Item, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	items := w.items
+	w.items = nil
+	return items, w.err
+}

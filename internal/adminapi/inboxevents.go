@@ -1,0 +1,91 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/inbox"
+)
+
+const (
+	// eventsKeepAlive is the silence after which a stream of events sends a comment.
+	eventsKeepAlive = 15 * time.Second
+	// eventsWrite is how long a reader may take to accept an event.
+	eventsWrite = 30 * time.Second
+)
+
+// events is a stream of Server-Sent Events.
+type events struct {
+	control *http.ResponseController
+
+	mu sync.Mutex // guards w
+	w  http.ResponseWriter
+}
+
+// send writes a piece of the stream.
+func (e *events) send(text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = e.control.SetWriteDeadline(time.Now().Add(eventsWrite)) // some writers have none
+	if _, err := fmt.Fprint(e.w, text); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// inboxEvents tells of each item that is put or settled from now on, as far as the caller
+// may see it, until the caller goes away or the hub stops.
+func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
+	v := h.viewer(r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	changes := h.Inbox.Watch(ctx)
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	stream := &events{control: http.NewResponseController(w), w: w}
+	var beat sync.WaitGroup
+	defer beat.Wait()
+	defer cancel()
+	beat.Go(func() {
+		if stream.beat(ctx) != nil {
+			cancel() // whoever asked is gone
+		}
+	})
+	for it, err := range changes {
+		if errors.Is(err, inbox.ErrBehind) {
+			_ = stream.send("event: behind\ndata: {}\n\n") // the last there is to say
+		}
+		if err != nil || v.sees(&it) && stream.event(&it) != nil {
+			return
+		}
+	}
+}
+
+func (e *events) event(it *inbox.Item) error {
+	b, err := json.Marshal(it)
+	if err != nil {
+		return err
+	}
+	return e.send("data: " + string(b) + "\n\n")
+}
+
+// beat sends comments until ctx ends.
+func (e *events) beat(ctx context.Context) error {
+	tick := time.NewTicker(eventsKeepAlive)
+	defer tick.Stop()
+	for err := e.send(": the inbox\n\n"); err == nil; err = e.send(": still there\n\n") {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+	return errors.New("the reader is gone")
+}

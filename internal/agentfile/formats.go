@@ -1,0 +1,318 @@
+package agentfile
+
+import (
+	"cmp"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/task"
+)
+
+// agentsFile is the shape of agents.yaml.
+type agentsFile struct {
+	Agents []listed `yaml:"agents"`
+}
+
+// listed is an agent of agents.yaml.
+type listed struct {
+	Name        string            `yaml:"name"`
+	URL         string            `yaml:"url"`
+	Description string            `yaml:"description"`
+	APIKeyEnv   string            `yaml:"apiKeyEnv"`
+	Auth        listedAuth        `yaml:"auth"`
+	Headers     map[string]string `yaml:"headers"`
+	Streaming   *bool             `yaml:"streaming"`
+	Push        *bool             `yaml:"pushNotifications"`
+	External    bool              `yaml:"external"`
+	TimeoutMs   int               `yaml:"timeoutMs"`
+	Skills      []listedSkill     `yaml:"skills"`
+
+	// These say what the program does with an agent that it runs itself, or on a channel
+	// that Parley has none of. They are read, so that a file can be used by both.
+	SubscribesTo          []string `yaml:"subscribesTo"`
+	DiscordBotTokenEnvKey string   `yaml:"discordBotTokenEnvKey"`
+}
+
+// listedAuth is the auth of an agent of agents.yaml.
+type listedAuth struct {
+	Scheme         string `yaml:"scheme" enum:"apiKey,bearer,hmac"`
+	CredentialsEnv string `yaml:"credentialsEnv"`
+}
+
+// listedSkill is a skill of agents.yaml: a text, or a mapping.
+type listedSkill struct {
+	Name        string   `yaml:"name"`
+	Description string   `yaml:"description"`
+	Tags        []string `yaml:"tags"`
+	Examples    []string `yaml:"examples"`
+}
+
+// DecodeNode implements yamlfile.Node.
+func (s *listedSkill) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	if _, ok := node.(ast.MapNode); !ok {
+		if text, ok := d.Text(node, key); ok {
+			s.Name = text
+		}
+		return
+	}
+	type plain listedSkill // without this method
+	d.Value(node, reflect.ValueOf((*plain)(s)).Elem(), key, "")
+}
+
+// parseAgents reads agents.yaml.
+func parseAgents(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	var file agentsFile
+	d.Decode(src, &file)
+	var specs []found
+	for i := range file.Agents {
+		key := "agents[" + strconv.Itoa(i) + "]"
+		specs = append(specs, found{file.Agents[i].spec(d, key), key})
+	}
+	return right(d, specs, nil)
+}
+
+func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
+	s := directory.Spec{
+		Name: directory.NameOf(l.Name), Title: l.Name, URL: l.URL, Description: l.Description, Streaming: l.Streaming,
+		Call: directory.Call{
+			Push: l.Push, External: l.External, Header: l.Headers,
+			Timeout:     time.Duration(l.TimeoutMs) * time.Millisecond,
+			Credentials: directory.Credentials{APIKeyEnv: l.APIKeyEnv},
+		},
+	}
+	c := &s.Call.Credentials
+	switch env := l.Auth.CredentialsEnv; {
+	case l.Auth.Scheme == "hmac":
+		d.Problem(nil, key+".auth.scheme", "hmac is not there; take apiKey or bearer")
+	case l.Auth.Scheme != "" && env == "":
+		d.Problem(nil, key+".auth.credentialsEnv", "is missing")
+	case l.Auth.Scheme == "bearer":
+		c.BearerEnv = env
+	case env != "":
+		c.APIKeyEnv = env
+	}
+	for _, k := range l.Skills {
+		s.Skills = append(s.Skills, directory.Skill{ID: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples})
+	}
+	return s
+}
+
+// wellKnown is an agent of well-known-agents.json.
+type wellKnown struct {
+	AgentName       string           `yaml:"agentName"`
+	URL             string           `yaml:"url"`
+	Description     string           `yaml:"description"`
+	Version         string           `yaml:"version"`
+	HeaderName      string           `yaml:"authHeaderName"`
+	HeaderValue     string           `yaml:"authHeaderValueBase64"`
+	Skills          []wellKnownSkill `yaml:"skills"`
+	ProtocolVersion string           `yaml:"protocolVersion"`
+	Streaming       *bool            `yaml:"supportsStreaming"`
+}
+
+// wellKnownSkill is a skill of well-known-agents.json.
+type wellKnownSkill struct {
+	ID          string   `yaml:"id"`
+	Name        string   `yaml:"name"`
+	Description string   `yaml:"description"`
+	Tags        []string `yaml:"tags"`
+	Examples    []string `yaml:"examples"`
+	InputModes  []string `yaml:"inputModes"`
+	OutputModes []string `yaml:"outputModes"`
+}
+
+// parseWellKnown reads well-known-agents.json.
+func parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	var file []wellKnown
+	d.Decode(src, &file)
+	var specs []found
+	for i := range file {
+		key := "[" + strconv.Itoa(i) + "]"
+		specs = append(specs, found{file[i].spec(d, key), key})
+	}
+	return right(d, specs, map[string]string{"name": "agentName"})
+}
+
+func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
+	s := directory.Spec{
+		Name: directory.NameOf(w.AgentName), Title: w.AgentName, URL: w.URL, Description: w.Description, Version: w.Version,
+		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true,
+		Call: directory.Call{Credentials: directory.Credentials{HeaderName: w.HeaderName}},
+	}
+	if w.HeaderValue != "" {
+		value, err := directory.DecodeHeaderValue(w.HeaderValue)
+		if err != nil {
+			d.Problem(nil, key+".authHeaderValueBase64", "%s", err.Error())
+		}
+		s.Call.Credentials.HeaderValue = value
+	}
+	for _, k := range w.Skills {
+		s.Skills = append(s.Skills, directory.Skill(k))
+	}
+	return s
+}
+
+// agentSpec is an agent spec. What says how a model behaves is read and left alone.
+type agentSpec struct {
+	ID          string    `yaml:"id"`
+	Name        string    `yaml:"name"`
+	Description string    `yaml:"description"`
+	Endpoint    *endpoint `yaml:"endpoint"`
+}
+
+// endpoint says where the agent of a spec is.
+type endpoint struct {
+	Backend   string          `yaml:"backend"`
+	BaseURL   string          `yaml:"base_url"`
+	Auth      endpointAuth    `yaml:"auth"`
+	Target    string          `yaml:"target"`
+	TimeoutMs int             `yaml:"timeout_ms"`
+	Options   endpointOptions `yaml:"options"`
+}
+
+type endpointAuth struct {
+	Type     string `yaml:"type" enum:"none,bearer,api_key"`
+	Token    string `yaml:"token"`
+	TokenEnv string `yaml:"token_env"`
+}
+
+type endpointOptions struct {
+	PollIntervalMs    int  `yaml:"poll_interval_ms"`
+	HistoryLength     *int `yaml:"history_length"`
+	ReturnImmediately bool `yaml:"return_immediately"`
+}
+
+// specList is one agent spec, or several.
+type specList struct {
+	specs []agentSpec
+	list  bool
+}
+
+// DecodeNode implements yamlfile.Node.
+func (l *specList) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	if _, l.list = node.(*ast.SequenceNode); l.list {
+		d.List(node, reflect.ValueOf(&l.specs).Elem(), key)
+		return
+	}
+	l.specs = make([]agentSpec, 1)
+	l.specs[0].DecodeNode(d, node, key)
+}
+
+// DecodeNode implements yamlfile.Node. Keys that are not known here are left alone, unless
+// they look like a slip of the pen.
+func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	pairs, ok := d.Pairs(node, key)
+	if !ok {
+		return
+	}
+	v := reflect.ValueOf(a).Elem()
+	known := yamlfile.FieldsOf(v.Type())
+	for _, p := range pairs {
+		at := yamlfile.Join(key, p.Name)
+		if f, ok := known.Find(p.Name); ok {
+			d.Mark(at, p.At)
+			d.Value(p.Value, v.FieldByIndex(f.Index), at, f.Tag)
+		} else if meant := known.Suggest(p.Name); strings.Contains(meant, "endpoint") {
+			d.Problem(p.At, at, "there is no such key%s", meant)
+		}
+	}
+}
+
+// parseSpecs reads a file of agent specs. Those without an endpoint are agents of the hub
+// itself and stand elsewhere.
+func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	var file specList
+	d.Decode(src, &file)
+	var specs []found
+	for i := range file.specs {
+		key := ""
+		if file.list {
+			key = "[" + strconv.Itoa(i) + "]"
+		}
+		if file.specs[i].Endpoint != nil {
+			specs = append(specs, found{file.specs[i].spec(d, key), key})
+		}
+	}
+	return right(d, specs, map[string]string{"name": "id", "url": "endpoint.base_url"})
+}
+
+func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
+	e := a.Endpoint
+	key = yamlfile.Join(key, "endpoint")
+	s := directory.Spec{
+		Name: directory.NameOf(a.ID), Title: a.Name, URL: e.BaseURL, Description: a.Description,
+		Call: directory.Call{
+			Target: e.Target, Timeout: time.Duration(e.TimeoutMs) * time.Millisecond,
+			Poll:          time.Duration(e.Options.PollIntervalMs) * time.Millisecond,
+			HistoryLength: e.Options.HistoryLength, ReturnImmediately: e.Options.ReturnImmediately,
+		},
+	}
+	if s.Title == "" {
+		s.Title = a.ID
+	}
+	if e.Backend != "a2a" {
+		d.Problem(nil, key+".backend", "%q is not there; there is a2a", yamlfile.Clip(e.Backend))
+	}
+	c := &s.Call.Credentials
+	switch e.Auth.Type {
+	case "bearer":
+		c.Bearer, c.BearerEnv = e.Auth.Token, e.Auth.TokenEnv
+	case "api_key":
+		c.APIKey, c.APIKeyEnv = e.Auth.Token, e.Auth.TokenEnv
+	}
+	if t := e.Auth.Type; t != "" && t != "none" && e.Auth.Token == "" && e.Auth.TokenEnv == "" {
+		d.Problem(nil, key+".auth", "has neither token nor token_env")
+	}
+	return s
+}
+
+// found is a spec and its key in the file.
+type found struct {
+	directory.Spec
+	key string
+}
+
+// right notes what is wrong with specs and returns those that are right. names are what
+// fields are called in the file, where that is something else.
+func right(d *yamlfile.Decoder, specs []found, names map[string]string) []directory.Spec {
+	seen := make(map[task.Agent]string)
+	var all []directory.Spec
+	for i := range specs {
+		s := &specs[i]
+		s.Where = d.Where(s.key)
+		if bad(d, s.key) {
+			continue
+		}
+		if err := s.Check(); err != nil {
+			field, problem, ok := strings.Cut(err.Error(), ": ")
+			if !ok {
+				field, problem = "", err.Error()
+			}
+			d.Problem(nil, strings.Trim(s.key+"."+cmp.Or(names[field], field), "."), "%s", problem)
+			continue
+		}
+		if first, ok := seen[s.Name]; ok {
+			d.Problem(nil, yamlfile.Join(s.key, cmp.Or(names["name"], "name")), "%s has the name %q, too", first, s.Name)
+			continue
+		}
+		seen[s.Name] = s.key
+		all = append(all, s.Spec)
+	}
+	return all
+}
+
+// bad reports whether something is wrong with what stands at a key.
+func bad(d *yamlfile.Decoder, key string) bool {
+	for _, p := range d.Problems() {
+		if key == "" || p.Key == "" || p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[") {
+			return true
+		}
+	}
+	return false
+}

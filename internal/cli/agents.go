@@ -1,0 +1,479 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// agentsCmd is the family of commands about the agents of a hub.
+type agentsCmd struct {
+	List    agentsListCmd    `cmd:"" help:"List the agents of a hub and how they do."`
+	Search  agentsSearchCmd  `cmd:"" help:"Find the agents and MCP servers that can do something."`
+	Show    agentsShowCmd    `cmd:"" help:"Show all that a hub knows of an agent."`
+	Add     agentsAddCmd     `cmd:"" help:"Register an agent that is elsewhere, or change its registration."`
+	Remove  agentsRemoveCmd  `cmd:"" help:"Remove an agent that was registered."`
+	Probe   agentsProbeCmd   `cmd:"" help:"Ask agents whether they answer."`
+	Refresh agentsRefreshCmd `cmd:"" help:"Read the cards of agents again."`
+}
+
+const agentsPath = adminapi.Root + "/agents"
+
+func agentPath(name string) string { return agentsPath + "/" + url.PathEscape(name) }
+
+// agentsListCmd lists agents.
+type agentsListCmd struct {
+	hubFlags
+	Skill string `help:"Only agents with this skill." placeholder:"ID"`
+	JSON  bool   `name:"json" help:"Print the agents as JSON, one a line."`
+}
+
+// Help shows an example.
+func (agentsListCmd) Help() string {
+	return `Piped output has seven columns separated by tabs: name, kind, state, number of skills, last seen, URL, trouble. ` +
+		`Where an agent is and what troubles it is shown to administrators. What is wrong with the files that name ` +
+		`agents goes to standard error.
+
+Examples:
+
+    parley agents list
+    parley agents list --skill pr_review --json`
+}
+
+// Run lists the agents.
+func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var all adminapi.AgentList
+		if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
+			return err
+		}
+		if err := c.print(&all, o); err != nil {
+			return err
+		}
+		for _, p := range all.Problems {
+			if _, err := fmt.Fprintf(o.Stderr, "%s: %s\n", printable(p.Source), printable(p.Text)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *agentsListCmd) print(all *adminapi.AgentList, o *OS) error {
+	w, flush := o.Stdout, func() error { return nil }
+	if o.Terminal && !c.JSON {
+		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE")
+		w, flush = t, t.Flush
+	}
+	for i := range all.Agents {
+		a := &all.Agents[i]
+		if c.Skill != "" && !hasSkill(a, c.Skill) {
+			continue
+		}
+		if err := c.row(w, a); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+func hasSkill(a *adminapi.Agent, id string) bool {
+	for _, s := range a.Skills {
+		if strings.EqualFold(s.ID, id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *agentsListCmd) row(w io.Writer, a *adminapi.Agent) error {
+	if c.JSON {
+		return printJSON(w, a)
+	}
+	at, trouble := "-", "-"
+	if a.Remote != nil {
+		at, trouble = a.Remote.URL, agentTrouble(a.Remote)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", oneLine(string(a.Name)), oneLine(a.Kind), or(oneLine(a.State), "up"),
+		len(a.Skills), or(oneLine(a.LastSeen), "here"), oneLine(at), or(oneLine(trouble), "-"))
+	return err
+}
+
+// oneLine makes a text fit for a column.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(printable(s)), " ")
+}
+
+// agentTrouble says what is wrong with an agent, or nothing.
+func agentTrouble(r *adminapi.Remote) string {
+	var all []string
+	if r.Health.Error != "" {
+		all = append(all, r.Health.Error)
+	}
+	return strings.Join(append(all, r.Problems...), "; ")
+}
+
+// agentsSearchCmd finds agents.
+type agentsSearchCmd struct {
+	hubFlags
+	Query []string `arg:"" help:"What is to be done, in your words."`
+	Limit int      `help:"How many to show." default:"5" placeholder:"N"`
+	JSON  bool     `name:"json" help:"Print the results as JSON, one a line."`
+}
+
+// Help shows an example.
+func (agentsSearchCmd) Help() string {
+	return `Piped output has five columns separated by tabs: relevance from 0 to 1, type (a2a or mcp), name, the skills or ` +
+		`tools that fit, summary.
+
+Example:
+
+    parley agents search "who can review my pull request"`
+}
+
+// Run searches.
+func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		q := url.Values{"q": {strings.Join(c.Query, " ")}, "limit": {strconv.Itoa(c.Limit)}}
+		var found adminapi.Found
+		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
+			return err
+		}
+		if len(found.Results) == 0 && o.Terminal && !c.JSON {
+			_, err := fmt.Fprintln(o.Stdout, "Nothing fits.")
+			return err
+		}
+		for i := range found.Results {
+			if err := c.row(o, &found.Results[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *agentsSearchCmd) row(o *OS, r *adminapi.Result) error {
+	fits := strings.Join(append(r.TopSkills, r.TopTools...), ", ")
+	var err error
+	switch {
+	case c.JSON:
+		err = printJSON(o.Stdout, r)
+	case o.Terminal:
+		_, err = fmt.Fprintf(o.Stdout, "%3.0f%%  %s (%s)\n      %s\n      %s\n",
+			100*r.Relevance, oneLine(r.ID), r.Type, or(oneLine(fits), "no skill of its own fits"), oneLine(r.Summary))
+	default:
+		_, err = fmt.Fprintf(o.Stdout, "%.3f\t%s\t%s\t%s\t%s\n", r.Relevance, r.Type, oneLine(r.ID), or(oneLine(fits), "-"), or(oneLine(r.Summary), "-"))
+	}
+	return err
+}
+
+// agentsShowCmd shows an agent.
+type agentsShowCmd struct {
+	hubFlags
+	Name string `arg:"" help:"The name of the agent."`
+	JSON bool   `name:"json" help:"Print what is known as JSON, with the card."`
+}
+
+// Help shows an example.
+func (agentsShowCmd) Help() string {
+	return `Example:
+
+    parley agents show researcher`
+}
+
+// Run shows the agent.
+func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var a adminapi.Agent
+		if err := c.ask(in.soft, "GET "+agentPath(c.Name), nil, &a); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, &a)
+		}
+		_, err := io.WriteString(o.Stdout, printable(describeAgent(&a)))
+		return err
+	})
+}
+
+// describeAgent says all that is known of an agent.
+func describeAgent(a *adminapi.Agent) string {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-12s %s\n", name, oneLine(value))
+		}
+	}
+	row("Agent", string(a.Name))
+	row("Title", a.Title)
+	row("Does", a.Description)
+	row("Version", a.Version)
+	row("Kind", a.Kind)
+	row("State", a.State)
+	row("Last seen", a.LastSeen)
+	if r := a.Remote; r != nil {
+		row("URL", r.URL)
+		row("Target", r.Target)
+		row("Protocol", r.ProtocolVersion)
+		row("Known from", strings.Join(r.Sources, ", "))
+		row("Credentials", r.Credentials)
+		if r.Health.CheckedAt != nil {
+			row("Asked", fmt.Sprintf("%s, in %.1f ms", timeName(r.Health.CheckedAt), r.Health.LatencyMs))
+		}
+		row("Trouble", agentTrouble(r))
+	}
+	if len(a.Skills) > 0 {
+		b.WriteString("\nSkills\n")
+	}
+	for _, s := range a.Skills {
+		fmt.Fprintf(&b, "  %s: %s\n", oneLine(s.ID), or(oneLine(s.Description), oneLine(s.Name)))
+	}
+	return b.String()
+}
+
+// agentsAddCmd registers an agent.
+type agentsAddCmd struct {
+	hubFlags
+	Name        string   `arg:"" help:"The name that the agent gets in the hub."`
+	At          string   `arg:"" name:"agent-url" help:"Where the agent is."`
+	Description string   `help:"What the agent does, if its card is not to say it." placeholder:"TEXT"`
+	Skill       []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
+	Target      string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
+	Timeout     string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
+	KeyEnv      string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
+	BearerEnv   string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
+	HeaderEnv   string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
+	JSON        bool     `name:"json" help:"Print what is known of the agent as JSON."`
+}
+
+// Help shows examples.
+func (agentsAddCmd) Help() string {
+	return `The agent need not answer now. Credentials are taken from the environment of this command, so that they stand ` +
+		`in no history; the hub seals them. When an agent is added again without any, it keeps those that it has. Agents ` +
+		`on private addresses are refused, unless the hub allows them (--agents-allow, directory.allow).
+
+Examples:
+
+    parley agents add researcher https://research.example/a2a
+    PARTNER_KEY=… parley agents add partner https://partner.example --agent-key-env PARTNER_KEY --skill quote`
+}
+
+// Run registers the agent.
+func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
+	n, err := c.request(o)
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		var a adminapi.Agent
+		if err := c.ask(in.soft, "PUT "+agentPath(n.Name), n, &a); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, &a)
+		}
+		_, err := fmt.Fprintf(o.Stdout, "agent %s is registered; it is called at %s\n", oneLine(string(a.Name)), oneLine(n.URL))
+		return err
+	})
+}
+
+func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
+	n := &adminapi.NewAgent{
+		Name: string(directory.NameOf(c.Name)), Title: c.Name, URL: c.At, Description: c.Description, Target: c.Target,
+	}
+	for _, id := range c.Skill {
+		n.Skills = append(n.Skills, directory.Skill{ID: id})
+	}
+	if c.Timeout != "" {
+		d, err := config.ParseDuration(c.Timeout)
+		if err != nil || d <= 0 {
+			return nil, usagef("--timeout %q is not a duration like 5m", c.Timeout)
+		}
+		n.TimeoutMs = int(d / time.Millisecond)
+	}
+	var err error
+	n.Credentials, err = c.credentials(o)
+	return n, err
+}
+
+// credentials returns those of the environment; nil if none are named.
+func (c *agentsAddCmd) credentials(o *OS) (*adminapi.NewCredentials, error) {
+	if c.KeyEnv+c.BearerEnv+c.HeaderEnv == "" {
+		return nil, nil
+	}
+	made := new(adminapi.NewCredentials)
+	header, from, ok := strings.Cut(c.HeaderEnv, "=")
+	if c.HeaderEnv != "" && (!ok || header == "" || from == "") {
+		return nil, usagef("--agent-header-env %q is not like X-Key=NAME", c.HeaderEnv)
+	}
+	for _, v := range []struct {
+		flag, name string
+		to         *string
+	}{
+		{"--agent-key-env", c.KeyEnv, &made.APIKey},
+		{"--agent-bearer-env", c.BearerEnv, &made.Bearer},
+		{"--agent-header-env", from, &made.HeaderValueBase64},
+	} {
+		if v.name == "" {
+			continue
+		}
+		value, ok := o.LookupEnv(v.name)
+		if !ok || value == "" {
+			return nil, usagef("%s: the variable %s is not set", v.flag, v.name)
+		}
+		*v.to = value
+	}
+	made.HeaderName = header
+	made.HeaderValueBase64 = base64.StdEncoding.EncodeToString([]byte(made.HeaderValueBase64))
+	return made, nil
+}
+
+// agentsRemoveCmd removes an agent.
+type agentsRemoveCmd struct {
+	hubFlags
+	Name string `arg:"" help:"The name of the agent."`
+}
+
+// Help shows an example.
+func (agentsRemoveCmd) Help() string {
+	return `An agent that stands in a file is removed there.
+
+Example:
+
+    parley agents remove researcher`
+}
+
+// Run removes the agent.
+func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var a adminapi.Agent
+		if err := c.ask(in.soft, "DELETE "+agentPath(c.Name), nil, &a); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(o.Stdout, "agent %s is removed\n", oneLine(string(a.Name)))
+		return err
+	})
+}
+
+// agentsAskFlags are the flags of the commands that ask agents.
+type agentsAskFlags struct {
+	hubFlags
+	Name []string `arg:"" optional:"" help:"The names of the agents; without any, all that are elsewhere."`
+	JSON bool     `name:"json" help:"Print what was found as JSON, one a line."`
+}
+
+// agentsProbeCmd asks agents whether they answer.
+type agentsProbeCmd struct{ agentsAskFlags }
+
+// Help shows an example.
+func (agentsProbeCmd) Help() string {
+	return askHelp + `
+
+Example:
+
+    parley agents probe researcher`
+}
+
+// Run asks the agents.
+func (c *agentsProbeCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "probe") }
+
+// agentsRefreshCmd reads the cards of agents again.
+type agentsRefreshCmd struct{ agentsAskFlags }
+
+// Help shows an example.
+func (agentsRefreshCmd) Help() string {
+	return askHelp + `
+
+Example:
+
+    parley agents refresh researcher`
+}
+
+// Run asks the agents.
+func (c *agentsRefreshCmd) Run(ctx context.Context, o *OS) error { return c.each(ctx, o, "refresh") }
+
+const askHelp = `Piped output has six columns separated by tabs: name, up or down, milliseconds, number of skills, changed or ` +
+	`unchanged, error. The exit code is 1 if an agent does not answer.`
+
+// each asks agents one after the other.
+func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		names, err := c.names(in.soft)
+		if err != nil {
+			return err
+		}
+		down := false
+		for _, name := range names {
+			var p adminapi.Probe
+			if err := c.ask(in.soft, "POST "+agentPath(name)+"/"+verb, nil, &p); err != nil {
+				return err
+			}
+			down = down || !p.Reachable
+			if err := c.row(o, &p); err != nil {
+				return err
+			}
+		}
+		if down {
+			return &exit{code: exitFailed}
+		}
+		return nil
+	})
+}
+
+// names returns the agents to ask.
+func (c *agentsAskFlags) names(ctx context.Context) ([]string, error) {
+	if len(c.Name) > 0 {
+		return c.Name, nil
+	}
+	var all adminapi.AgentList
+	if err := c.ask(ctx, "GET "+agentsPath, nil, &all); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, a := range all.Agents {
+		if a.Remote != nil && !a.Remote.Pinned {
+			names = append(names, string(a.Name))
+		}
+	}
+	return names, nil
+}
+
+func (c *agentsAskFlags) row(o *OS, p *adminapi.Probe) error {
+	state, card := "down", "unchanged"
+	if p.Reachable {
+		state = "up"
+	}
+	if p.Changed {
+		card = "changed"
+	}
+	var err error
+	switch {
+	case c.JSON:
+		err = printJSON(o.Stdout, p)
+	case o.Terminal:
+		_, err = fmt.Fprintf(o.Stdout, "%s is %s: %d skills, %.1f ms, card %s%s\n", oneLine(string(p.Agent.Name)), state, p.SkillCount,
+			p.LatencyMs, card, colon(p.Error))
+	default:
+		_, err = fmt.Fprintf(o.Stdout, "%s\t%s\t%.1f\t%d\t%s\t%s\n", oneLine(string(p.Agent.Name)), state, p.LatencyMs, p.SkillCount, card, or(oneLine(p.Error), "-"))
+	}
+	return err
+}
+
+// colon puts an error behind a sentence.
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + oneLine(text)
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/directory/broker"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// openBroker makes what chooses among agents. The directory tells it later which of them
+// answer.
+func (h *hub) openBroker(ctx context.Context) error {
+	var rules []broker.Rule
+	for _, s := range h.cfg.Broker.Skills {
+		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
+	}
+	h.broker = broker.New(broker.Config{Health: &health{h}, Rules: rules, Notes: h.db.Ledger(), Logger: h.logger})
+	return h.broker.Open(ctx)
+}
+
+// health is what the directory knows, once there is one.
+type health struct{ hub *hub }
+
+// Healthy implements broker.Health.
+func (x *health) Healthy(name task.Agent) bool {
+	return x.hub.directory == nil || x.hub.directory.Healthy(name)
+}
+
+// same says for how long messages for a skill with the same content are one.
+func (h *hub) same() func(skill string) time.Duration {
+	windows := make(map[string]time.Duration)
+	for _, s := range h.cfg.Broker.Skills {
+		if s.Dedupe > 0 {
+			windows[strings.ToLower(s.ID)] = duration(s.Dedupe)
+		}
+	}
+	if len(windows) == 0 {
+		return nil
+	}
+	return func(skill string) time.Duration { return windows[strings.ToLower(skill)] }
+}
+
+// brokerGate is the broker as the engine's gate.
+type brokerGate struct{ *broker.Broker }
+
+// Admit implements engine.Gate.
+func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
+	undo, err := g.Broker.Admit(r.Message.Skill, func(key string) string { return metadataText(r, key) })
+	var cooling *broker.Cooling
+	if errors.As(err, &cooling) {
+		return nil, &fault.Error{Err: fault.ErrExhausted, Message: cooling.Error(), RetryAfter: cooling.After}
+	}
+	return undo, err
+}
+
+// metadataText returns the text of a member of the metadata, that of the message first.
+func metadataText(r *op.Send, key string) string {
+	for name, metadata := range rawjson.Fields(r.Message.Body) {
+		if name != "metadata" {
+			continue
+		}
+		if text, ok := memberText(metadata, key); ok {
+			return text
+		}
+	}
+	text, _ := memberText(r.Metadata, key)
+	return text
+}
+
+func memberText(object []byte, key string) (string, bool) {
+	if rawjson.KindOf(object) != rawjson.Object {
+		return "", false
+	}
+	for name, value := range rawjson.Fields(object) {
+		if name == key && rawjson.KindOf(value) == rawjson.Text {
+			return rawjson.String(value)
+		}
+	}
+	return "", false
+}
+
+// brokerObserver is the broker as the engine's observer.
+type brokerObserver struct{ *broker.Broker }
+
+// Wants implements engine.Observer.
+func (brokerObserver) Wants(body []byte) bool { return broker.Wants(body) }
+
+// Ended implements engine.Observer.
+func (o brokerObserver) Ended(out *engine.Outcome) {
+	o.Broker.Ended(&broker.Outcome{Agent: out.Agent, Skill: out.Skill, State: out.State, Took: out.Took, Bodies: out.Bodies})
+}

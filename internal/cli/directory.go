@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/broker"
+	"github.com/parley-a2a/parley/internal/agentfile"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/task"
+)
+
+// openDirectory makes the agents callable that are elsewhere, after those of the hub.
+func (h *hub) openDirectory(ctx context.Context) error {
+	if h.cfg.Conformance {
+		return nil
+	}
+	c := &h.cfg.Directory
+	policy, err := safedial.ParsePolicy(c.Allow)
+	if err != nil {
+		return usagef("directory.allow: %w", err)
+	}
+	h.web = newCardReader(policy)
+	h.directory = directory.New(directory.Config{
+		Sources:   h.sources(),
+		Registrar: &registrar{engine: h.engine, broker: h.broker, make: h.remoteExecutor, made: make(map[task.Agent]madeExecutor)},
+		Fetcher:   h.web,
+		Store:     h.db.Ledger(),
+		Sealer:    h.box,
+		Policy:    policy.CheckURL,
+		Refresh:   duration(c.Refresh), Probe: duration(c.Probe),
+		Services: h.cfg.Services(),
+		Logger:   h.logger,
+	})
+	return h.directory.Open(ctx)
+}
+
+// sources are where agents are known from, those that count first.
+func (h *hub) sources() []directory.Source {
+	c := &h.cfg.Directory
+	at := func(flag string) agentfile.Places { return agentfile.Places{Flag: flag, Data: h.dir.Path()} }
+	own := slices.DeleteFunc(h.engine.Agents(), func(a engine.Agent) bool {
+		return h.remotes.ofConfiguration(a.Name) != nil
+	})
+	all := []directory.Source{localAgents(own), configuredAgents{h.cfg}}
+	for _, path := range c.Specs {
+		all = append(all, agentfile.Specs(at(path)))
+	}
+	return append(all, agentfile.Agents(at(c.AgentsFile)), agentfile.WellKnown(at(c.WellKnown)))
+}
+
+// localAgents are the agents of the hub itself, as a source: they can be found like
+// others, and their names are taken.
+type localAgents []engine.Agent
+
+// Name implements directory.Source.
+func (localAgents) Name() string { return "this hub" }
+
+// Load implements directory.Source.
+func (l localAgents) Load(context.Context) directory.Update {
+	var u directory.Update
+	for _, a := range l {
+		s := directory.Spec{
+			Name: a.Name, Title: a.Card.Name, Description: a.Card.Description, Version: a.Card.Version, Local: true,
+			InputModes: a.Card.DefaultInputModes, OutputModes: a.Card.DefaultOutputModes,
+		}
+		for i := range a.Card.Skills {
+			k := &a.Card.Skills[i]
+			s.Skills = append(s.Skills, directory.Skill{
+				ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples,
+				InputModes: k.InputModes, OutputModes: k.OutputModes,
+			})
+		}
+		u.Specs = append(u.Specs, s)
+	}
+	return u
+}
+
+// Follow implements directory.Source. Agents of the hub do not change.
+func (localAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
+	<-ctx.Done()
+	return nil
+}
+
+// registrar registers agents of the directory with the engine.
+type registrar struct {
+	engine *engine.Engine
+	broker *broker.Broker
+	// make makes what calls an agent.
+	make func(e *directory.Entry) (a2asrv.AgentExecutor, error)
+
+	mu   sync.Mutex // guards the field below
+	made map[task.Agent]madeExecutor
+}
+
+// madeExecutor is an executor with what it was made for.
+type madeExecutor struct {
+	spec      directory.Spec
+	streaming bool
+	push      bool
+	executor  a2asrv.AgentExecutor
+}
+
+// Put implements directory.Registrar. An agent of which only the card has changed keeps
+// its executor, and with it its connections.
+func (r *registrar) Put(e *directory.Entry) error {
+	x, err := r.executor(e)
+	if err != nil {
+		return err
+	}
+	a := engine.Agent{Name: e.Name(), Card: e.Card(), Executor: x, ListedSkills: true}
+	if had, ok := r.engine.Agent(e.Name()); ok {
+		a.Extended = had.Extended
+	}
+	if err := r.engine.Update(a); !errors.Is(err, engine.ErrNoAgent) {
+		return err
+	}
+	return r.engine.Register(a)
+}
+
+func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had, ok := r.made[e.Name()]
+	if ok && had.spec.Same(&e.Spec) && had.streaming == e.Streaming && had.push == e.Push {
+		return had.executor, nil
+	}
+	x, err := r.make(e)
+	if err != nil {
+		return nil, err
+	}
+	r.made[e.Name()] = madeExecutor{e.Spec, e.Streaming, e.Push, x}
+	return x, nil
+}
+
+// Drop implements directory.Registrar.
+func (r *registrar) Drop(name task.Agent) {
+	r.mu.Lock()
+	delete(r.made, name)
+	r.mu.Unlock()
+	r.broker.Forget(name)
+	_ = r.engine.Unregister(name) // it was not there if it could not be called
+}
+
+// cardReader reads cards: those of strangers through the guard.
+type cardReader struct {
+	plain, guarded *http.Client
+}
+
+// Bounds of the time until an agent has answered; the directory bounds the whole.
+const (
+	cardConnect = 3 * time.Second
+	cardHeaders = 10 * time.Second
+)
+
+func newCardReader(policy *safedial.Policy) *cardReader {
+	plain := http.DefaultTransport.(*http.Transport).Clone()
+	plain.TLSHandshakeTimeout, plain.ResponseHeaderTimeout = cardConnect, cardHeaders
+	guarded := policy.Client(safedial.ClientOptions{})
+	return &cardReader{plain: &http.Client{Transport: plain}, guarded: guarded}
+}
+
+// Fetch implements directory.Fetcher.
+func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Card, error) {
+	header, err := r.Call.Credentials.Header(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range r.Call.Header {
+		header.Set(name, value)
+	}
+	o := &card.FetchOptions{Client: c.plain, Header: header, ETag: r.ETag, Timeout: -1}
+	if r.Guarded {
+		o.Client = c.guarded
+	}
+	return card.Fetch(ctx, r.URL, o)
+}
+
+func (c *cardReader) close() {
+	c.plain.CloseIdleConnections()
+	c.guarded.CloseIdleConnections()
+}
+
+// runDirectory keeps the directory until ctx ends, and reads the files again when the hub
+// is hung up on.
+func (h *hub) runDirectory(ctx context.Context) error {
+	if h.directory == nil {
+		return nil
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				h.logger.Info("reading the files that name agents again")
+				h.directory.Reload(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	defer h.web.close()
+	return h.directory.Run(ctx)
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/grpcbind/caller"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/task"
+)
+
+// backends make the executors of agents elsewhere, by the names that endpoints have for
+// them.
+var backends = map[string]func(*config.Agent) *remote.Agent{
+	config.BackendA2A: (*config.Agent).Remote,
+}
+
+// overGRPC calls agents that the operator has named over gRPC. Those that somebody else
+// has registered are called over HTTP alone, through the guard.
+var overGRPC = map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}
+
+// remotes are the agents elsewhere that the hub calls. The zero remotes are none.
+type remotes struct {
+	mu         sync.Mutex // guards the fields below
+	all        []*remote.Agent
+	configured map[task.Agent]*remote.Agent
+	callbacks  *remote.Callbacks // nil if they cannot reach the hub
+}
+
+// adopt makes an agent elsewhere one of the hub's.
+func (h *hub) adopt(a *remote.Agent) *remote.Agent {
+	a.Logger, a.Callbacks = h.logger, h.ownCallbacks()
+	h.remotes.mu.Lock()
+	defer h.remotes.mu.Unlock()
+	h.remotes.all = append(h.remotes.all, a)
+	return a
+}
+
+// adoptConfigured is adopt for an agent that the configuration names.
+func (h *hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
+	a.Transports = overGRPC
+	h.adopt(a)
+	h.remotes.mu.Lock()
+	defer h.remotes.mu.Unlock()
+	if h.remotes.configured == nil {
+		h.remotes.configured = make(map[task.Agent]*remote.Agent)
+	}
+	h.remotes.configured[name] = a
+	return a
+}
+
+// ofConfiguration returns the agent elsewhere that the configuration names so, or nil.
+func (r *remotes) ofConfiguration(name task.Agent) *remote.Agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.configured[name]
+}
+
+// ownCallbacks returns the webhook of the hub for agents elsewhere; nil if the hub does
+// not know how it can be reached.
+func (h *hub) ownCallbacks() *remote.Callbacks {
+	h.remotes.mu.Lock()
+	defer h.remotes.mu.Unlock()
+	if h.remotes.callbacks == nil && h.cfg.PublicURL != "" {
+		h.remotes.callbacks = &remote.Callbacks{
+			URL: strings.TrimSuffix(h.cfg.PublicURL, "/") + remote.CallbackPath,
+			Key: h.box.Key("callbacks"),
+		}
+	}
+	return h.remotes.callbacks
+}
+
+// callbacks is ownCallbacks for the front; nil if there are none.
+func (h *hub) callbacks() http.Handler {
+	if c := h.ownCallbacks(); c != nil {
+		return c
+	}
+	return nil
+}
+
+func (r *remotes) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, a := range r.all {
+		errs = append(errs, a.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// configured returns the agents of the configuration.
+func (h *hub) configured() []engine.Agent {
+	var all []engine.Agent
+	for i := range h.cfg.Agents {
+		a := &h.cfg.Agents[i]
+		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard()}
+		switch {
+		case a.Elsewhere():
+			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, backends[a.Backend()](a)), true
+		case a.Bound():
+			for _, own := range builtin.Agents() {
+				if own.Name == e.Name {
+					e.Card, e.Executor = a.Over(own.Card), own.Executor
+				}
+			}
+		default:
+			e.Executor = a.Executor(h.runs())
+		}
+		h.guard(a, &e)
+		all = append(all, e)
+	}
+	return all
+}
+
+// configuredAgents are the agents elsewhere that the configuration names, as a source of
+// the directory: their cards are read, and they are probed, like those of others.
+type configuredAgents struct{ cfg *config.Config }
+
+// Name implements directory.Source.
+func (c configuredAgents) Name() string { return source(c.cfg) }
+
+// Load implements directory.Source.
+func (c configuredAgents) Load(context.Context) directory.Update {
+	var u directory.Update
+	for i := range c.cfg.Agents {
+		if a := &c.cfg.Agents[i]; a.Elsewhere() {
+			u.Specs = append(u.Specs, a.Spec())
+		}
+	}
+	return u
+}
+
+// Follow implements directory.Source. The configuration is read once.
+func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
+	<-ctx.Done()
+	return nil
+}

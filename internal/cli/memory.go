@@ -1,0 +1,268 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/adminapi"
+)
+
+// memoryCmd is the family of commands about notes.
+type memoryCmd struct {
+	List   memoryListCmd   `cmd:"" help:"List notes by the beginnings of their keys."`
+	Get    memoryGetCmd    `cmd:"" help:"Print a note."`
+	Set    memorySetCmd    `cmd:"" help:"Remember a note for a while."`
+	Delete memoryDeleteCmd `cmd:"" help:"Forget a note, several, or a session."`
+	Search memorySearchCmd `cmd:"" help:"Find notes by words, category and tags."`
+}
+
+const memoryPath = adminapi.Root + "/memory"
+
+// memoryListCmd lists notes.
+type memoryListCmd struct {
+	hubFlags
+	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
+	Category string `help:"How categories begin." placeholder:"TEXT"`
+	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
+}
+
+// Help shows examples.
+func (memoryListCmd) Help() string {
+	return `Piped output has four columns separated by tabs: key, category, end, beginning of the text. ` +
+		`Callers see the notes of their own.
+
+Examples:
+
+    parley memory list
+    parley memory list session/primary/ --category a2a-outcome`
+}
+
+// Run lists the notes.
+func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var all []adminapi.Note
+		q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
+		for {
+			var page adminapi.NoteList
+			if err := c.ask(in.soft, "GET "+memoryPath+"?"+q.Encode(), nil, &page); err != nil {
+				return err
+			}
+			if all = append(all, page.Notes...); page.After == "" {
+				return printNotes(o, all, c.JSON)
+			}
+			q.Set("after", page.After)
+		}
+	})
+}
+
+// printNotes prints notes for a person, for a program, or as JSON.
+func printNotes(o *OS, notes []adminapi.Note, asJSON bool) error {
+	switch {
+	case asJSON:
+		e := json.NewEncoder(o.Stdout)
+		for i := range notes {
+			if err := e.Encode(&notes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case len(notes) == 0 && o.Terminal:
+		_, err := fmt.Fprintln(o.Stdout, "No notes.")
+		return err
+	case o.Terminal:
+		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "KEY\tCATEGORY\tENDS IN\tTEXT")
+		for i := range notes {
+			n := &notes[i]
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", n.Key, n.Category, time.Until(n.ExpiresAt).Round(time.Second), n.Preview)
+		}
+		return t.Flush()
+	}
+	for i := range notes {
+		n := &notes[i]
+		if _, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\t%s\n", n.Key, n.Category, n.ExpiresAt.Format(time.RFC3339), n.Preview); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoryGetCmd prints a note.
+type memoryGetCmd struct {
+	hubFlags
+	Key  string `arg:"" help:"The key of the note." placeholder:"KEY"`
+	JSON bool   `name:"json" help:"Print the note with all that is known about it as JSON."`
+}
+
+// Help shows examples.
+func (memoryGetCmd) Help() string {
+	return `The text is printed as it is, and a line break after it.
+
+Examples:
+
+    parley memory get session/primary/plan
+    parley memory get session/primary/plan --json`
+}
+
+// Run prints the note.
+func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var n adminapi.Note
+		if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
+			return err
+		}
+		return printNote(o.Stdout, &n, c.JSON)
+	})
+}
+
+func noteAt(key string) string {
+	return memoryPath + "/note?" + url.Values{"key": {key}}.Encode()
+}
+
+func printNote(w io.Writer, n *adminapi.Note, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(n)
+	}
+	text := ""
+	if n.Value != nil {
+		text = *n.Value
+	}
+	_, err := fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
+	return err
+}
+
+// memorySetCmd remembers a note.
+type memorySetCmd struct {
+	hubFlags
+	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
+	Text     string   `arg:"" optional:"" help:"The text; without it, standard input." placeholder:"TEXT"`
+	TTL      string   `name:"ttl" help:"How long to remember it, such as 2h; without it, 5m unless the hub says otherwise." placeholder:"TIME"`
+	Category string   `help:"What kind of note it is." placeholder:"TEXT"`
+	Tag      []string `help:"A word to find it by. May be repeated." placeholder:"WORD"`
+	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
+}
+
+// Help shows examples.
+func (memorySetCmd) Help() string {
+	return `A namespace, which is the first two segments of a key, has room for a few notes; the one that ends first ` +
+		`makes way for a new one.
+
+Examples:
+
+    parley memory set session/primary/plan "meet on Tuesday" --ttl 2h --tag meeting
+    parley memory set session/primary/draft < draft.txt`
+}
+
+// Run remembers the note.
+func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		text := c.Text
+		if text == "" {
+			b, err := io.ReadAll(io.LimitReader(o.Stdin, maxAnswer))
+			if err != nil {
+				return err
+			}
+			text = string(b)
+		}
+		var n adminapi.Note
+		ask := &adminapi.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
+		if err := c.ask(in.soft, "PUT "+noteAt(c.Key), ask, &n); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printNote(o.Stdout, &n, true)
+		}
+		_, err := fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
+		return err
+	})
+}
+
+// memoryDeleteCmd forgets notes.
+type memoryDeleteCmd struct {
+	hubFlags
+	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
+	Prefix  string `help:"Forget all notes whose keys begin so." placeholder:"PREFIX"`
+	Session string `help:"End a session: forget its notes; results that come later become notifications." placeholder:"ID"`
+	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
+}
+
+// Help shows examples.
+func (memoryDeleteCmd) Help() string {
+	return `Examples:
+
+    parley memory delete session/primary/plan
+    parley memory delete --prefix session/primary/a2a-outcomes/
+    parley memory delete --session 3f2a`
+}
+
+// Run forgets the notes.
+func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
+	path, chosen := noteAt(c.Key), 0
+	for _, s := range []string{c.Key, c.Prefix, c.Session} {
+		if s != "" {
+			chosen++
+		}
+	}
+	switch {
+	case chosen != 1:
+		return usagef("say one of a key, --prefix and --session")
+	case c.Prefix != "":
+		path = memoryPath + "/note?" + url.Values{"prefix": {c.Prefix}}.Encode()
+	case c.Session != "":
+		path = memoryPath + "/session?" + url.Values{"id": {c.Session}}.Encode()
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		var d adminapi.Deleted
+		if err := c.ask(in.soft, "DELETE "+path, nil, &d); err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(o.Stdout).Encode(&d)
+		}
+		_, err := fmt.Fprintf(o.Stdout, "deleted: %d\n", d.Deleted)
+		return err
+	})
+}
+
+// memorySearchCmd finds notes.
+type memorySearchCmd struct {
+	hubFlags
+	Words     []string `arg:"" optional:"" help:"Words that the notes have to do with; without them, the newest come first." placeholder:"WORD"`
+	Category  string   `help:"How categories begin." placeholder:"TEXT"`
+	Tag       []string `help:"A tag that the notes have. May be repeated." placeholder:"WORD"`
+	Namespace string   `help:"The first segments of the keys." placeholder:"TEXT"`
+	Limit     int      `help:"How many notes are wanted, at most 20." placeholder:"N"`
+	JSON      bool     `name:"json" help:"Print the notes as JSON, one a line."`
+}
+
+// Help shows examples.
+func (memorySearchCmd) Help() string {
+	return `The best notes come first, at most twenty. Piped output has the columns of "parley memory list".
+
+Examples:
+
+    parley memory search what did the meeting decide
+    parley memory search --category a2a-outcome --tag Alice`
+}
+
+// Run finds the notes.
+func (c *memorySearchCmd) Run(ctx context.Context, o *OS) error {
+	q := url.Values{"q": {strings.Join(c.Words, " ")}, "category": {c.Category}, "tag": c.Tag, "namespace": {c.Namespace}}
+	if c.Limit != 0 {
+		q.Set("limit", strconv.Itoa(c.Limit))
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		var found adminapi.NoteList
+		if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
+			return err
+		}
+		return printNotes(o, found.Notes, c.JSON)
+	})
+}

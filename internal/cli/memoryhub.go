@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/memory/recorder"
+	"github.com/parley-a2a/parley/task"
+)
+
+// remembering is what the hub remembers beside its tasks.
+type remembering struct {
+	notes    *memory.Notes
+	turns    *memory.Turns
+	recorder *recorder.Recorder
+}
+
+// remember makes it, and returns what the engine tells of tasks; nil if nothing is
+// written down.
+func (h *hub) remember() engine.Recorder {
+	c, tasks := &h.cfg.Memory, h.db.Tasks()
+	h.memory.notes = &memory.Notes{
+		Store: h.db.Notes(), Fetch: recorder.Fetch(tasks),
+		Limits: memory.Limits{
+			TTL: duration(c.TTL), MaxTTL: duration(c.MaxTTL), Entries: c.Entries, OwnerEntries: c.OwnerEntries, Value: int(c.Value),
+		},
+	}
+	h.memory.turns = &memory.Turns{Store: h.db.Turns(), Log: tasks, Retention: duration(c.Retention)}
+	h.memory.recorder = recorder.New(recorder.Config{
+		Notes: h.memory.notes, Store: tasks, Logger: h.logger,
+		Options: recorder.Options{
+			Primary: c.PrimarySession, Owner: task.Owner(c.Owner), Outcomes: func(a task.Agent) bool {
+				return slices.Contains(c.Outcomes, "*") || slices.Contains(c.Outcomes, string(a))
+			},
+			ResultTTL: duration(c.ResultTTL), OutcomeTTL: duration(c.OutcomeTTL), SessionTTL: duration(c.SessionTTL),
+		},
+	})
+	if c.Off {
+		return nil
+	}
+	return h.memory.recorder
+}
+
+// around runs the work of the hub and remembers beside it.
+func (m *remembering) around(ctx context.Context, work func(context.Context) error) error {
+	return m.recorder.Around(ctx, m.turns, work)
+}
+
+// memories is what the hub's own interface shows of it.
+func (m *remembering) memories() *adminapi.Memory {
+	return &adminapi.Memory{Notes: m.notes, Turns: m.turns, Sessions: m.recorder}
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"encoding/base64"
+	"net/http"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/peer"
+)
+
+// remoteExecutor makes what calls an agent of the directory. One that somebody else than
+// the operator has named is called through the guard.
+func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
+	if a := h.remotes.ofConfiguration(e.Name()); a != nil {
+		return h.guardElsewhere(e.Name(), a), nil
+	}
+	s := &e.Spec
+	c := credentialsOf(&s.Call.Credentials)
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	a := &remote.Agent{
+		URL: s.URL, Target: s.Call.Target, Credentials: c, Timeout: s.Call.Timeout, Poll: s.Call.Poll,
+		HistoryLength: s.Call.HistoryLength, ReturnImmediately: s.Call.ReturnImmediately, Unpinned: s.Call.FollowCard,
+		NoStreaming: s.Streaming != nil && !*s.Streaming, Logger: h.logger,
+	}
+	if len(s.Call.Header) > 0 {
+		a.Header = make(http.Header)
+		for name, value := range s.Call.Header {
+			a.Header.Set(name, value)
+		}
+	}
+	if s.Guarded {
+		a.HTTP = h.web.guarded
+	} else {
+		a.Transports = overGRPC
+	}
+	return h.adopt(a), nil
+}
+
+// credentialsOf returns credentials as calls need them.
+func credentialsOf(c *directory.Credentials) *peer.Credentials {
+	p := &peer.Credentials{APIKey: c.APIKey, APIKeyEnv: c.APIKeyEnv, Bearer: c.Bearer, HeaderName: c.HeaderName}
+	if c.HeaderValue != "" {
+		p.HeaderValueBase64 = base64.StdEncoding.EncodeToString([]byte(c.HeaderValue))
+	}
+	if c.BearerEnv != "" && p.APIKeyEnv == "" {
+		p.APIKeyEnv, p.Scheme = c.BearerEnv, peer.SchemeBearer
+	}
+	return p
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/gauge"
+	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// flushTimeout is how long the last spans and metrics may take to leave.
+const flushTimeout = 3 * time.Second
+
+// startTelemetry begins to record what the configuration and the variables of
+// OpenTelemetry ask for.
+func (h *hub) startTelemetry(ctx context.Context) (err error) {
+	h.telemetry, err = telemetry.Start(ctx, telemetry.Config{
+		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
+		Version: parley.Version, Logger: h.logger,
+	})
+	return err
+}
+
+// measure lets the parts of the hub be measured until it is closed.
+func (h *hub) measure() error {
+	b := build()
+	stop, err := gauge.Watch(gauge.Hub{
+		Engine: h.engine, Pusher: h.push, Store: h.db.Tasks(), Version: b.version, Commit: b.commit,
+	})
+	if err != nil {
+		return fmt.Errorf("measure the hub: %w", err)
+	}
+	h.unwatch = stop
+	return nil
+}
+
+// stopTelemetry sends what is left. A collector that does not take it is no reason to
+// fail.
+func (h *hub) stopTelemetry() {
+	if h.unwatch != nil {
+		h.unwatch()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	if err := h.telemetry.Shutdown(ctx); err != nil {
+		h.logger.Warn("the last spans and metrics were not sent", "error", err)
+	}
+}
+
+// committed notes a commit of the store.
+func committed(c sqlitestore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) }
+
+// reasonOf says in one word why the store did not work; empty if it did.
+func reasonOf(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, task.ErrFull):
+		return "full"
+	case errors.Is(err, task.ErrReadOnly):
+		return "read_only"
+	}
+	return "unavailable"
+}
+
+// metricsReaders are who may read /metrics.
+func metricsReaders(word string) httpfront.Readers {
+	switch word {
+	case "admin":
+		return httpfront.Admins
+	case "anyone":
+		return httpfront.Anyone
+	}
+	return httpfront.Local
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/frontdesk"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/notify"
+	"github.com/parley-a2a/parley/internal/trustfile"
+	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/trust"
+	"github.com/parley-a2a/parley/trust/gate"
+)
+
+// trustParts are the parts of a hub that know whom it trusts, and ask its owner.
+type trustParts struct {
+	inbox *inbox.Inbox
+	book  *trust.Book
+	file  *trustfile.File
+	gate  *gate.Gate
+	// activity is what is seen of the owner.
+	activity frontdesk.Activity
+}
+
+// openTrust puts these parts together, and reads how far callers are trusted.
+func (h *hub) openTrust(ctx context.Context) error {
+	c, t := &h.cfg.Trust, &h.trust
+	if c.Summarizer != "" && !h.named(c.Summarizer) {
+		return usagef("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
+	}
+	t.inbox = &inbox.Inbox{Book: h.db.Inbox(), Logger: h.logger}
+	t.book = &trust.Book{Store: h.db.Trust(), Logger: h.logger}
+	t.file = &trustfile.File{Paths: trustfile.Places(c.File, h.dir.Path()), Logger: h.logger}
+	if c.Write {
+		t.book.Write = t.file.Write
+	}
+	if err := t.book.Load(ctx); err != nil {
+		return err
+	}
+	if err := t.file.Load(t.book.Follow); err != nil {
+		return fmt.Errorf("trust: %w", err)
+	}
+	t.gate = &gate.Gate{
+		Judge: t.book, Inbox: t.inbox, Notes: keeper{h}, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
+		// Where others reach the address without credentials, or through a proxy, who has
+		// none need not be the owner.
+		Closed: h.cfg.AllowAnonymous || h.cfg.TrustForwarded,
+	}
+	return nil
+}
+
+// keeper keeps what was not done in the memory of the hub's owner.
+type keeper struct{ hub *hub }
+
+// Keep implements gate.Keeper.
+func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
+	notes := k.hub.memory.notes
+	if most := notes.MaxValue(); len(text) > most {
+		text = text[:most]
+	}
+	_, err := notes.Set(ctx, &memory.Set{
+		Owner: cmp.Or(task.Owner(k.hub.cfg.Memory.Owner), auth.Local), Key: key, Value: strings.ToValidUTF8(text, "\uFFFD"),
+		Category: "a2a-inbox", TTL: ttl,
+	})
+	return err
+}
+
+// named reports whether there is an agent with the name beside those of the directory.
+func (h *hub) named(name string) bool {
+	for i := range h.cfg.Agents {
+		if h.cfg.Agents[i].Name == name {
+			return true
+		}
+	}
+	for _, a := range builtin.Agents() {
+		if h.cfg.Builtin() && string(a.Name) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// keepAlive is how often a run that waits for a person says so, where a run may be
+// silent for so long.
+func keepAlive(silence time.Duration) time.Duration {
+	if silence <= 0 {
+		return time.Minute
+	}
+	return min(time.Minute, silence/3)
+}
+
+// guard puts the executor of an agent behind the gate, if the configuration says so.
+func (h *hub) guard(a *config.Agent, e *engine.Agent) {
+	skills, ok := a.Gated()
+	if !ok {
+		return
+	}
+	p := gate.Policy{Gated: skills}
+	for i := range e.Card.Skills {
+		if a.Elsewhere() && len(a.Skills) == 0 {
+			break // what it has is not known yet
+		}
+		p.Skills = append(p.Skills, e.Card.Skills[i].ID)
+	}
+	g := *h.trust.gate
+	if silence := duration(a.Silence); silence > 0 {
+		g.KeepAlive = min(g.KeepAlive, keepAlive(silence))
+	}
+	e.Executor = g.Around(e.Executor, p)
+}
+
+// guardElsewhere returns the executor of an agent elsewhere that the configuration names,
+// behind the gate if it says so: the directory puts it in the place of the first one.
+func (h *hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+	for i := range h.cfg.Agents {
+		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
+			e := engine.Agent{Name: name, Card: a.Card(), Executor: x}
+			h.guard(a, &e)
+			return e.Executor
+		}
+	}
+	return x
+}
+
+// frontDesk returns the agents that speak for the owner, if they are wanted.
+func (h *hub) frontDesk() ([]engine.Agent, error) {
+	c := &h.cfg.FrontDesk
+	if !c.Serve {
+		return nil, nil
+	}
+	hours, err := c.Times()
+	if err != nil {
+		return nil, usagef("front_desk: %w", err)
+	}
+	activity := &h.trust.activity
+	activity.Busy = h.busy
+	desk := &frontdesk.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Presence: activity.Presence, Hours: hours}
+	var all []engine.Agent
+	for _, a := range desk.Agents() {
+		if !c.Open() {
+			a.Executor = h.trust.gate.Around(a.Executor, gate.Policy{Skills: []string{string(a.Name)}})
+		}
+		all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
+	}
+	return all, nil
+}
+
+// busy reports whether something of the owner is under way.
+func (h *hub) busy(ctx context.Context) bool {
+	page, err := h.db.Tasks().List(ctx, &task.Query{Owner: auth.Local, State: task.Working, Limit: 1})
+	return err == nil && len(page.Heads) > 0
+}
+
+// runTrust makes items expire, reads the file of trust when it changes, and notifies,
+// until ctx ends; contacts are stored until learning does.
+func (h *hub) runTrust(ctx, learning context.Context) error {
+	t := &h.trust
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.inbox.Run(ctx) })
+	group.Go(func() error { return t.book.Run(learning) })
+	group.Go(func() error { return t.file.Run(ctx, t.book.Follow) })
+	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {
+		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Logger: h.logger}
+		group.Go(func() error { return n.Run(ctx) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,318 @@
+package config
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/task"
+)
+
+// BackendA2A is the backend of agents that speak A2A.
+const BackendA2A = "a2a"
+
+// Endpoint says where an agent is that somebody else runs, and how it is called.
+type Endpoint struct {
+	// Backend says how it is spoken to: a2a. It is required.
+	Backend string `yaml:"backend" enum:"a2a"`
+	// BaseURL is its address, or that of its card. It is required.
+	BaseURL string `yaml:"base_url"`
+	// Auth is what it is shown.
+	Auth EndpointAuth `yaml:"auth"`
+	// TLS is the hub's certificate for it, and whom the hub trusts.
+	TLS EndpointTLS `yaml:"tls"`
+	// Target is the tenant under which it is asked.
+	Target string `yaml:"target"`
+	// TimeoutMS is how many milliseconds a message may take: 300000.
+	TimeoutMS int `yaml:"timeout_ms"`
+	// Options say how it is followed.
+	Options EndpointOptions `yaml:"options"`
+}
+
+// EndpointAuth is what the hub shows to an agent. If it is left out, nothing.
+type EndpointAuth struct {
+	// Type says how the token is sent: as a bearer token, as an API key where the agent's
+	// card wants it, or in the header that Name names. With oauth2, bearer tokens are got
+	// by the client credentials flow.
+	Type  string `yaml:"type" enum:"bearer,apiKey,header,oauth2"`
+	Token string `yaml:"token"`
+	Name  string `yaml:"name"`
+	// ClientID, ClientSecret, TokenURL and Scope are for oauth2 (RFC 6749 section 4.4).
+	// Without TokenURL the card says where tokens come from. Scope is a list separated by
+	// spaces.
+	ClientID     string `yaml:"client_id"`
+	ClientSecret string `yaml:"client_secret"`
+	TokenURL     string `yaml:"token_url"`
+	Scope        string `yaml:"scope"`
+}
+
+// EndpointTLS are files in PEM.
+type EndpointTLS struct {
+	// Cert and Key are the hub's certificate and its key.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// CA are the authorities that are trusted instead of the system's.
+	CA string `yaml:"ca"`
+}
+
+// EndpointOptions say how a task elsewhere is followed.
+type EndpointOptions struct {
+	// PollIntervalMS is the time between two looks at a task that is not streamed: two
+	// seconds, doubling up to thirty.
+	PollIntervalMS int `yaml:"poll_interval_ms"`
+	// HistoryLength is how much of its history a task brings along; nil leaves that to
+	// the agent.
+	HistoryLength *int `yaml:"history_length"`
+	// ReturnImmediately asks for the task at once and follows it; nil means yes.
+	ReturnImmediately *bool `yaml:"return_immediately"`
+	// Idempotent says that the agent takes a message with the same id once.
+	Idempotent bool `yaml:"idempotent"`
+	// NoStreaming looks at tasks instead of reading streams.
+	NoStreaming bool `yaml:"no_streaming"`
+	// FollowCard calls the hosts that the card names instead of the configured one.
+	FollowCard bool `yaml:"follow_card"`
+}
+
+// at returns where the agent is.
+func (a *Agent) at() *Endpoint {
+	if a.URL == "" {
+		return &a.Endpoint
+	}
+	e := &Endpoint{Backend: BackendA2A, BaseURL: a.URL}
+	e.Options.ReturnImmediately = new(bool)
+	return e
+}
+
+// Elsewhere reports whether somebody else runs the agent.
+func (a *Agent) Elsewhere() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
+
+// Backend returns how an agent elsewhere is spoken to.
+func (a *Agent) Backend() string { return a.at().Backend }
+
+// Bound reports whether a says something of an agent that the hub brings along.
+func (a *Agent) Bound() bool { return len(a.Command) == 0 && !a.Elsewhere() }
+
+// Remote returns the executor of an agent elsewhere.
+func (a *Agent) Remote() *remote.Agent {
+	e := a.at()
+	r := &remote.Agent{
+		URL: e.BaseURL, Target: e.Target, Credentials: e.credentials(),
+		Timeout: time.Duration(a.Timeout), Poll: time.Duration(e.Options.PollIntervalMS) * time.Millisecond,
+		HistoryLength: e.Options.HistoryLength, Idempotent: e.Options.Idempotent || a.Idempotent,
+		NoStreaming: e.Options.NoStreaming, Unpinned: e.Options.FollowCard,
+		ReturnImmediately: e.Options.ReturnImmediately == nil || *e.Options.ReturnImmediately,
+	}
+	if e.TimeoutMS > 0 {
+		r.Timeout = time.Duration(e.TimeoutMS) * time.Millisecond
+	}
+	return r
+}
+
+// credentials returns what the agent is shown; nil for nothing.
+func (e *Endpoint) credentials() *peer.Credentials {
+	c := e.Auth.credentials()
+	if e.TLS == (EndpointTLS{}) {
+		return c
+	}
+	if c == nil {
+		c = new(peer.Credentials)
+	}
+	c.TLS = &peer.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA}
+	return c
+}
+
+func (x *EndpointAuth) credentials() *peer.Credentials {
+	switch x.Type {
+	case "oauth2":
+		return &peer.Credentials{OAuth2: &peer.ClientCredentials{
+			TokenURL: x.TokenURL, ClientID: x.ClientID, ClientSecret: x.ClientSecret, Scopes: strings.Fields(x.Scope),
+		}}
+	case "bearer":
+		return &peer.Credentials{Bearer: x.Token}
+	case "apiKey":
+		return &peer.Credentials{APIKey: x.Token}
+	case "header":
+		return &peer.Credentials{HeaderName: x.Name, HeaderValueBase64: base64.StdEncoding.EncodeToString([]byte(x.Token))}
+	}
+	return nil
+}
+
+// Spec returns what the configuration says of an agent elsewhere, for the directory.
+func (a *Agent) Spec() directory.Spec {
+	e := a.at()
+	r := a.Remote()
+	s := directory.Spec{
+		Name: task.Agent(a.Name), Title: a.Name, URL: e.BaseURL, Description: a.Description, Version: a.Version,
+		InputModes: a.InputModes, OutputModes: a.OutputModes,
+		Call: directory.Call{
+			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, HistoryLength: e.Options.HistoryLength,
+			ReturnImmediately: r.ReturnImmediately, FollowCard: e.Options.FollowCard,
+			Credentials: e.Auth.forCards(),
+		},
+	}
+	for i := range a.Skills {
+		k := &a.Skills[i]
+		s.Skills = append(s.Skills, directory.Skill{
+			ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples,
+			InputModes: k.InputModes, OutputModes: k.OutputModes,
+		})
+	}
+	return s
+}
+
+// forCards returns what is shown when the card is read.
+func (x *EndpointAuth) forCards() directory.Credentials {
+	switch x.Type {
+	case "bearer":
+		return directory.Credentials{Bearer: x.Token}
+	case "apiKey":
+		return directory.Credentials{APIKey: x.Token}
+	case "header":
+		return directory.Credentials{HeaderName: x.Name, HeaderValue: x.Token}
+	}
+	return directory.Credentials{}
+}
+
+// Over returns the card of an agent that the hub brings along, with what a says of it.
+func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
+	c := *own
+	c.Description, c.Version = or(a.Description, own.Description), or(a.Version, own.Version)
+	c.DefaultInputModes = orList(a.InputModes, own.DefaultInputModes)
+	c.DefaultOutputModes = orList(a.OutputModes, own.DefaultOutputModes)
+	if len(a.Skills) > 0 {
+		c.Skills = nil
+		for i := range a.Skills {
+			c.Skills = append(c.Skills, a.Skills[i].card(&c))
+		}
+	}
+	return &c
+}
+
+// checkKind notes what is wrong with what an agent is.
+func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
+	kinds := 0
+	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{})} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		d.Problem(nil, key, "an agent has one of command, url and endpoint")
+		return
+	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
+		d.Problem(nil, key+".command", "is missing; so are url and endpoint, and the hub brings no agent with this name")
+		return
+	}
+	if len(a.Command) == 0 {
+		checkNoProgram(d, key, a)
+	}
+	if !a.Elsewhere() {
+		return
+	}
+	checkURL(d, key+".url", a.URL)
+	if a.URL == "" {
+		checkEndpoint(d, key+".endpoint", a)
+	}
+}
+
+func builtinNamed(name string) bool {
+	return slices.ContainsFunc(builtin.Agents(), func(b builtin.Agent) bool { return string(b.Name) == name })
+}
+
+// checkNoProgram notes what is said of a program that is none.
+func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"dir", a.Dir != ""},
+		{"env", len(a.Env) > 0},
+		{"grace", a.Grace != 0},
+		{"max_output", a.MaxOutput != 0},
+		{"silence", a.Silence != 0},
+		{"serial", a.Serial},
+		{"timeout", a.Timeout != 0 && a.Bound()},
+		{"idempotent", a.Idempotent && a.Bound()},
+	} {
+		if f.set {
+			d.Problem(nil, key+"."+f.name, "is for programs, and this agent has no command")
+		}
+	}
+}
+
+func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
+	e := &a.Endpoint
+	if e.Backend == "" {
+		d.Problem(nil, key+".backend", "is missing; there is "+BackendA2A)
+	}
+	if e.BaseURL == "" {
+		d.Problem(nil, key+".base_url", "is missing")
+	}
+	checkURL(d, key+".base_url", e.BaseURL)
+	if e.TimeoutMS < 0 {
+		d.Problem(nil, key+".timeout_ms", "is negative")
+	}
+	if e.TimeoutMS > 0 && a.Timeout != 0 {
+		d.Problem(nil, key+".timeout_ms", "the agent has a timeout, too")
+	}
+	if e.Options.PollIntervalMS < 0 {
+		d.Problem(nil, key+".options.poll_interval_ms", "is negative")
+	}
+	if n := e.Options.HistoryLength; n != nil && *n < 0 {
+		d.Problem(nil, key+".options.history_length", "is negative")
+	}
+	checkEndpointAuth(d, key+".auth", &e.Auth)
+	if t := &e.TLS; (t.Cert == "") != (t.Key == "") {
+		d.Problem(nil, key+".tls", "a certificate needs cert and key")
+	}
+}
+
+// checkEndpointOAuth repeats no secret.
+func checkEndpointOAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
+	for _, f := range []struct{ name, value string }{{"client_id", x.ClientID}, {"client_secret", x.ClientSecret}} {
+		if f.value == "" {
+			d.Problem(nil, key+"."+f.name, "is missing")
+		}
+	}
+	checkURL(d, key+".token_url", x.TokenURL)
+	if x.Token != "" || x.Name != "" {
+		d.Problem(nil, key, "token and name are for the other types")
+	}
+}
+
+// checkEndpointAuth repeats no token.
+func checkEndpointAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
+	switch {
+	case *x == (EndpointAuth{}):
+		return
+	case x.Type == "":
+		d.Problem(nil, key+".type", "is missing: bearer, apiKey, header or oauth2")
+		return
+	case x.Type == "oauth2":
+		checkEndpointOAuth(d, key, x)
+		return
+	case x.ClientID != "" || x.ClientSecret != "" || x.TokenURL != "" || x.Scope != "":
+		d.Problem(nil, key+".type", "client_id, client_secret, token_url and scope are for oauth2")
+		return
+	case x.Token == "":
+		d.Problem(nil, key+".token", "is missing")
+		return
+	case x.Type == "header" && x.Name == "":
+		d.Problem(nil, key+".name", "is missing: which header?")
+		return
+	case x.Type != "header" && x.Name != "":
+		d.Problem(nil, key+".name", "is for the type header")
+	}
+	if err := x.credentials().Check(); err != nil {
+		d.Problem(nil, key, "%s", err.Error())
+	}
+}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"time"
+
+	"github.com/parley-a2a/parley/agent/frontdesk"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+)
+
+// FrontDesk says whether the agents that speak for the owner are served. Zero means the
+// default that is named.
+type FrontDesk struct {
+	// Serve serves notify-user, query-availability and negotiate-meeting.
+	Serve bool `yaml:"serve"`
+	// Trust is whether they are gated: gated.
+	Trust string `yaml:"trust" enum:"open,gated"`
+	// Hours are when meetings may be, Monday to Friday: 09:00-17:00.
+	Hours string `yaml:"hours"`
+	// TimeZone is where: UTC.
+	TimeZone string `yaml:"time_zone"`
+}
+
+// Open reports whether the agents are not gated.
+func (f *FrontDesk) Open() bool { return f.Trust != "" && f.Trust != gated }
+
+// Times returns when meetings may be.
+func (f *FrontDesk) Times() (h frontdesk.Hours, err error) {
+	if f.Hours != "" {
+		if h.From, h.To, err = frontdesk.ParseHours(f.Hours); err != nil {
+			return h, err
+		}
+	}
+	h.Zone, err = time.LoadLocation(f.TimeZone)
+	return h, err
+}
+
+// checkFrontDesk notes what is wrong with f.
+func checkFrontDesk(d *yamlfile.Decoder, f *FrontDesk) {
+	if f.Hours != "" {
+		if _, _, err := frontdesk.ParseHours(f.Hours); err != nil {
+			d.Problem(nil, "front_desk.hours", "%s", err.Error())
+		}
+	}
+	if _, err := time.LoadLocation(f.TimeZone); err != nil {
+		d.Problem(nil, "front_desk.time_zone", "%q is not a time zone like Europe/Berlin", yamlfile.Clip(f.TimeZone))
+	}
+}

@@ -1,0 +1,493 @@
+package dialect
+
+import (
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// What a peer answers is read liberally: an object is known by its kind, its wrapper or
+// its members, states and roles in every spelling of any dialect. Peers mix dialects,
+// and claim versions that they do not speak. Only the parts of messages are read by the
+// dialect, because they would be ambiguous.
+
+// maxAnswerParts bounds the parts of one artifact of a peer: servers that append each
+// chunk as a part of its own make many.
+const maxAnswerParts = 1 << 20
+
+// Frame is one event of a peer's stream, or the answer to a send.
+type Frame struct {
+	// JSON is the StreamResponse of v1.0.
+	JSON []byte
+	// Final is set if the peer says that nothing follows, as v0.3 does.
+	Final bool
+	// Old is set if the frame shows that its sender speaks v0.3: it has kinds.
+	Old bool
+}
+
+// ReadFrame reads an event of a stream, or the answer to a send. Fields that nobody
+// knows and the digits of numbers are kept. Errors wrap a2a.ErrInvalidAgentResponse and
+// name the field; a state that nobody knows is one.
+func (s Shape) ReadFrame(wire []byte) (Frame, error) {
+	r := answers{shape: s}
+	f, err := r.frame(wire)
+	if err != nil {
+		return Frame{}, blamePeer(err)
+	}
+	return f, nil
+}
+
+// ReadResult reads the result of a call and returns that of v1.0. The result of a send
+// and of a subscription is a StreamResponse. Errors are those of ReadFrame.
+func (s Shape) ReadResult(o Operation, wire []byte) ([]byte, error) {
+	r := answers{shape: s}
+	out, err := r.result(o, wire)
+	if err != nil {
+		return nil, blamePeer(err)
+	}
+	return out, nil
+}
+
+// blamePeer makes the error of a decoder that of an agent.
+func blamePeer(err error) error {
+	text := err.Error()
+	if f, ok := err.(*fault.Error); ok {
+		text = f.Message
+	}
+	return fault.New(a2a.ErrInvalidAgentResponse, "%s", text)
+}
+
+// answers reads what a peer of a dialect says.
+type answers struct{ shape Shape }
+
+func (r answers) result(o Operation, wire []byte) ([]byte, error) {
+	if err := a2ajson.Check(wire, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.sends() || o == SubscribeToTask:
+		f, err := r.frame(wire)
+		return f.JSON, err
+	case o == GetTask || o == CancelTask:
+		return r.wholeTask(wire)
+	case o == ListTasks:
+		return r.page(wire)
+	case o == CreatePushConfig || o == GetPushConfig:
+		return readPushAnswer(nil, wire)
+	case o == ListPushConfigs:
+		return readPushAnswers(wire)
+	case o == DeletePushConfig:
+		return []byte("{}"), nil
+	}
+	return rawjson.AppendCompact(nil, wire), nil
+}
+
+// wholeTask reads a task that may be wrapped.
+func (r answers) wholeTask(wire []byte) ([]byte, error) {
+	if inner := member(wire, "task"); rawjson.KindOf(inner) == rawjson.Object && member(wire, "status") == nil {
+		wire = inner
+	}
+	return r.task(nil, wire)
+}
+
+func (r answers) page(wire []byte) ([]byte, error) {
+	if rawjson.KindOf(wire) == rawjson.Array {
+		wire = append(append([]byte(`{"tasks":`), wire...), '}')
+	}
+	if rawjson.KindOf(wire) != rawjson.Object {
+		return nil, a2ajson.Invalid("must be an object")
+	}
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(wire) {
+		if name != "tasks" {
+			out = rawjson.AppendCompact(appendName(out, name), v)
+			continue
+		}
+		var err error
+		if out, err = readList(appendName(out, name), v, r.task); err != nil {
+			return nil, a2ajson.Under(name, err)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// frame reads a StreamResponse of any dialect.
+func (r answers) frame(wire []byte) (Frame, error) {
+	if err := a2ajson.Check(wire, 0); err != nil {
+		return Frame{}, err
+	}
+	if rawjson.KindOf(wire) != rawjson.Object {
+		return Frame{}, a2ajson.Invalid("must be an object")
+	}
+	name, obj := armOf(wire)
+	read := r.reader(name)
+	if read == nil {
+		return Frame{}, a2ajson.Invalid("is neither a task nor a message nor an event")
+	}
+	if name == "task" && nameless(obj) {
+		name, obj, read = "message", member(member(obj, "status"), "message"), r.message
+	}
+	out, err := read(append(append([]byte(`{"`), name...), `":`...), obj)
+	if err != nil {
+		return Frame{}, a2ajson.Under(name, err)
+	}
+	return Frame{
+		JSON: append(out, '}'), Final: string(member(obj, "final")) == "true", Old: member(wire, "kind") != nil,
+	}, nil
+}
+
+func (r answers) reader(name string) func(dst, obj []byte) ([]byte, error) {
+	switch name {
+	case "task":
+		return r.task
+	case "message":
+		return r.message
+	case "statusUpdate":
+		return r.statusUpdate
+	case "artifactUpdate":
+		return r.artifactUpdate
+	}
+	return nil
+}
+
+// nameless reports whether a task has no id but an answer: that is how a dialect
+// without bare messages shows one.
+func nameless(t []byte) bool {
+	id := member(t, "id")
+	return (id == nil || isText(id, "")) && rawjson.KindOf(member(member(t, "status"), "message")) == rawjson.Object
+}
+
+// arms are the members of a StreamResponse, with the other names that they have.
+var arms = map[string]string{
+	"task": "task", "message": "message", "msg": "message",
+	"statusUpdate": "statusUpdate", "status_update": "statusUpdate",
+	"artifactUpdate": "artifactUpdate", "artifact_update": "artifactUpdate",
+}
+
+var kinds = map[string]string{
+	"task": "task", "message": "message", "status-update": "statusUpdate", "artifact-update": "artifactUpdate",
+}
+
+// armOf returns what wire holds, by its v1.0 name: the object of that kind, the wrapper
+// around one, or an object that is known by its members.
+func armOf(wire []byte) (string, []byte) {
+	if kind, ok := rawjson.String(member(wire, "kind")); ok && kinds[kind] != "" {
+		return kinds[kind], wire
+	}
+	switch {
+	case member(wire, "artifact") != nil:
+		return "artifactUpdate", wire
+	case member(wire, "status") != nil && (member(wire, "taskId") != nil || member(wire, "task_id") != nil):
+		return "statusUpdate", wire
+	case member(wire, "status") != nil:
+		return "task", wire
+	case member(wire, "parts") != nil || member(wire, "content") != nil && member(wire, "role") != nil:
+		return "message", wire
+	}
+	for name, v := range rawjson.Fields(wire) {
+		if arm := arms[name]; arm != "" && rawjson.KindOf(v) == rawjson.Object {
+			return arm, v
+		}
+	}
+	return "", nil
+}
+
+const (
+	ansID = iota
+	ansContextID
+	ansStatus
+	ansArtifacts
+	ansHistory
+	ansMetadata
+	ansKind
+)
+
+var taskAnswer = a2ajson.NewSchema("id", "contextId", "status", "artifacts", "history", "metadata", "kind")
+
+func (r answers) task(dst, obj []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	var id, status bool
+	err := taskAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		switch i {
+		case ansID:
+			id = !isText(v, "")
+			dst, err = appendText(dst, "id", v)
+		case ansContextID:
+			dst, err = appendUnlessEmpty(dst, "contextId", v)
+		case ansStatus:
+			status = true
+			dst, err = r.status(appendName(dst, "status"), v)
+		case ansArtifacts:
+			dst, err = readList(appendName(dst, "artifacts"), v, r.artifact)
+		case ansHistory:
+			dst, err = readList(appendName(dst, "history"), v, r.message)
+		case ansMetadata:
+			dst, err = appendMetadata(dst, v)
+		case ansKind:
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return dst, err
+	case !id:
+		return dst, required("id")
+	case !status:
+		return dst, required("status")
+	}
+	return append(dst, '}'), nil
+}
+
+const (
+	ansState = iota
+	ansMessage
+	ansTimestamp
+)
+
+var statusAnswer = a2ajson.NewSchema("state", "message:update", "timestamp")
+
+func (r answers) status(dst, obj []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	stated := false
+	err := statusAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		switch i {
+		case ansState:
+			var state a2a.TaskState
+			if state, err = ReadState(v); err == nil {
+				dst = rawjson.AppendString(appendName(dst, "state"), string(state))
+			}
+			stated = true
+		case ansMessage:
+			dst, err = r.message(appendName(dst, "message"), v)
+		case ansTimestamp:
+			dst = appendTimestamp(dst, v)
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+		return err
+	})
+	if err == nil && !stated {
+		err = required("state")
+	}
+	return append(dst, '}'), err
+}
+
+// stateNames are the states by their words, without what dialects put between them.
+var stateNames = map[string]a2a.TaskState{
+	"submitted": a2a.TaskStateSubmitted, "working": a2a.TaskStateWorking, "completed": a2a.TaskStateCompleted,
+	"failed": a2a.TaskStateFailed, "canceled": a2a.TaskStateCanceled, "cancelled": a2a.TaskStateCanceled,
+	"rejected": a2a.TaskStateRejected, "inputrequired": a2a.TaskStateInputRequired,
+	"authrequired": a2a.TaskStateAuthRequired,
+}
+
+// stateNumbers are the states by their numbers in the proto.
+var stateNumbers = map[string]a2a.TaskState{
+	"1": a2a.TaskStateSubmitted, "2": a2a.TaskStateWorking, "3": a2a.TaskStateCompleted, "4": a2a.TaskStateFailed,
+	"5": a2a.TaskStateCanceled, "6": a2a.TaskStateInputRequired, "7": a2a.TaskStateRejected, "8": a2a.TaskStateAuthRequired,
+}
+
+// ReadState reads a state in the spelling of any dialect: "TASK_STATE_INPUT_REQUIRED",
+// "input-required", "input_required", "inputRequired", "InputRequired", or the number of
+// the proto. A state that nobody knows is an error, never an end.
+func ReadState(v []byte) (a2a.TaskState, error) {
+	if state, ok := stateNumbers[string(v)]; ok {
+		return state, nil
+	}
+	s, ok := rawjson.String(v)
+	if !ok {
+		return "", a2ajson.Invalid("must be a state")
+	}
+	word := strings.ToLower(strings.TrimPrefix(s, "TASK_STATE_"))
+	if state, ok := stateNames[strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)]; ok {
+		return state, nil
+	}
+	return "", a2ajson.Invalid("%q is not a state that can be followed", clip(s))
+}
+
+// appendTimestamp appends a timestamp in UTC; one that is none is left out. v0.3 lets
+// servers write any time zone, or none.
+func appendTimestamp(dst, v []byte) []byte {
+	s, _ := rawjson.String(v)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	switch {
+	case err == nil && strings.HasSuffix(s, "Z"):
+		return append(appendName(dst, "timestamp"), v...)
+	case err != nil:
+		if t, err = time.Parse("2006-01-02T15:04:05.999999999", s); err != nil {
+			return dst
+		}
+	}
+	return rawjson.AppendString(appendName(dst, "timestamp"), t.UTC().Format(time.RFC3339Nano))
+}
+
+const (
+	ansTaskID = iota
+	ansEventContext
+	ansEventStatus
+	ansArtifact
+	ansAppend
+	ansLastChunk
+	ansEventMetadata
+	ansEventKind
+	ansFinal
+)
+
+var eventAnswer = a2ajson.NewSchema(
+	"taskId", "contextId", "status", "artifact", "append", "lastChunk", "metadata", "kind", "final")
+
+func (r answers) statusUpdate(dst, obj []byte) ([]byte, error) { return r.event(dst, obj, "status") }
+
+func (r answers) artifactUpdate(dst, obj []byte) ([]byte, error) {
+	return r.event(dst, obj, "artifact")
+}
+
+// event appends an event with the content that it must have.
+func (r answers) event(dst, obj []byte, content string) ([]byte, error) {
+	dst = append(dst, '{')
+	var id, whole bool
+	err := eventAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		switch i {
+		case ansTaskID:
+			id = !isText(v, "")
+			dst, err = appendText(dst, "taskId", v)
+		case ansEventContext:
+			dst, err = appendUnlessEmpty(dst, "contextId", v)
+		case ansEventStatus:
+			whole = whole || content == name
+			dst, err = r.status(appendName(dst, name), v)
+		case ansArtifact:
+			whole = whole || content == name
+			dst, err = r.artifact(appendName(dst, name), v)
+		case ansAppend, ansLastChunk:
+			dst, err = appendFlag(dst, [...]string{"append", "lastChunk"}[i-ansAppend], v)
+		case ansEventMetadata:
+			dst, err = appendMetadata(dst, v)
+		case ansEventKind, ansFinal:
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return dst, err
+	case !id:
+		return dst, required("taskId")
+	case !whole:
+		return dst, required(content)
+	}
+	return append(dst, '}'), nil
+}
+
+func appendFlag(dst []byte, name string, v []byte) ([]byte, error) {
+	b, err := a2ajson.ReadBool(v)
+	if err == nil && b {
+		dst = append(appendName(dst, name), "true"...)
+	}
+	return dst, err
+}
+
+func appendMetadata(dst, v []byte) ([]byte, error) {
+	obj, err := a2ajson.ReadObject(v)
+	if err == nil {
+		dst = append(appendName(dst, "metadata"), obj...)
+	}
+	return dst, err
+}
+
+// appendUnlessEmpty appends a string unless it says nothing.
+func appendUnlessEmpty(dst []byte, name string, v []byte) ([]byte, error) {
+	if isText(v, "") {
+		return dst, nil
+	}
+	return appendText(dst, name, v)
+}
+
+// readList appends a list of objects.
+func readList(dst, arr []byte, read func(dst, v []byte) ([]byte, error)) ([]byte, error) {
+	if rawjson.KindOf(arr) != rawjson.Array {
+		return dst, a2ajson.Invalid("must be a list")
+	}
+	return readParts(dst, arr, read)
+}
+
+// liberal are the options of the canonicalisers for what peers say.
+var liberal = a2ajson.Options{Fill: true, EmptyParts: true, Checked: true, MaxParts: maxAnswerParts}
+
+func (r answers) message(dst, obj []byte) ([]byte, error) {
+	v1, err := r.withParts(obj)
+	if err != nil {
+		return dst, err
+	}
+	dst, _, err = a2ajson.Message(dst, v1, liberal)
+	return dst, err
+}
+
+func (r answers) artifact(dst, obj []byte) ([]byte, error) {
+	v1, err := r.withParts(obj)
+	if err != nil {
+		return dst, err
+	}
+	dst, _, err = a2ajson.Artifact(dst, v1, liberal)
+	return dst, err
+}
+
+// withParts returns a message or an artifact with the parts of v1.0. In the proto of
+// v0.3 those of a message are its content.
+func (r answers) withParts(obj []byte) ([]byte, error) {
+	if rawjson.KindOf(obj) != rawjson.Object {
+		return nil, a2ajson.Invalid("must be an object")
+	}
+	out := append(make([]byte, 0, len(obj)), '{')
+	for name, v := range rawjson.Fields(obj) {
+		var err error
+		switch {
+		case name == "kind":
+		case name == "parts", name == "content" && rawjson.KindOf(v) == rawjson.Array:
+			if out, err = readParts(appendName(out, "parts"), v, r.part); err != nil {
+				return nil, a2ajson.Under(name, err)
+			}
+		default:
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// part appends a part of the dialect in the shape of v1.0.
+func (r answers) part(dst, part []byte) ([]byte, error) {
+	switch r.shape {
+	case V03, PromptKit, RockBot:
+		return readV03Part(dst, part)
+	case V03Proto:
+		return readProtoPart(dst, part)
+	case RockBotTask:
+		if kind := member(part, "kind"); kind != nil && !isText(kind, "text") && !isText(kind, "data") {
+			return readV03Part(dst, part)
+		}
+		return readJobAnswerPart(dst, part)
+	}
+	if kind := member(part, "kind"); isText(kind, "text") || isText(kind, "data") || isText(kind, "file") {
+		return readV03Part(dst, part)
+	}
+	return append(dst, part...), nil
+}
+
+// readJobAnswerPart appends a part of a job's result, whose data may have been wrapped.
+func readJobAnswerPart(dst, part []byte) ([]byte, error) {
+	if member(part, "kind") == nil {
+		return readV03Part(dst, part)
+	}
+	v1, err := readJobPart(nil, part)
+	if err != nil {
+		return dst, err
+	}
+	return unwrapPart(dst, v1), nil
+}

@@ -1,0 +1,385 @@
+package dialect
+
+import (
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// What a caller asks of a peer is the other direction of what its server reads: params
+// of v1.0 go in, and params of the peer's dialect come out.
+
+// oldMethods are the names that v0.3 has for the operations. It has no list.
+var oldMethods = [numOperations]string{
+	SendMessage:          "message/send",
+	SendStreamingMessage: "message/stream",
+	GetTask:              "tasks/get",
+	CancelTask:           "tasks/cancel",
+	SubscribeToTask:      "tasks/resubscribe",
+	CreatePushConfig:     "tasks/pushNotificationConfig/set",
+	GetPushConfig:        "tasks/pushNotificationConfig/get",
+	ListPushConfigs:      "tasks/pushNotificationConfig/list",
+	DeletePushConfig:     "tasks/pushNotificationConfig/delete",
+	GetExtendedAgentCard: "agent/getAuthenticatedExtendedCard",
+}
+
+// Method returns the name of an operation in the JSON-RPC of the dialect, or the empty
+// string if the dialect does not have it.
+func (s Shape) Method(o Operation) string {
+	switch s {
+	case V03, V03Proto:
+		return oldMethods[o]
+	case PromptKit:
+		switch o {
+		case ListTasks:
+			return "tasks/list"
+		case SubscribeToTask:
+			return "tasks/subscribe"
+		case SendMessage, SendStreamingMessage, GetTask, CancelTask:
+			return oldMethods[o]
+		}
+		return ""
+	case RockBotTask:
+		return ""
+	}
+	return o.String()
+}
+
+// AppendParams appends the params of a call to a peer of the dialect, from those of
+// v1.0, which must be valid. A send says in every dialect whether it waits, because
+// dialects differ in what silence means. The skill that the metadata names stands where
+// the peers of the dialect look for it.
+func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
+	if len(v1) == 0 {
+		v1 = []byte("{}")
+	}
+	switch {
+	case o.sends() && s == RockBotTask:
+		return appendJob(dst, v1)
+	case o.sends():
+		a := asker{shape: s, operation: o, skill: askedSkill(v1)}
+		return a.send(dst, v1)
+	case s == V03 && o.Push():
+		return oldPushParams(dst, o, v1)
+	case s == V03Proto && o == CreatePushConfig:
+		return protoPushParams(dst, v1)
+	}
+	return rawjson.AppendCompact(dst, v1)
+}
+
+// skillNames are what the skill may be called, the name that counts first in front.
+var skillNames = [...]string{"skill", "skillId", "skillHint"}
+
+// askedSkill returns the skill that params ask for, as JSON, or nil.
+func askedSkill(params []byte) []byte {
+	for _, metadata := range [...][]byte{member(member(params, "message"), "metadata"), member(params, "metadata")} {
+		for _, name := range skillNames {
+			if v := member(metadata, name); rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// asker writes the params of a send.
+type asker struct {
+	shape     Shape
+	operation Operation
+	skill     []byte
+	// parts is set for gRPC of v0.3, whose messages have parts where HTTP+JSON has
+	// content.
+	parts bool
+}
+
+func (a *asker) send(dst, v1 []byte) []byte {
+	var message, configuration, metadata []byte
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(v1) {
+		switch name {
+		case "message":
+			message = v
+		case "configuration":
+			configuration = v
+		case "metadata":
+			metadata = v
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+	}
+	if rawjson.KindOf(message) == rawjson.Object {
+		dst = a.message(appendName(dst, "message"), message)
+	}
+	if c := a.configuration(nil, configuration); len(c) > len("{}") {
+		dst = append(appendName(dst, "configuration"), c...)
+	}
+	if m := a.metadata(nil, metadata, a.outerSkills()); len(m) > len("{}") {
+		dst = append(appendName(dst, "metadata"), m...)
+	}
+	return append(dst, '}')
+}
+
+// outerSkills are the names of the skill beside the message. protoWorkstacean has the
+// hint there, RockBot's gateway the skill.
+func (a *asker) outerSkills() []string {
+	if a.shape == PromptKit {
+		return nil
+	}
+	return []string{"skill", "skillHint"}
+}
+
+// innerSkills are the names of the skill in the message.
+func (a *asker) innerSkills() []string {
+	if a.shape == PromptKit {
+		return []string{"skillId"}
+	}
+	return []string{"skill"}
+}
+
+// metadata appends an object with the skill under the names that it lacks.
+func (a *asker) metadata(dst, metadata []byte, skills []string) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(metadata) {
+		dst = rawjson.AppendCompact(appendName(dst, name), v)
+	}
+	for _, name := range skills {
+		if a.skill != nil && member(metadata, name) == nil {
+			dst = append(appendName(dst, name), a.skill...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// message appends a message with the skill in its metadata.
+func (a *asker) message(dst, msg []byte) []byte {
+	if a.skill != nil {
+		msg = a.withSkill(msg)
+	}
+	switch a.shape {
+	case V03:
+		return v03Message(dst, msg)
+	case V03Proto:
+		return a.protoMessage(dst, msg)
+	case PromptKit, RockBot:
+		return promptKitMessage(dst, msg)
+	}
+	return rawjson.AppendCompact(dst, msg)
+}
+
+func (a *asker) protoMessage(dst, msg []byte) []byte {
+	if !a.parts {
+		return protoMessage(dst, msg)
+	}
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(protoMessage(nil, msg)) {
+		if name == "content" {
+			name = "parts"
+		}
+		dst = append(appendName(dst, name), v...)
+	}
+	return append(dst, '}')
+}
+
+func (a *asker) withSkill(msg []byte) []byte {
+	out := append(make([]byte, 0, len(msg)+64), '{')
+	for name, v := range rawjson.Fields(msg) {
+		if name != "metadata" {
+			out = append(appendName(out, name), v...)
+		}
+	}
+	out = a.metadata(appendName(out, "metadata"), member(msg, "metadata"), a.innerSkills())
+	return append(out, '}')
+}
+
+// configuration appends a configuration. All dialects but v1.0 call waiting blocking.
+func (a *asker) configuration(dst, configuration []byte) []byte {
+	if a.shape == V1 || a.shape == RockBot {
+		return rawjson.AppendCompact(dst, append([]byte(nil), orEmpty(configuration)...))
+	}
+	blocking := true
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(configuration) {
+		switch name {
+		case "returnImmediately":
+			blocking = string(v) != "true"
+		case "taskPushNotificationConfig", "pushNotificationConfig":
+			if a.shape != PromptKit {
+				dst = oldPushConfig(appendName(dst, a.pushName()), v)
+			}
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+	}
+	if a.operation == SendMessage {
+		dst = append(appendName(dst, "blocking"), jsonBool(blocking)...)
+	}
+	return append(dst, '}')
+}
+
+func (a *asker) pushName() string {
+	if a.shape == V03Proto {
+		return "pushNotification"
+	}
+	return "pushNotificationConfig"
+}
+
+func orEmpty(obj []byte) []byte {
+	if rawjson.KindOf(obj) != rawjson.Object {
+		return []byte("{}")
+	}
+	return obj
+}
+
+func jsonBool(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// oldPushConfig appends a PushNotificationConfig of v0.3, with its secrets: it goes to
+// the peer that is to use them.
+func oldPushConfig(dst, c []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(c) {
+		switch name {
+		case "taskId", "tenant":
+		case "authentication":
+			dst = oldAuthentication(appendName(dst, name), v)
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+	}
+	return append(dst, '}')
+}
+
+// oldAuthentication appends an authentication with a list of schemes.
+func oldAuthentication(dst, v []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(v) {
+		if name == "scheme" {
+			dst = append(append(append(appendName(dst, "schemes"), '['), v...), ']')
+			continue
+		}
+		dst = rawjson.AppendCompact(appendName(dst, name), v)
+	}
+	return append(dst, '}')
+}
+
+// oldPushParams appends the params of a call about push notification configs.
+func oldPushParams(dst []byte, o Operation, v1 []byte) []byte {
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(v1) {
+		switch {
+		case name == "tenant", name == "taskId" && o == CreatePushConfig:
+			dst = append(appendName(dst, name), v...)
+		case name == "taskId":
+			dst = append(appendName(dst, "id"), v...)
+		case name == "id" && o != CreatePushConfig:
+			dst = append(appendName(dst, "pushNotificationConfigId"), v...)
+		}
+	}
+	if o == CreatePushConfig {
+		dst = oldPushConfig(appendName(dst, "pushNotificationConfig"), v1)
+	}
+	return append(dst, '}')
+}
+
+// protoPushParams appends the whole request of the proto: some servers want it, and
+// others take its config.
+func protoPushParams(dst, v1 []byte) []byte {
+	task, _ := rawjson.String(member(v1, "taskId"))
+	id, _ := rawjson.String(member(v1, "id"))
+	if id == "" {
+		id = task // the proto requires one; v0.3 says that the task's is the default
+	}
+	name := "tasks/" + task + "/pushNotificationConfigs/" + id
+	dst = rawjson.AppendString(append(dst, `{"parent":`...), "tasks/"+task)
+	dst = rawjson.AppendString(append(dst, `,"configId":`...), id)
+	dst = rawjson.AppendString(append(dst, `,"config":{"name":`...), name)
+	dst = oldPushConfig(append(dst, `,"pushNotificationConfig":`...), v1)
+	return append(dst, "}}"...)
+}
+
+// appendJob appends an AgentTaskRequest. The ids are those of the params, or else of the
+// message; a job without one is refused.
+func appendJob(dst, v1 []byte) []byte {
+	msg := member(v1, "message")
+	dst = append(dst, '{')
+	for _, name := range [...]string{"taskId", "contextId"} {
+		v := member(v1, name)
+		if v == nil {
+			v = member(msg, name)
+		}
+		if v != nil {
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	if skill := askedSkill(v1); skill != nil {
+		dst = append(appendName(dst, "skill"), skill...)
+	}
+	if metadata := jobMetadataOf(member(v1, "metadata")); len(metadata) > len("{}") {
+		dst = append(appendName(dst, "metadata"), metadata...)
+	}
+	dst = append(appendName(dst, "message"), '{')
+	for name, v := range rawjson.Fields(msg) {
+		switch name {
+		case "taskId", "contextId":
+		case "role":
+			dst = appendPlainRole(appendName(dst, name), v)
+		case "parts":
+			dst = rewriteList(appendName(dst, name), v, appendJobPart)
+		default:
+			dst = rawjson.AppendCompact(appendName(dst, name), v)
+		}
+	}
+	return append(dst, "}}"...)
+}
+
+// jobMetadataOf returns metadata without the skill, which stands beside it.
+func jobMetadataOf(metadata []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(metadata) {
+		if name != "skill" && name != "skillId" && name != "skillHint" {
+			out = rawjson.AppendCompact(appendName(out, name), v)
+		}
+	}
+	return append(out, '}')
+}
+
+// CheckAsk returns an error wrapping a2a.ErrInvalidParams unless params are an object of
+// valid JSON.
+func CheckAsk(params []byte) error {
+	if len(params) == 0 {
+		return nil
+	}
+	if err := a2ajson.Check(params, 0); err != nil {
+		return err
+	}
+	if rawjson.KindOf(params) != rawjson.Object {
+		return a2ajson.Under("params", a2ajson.Invalid("must be an object"))
+	}
+	return nil
+}
+
+// AppendLegacyMessage appends the message of a call over gRPC of v0.3 as ProtoJSON, from
+// the params of v1.0. It names tasks and push notification configs like resources.
+func AppendLegacyMessage(dst []byte, o Operation, v1 []byte) []byte {
+	task, config := textOf(v1, "id"), ""
+	switch {
+	case o.sends():
+		a := asker{shape: V03Proto, operation: o, skill: askedSkill(v1), parts: true}
+		return a.send(dst, v1)
+	case o == CreatePushConfig:
+		return V03Proto.AppendParams(dst, o, v1)
+	case o == ListPushConfigs:
+		dst = rawjson.AppendString(append(dst, `{"parent":`...), taskPrefix+textOf(v1, "taskId"))
+		return append(dst, '}')
+	case o.Push():
+		task, config = textOf(v1, "taskId"), configsInfix+textOf(v1, "id")
+	}
+	dst = rawjson.AppendString(append(dst, `{"name":`...), taskPrefix+task+config)
+	if n := member(v1, "historyLength"); n != nil {
+		dst = append(append(dst, `,"historyLength":`...), n...)
+	}
+	return append(dst, '}')
+}

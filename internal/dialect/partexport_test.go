@@ -1,0 +1,9 @@
+package dialect
+
+// Readers of parts, for tests that read what the writers wrote.
+var (
+	ReadV03Part   = readV03Part
+	ReadProtoPart = readProtoPart
+	ReadJobPart   = readJobPart
+	UnwrapPart    = unwrapPart
+)

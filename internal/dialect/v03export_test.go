@@ -1,7 +1,0 @@
-package dialect
-
-// Readers of parts, for tests that read what the writers wrote.
-var (
-	ReadV03Part   = readV03Part
-	ReadProtoPart = readProtoPart
-)

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/task"
+)
+
+// childPage is how many children are canceled at one time.
+const childPage = 100
+
+var _ agent.Delegator = (*run)(nil)
+
+// Delegate implements agent.Delegator.
+func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	send, err := r.delegation(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
+	rec, err := decodeCall(r.msg.call)
+	if err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
+	e := r.engine
+	caller := &op.Caller{
+		Principal: rec.Principal, Params: trace.Store(ctx, maps.Clone(rec.Params)), Extensions: rec.Extensions,
+	}
+	if err := r.entrust(ctx, caller, send); err != nil {
+		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
+	}
+	ad, err := e.admit(ctx, caller, send, true)
+	if err != nil {
+		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
+	}
+	defer e.live.release(ad.live)
+	if r.canceled() {
+		// The cascade may have come before the child was there.
+		e.cancelChild(ad.live, caller)
+	}
+	if err := r.awaitChild(ctx, ad); err != nil {
+		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
+	}
+	a, err := e.answer(ctx, ad.live, nil)
+	if err != nil {
+		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
+	}
+	return delegated(a), nil
+}
+
+// delegation returns the message of a delegation as one of the caller's.
+func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, error) {
+	if r.engine.lineages == nil {
+		return nil, fault.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
+	}
+	if d.Message == nil {
+		return nil, fault.New(a2a.ErrInvalidParams, "there is no message")
+	}
+	line, err := r.lineage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := *d.Message
+	m.ID, m.TaskID, m.ContextID, m.Role = a2a.NewMessageID(), "", "", a2a.MessageRoleUser
+	body, err := a2ajson.AppendMessage(nil, &m)
+	if err != nil {
+		return nil, err
+	}
+	s := &op.Send{Target: op.Target{Agent: d.Agent}, Lineage: line, Message: op.Message{
+		ID: m.ID, ContextID: r.live.contextID, TaskID: d.TaskID, Skill: d.Skill, Body: body,
+	}}
+	for _, p := range m.Parts {
+		s.Message.MediaTypes = append(s.Message.MediaTypes, p.MediaType)
+	}
+	if d.Key != "" && s.Message.TaskID == "" {
+		s.Message.TaskID, s.NewIDs, s.Once = r.childID(d.Key), true, true
+	}
+	return s, nil
+}
+
+// childID returns the id of the task that the delegation with a key makes.
+func (r *run) childID(key string) a2a.TaskID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "parley delegation %q %q %q", r.live.ref.owner, r.live.ref.id, key))
+	id, _ := uuid.FromBytes(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8, of one's own making
+	return a2a.TaskID(id.String())
+}
+
+// lineage returns the lineage of a child of the run's task.
+func (r *run) lineage(ctx context.Context) (*task.Lineage, error) {
+	h := r.live.snapshot()
+	line, err := r.engine.lineages.Lineage(ctx, h.Key)
+	if err != nil {
+		return nil, err
+	}
+	if line.Root == 0 {
+		line.Root = h.Key
+	}
+	return &task.Lineage{Parent: h.Key, Root: line.Root, Hops: line.Hops + 1}, nil
+}
+
+// canceled reports whether the task of the run is canceled, or about to be.
+func (r *run) canceled() bool {
+	h := r.live.snapshot()
+	return h.CancelAt != 0 || h.State == task.Canceled
+}
+
+// awaitChild waits until the child has ended or waits for input. A run that waits for a
+// child is not silent.
+func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
+	for {
+		if err := r.engine.awaitOutcome(ctx, ad); err != nil {
+			return err
+		}
+		r.watch.touch(now().Time())
+		ad.live.mu.Lock()
+		h := &ad.live.head
+		over := ad.live.answer != nil || ad.live.refusal != nil || h.State.Terminal() || ad.dealtWithLocked() ||
+			ad.joined && h.State.Interrupted()
+		ad.live.mu.Unlock()
+		if over {
+			return nil
+		}
+		if r.engine.ctx.Err() != nil {
+			return ErrDraining
+		}
+	}
+}
+
+// delegated returns an answer as the agent sees it that has asked.
+func delegated(a *Answer) *agent.Delegated {
+	if a.Message != nil {
+		return &agent.Delegated{State: task.Completed, JSON: a.Message, Text: task.TextOf(a.Message)}
+	}
+	return &agent.Delegated{
+		TaskID: a.Head.ID, State: a.Head.State, Text: a.Fold.ReplyText(),
+		JSON: a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true}),
+	}
+}
+
+// cancelChildren asks to cancel the open children of a task, in the name of c. The
+// requests are durable when it returns, so that a task which is canceled after that
+// leaves no child alone, whatever happens to the hub.
+func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
+	if e.lineages == nil {
+		return nil
+	}
+	key := l.snapshot().Key
+	for after := task.Key(0); ; {
+		heads, err := e.lineages.Children(e.ctx, key, after, childPage)
+		if err != nil {
+			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
+		}
+		for _, h := range heads {
+			after = h.Key
+			if !h.State.Open() || h.Shown == task.Answered {
+				continue
+			}
+			child, err := e.open(e.ctx, ref{h.Owner, h.ID})
+			if err != nil {
+				return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
+			}
+			e.cancelChild(child, c)
+			e.live.release(child)
+		}
+		if len(heads) < childPage {
+			return nil
+		}
+	}
+}
+
+// cancelChild asks to cancel a child, and does not wait for it.
+func (e *Engine) cancelChild(l *live, c *op.Caller) {
+	r := &op.Cancel{ID: l.ref.id}
+	mine, err := e.requestCancel(l)
+	switch {
+	case err == nil && mine:
+		e.startCancel(l, &cancelCall{c, r})
+	case err != nil && !l.snapshot().State.Terminal():
+		e.owe(l, func(u *undone) { u.cancel = &cancelCall{c, r} })
+		e.cancelFailed(l, err)
+	}
+}

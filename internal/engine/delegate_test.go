@@ -1,0 +1,204 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// asks returns an executor that asks another agent what it was asked, and completes
+// with the answer.
+func asks(other task.Agent, key string, heard chan<- *agent.Delegated) *executor {
+	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: other, Key: key, Message: ec.Message})
+		if err != nil {
+			if ctx.Err() == nil {
+				yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
+			}
+			return
+		}
+		if heard != nil {
+			heard <- got
+		}
+		yield(status(ec, a2a.TaskStateCompleted, got.Text), nil)
+	}}
+}
+
+// tasksOf returns the caller's tasks of an agent.
+func (b *bench) tasksOf(name task.Agent) []engine.Answer {
+	b.t.Helper()
+	page, err := b.List(b.t.Context(), alice, &op.List{Target: op.Target{Agent: name}, PageSize: 100})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return page.Tasks
+}
+
+// startTwo starts an engine on what another one has left, with the agents main and
+// other.
+func startTwo(t *testing.T, store task.Store, first, second a2asrv.AgentExecutor) *bench {
+	t.Helper()
+	b := &bench{Engine: engine.New(engine.Config{Store: store, DrainTimeout: -1}), t: t, store: store, done: make(chan error, 1)}
+	b.register("main", first)
+	b.register("other", second)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.cancel = cancel
+	go func() { b.done <- b.Run(ctx) }()
+	t.Cleanup(func() { b.stop() })
+	<-b.Recovered()
+	return b
+}
+
+func TestDelegate(t *testing.T) {
+	t.Parallel()
+	store, heard := new(task.Memory), make(chan *agent.Delegated, 1)
+	b := start(t, engine.Config{Store: store}, asks("other", "", heard))
+	b.register("other", words("one ", "two"))
+	a := b.send(text("hi"))
+	if got := statusText(t, a); got != "one two" {
+		t.Errorf("the answer is %q", got)
+	}
+	got, child := <-heard, b.tasksOf("other")[0].Head
+	if got.TaskID != child.ID || got.State != task.Completed || !strings.Contains(string(got.JSON), `"text":"two"`) {
+		t.Errorf("delegated %+v with %s, the task is %s", got, got.JSON, child.ID)
+	}
+	if child.ContextID != a.Head.ContextID || child.Owner != "alice" {
+		t.Errorf("the child is in context %s of %s, want that of its parent", child.ContextID, child.Owner)
+	}
+	line, err := store.Lineage(t.Context(), child.Key)
+	if want := (task.Lineage{Parent: a.Head.Key, Root: a.Head.Key, Hops: 1}); err != nil || line != want {
+		t.Errorf("Lineage = %+v, %v, want %+v", line, err, want)
+	}
+}
+
+func TestDelegatedMessage(t *testing.T) {
+	t.Parallel()
+	heard := make(chan *agent.Delegated, 1)
+	b := start(t, engine.Config{}, asks("other", "", heard))
+	b.register("other", agent.Func(func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hello")), nil)
+	}))
+	if got := statusText(t, b.send(text("hi"))); got != "hello" {
+		t.Errorf("the answer is %q", got)
+	}
+	if got := <-heard; got.TaskID != "" || got.State != task.Completed {
+		t.Errorf("delegated %+v, want a message", got)
+	}
+}
+
+// TestDelegationGoesOn answers the question of a child.
+func TestDelegationGoesOn(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
+		if err == nil && got.State == task.InputRequired {
+			m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("b"))
+			got, err = agent.Delegate(ctx, &agent.Delegation{Agent: "other", TaskID: got.TaskID, Message: m})
+		}
+		yield(status(ec, a2a.TaskStateCompleted, fmt.Sprint(got.State, err)), nil)
+	}})
+	b.register("other", asking())
+	if got, want := statusText(t, b.send(text("hi"))), "TASK_STATE_COMPLETED <nil>"; got != want {
+		t.Errorf("the child ended as %q, want %q", got, want)
+	}
+}
+
+func TestDelegationThatFails(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, asks("nobody", "", nil))
+	if got := statusText(t, b.send(text("hi"))); !strings.Contains(got, "nobody") {
+		t.Errorf("the answer is %q", got)
+	}
+	if _, err := agent.Delegate(t.Context(), &agent.Delegation{}); !errors.Is(err, agent.ErrNoDelegation) {
+		t.Errorf("Delegate outside a hub = %v, want ErrNoDelegation", err)
+	}
+}
+
+// TestDelegationWithAKeyHappensOnce interrupts a parent that waits for its child. The
+// next execution joins the child.
+func TestDelegationWithAKeyHappensOnce(t *testing.T) {
+	t.Parallel()
+	store, began := new(task.Memory), make(chan context.Context, 2)
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(asks("other", "k", nil)))
+	b.register("other", idempotent(untilStopped(began)))
+	id := b.send(now(text("hi"))).Head.ID
+	<-began
+	b.stop()
+	b = startTwo(t, store, idempotent(asks("other", "k", nil)), idempotent(words("again")))
+	b.wait(id, task.Completed)
+	if got := statusText(t, b.get(id)); got != "again" {
+		t.Errorf("the answer is %q", got)
+	}
+	if got := len(b.tasksOf("other")); got != 1 {
+		t.Errorf("%d children, want 1", got)
+	}
+}
+
+func TestCancelReachesChildren(t *testing.T) {
+	t.Parallel()
+	var canceled atomic.Int32
+	began := make(chan context.Context, 1)
+	b := start(t, engine.Config{DrainTimeout: -1}, asks("middle", "", nil))
+	b.register("middle", asks("last", "", nil))
+	last := untilStopped(began)
+	last.cancel = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		canceled.Add(1)
+		yield(status(ec, a2a.TaskStateCanceled, ""), nil)
+	}
+	b.register("last", last)
+	id := b.send(now(text("hi"))).Head.ID
+	ctx := <-began
+	if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	for _, name := range []task.Agent{"middle", "last"} {
+		h := b.tasksOf(name)[0].Head
+		if h.State != task.Canceled {
+			b.wait(h.ID, task.Canceled)
+		}
+	}
+	if canceled.Load() != 1 {
+		t.Errorf("the last agent was told %d times", canceled.Load())
+	}
+}
+
+// TestPendingCancelReachesChildren leaves a cancel request behind that the hub has not
+// carried out.
+func TestPendingCancelReachesChildren(t *testing.T) {
+	t.Parallel()
+	store, began := new(task.Memory), make(chan context.Context, 1)
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks("other", "", nil))
+	b.register("other", idempotent(untilStopped(began)))
+	id := b.send(now(text("hi"))).Head.ID
+	<-began
+	b.stop()
+	h, err := store.Head(t.Context(), "alice", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := h
+	next.Rev++
+	next.CancelAt = 1
+	if err := store.Append(t.Context(), &task.Change{Prev: h, Next: next}); err != nil {
+		t.Fatal(err)
+	}
+	b = startTwo(t, store, asks("other", "", nil), idempotent(untilStopped(began)))
+	if got := b.get(id).Head.State; got != task.Canceled {
+		b.wait(id, task.Canceled)
+	}
+	if child := b.tasksOf("other")[0].Head; child.State != task.Canceled {
+		b.wait(child.ID, task.Canceled)
+	}
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// accepts checks the media types of a message, and those that its caller wants of the
+// answer, against what the agent's card says, or the skill that was asked for
+// (specification §3.3.2).
+func accepts(a *Agent, r *op.Send) error {
+	if err := takes(a, &r.Message); err != nil {
+		return err
+	}
+	return gives(a, r)
+}
+
+// takes checks the media types of a message. An agent that names none takes all.
+func takes(a *Agent, m *op.Message) error {
+	modes := a.Card.DefaultInputModes
+	if s := skillNamed(a, m.Skill); s != nil && len(s.InputModes) > 0 {
+		modes = s.InputModes
+	}
+	if len(modes) == 0 {
+		return nil
+	}
+	for i, mt := range m.MediaTypes {
+		if mt != "" && !accepted(modes, mt) {
+			return fault.Field(a2a.ErrUnsupportedContentType, partField(i), "%q is not one of the media types that agent %q accepts: %s",
+				clip(mt), a.Name, strings.Join(modes, ", "))
+		}
+	}
+	return nil
+}
+
+// gives checks that the caller accepts something that the agent may answer with. A
+// caller that names nothing accepts all, and an agent that names nothing may give all.
+func gives(a *Agent, r *op.Send) error {
+	if len(r.AcceptedOutputModes) == 0 {
+		return nil
+	}
+	modes := outputModes(a, r.Message.Skill)
+	for _, want := range r.AcceptedOutputModes {
+		if len(modes) == 0 || given(modes, want) {
+			return nil
+		}
+	}
+	return fault.Field(a2a.ErrUnsupportedContentType, "configuration.acceptedOutputModes",
+		"agent %q gives none of these; it gives: %s", a.Name, strings.Join(modes, ", "))
+}
+
+// outputModes returns what the skill that was asked for may give, or, if none was, what
+// any skill may. None means that nobody knows.
+func outputModes(a *Agent, skill string) []string {
+	if s := skillNamed(a, skill); s != nil && len(s.OutputModes) > 0 {
+		return s.OutputModes
+	}
+	modes := slices.Clone(a.Card.DefaultOutputModes)
+	if len(modes) == 0 || skill != "" {
+		return modes
+	}
+	for i := range a.Card.Skills {
+		for _, m := range a.Card.Skills[i].OutputModes {
+			if !slices.Contains(modes, m) {
+				modes = append(modes, m)
+			}
+		}
+	}
+	return modes
+}
+
+// skillNamed returns the skill of a with the id, or nil. Ids ignore case.
+func skillNamed(a *Agent, id string) *a2a.AgentSkill {
+	for i := range a.Card.Skills {
+		if strings.EqualFold(a.Card.Skills[i].ID, id) {
+			return &a.Card.Skills[i]
+		}
+	}
+	return nil
+}
+
+// given reports whether a caller that wants a media type can be content with one of
+// modes. Either side may say "*/*" or "image/*". Callers of older versions say "text"
+// for any text; other words without a slash are not understood, and refuse nothing.
+func given(modes []string, want string) bool {
+	want = strings.TrimSpace(want)
+	switch {
+	case strings.EqualFold(want, "text"):
+		want = "text/*"
+	case !strings.Contains(want, "/"):
+		return true
+	}
+	if accepted(modes, want) {
+		return true
+	}
+	for _, m := range modes {
+		if accepted([]string{mediaRange(want)}, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// mediaRange returns a media type without its parameters.
+func mediaRange(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return strings.TrimSpace(s)
+}
+
+// accepted matches a media type without its parameters; modes may be "*/*",
+// "image/*" or exact.
+func accepted(modes []string, mediaType string) bool {
+	mediaType = strings.ToLower(mediaRange(mediaType))
+	kind, _, _ := strings.Cut(mediaType, "/")
+	for _, m := range modes {
+		m = strings.ToLower(mediaRange(m))
+		if m == mediaType || m == "*/*" || m == "*" || m == "text" && mediaType == "text/plain" || m == kind+"/*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestNotesBelongToEvents: a checkpoint may be stored with its event or a later one, and
+// never before, even if a flush comes between the two.
+func TestNotesBelongToEvents(t *testing.T) {
+	t.Parallel()
+	e := New(Config{})
+	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{Resumable: true}, seq: 3}
+	want := func(when string, seq int64, blob string) {
+		t.Helper()
+		if got := string(r.notes.upTo(seq).blob); got != blob {
+			t.Errorf("%s, up to event %d there is %q, want %q", when, seq, got, blob)
+		}
+	}
+	r.Checkpoint([]byte("four"))
+	want("before its event", 3, "")
+	r.noteNext()
+	want("while its event comes", 3, "")
+	want("with its event", 4, "four")
+	r.seq = 4
+	r.Checkpoint([]byte("five"))
+	r.noteNext()
+	r.seq = 5
+	saved := r.notes.upTo(4)
+	want("with the one before", 4, "four")
+	want("with both", 9, "five")
+	r.keptNote(saved)
+	want("once the first is durable", 4, "")
+	want("once the first is durable", 5, "five")
+	saved = r.notes.upTo(5)
+	r.Checkpoint([]byte("five again"))
+	r.notes.close(5)
+	r.keptNote(saved)
+	want("after one that was overtaken while it was stored", 5, "five again")
+	if r.emptyLocked() || !r.notes.owed(5) {
+		t.Error("nothing is owed")
+	}
+	r.keptNote(r.notes.upTo(5))
+	if !r.emptyLocked() {
+		t.Error("something is owed")
+	}
+	r.pending = []task.Entry{{Seq: 6}}
+	if r.emptyLocked() {
+		t.Error("an event is forgotten")
+	}
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/task"
+)
+
+// observed is what is told of a run when it has ended.
+type observed struct {
+	// began is zero if nobody wants to know.
+	began time.Time
+	span  trace.Span
+	skill string
+}
+
+// observe takes in whose work the run is, and begins to record it. It returns a context
+// for the executor.
+func (r *run) observe(rec *callRecord) (context.Context, trace.IDs) {
+	ctx, ids := r.ctx, r.ids(rec)
+	if !trace.On() && len(rec.Params) == 0 && ids == (trace.IDs{}) {
+		return ctx, ids
+	}
+	ids.Task, ids.Context = string(r.live.ref.id), r.live.contextID
+	ctx = trace.WithIDs(trace.Extract(ctx, rec.Params), ids)
+	if trace.On() {
+		r.seen.began, r.seen.skill = time.Now(), r.agent.skillLabel(rec.Skill)
+		ctx, r.seen.span = trace.Start(ctx, "invoke", trace.Internal)
+		r.seen.span.Int(trace.Attempt, r.attempt)
+	}
+	r.scope = ctx
+	return ctx, ids
+}
+
+// ids returns the ids that came with the message, or else with the first message of its
+// task.
+func (r *run) ids(rec *callRecord) trace.IDs {
+	ids := rec.ids()
+	if ids.Correlation != "" || r.msg.version == 1 {
+		return ids
+	}
+	return ids.Or(r.engine.firstIDs(r.ctx, r.live))
+}
+
+func (rec *callRecord) ids() trace.IDs {
+	ids := trace.HeaderIDs(rec.Params)
+	ids.Session = trace.MetadataIDs(rec.Metadata).Session
+	return ids
+}
+
+// firstIDs returns the ids that came with the first message of a task. They are for
+// people: if they cannot be read, there are none.
+func (e *Engine) firstIDs(ctx context.Context, l *live) trace.IDs {
+	rec, err := e.firstCall(ctx, l)
+	if err != nil {
+		return trace.IDs{}
+	}
+	return rec.ids()
+}
+
+// firstCall returns what was stored with the first message of a task.
+func (e *Engine) firstCall(ctx context.Context, l *live) (*callRecord, error) {
+	l.mu.Lock()
+	events, ok := l.tail.all()
+	key := l.head.Key
+	l.mu.Unlock()
+	var call []byte
+	if ok {
+		call = events[0].Call
+	} else {
+		page, err := e.store.Read(ctx, key, 0)
+		if err != nil {
+			return nil, err
+		}
+		if len(page) > 0 {
+			call = page[0].Call
+		}
+	}
+	return decodeCall(call)
+}
+
+// traced returns the record for the executor: that of the call, but with the trace
+// context of the run, if there is one.
+func (r *run) traced(ctx context.Context, rec *callRecord) *callRecord {
+	if !r.seen.span.On() {
+		return rec
+	}
+	own := *rec
+	own.Params = trace.Store(ctx, maps.Clone(rec.Params))
+	return &own
+}
+
+// conclude ends what observe has begun.
+func (r *run) conclude() {
+	if r.seen.began.IsZero() {
+		return
+	}
+	took := time.Since(r.seen.began)
+	l := trace.Labels{
+		Agent: string(r.agent.Name), Skill: r.seen.skill, Protocol: r.agent.kind(), Outcome: r.outcome(),
+	}
+	switch l.Outcome {
+	case outcomes[task.Failed], outcomes[task.Rejected], refusedOutcome:
+		l.Reason = l.Outcome
+	}
+	trace.Invoked(r.scope, l, took)
+	s := r.seen.span
+	s.Label(l)
+	s.Text(trace.Grade, trace.GradeOf(took))
+	if l.Reason != "" {
+		s.Fail(l.Reason)
+	}
+	s.End()
+}
+
+// Outcomes of runs that are no states.
+const (
+	refusedOutcome  = "refused"
+	answeredOutcome = "answered"
+	fencedOutcome   = "fenced"
+)
+
+// outcomes are the states as metrics have them, such as "input_required".
+var outcomes = func() (names [task.AuthRequired + 1]string) {
+	for s := range names {
+		names[s] = strings.ToLower(strings.TrimPrefix(task.State(s).String(), "TASK_STATE_"))
+	}
+	return names
+}()
+
+// outcome returns how the run has ended. Its context must not have ended because of
+// that.
+func (r *run) outcome() string {
+	r.mu.Lock()
+	state := r.state
+	r.mu.Unlock()
+	r.live.mu.Lock()
+	refused, answered := r.live.refusal != nil, r.live.head.Shown == task.Answered
+	r.live.mu.Unlock()
+	switch cause := context.Cause(r.ctx); {
+	case refused:
+		return refusedOutcome
+	case answered:
+		return answeredOutcome
+	case state.Terminal() || state.Interrupted():
+		return outcomes[state]
+	case errors.Is(cause, errCanceled):
+		return outcomes[task.Canceled]
+	case cause != nil:
+		return fencedOutcome
+	}
+	return outcomes[state]
+}
+
+// kind says how the agent is reached, such as "command".
+func (a *Agent) kind() string {
+	if k, ok := a.Executor.(interface{ Kind() string }); ok {
+		return k.Kind()
+	}
+	return "local"
+}
+
+// skillLabel returns what a metric may say of a skill that a caller named: it is one of
+// the agent, or "other".
+func (a *Agent) skillLabel(skill string) string {
+	if skill == "" {
+		return ""
+	}
+	for i := range a.Card.Skills {
+		if a.Card.Skills[i].ID == skill {
+			return skill
+		}
+	}
+	return "other"
+}
+
+// Stats are numbers of an engine for its operator.
+type Stats struct {
+	// Runs is how many tasks are executed now, Queued how many wait in line for it.
+	Runs, Queued int
+	// Streams is how many streams are open.
+	Streams int
+	// TailBytes is the memory for the newest entries of tasks that are followed.
+	TailBytes int64
+	// Doubts is how many tasks wait for the store, because it is not known what it
+	// has stored of them.
+	Doubts int
+}
+
+// Stats returns the numbers of the engine as they are now.
+func (e *Engine) Stats() Stats {
+	s := Stats{TailBytes: e.tailBytes.Load()}
+	e.line.mu.Lock()
+	s.Runs, s.Queued = e.line.running, e.line.waiting
+	e.line.mu.Unlock()
+	e.quota.mu.Lock()
+	s.Streams = e.quota.open
+	e.quota.mu.Unlock()
+	e.doubts.mu.Lock()
+	s.Doubts = len(e.doubts.tasks)
+	e.doubts.mu.Unlock()
+	return s
+}

@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Questions answers what agents ask their callers, in their place. Its methods are called
+// concurrently.
+type Questions interface {
+	// Takes reports whether the questions of an agent are answered here. If not, the task
+	// waits for its caller.
+	Takes(name task.Agent) bool
+	// Reply says what becomes of a question. It may take its time: the task waits. ctx ends
+	// when somebody else has answered or the task has ended, and when the engine stops; the
+	// question is then asked again by the next process, and may be asked more than once
+	// anyhow. Any other error fails the task.
+	Reply(ctx context.Context, q *Question) (Reply, error)
+}
+
+// Question is what an agent has asked in a task.
+type Question struct {
+	Owner     task.Owner
+	Task      a2a.TaskID
+	ContextID string
+	// Version is that of the question in its task. An answer counts for it alone.
+	Version int64
+	Agent   task.Agent
+	// Skill is what the caller has asked for, or empty.
+	Skill  string
+	Caller *auth.Principal
+	// Text is the question in words.
+	Text string
+	// Turns are the questions of the task that were answered here, without a message of
+	// the caller since, the oldest first. They are read from the log.
+	Turns []Turn
+
+	run *run
+}
+
+// Turn is a question with its answer.
+type Turn struct{ Question, Answer string }
+
+// Delegate asks an agent of the hub on behalf of the task that has asked, as
+// agent.Delegate does for a run of it.
+func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	return q.run.Delegate(ctx, d)
+}
+
+// Reply is what becomes of a question. The zero Reply leaves it to the caller: the task
+// waits for input.
+type Reply struct {
+	// Text answers the question.
+	Text string
+	// Fail ends the task, with this as the reason.
+	Fail string
+}
+
+// ErrAnswered is returned for an answer that comes too late: the question was answered,
+// or its task has ended.
+var ErrAnswered = errors.New("the question has been answered")
+
+// The names in metadata.
+const (
+	questionKey = "parley.question"
+	answerKey   = "parley.answer"
+)
+
+// asks reports whether the hub answers an entry of the run itself.
+func (r *run) asks(en *task.Entry) bool {
+	q := r.engine.cfg.Questions
+	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name)
+}
+
+// question turns a question for the caller into one for the hub: the task goes on.
+func (r *run) question(en task.Entry) task.Entry {
+	if en.Body == nil {
+		en.Body = r.live.textMessage("")
+	}
+	id, _ := rawjson.String(rawjson.Member(en.Body, "messageId"))
+	b := append(rawjson.AppendString([]byte("{"), questionKey), `:{"number":`...)
+	b = append(strconv.AppendInt(b, int64(r.round), 10), `,"kind":"input","message":`...)
+	b = append(rawjson.AppendString(b, id), '}')
+	for name, value := range rawjson.Fields(en.Meta) {
+		if name != questionKey {
+			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
+		}
+	}
+	en.State, en.Meta = task.Working, append(b, '}')
+	return en
+}
+
+// pose marks a head as waiting for an answer of this process.
+func (e *Engine) pose(h *task.Head) {
+	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.holder, task.Asking, 0
+}
+
+// asAsked returns h as the agent has left it that gets the answer to its question.
+func asAsked(h task.Head, f *task.Fold) task.Head {
+	meta := rawjson.Member(f.AppendTask(nil, &h, task.TaskOptions{}), "metadata")
+	asked := rawjson.Member(rawjson.Member(meta, questionKey), "message")
+	if id := rawjson.Member(h.StatusMessage, "messageId"); h.State == task.Working && asked != nil && string(asked) == string(id) {
+		h.State = task.InputRequired
+	}
+	return h
+}
+
+// turnsOf returns the turns of a task that the hub has answered since its caller said
+// something.
+func turnsOf(history []*a2a.Message) []Turn {
+	var turns []Turn
+	asked := ""
+	for _, m := range history {
+		switch _, own := m.Metadata[answerKey]; {
+		case m.Role != a2a.MessageRoleUser:
+			asked = agent.Text(m)
+		case own:
+			turns = append(turns, Turn{asked, agent.Text(m)})
+		default:
+			turns = nil
+		}
+	}
+	return turns
+}
+
+// handOver has the question of a task answered, if it has asked one.
+func (e *Engine) handOver(l *live) {
+	h := l.snapshot()
+	if h.Run.Dispatch != task.Asking || h.State.Terminal() || e.fenced.Load() {
+		return
+	}
+	e.live.retain(l)
+	if !e.work.run(func() {
+		defer e.live.release(l)
+		e.replyTo(l, h.Version)
+	}) {
+		e.live.release(l)
+	}
+}
+
+// replyTo sees to it that a question is answered, as soon as the store works.
+func (e *Engine) replyTo(l *live, version int64) {
+	for {
+		err := e.reply(l, version)
+		if err == nil || errors.Is(err, ErrAnswered) || e.runs.Err() != nil {
+			return
+		}
+		if !errors.Is(err, task.ErrUnavailable) {
+			reference := uuid.NewString()
+			e.cfg.Logger.Error("question was not answered", "task", l.ref.id, "reference", reference, "error", err)
+			err = e.settleQuestion(l, version, &Reply{Fail: "the question of the agent could not be answered (reference " + reference + ")"})
+		}
+		if err == nil || errors.Is(err, ErrAnswered) {
+			return
+		}
+		l.stuck(err)
+		select {
+		case <-time.After(retryDelay):
+		case <-e.runs.Done():
+			return
+		}
+	}
+}
+
+// reply asks who answers, and does what it says.
+func (e *Engine) reply(l *live, version int64) error {
+	h := l.snapshot()
+	if !asking(&h, version) {
+		return ErrAnswered
+	}
+	if e.cfg.Questions == nil || !e.cfg.Questions.Takes(h.Agent) {
+		return e.settleQuestion(l, version, new(Reply))
+	}
+	q, err := e.questionOf(l)
+	if err != nil {
+		return err
+	}
+	ctx, done := e.whileAsking(l, version)
+	defer done()
+	answer, err := e.cfg.Questions.Reply(ctx, q)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	if err != nil {
+		return err
+	}
+	return e.settleQuestion(l, version, &answer)
+}
+
+// whileAsking returns a context that ends when the question is settled, and when the
+// engine stops.
+func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(e.runs)
+	e.work.run(func() {
+		for {
+			l.mu.Lock()
+			open, changed := asking(&l.head, version), l.changedLocked()
+			l.mu.Unlock()
+			if !open {
+				cancel(ErrAnswered)
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return ctx, func() { cancel(nil) }
+}
+
+// asking reports whether a task waits for the answer to its question at a version.
+func asking(h *task.Head, version int64) bool {
+	return h.Run.Dispatch == task.Asking && h.Version == version && h.State.Open()
+}
+
+// questionOf returns what a task asks.
+func (e *Engine) questionOf(l *live) (*Question, error) {
+	h := l.snapshot()
+	r, rec, err := e.speaker(l, &h)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := e.stored(e.runs, l)
+	if err != nil {
+		return nil, err
+	}
+	return &Question{
+		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Agent,
+		Skill: rec.Skill, Caller: rec.Principal, Text: task.TextOf(h.StatusMessage), Turns: turnsOf(stored.History), run: r,
+	}, nil
+}
+
+// speaker returns a run that nobody executes, which speaks for the task: for the message
+// that its agent has read last.
+func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
+	a := e.agent(h.Agent)
+	if a == nil {
+		return nil, nil, errors.New(goneAgent)
+	}
+	page, err := e.store.Read(e.runs, h.Key, h.Read-1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(page) == 0 {
+		return nil, nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
+	}
+	rec, err := decodeCall(page[0].Call)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &run{
+		engine: e, live: l, agent: a, traits: a.traits(), ctx: e.runs, scope: e.runs, attempt: 2,
+		msg: inbound{version: h.Read, body: page[0].Body, call: page[0].Call, record: rec},
+	}
+	return r, rec, nil
+}
+
+// Answer answers the question that a task has asked at a version, of which Owner, Task and
+// Version count. It returns ErrAnswered if somebody else was first, or the task has ended.
+func (e *Engine) Answer(ctx context.Context, q *Question, text string) error {
+	l, err := e.open(ctx, ref{q.Owner, q.Task})
+	if err != nil {
+		return notFound(err)
+	}
+	defer e.live.release(l)
+	return e.settleQuestion(l, q.Version, &Reply{Text: text})
+}
+
+// settleQuestion does what a reply says, if the question still waits.
+func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
+	switch {
+	case a.Text != "":
+		return e.sayAnswer(l, version, a.Text)
+	case a.Fail != "":
+		return e.change(l, func(c *task.Change) error {
+			if !asking(&c.Prev, version) {
+				return ErrAnswered
+			}
+			return l.ending(task.Failed, a.Fail)(c)
+		})
+	}
+	return e.change(l, func(c *task.Change) error {
+		if !asking(&c.Prev, version) {
+			return ErrAnswered
+		}
+		h, en, err := task.Apply(c.Next, task.Entry{
+			Kind: task.Status, State: task.InputRequired, At: now(), Body: c.Prev.StatusMessage,
+		})
+		if err != nil {
+			return err
+		}
+		c.Next, c.Entries = h, []task.Entry{en}
+		rest(&c.Next)
+		return nil
+	})
+}
+
+// sayAnswer answers in the caller's place, with a message like a further one of the
+// caller.
+func (e *Engine) sayAnswer(l *live, version int64, text string) error {
+	h := l.snapshot()
+	_, rec, err := e.speaker(l, &h)
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("answer-%s-%d", l.ref.id, version)
+	b := append(rawjson.AppendString([]byte(`{"messageId":`), id), `,"role":"ROLE_USER","parts":[{"text":`...)
+	b = append(rawjson.AppendString(b, text), `}],"metadata":{`...)
+	b = append(rawjson.AppendString(b, answerKey), ':')
+	b = append(strconv.AppendInt(b, version, 10), `}}`...)
+	caller := &op.Caller{Principal: rec.Principal, Params: rec.Params, Extensions: rec.Extensions}
+	_, err = e.say(l, caller, &op.Send{
+		Metadata: rec.Metadata, Answers: version,
+		Message: op.Message{ID: id, TaskID: l.ref.id, Skill: rec.Skill, MediaTypes: []string{""}, Body: b},
+	})
+	var f *fault.Error
+	if errors.As(err, &f) && errors.Is(err, a2a.ErrUnsupportedOperation) && l.snapshot().State.Terminal() {
+		return ErrAnswered
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// desk hands questions to a test. Each waits until it is settled.
+type desk struct {
+	posed   chan *engine.Question
+	settled chan error
+	err     error
+}
+
+func newDesk() *desk {
+	return &desk{posed: make(chan *engine.Question, 10), settled: make(chan error, 10)}
+}
+
+func (d *desk) Takes(name task.Agent) bool { return name == "main" }
+
+func (d *desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	d.posed <- q
+	if d.err != nil {
+		return engine.Reply{}, d.err
+	}
+	<-ctx.Done()
+	d.settled <- context.Cause(ctx)
+	return engine.Reply{}, ctx.Err()
+}
+
+// curious asks once, and completes with the answer.
+func curious() *executor {
+	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "what?"), nil)
+			return
+		}
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, ec.Message), nil)
+	}}
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	b := start(t, engine.Config{Questions: d}, curious())
+	a := b.send(now(text("hi")))
+	q := <-d.posed
+	if q.Text != "what?" || q.Task != a.Head.ID || q.Agent != "main" || q.Caller.ID != "alice" || len(q.Turns) != 0 {
+		t.Errorf("the question is %+v", q)
+	}
+	late := *q
+	late.Version++
+	if err := b.Answer(t.Context(), &late, "no"); !errors.Is(err, engine.ErrAnswered) {
+		t.Errorf("Answer of another version = %v, want ErrAnswered", err)
+	}
+	if err := b.Answer(t.Context(), q, "that"); err != nil {
+		t.Fatalf("Answer = %v", err)
+	}
+	if err := <-d.settled; !errors.Is(err, engine.ErrAnswered) {
+		t.Errorf("the context of the question ended with %v, want ErrAnswered", err)
+	}
+	if err := b.Answer(t.Context(), q, "this"); !errors.Is(err, engine.ErrAnswered) {
+		t.Errorf("a second Answer = %v, want ErrAnswered", err)
+	}
+}
+
+// TestQuestionsSurviveRestarts asks again what nobody has answered.
+func TestQuestionsSurviveRestarts(t *testing.T) {
+	t.Parallel()
+	store, d := new(task.Memory), newDesk()
+	b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
+	id := b.send(now(text("hi"))).Head.ID
+	first := <-d.posed
+	b.stop()
+	b = start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
+	again := <-d.posed
+	if again.Version != first.Version || again.Task != id || again.Text != first.Text {
+		t.Errorf("the question is %+v, want %+v", again, first)
+	}
+	b.stop()
+	// Without anybody who answers it is the caller's question.
+	b = start(t, engine.Config{Store: store}, curious())
+	a := b.send(reply(id, "mine"))
+	if got := statusText(t, a); a.Head.State != task.Completed || got != "mine" {
+		t.Errorf("the task is %v %q, want it completed", a.Head.State, got)
+	}
+}
+
+func TestQuestionsThatFail(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	d.err = errors.New("secret")
+	b := start(t, engine.Config{Questions: d}, curious())
+	a := b.send(text("hi"))
+	if got := statusText(t, a); a.Head.State != task.Failed || !strings.Contains(got, "could not be answered (reference ") || strings.Contains(got, "secret") {
+		t.Errorf("the task is %v %q", a.Head.State, got)
+	}
+}

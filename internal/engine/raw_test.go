@@ -1,0 +1,129 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// saying yields JSON as it is.
+func saying(events ...string) *executor {
+	return &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(&agent.Raw{JSON: []byte(ev)}, nil) {
+				return
+			}
+		}
+	}}
+}
+
+const rawDone = `{"statusUpdate":{"taskId":"theirs","contextId":"theirs","status":{"state":"TASK_STATE_COMPLETED"}}}`
+
+func TestRawEvents(t *testing.T) {
+	t.Parallel()
+	const artifact = `{"artifactId":"a","parts":[{"data":{"n":12345678901234567890,"f":1.10}}],"x":{"y":[9007199254740993]}}`
+	const message = `"messageId":"m9","role":"ROLE_AGENT","parts":[{"text":"hi","x":1e400}],"unknown":18446744073709551615`
+	tests := []struct {
+		name   string
+		events []string
+		want   []string // of the frames after the first
+	}{
+		{
+			"artifact",
+			[]string{
+				`{"artifactUpdate":{"taskId":"theirs","contextId":"theirs","artifact":` + artifact + `,"append":false,"metadata":{"k":1.0}}}`,
+				`{"artifactUpdate":{"taskId":"theirs","artifact":{"artifactId":"a","parts":[{"text":"b"}]},"append":true,"lastChunk":true}}`, rawDone,
+			},
+			[]string{
+				`{"artifactUpdate":{"taskId":"$T","contextId":"$C","artifact":` + artifact + `,"metadata":{"k":1.0}}}`,
+				`{"artifactUpdate":{"taskId":"$T","contextId":"$C","artifact":{"artifactId":"a","parts":[{"text":"b"}]},"append":true,"lastChunk":true}}`,
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED","timestamp":$AT}}}`,
+			},
+		},
+		{
+			"status",
+			[]string{
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`,
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_REJECTED","message":{` + message + `,"taskId":"theirs"}},"metadata":{"n":12345678901234567890}}}`,
+			},
+			[]string{
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_REJECTED",` +
+					`"message":{"taskId":"$T","contextId":"$C",` + message + `},"timestamp":$AT},"metadata":{"n":12345678901234567890}}}`,
+			},
+		},
+		{
+			"task",
+			[]string{`{"task":{"id":"theirs","contextId":"theirs","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[` + artifact +
+				`],"history":[{` + message + `}],"metadata":{"n":12345678901234567890}}}`},
+			[]string{
+				`{"artifactUpdate":{"taskId":"$T","contextId":"$C","artifact":` + artifact + `,"lastChunk":true}}`,
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED","timestamp":$AT},"metadata":{"n":12345678901234567890}}}`,
+			},
+		},
+		{
+			"message after another event",
+			[]string{`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`, `{"message":{` + message + `}}`},
+			[]string{
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_WORKING","timestamp":$AT}}}`,
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED",` +
+					`"message":{"taskId":"$T","contextId":"$C",` + message + `},"timestamp":$AT}}}`,
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, engine.Config{}, agent.With(saying(tt.events...), agent.Traits{NoMessage: true}))
+			s, err := b.Stream(t.Context(), alice, text("hi"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := s.Task
+			got := follow(t, s)
+			if len(got) != len(tt.want) {
+				t.Fatalf("%d events, want %d", len(got), len(tt.want))
+			}
+			for i, ev := range got {
+				want := strings.NewReplacer("$T", string(h.ID), "$C", h.ContextID, "$AT", string(ev.At.AppendJSON(nil))).Replace(tt.want[i])
+				if string(ev.Frame) != want {
+					t.Errorf("frame %d:\n got %s\nwant %s", i, ev.Frame, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRawMessageIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, saying(`{"message":{"messageId":"m9","taskId":"theirs","contextId":"theirs","role":"ROLE_AGENT","parts":[{"text":"hi"}],"n":12345678901234567890}}`))
+	a := b.send(text("hi"))
+	want := `{"contextId":"` + a.Head.ContextID + `","messageId":"m9","role":"ROLE_AGENT","parts":[{"text":"hi"}],"n":12345678901234567890}`
+	if string(a.Message) != want {
+		t.Errorf("answer %s, want %s", a.Message, want)
+	}
+}
+
+func TestRawEventThatIsNone(t *testing.T) {
+	t.Parallel()
+	for _, ev := range []string{
+		``, `{`, `[]`, `{}`, `{"other":{}}`, `{"task":{}}`, `{"statusUpdate":{}}`, `{"statusUpdate":{"status":{}}}`,
+		`{"statusUpdate":{"status":{"state":"TASK_STATE_DREAMING"}}}`, `{"statusUpdate":{"status":{"state":4}}}`,
+		`{"artifactUpdate":{}}`, `{"artifactUpdate":{"artifact":[]}}`, `{"message":{"parts":7}}`,
+		`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}},"task":{"status":{"state":"TASK_STATE_WORKING"}}}`,
+		`{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"},"metadata":[]}}`,
+		strings.Repeat(`{"task":`, 200) + strings.Repeat(`}`, 200),
+	} {
+		b := start(t, engine.Config{}, saying(ev))
+		h := b.send(text("hi")).Head
+		if h.State != task.Failed || !strings.Contains(string(h.StatusMessage), "failed (reference") {
+			t.Errorf("after %q the task is %v with %s, want FAILED with a reference", ev, h.State, h.StatusMessage)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// noteLinger is how long a checkpoint without an event waits for the next event, which
+// usually comes and saves it a commit.
+const noteLinger = 5 * time.Millisecond
+
+// note is a checkpoint that belongs to the event with number seq: it may be stored
+// together with that event or with a later one, and never before. The zero note is
+// none.
+type note struct {
+	seq  int64
+	blob []byte
+}
+
+// notes are the checkpoints of a run that are not durable, in the order of their
+// events. It is guarded by run.mu. A nil notes is empty.
+type notes struct {
+	list []note
+	// next waits for its event; nil if there is none.
+	next []byte
+}
+
+// upTo returns the newest note of an event up to seq.
+func (n *notes) upTo(seq int64) note {
+	if n == nil {
+		return note{}
+	}
+	for i := len(n.list) - 1; i >= 0; i-- {
+		if n.list[i].seq <= seq {
+			return n.list[i]
+		}
+	}
+	return note{}
+}
+
+// close gives the note that waits for its event to the events up to seq.
+func (n *notes) close(seq int64) {
+	if n == nil || n.next == nil {
+		return
+	}
+	if last := len(n.list) - 1; last >= 0 && n.list[last].seq == seq {
+		n.list[last].blob = n.next
+	} else {
+		n.list = append(n.list, note{seq, n.next})
+	}
+	n.next = nil
+}
+
+// drop forgets what was stored with s, and what that has overtaken.
+func (n *notes) drop(s note) {
+	if n == nil || s.blob == nil {
+		return
+	}
+	i := 0
+	for i < len(n.list) && n.list[i].seq < s.seq {
+		i++
+	}
+	if i < len(n.list) && n.list[i].seq == s.seq && &n.list[i].blob[0] == &s.blob[0] {
+		i++
+	}
+	n.list = n.list[:copy(n.list, n.list[i:])]
+}
+
+// owed reports whether a note of an event up to seq is not durable.
+func (n *notes) owed(seq int64) bool { return n != nil && len(n.list) > 0 && n.list[0].seq <= seq }
+
+// Checkpoint implements agent.Run.
+func (r *run) Checkpoint(blob []byte) {
+	if !r.traits.Resumable || len(blob) == 0 || r.engine.checkpoints == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	if r.notes == nil {
+		r.notes = new(notes)
+	}
+	r.notes.next = blob
+}
+
+// noteNext gives the note that waits to the event that comes next.
+func (r *run) noteNext() {
+	if !r.traits.Resumable {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes.close(r.seq + 1)
+}
+
+// noteAlone gives the note that waits to the events that came before, because the one
+// that it waited for changes nothing. It is stored by itself unless an event comes soon.
+func (r *run) noteAlone() {
+	if !r.traits.Resumable {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.notes == nil || r.notes.next == nil {
+		return
+	}
+	r.notes.close(r.seq)
+	if !r.flushing && !r.closed {
+		r.flushing = true
+		r.scheduleLocked(noteLinger)
+	}
+}
+
+// emptyLocked reports whether nothing waits to be durable.
+func (r *run) emptyLocked() bool {
+	return len(r.pending) == 0 && (r.closed || !r.notes.owed(r.seq))
+}
+
+// keptNote forgets a note that is durable.
+func (r *run) keptNote(saved note) {
+	if saved.blob == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes.drop(saved)
+}
+
+// applyNote makes c a change that stores a checkpoint alone.
+func (r *run) applyNote(c *task.Change, saved []byte) error {
+	h := &c.Prev
+	if saved == nil || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
+		return errUnchanged
+	}
+	c.Next.Shown, c.Checkpoint = task.ToCaller, saved
+	return nil
+}
+
+// Asked implements agent.Run.
+func (r *run) Asked() <-chan struct{} {
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	if r.asked == nil {
+		r.asked = make(chan struct{})
+	}
+	r.live.askLocked()
+	return r.asked
+}
+
+// askLocked tells the run of the task that a message waits, if it wants to know and
+// one does.
+func (l *live) askLocked() {
+	r := l.run
+	if r == nil || r.asked == nil || r.told || len(l.inbox) == 0 {
+		return
+	}
+	r.told = true
+	close(r.asked)
+}
+
+// resumeCall fills in what a run goes on from.
+func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err error) {
+	h := l.snapshot()
+	if e.checkpoints != nil {
+		if c.Saved, err = e.checkpoints.Checkpoint(ctx, h.Key); err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	h = asAsked(h, f)
+	c.Task = f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true})
+	c.Sealed = h.Sealed
+	return nil
+}
+
+// lastCaller returns the caller whose message was read last, as far as it is stored.
+func (e *Engine) lastCaller(l *live) (*op.Caller, error) {
+	h := l.snapshot()
+	page, err := e.store.Read(e.ctx, h.Key, max(h.Read, 1)-1)
+	if err != nil {
+		return nil, err
+	}
+	if len(page) == 0 {
+		return nil, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Read)
+	}
+	rec, err := decodeCall(page[0].Call)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Caller{Principal: rec.Principal, Params: rec.Params, Extensions: rec.Extensions}, nil
+}
+
+// endOrphan carries a cancel request out without its agent.
+func (e *Engine) endOrphan(l *live) error {
+	c, err := e.lastCaller(l)
+	if err != nil {
+		return err
+	}
+	return e.endCanceled(l, c)
+}
+
+// recoverCancel carries a cancel request out that an earlier process has left. The
+// agent hears of it in the name of the caller whose message it was at work with.
+func (e *Engine) recoverCancel(l *live) error {
+	c, err := e.lastCaller(l)
+	if err != nil {
+		return err
+	}
+	if l.lookAfterCancel() {
+		e.startCancel(l, &cancelCall{c, &op.Cancel{ID: l.ref.id}})
+	}
+	return nil
+}
+
+// goOn lets a task go on whose agent has refused to cancel it, if an earlier process
+// has left it.
+func (e *Engine) goOn(l *live) {
+	h := l.snapshot()
+	if !e.orphaned(&h) {
+		return
+	}
+	if err := e.adoptOrphan(l); err != nil {
+		e.cfg.Logger.Error("recover task", "task", l.ref.id, "error", err)
+		e.owe(l, func(u *undone) { u.orphan = true })
+	}
+}

@@ -1,0 +1,277 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+func resumable(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+	return agent.With(x, agent.Traits{Resumable: true, NoMessage: true})
+}
+
+// counter says numbers from where its checkpoint is up to ten, and stops for good at
+// the number stop. It notes in heard what each execution was given.
+func counter(stop int, began chan<- context.Context, heard chan<- *agent.Call) *executor {
+	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		c := agent.CallFrom(ctx)
+		heard <- c
+		n := 0
+		_, _ = fmt.Sscan(string(c.Saved), &n)
+		for n++; n <= 10; n++ {
+			if n == stop {
+				_ = agent.Flush(ctx)
+				began <- ctx
+				<-ctx.Done()
+				return
+			}
+			_ = agent.Checkpoint(ctx, []byte(fmt.Sprint(n)))
+			if !yield(chunk(ec, fmt.Sprint(n, " "), n < 10), nil) {
+				return
+			}
+		}
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+}
+
+// TestResumableRunGoesOn interrupts a run five times, and its caller sees one log.
+func TestResumableRunGoesOn(t *testing.T) {
+	t.Parallel()
+	store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan *agent.Call, 1)
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(2, began, heard)))
+	id := b.send(now(text("count"))).Head.ID
+	<-began
+	if c := <-heard; c.Saved != nil || c.Task != nil || c.Attempt != 1 {
+		t.Errorf("the first execution is given %q and %s", c.Saved, c.Task)
+	}
+	if err := b.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for stop := 3; stop <= 7; stop++ {
+		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(stop, began, heard)))
+		<-began
+		c := <-heard
+		if want := fmt.Sprint(stop - 2); string(c.Saved) != want || c.Attempt != stop-1 || c.Key != string(id)+"/1" {
+			t.Errorf("attempt %d of %s goes on from %q, want attempt %d from %q", c.Attempt, c.Key, c.Saved, stop-1, want)
+		}
+		if want := fmt.Sprintf(`{"text":"%d "}]`, stop-2); !strings.Contains(string(c.Task), want) {
+			t.Errorf("the execution is given the task %s, want one with %s", c.Task, want)
+		}
+		b.stop()
+	}
+	b = start(t, engine.Config{Store: store}, resumable(counter(0, began, heard)))
+	<-heard
+	b.wait(id, task.Completed)
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for i, ev := range follow(t, s) {
+		if ev.Version != int64(i+2) {
+			t.Errorf("event %d has version %d", i, ev.Version)
+		}
+		if ev.Kind == task.Artifact {
+			_, rest, _ := strings.Cut(string(ev.Body), `"text":"`)
+			word, _, _ := strings.Cut(rest, `"`)
+			said.WriteString(word)
+		}
+	}
+	if want := "1 2 3 4 5 6 7 8 9 10 "; said.String() != want {
+		t.Errorf("the log says %q, want %q", said.String(), want)
+	}
+}
+
+// TestCheckpointIsAsDurableAsItsEvent keeps the queue of a run from being written, and
+// then lets one flush come between a checkpoint and its event.
+func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
+	t.Parallel()
+	store := new(task.Memory)
+	saved := func(key task.Key) string {
+		got, err := store.Checkpoint(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	steps, next := make(chan string), make(chan struct{})
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		step := func(name string) { steps <- name; <-next }
+		yield(chunk(ec, "a", true), nil)
+		_ = agent.Checkpoint(ctx, []byte("b"))
+		step("b is noted")
+		yield(chunk(ec, "b", true), nil)
+		_ = agent.Flush(ctx)
+		step("b is said")
+		_ = agent.Checkpoint(ctx, []byte("c"))
+		_ = agent.Flush(ctx)
+		step("c is flushed")
+		_ = agent.Checkpoint(ctx, []byte("d"))
+		yield(&a2a.Task{ID: ec.TaskID, ContextID: ec.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
+		_ = agent.Flush(ctx)
+		step("d changes nothing")
+		_ = agent.Checkpoint(ctx, []byte("e"))
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+	b := start(t, engine.Config{Store: store}, resumable(x))
+	h := b.send(now(text("hi"))).Head
+	for _, want := range []struct{ step, saved string }{
+		{"b is noted", ""}, {"b is said", "b"}, {"c is flushed", "c"}, {"d changes nothing", "d"},
+	} {
+		if got := <-steps; got != want.step {
+			t.Fatalf("step %q, want %q", got, want.step)
+		}
+		if got := saved(h.Key); got != want.saved {
+			t.Errorf("when %s, the checkpoint is %q, want %q", want.step, got, want.saved)
+		}
+		next <- struct{}{}
+	}
+	b.wait(h.ID, task.Completed)
+	if got := saved(h.Key); got != "d" {
+		t.Errorf("a task that has ended got the checkpoint %q", got)
+	}
+}
+
+// TestCheckpointAloneIsStoredSoon: no event follows the checkpoint, and nobody flushes.
+func TestCheckpointAloneIsStoredSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(counting)
+		x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			for _, blob := range []string{"one", "two"} {
+				_ = agent.Checkpoint(ctx, []byte(blob))
+				yield(&a2a.Task{ID: ec.TaskID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
+			}
+			<-ctx.Done()
+		}}
+		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
+		h := b.send(now(text("hi"))).Head
+		time.Sleep(time.Second)
+		if got, err := store.Checkpoint(t.Context(), h.Key); string(got) != "two" || err != nil {
+			t.Errorf("Checkpoint = %q, %v, want two", got, err)
+		}
+		if got := store.appends.Load(); got != 2 {
+			t.Errorf("%d appends, want one for the task and one for the checkpoint", got)
+		}
+		b.stop()
+	})
+}
+
+// TestCheckpointOfOthersIsNone: only Resumable agents have checkpoints.
+func TestCheckpointOfOthersIsNone(t *testing.T) {
+	t.Parallel()
+	store := new(task.Memory)
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		_ = agent.Checkpoint(ctx, []byte("x"))
+		yield(status(ec, a2a.TaskStateInputRequired, ""), nil)
+	}}
+	b := start(t, engine.Config{Store: store}, x)
+	h := b.send(text("hi")).Head
+	if got, err := store.Checkpoint(t.Context(), h.Key); got != nil || err != nil {
+		t.Errorf("Checkpoint = %q, %v, want none", got, err)
+	}
+}
+
+// TestFollowUpGoesOnFromTheCheckpoint answers a question; the next run knows where the
+// one before it was.
+func TestFollowUpGoesOnFromTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		saved := string(agent.CallFrom(ctx).Saved)
+		if saved == "" {
+			_ = agent.Checkpoint(ctx, []byte("asked"))
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, saved), nil)
+	}}
+	b := start(t, engine.Config{}, resumable(x))
+	h := b.send(text("hi")).Head
+	if got := statusText(t, b.send(reply(h.ID, "this"))); got != "asked" {
+		t.Errorf("the follow-up went on from %q, want the checkpoint", got)
+	}
+}
+
+// TestPendingCancelReachesResumableAgent kills a hub before the agent has heard of a
+// cancel request. The next hub tells it, and does not run it again.
+func TestPendingCancelReachesResumableAgent(t *testing.T) {
+	t.Parallel()
+	refuse := func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(nil, a2a.ErrTaskNotCancelable)
+	}
+	for name, tt := range map[string]struct {
+		refuses bool
+		want    task.State
+	}{"agrees": {false, task.Canceled}, "refuses": {true, task.Completed}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan *agent.Call, 3)
+			id := stopped(t, store, resumable(counter(4, began, heard)), began)
+			<-heard
+			h, err := store.Head(t.Context(), "alice", id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := h
+			next.Rev++
+			next.CancelAt = 1
+			if err := store.Append(t.Context(), &task.Change{Prev: h, Next: next}); err != nil {
+				t.Fatal(err)
+			}
+			told := make(chan string, 1)
+			x := counter(0, began, heard)
+			x.cancel = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				told <- fmt.Sprintf("%s %s %s", ec.TaskID, ec.User.Name, agent.CallFrom(ctx).Saved)
+				if tt.refuses {
+					refuse(ctx, ec, yield)
+					return
+				}
+				yield(status(ec, a2a.TaskStateCanceled, ""), nil)
+			}
+			b := start(t, engine.Config{Store: store}, resumable(x))
+			b.wait(id, tt.want)
+			if got, want := <-told, string(id)+" alice 3"; got != want {
+				t.Errorf("the agent was told %q, want %q", got, want)
+			}
+			if got := len(heard) > 0; got != tt.refuses {
+				t.Errorf("the agent was run again: %v, want %v", got, tt.refuses)
+			}
+		})
+	}
+}
+
+// TestAskedTellsOfAWaitingMessage lets a run wait in AUTH_REQUIRED until its caller says
+// something.
+func TestAskedTellsOfAWaitingMessage(t *testing.T) {
+	t.Parallel()
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.Message.Parts[0].Text() == "token" {
+			yield(status(ec, a2a.TaskStateCompleted, "thanks"), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateAuthRequired, "who are you?"), nil)
+		select {
+		case <-agent.Asked(ctx):
+		case <-ctx.Done():
+		}
+	}}
+	b := start(t, engine.Config{DrainTimeout: -1}, resumable(x))
+	h := b.send(text("hi")).Head
+	if h.State != task.AuthRequired {
+		t.Fatalf("task is %v, want AUTH_REQUIRED", h.State)
+	}
+	if got := statusText(t, b.send(reply(h.ID, "token"))); got != "thanks" {
+		t.Errorf("the answer to the token is %q", got)
+	}
+}

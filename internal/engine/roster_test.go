@@ -1,0 +1,384 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// skilled is an agent whose card lists skills.
+func skilled(name string, x a2asrv.AgentExecutor, skills ...string) engine.Agent {
+	card := &a2a.AgentCard{Name: name}
+	for _, id := range skills {
+		card.Skills = append(card.Skills, a2a.AgentSkill{ID: id})
+	}
+	return engine.Agent{Name: task.Agent(name), Card: card, Executor: x}
+}
+
+func (b *bench) names() []string {
+	var names []string
+	for _, a := range b.Agents() {
+		names = append(names, string(a.Name))
+	}
+	return names
+}
+
+// asked sends a message for a skill and returns which agent answered.
+func (b *bench) asked(id string) (string, error) {
+	r := text("for " + id)
+	r.Message.Skill = id
+	a, err := b.Send(b.t.Context(), alice, r)
+	if err != nil {
+		return "", err
+	}
+	return statusText(b.t, a), nil
+}
+
+func TestUpdateReplacesAnAgent(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	for _, name := range []string{"one", "two"} {
+		if err := b.Register(skilled(name, named(name), "sing", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Update(skilled("one", named("new one"), "dance", "Sing")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"main", "one", "two"}, b.names()); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	for id, want := range map[string]string{"dance": "new one", "sing": "new one", "two": "two"} {
+		if got, err := b.asked(id); got != want || err != nil {
+			t.Errorf("skill %q: %q answered, %v; want %q", id, got, err, want)
+		}
+	}
+	if _, err := b.asked("one"); !errors.Is(err, a2a.ErrInvalidParams) {
+		t.Errorf("a skill that is gone: %v, want ErrInvalidParams", err)
+	}
+	if err := b.Update(skilled("main", named("new main"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := statusText(t, b.send(text("x"))); got != "new main" {
+		t.Errorf("%q answered in place of the new default agent", got)
+	}
+	for what, err := range map[string]error{
+		"update of nobody":     b.Update(skilled("three", named("three"))),
+		"unregister of nobody": b.Unregister("three"),
+	} {
+		if !errors.Is(err, engine.ErrNoAgent) {
+			t.Errorf("%s: %v, want ErrNoAgent", what, err)
+		}
+	}
+	if err := b.Update(engine.Agent{Name: "one"}); err == nil || errors.Is(err, engine.ErrNoAgent) {
+		t.Errorf("update without a card: %v", err)
+	}
+}
+
+// relay asks, and says who has got the answer.
+func relay(name string) *executor {
+	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, name), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, name), nil)
+	}}
+}
+
+// A task goes on with the agent that has its name now; without one it takes no answer,
+// until there is one again.
+func TestFollowUpFindsTheAgentOfNow(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	if err := b.Register(skilled("one", relay("first"), "ask")); err != nil {
+		t.Fatal(err)
+	}
+	r := text("begin")
+	r.Agent = "one"
+	id := b.send(r).Head.ID
+	if err := b.Unregister("one"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Send(t.Context(), alice, reply(id, "answer"))
+	if !errors.Is(err, a2a.ErrUnsupportedOperation) || !strings.Contains(err.Error(), "no longer here") {
+		t.Errorf("answer to an agent that is gone: %v", err)
+	}
+	if got := b.get(id).Head.State; got != task.InputRequired {
+		t.Errorf("the task is %v, want input required still", got)
+	}
+	if err := b.Register(skilled("one", relay("second"), "ask")); err != nil {
+		t.Fatal(err)
+	}
+	if got := statusText(t, b.send(reply(id, "again"))); got != "second" {
+		t.Errorf("%q got the answer, want the new agent", got)
+	}
+}
+
+// A run that has begun ends as it began, whoever has the name by then; messages that
+// wait behind it go to the new agent, or fail without one.
+func TestRunsOutliveTheirRegistration(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(*bench) error
+		want   string
+		state  task.State
+	}{
+		{"updated", func(b *bench) error { return b.Update(skilled("one", relay("second"), "ask")) }, "second", task.Completed},
+		{"unregistered", func(b *bench) error { return b.Unregister("one") }, "the agent of this task is no longer here", task.Failed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			began, goOn := make(chan struct{}), make(chan struct{})
+			slow := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.Flush(ctx) != nil {
+					return
+				}
+				close(began)
+				<-goOn
+				yield(status(ec, a2a.TaskStateInputRequired, "first"), nil)
+			}}
+			b := start(t, engine.Config{}, named("main"))
+			if err := b.Register(skilled("one", agent.With(slow, agent.Traits{Serial: true}), "ask")); err != nil {
+				t.Fatal(err)
+			}
+			r := now(text("begin"))
+			r.Agent = "one"
+			id := b.send(r).Head.ID
+			<-began
+			b.send(now(reply(id, "waits")))
+			if err := tt.change(b); err != nil {
+				t.Fatal(err)
+			}
+			close(goOn)
+			b.wait(id, tt.state)
+			if got := statusText(t, b.get(id)); got != tt.want {
+				t.Errorf("the task ended with %q, want %q", got, tt.want)
+			}
+			var states []task.State
+			s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+			if err == nil {
+				for _, ev := range follow(t, s) {
+					if ev.Kind == task.Status {
+						states = append(states, ev.State)
+					}
+				}
+			}
+			if len(states) < 2 || states[1] != task.InputRequired {
+				t.Errorf("states %v, %v; want the first run to come to its end", states, err)
+			}
+		})
+	}
+}
+
+// The agent that runs a task is asked to cancel it, also when it is gone from the hub.
+func TestCancelReachesAnAgentThatIsGone(t *testing.T) {
+	t.Parallel()
+	began, told := make(chan context.Context, 1), make(chan struct{}, 1)
+	x := untilStopped(began)
+	x.cancel = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		told <- struct{}{}
+		yield(status(ec, a2a.TaskStateCanceled, "as you wish"), nil)
+	}
+	b := start(t, engine.Config{}, named("main"))
+	if err := b.Register(skilled("one", x, "wait")); err != nil {
+		t.Fatal(err)
+	}
+	r := now(text("begin"))
+	r.Agent = "one"
+	id := b.send(r).Head.ID
+	<-began
+	if err := b.Unregister("one"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil || got.Head.State != task.Canceled {
+		t.Fatalf("Cancel = %+v, %v", got, err)
+	}
+	select {
+	case <-told:
+	default:
+		t.Error("the agent was not asked")
+	}
+}
+
+// chooser takes what it is told to, and remembers what it was asked.
+type chooser struct {
+	mu    sync.Mutex
+	takes func(n int) int
+	asked []string
+}
+
+func (c *chooser) Choose(skill string, among []task.Agent) task.Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.takes(len(c.asked))
+	c.asked = append(c.asked, fmt.Sprint(skill, " ", among))
+	if i < 0 || i >= len(among) {
+		return "nobody"
+	}
+	return among[i]
+}
+
+func TestChooser(t *testing.T) {
+	t.Parallel()
+	c := &chooser{takes: func(n int) int { return []int{1, 0, 7}[n] }}
+	b := start(t, engine.Config{Chooser: c}, named("main"))
+	for _, a := range []engine.Agent{
+		skilled("one", named("one"), "sing", "alone"), skilled("two", named("two"), "SING"),
+		skilled("any", named("any")),
+	} {
+		if err := b.Register(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"two", "one", "one"} {
+		if got, err := b.asked("sing"); got != want || err != nil {
+			t.Errorf("%q answered, %v; want %q", got, err, want)
+		}
+	}
+	for id, want := range map[string]string{"alone": "one", "something else": "any"} {
+		if got, err := b.asked(id); got != want || err != nil {
+			t.Errorf("skill %q: %q answered, %v; want %q", id, got, err, want)
+		}
+	}
+	if diff := cmp.Diff([]string{"sing [one two]", "sing [one two]", "sing [one two]"}, c.asked); diff != "" {
+		t.Errorf("the chooser was asked (-want +got):\n%s", diff)
+	}
+}
+
+// A message with a key that comes again finds the agent that got it, not another one.
+func TestChooserAndKeys(t *testing.T) {
+	t.Parallel()
+	c := &chooser{takes: func(n int) int { return n % 2 }}
+	b := start(t, engine.Config{Chooser: c, Idempotency: engine.Idempotency{Header: true}}, named("main"))
+	for _, name := range []string{"one", "two"} {
+		if err := b.Register(skilled(name, named(name), "sing")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	ids := make([]string, 8)
+	for i := range ids {
+		wg.Go(func() {
+			r := text("once")
+			r.Key, r.Message.Skill = "k", "sing"
+			if a, err := b.Send(t.Context(), alice, r); err == nil {
+				ids[i] = string(a.Head.ID)
+			} else {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Errorf("the message became task %s and task %s", ids[0], id)
+		}
+	}
+}
+
+// A message that names a context alone finds the task that waits in it, whichever of the
+// agents it belongs to.
+func TestChooserAndContexts(t *testing.T) {
+	t.Parallel()
+	c := &chooser{takes: func(n int) int { return 1 - n%2 }}
+	b := start(t, engine.Config{Chooser: c}, named("main"))
+	for _, name := range []string{"one", "two"} {
+		if err := b.Register(skilled(name, relay(name), "ask")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := text("begin")
+	r.Message.Skill = "ask"
+	first := b.send(r)
+	r = text("answer")
+	r.Message.Skill, r.Message.ContextID, r.Resume = "ask", first.Head.ContextID, true
+	if second := b.send(r); second.Head.ID != first.Head.ID || statusText(t, second) != "two" {
+		t.Errorf("the answer went to task %s of %s, want %s of two", second.Head.ID, second.Head.Agent, first.Head.ID)
+	}
+}
+
+func TestUnknownSkillNamesTheNearest(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	var many []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf("skill-%02d", i))
+	}
+	for _, a := range []engine.Agent{skilled("one", named("one"), "pr_review", "bug_triage"), skilled("two", named("two"), many...)} {
+		if err := b.Register(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	skeleton := skilled("skeleton", named("skeleton"))
+	skeleton.ListedSkills = true
+	if err := b.Register(skeleton); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"pr_reviw":                 `"pr_reviw"; did you mean "pr_review"?`,
+		"Bug-Triage":               "", // the id in another spelling is another id
+		"weather":                  `no agent here has the skill "weather"; there are: main, pr_review, bug_triage, skill-00`,
+		"other":                    "and 23 more",
+		strings.Repeat("long", 99): "…",
+	} {
+		if _, err := b.asked(id); !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+			t.Errorf("skill %.20q: %v, want ErrInvalidParams with %q", id, err, want)
+		}
+	}
+	r := text("x")
+	r.Agent, r.Message.Skill = "skeleton", "anything"
+	if got := statusText(t, b.send(r)); got != "skeleton" {
+		t.Errorf("an agent that is named takes any skill while it lists none; %q answered", got)
+	}
+}
+
+// Agents come and go while messages are sent: each message finds a whole agent.
+func TestRosterUnderFire(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() {
+			name := fmt.Sprint("agent-", i)
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_ = b.Register(skilled(name, named(name), "sing", fmt.Sprint("s", n%3)))
+				_ = b.Update(skilled(name, named(name), "sing"))
+				_ = b.Unregister(task.Agent(name))
+			}
+		})
+	}
+	for range 200 {
+		got, err := b.asked("sing")
+		if err == nil && !strings.HasPrefix(got, "agent-") && got != "the agent of this task is no longer here" {
+			t.Errorf("%q answered", got)
+		}
+		if err != nil && !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if diff := cmp.Diff([]string{"main"}, b.names()); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+}

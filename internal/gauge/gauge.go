@@ -1,0 +1,160 @@
+// Package gauge tells whoever measures the process how a hub does: how many tasks run
+// and wait, whether its store works, what webhooks have not been told. It knows the API
+// of OpenTelemetry and the parts of a hub.
+//
+// The numbers are read when somebody asks for them, and cost nothing otherwise. Those of
+// several hubs in one process are added up.
+package gauge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Census is the ability of a store to count its tasks cheaply.
+type Census interface {
+	// States returns how many tasks are in each state, those of all owners together.
+	// Tasks that no caller knows do not count.
+	States(ctx context.Context) (map[task.State]int, error)
+}
+
+// Hub is what is measured.
+type Hub struct {
+	// Engine is required.
+	Engine *engine.Engine
+	// Pusher tells webhooks; nil if there are none.
+	Pusher *push.Dispatcher
+	// Store is asked for its tasks if it is a Census.
+	Store task.Store
+	// Version and Commit are those of the program.
+	Version, Commit string
+}
+
+// Watch lets the hub be measured until stop is called.
+func Watch(h Hub) (stop func(), err error) {
+	w := &watch{hub: h}
+	m := otel.Meter(trace.Scope)
+	if err := w.make(m); err != nil {
+		return nil, fmt.Errorf("make gauges: %w", err)
+	}
+	reg, err := m.RegisterCallback(w.observe, w.all...)
+	if err != nil {
+		return nil, fmt.Errorf("register gauges: %w", err)
+	}
+	return func() { _ = reg.Unregister() }, nil // it fails for one that is not registered
+}
+
+type counter = metric.Int64ObservableUpDownCounter
+
+// watch is a hub that is measured.
+type watch struct {
+	hub Hub
+	all []metric.Observable
+
+	agents, runs, queue, streams, tails, doubts, tasks counter
+	hooks, backlog, broken                             counter
+	ready, build                                       metric.Int64ObservableGauge
+}
+
+func (w *watch) make(m metric.Meter) error {
+	var errs []error
+	for _, c := range []struct {
+		at                      *counter
+		name, unit, description string
+	}{
+		{&w.agents, "parley.agents", "{agent}", "Agents that are registered."},
+		{&w.runs, "parley.runs", "{run}", "Tasks that are executed now."},
+		{&w.queue, "parley.queue", "{task}", "Tasks that wait in line for a run."},
+		{&w.streams, "parley.streams", "{stream}", "Streams that are open."},
+		{&w.tails, "parley.tails", "By", "Memory for the newest entries of tasks that are followed."},
+		{&w.doubts, "parley.doubts", "{task}", "Tasks of which it is not known what the store has of them."},
+		{&w.tasks, "parley.tasks", "{task}", "Tasks that are kept, by state."},
+		{&w.hooks, "parley.webhooks", "{webhook}", "Webhooks that have something to be told or may have."},
+		{&w.backlog, "parley.webhook.backlog", "{webhook}", "Webhooks that have something to be told, by what they wait for."},
+		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are left alone because they do not answer."},
+	} {
+		var err error
+		*c.at, err = m.Int64ObservableUpDownCounter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.description))
+		errs, w.all = append(errs, err), append(w.all, *c.at)
+	}
+	for _, g := range []struct {
+		at                *metric.Int64ObservableGauge
+		name, description string
+	}{
+		{&w.ready, "parley.ready", "Whether the hub can take work, by check: 1 if it is as it should be."},
+		{&w.build, "parley.build.info", "1, with what the program was built from."},
+	} {
+		var err error
+		*g.at, err = m.Int64ObservableGauge(g.name, metric.WithDescription(g.description))
+		errs, w.all = append(errs, err), append(w.all, *g.at)
+	}
+	return errors.Join(errs...)
+}
+
+// observe reads all numbers.
+func (w *watch) observe(ctx context.Context, o metric.Observer) error {
+	e, p := w.hub.Engine.Stats(), w.hub.Pusher.Stats()
+	for _, n := range []struct {
+		of counter
+		n  int64
+	}{
+		{w.agents, int64(len(w.hub.Engine.Agents()))},
+		{w.runs, int64(e.Runs)},
+		{w.queue, int64(e.Queued)},
+		{w.streams, int64(e.Streams)},
+		{w.tails, e.TailBytes},
+		{w.doubts, int64(e.Doubts)},
+		{w.hooks, int64(p.Hooks)},
+		{w.broken, int64(p.Broken)},
+	} {
+		o.ObserveInt64(n.of, n.n)
+	}
+	for phase, n := range map[string]int{"waiting": p.Waiting, "underway": p.Underway, "asleep": p.Asleep} {
+		o.ObserveInt64(w.backlog, int64(n), label("phase", phase))
+	}
+	for _, c := range w.hub.Engine.Ready(ctx) {
+		o.ObserveInt64(w.ready, number(c.OK), label("check", c.Name))
+	}
+	o.ObserveInt64(w.build, 1, label("version", w.hub.Version), label("commit", w.hub.Commit), label("go_version", runtime.Version()))
+	return w.census(ctx, o)
+}
+
+// census counts the tasks by state, where that is cheap.
+func (w *watch) census(ctx context.Context, o metric.Observer) error {
+	c, ok := w.hub.Store.(Census)
+	if !ok {
+		return nil
+	}
+	states, err := c.States(ctx)
+	if err != nil {
+		return fmt.Errorf("count tasks: %w", err)
+	}
+	for s := task.Submitted; s <= task.AuthRequired; s++ {
+		name := strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
+		o.ObserveInt64(w.tasks, int64(states[s]), label(trace.State, name))
+	}
+	return nil
+}
+
+func label(key, value string) metric.ObserveOption {
+	return metric.WithAttributes(attribute.String(key, value))
+}
+
+func number(ok bool) int64 {
+	if ok {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,110 @@
+// Package grpctest calls gRPC methods in JSON, so that tests can write calls as text.
+//
+// A request is written in ProtoJSON, and so is each message that answers it, on one line
+// and without the spaces that ProtoJSON has by chance. [Status] writes an error in the
+// same way.
+//
+// # Guarantees
+//
+// A request is sent as it is written; who writes a member that the message does not have
+// gets an error instead of a call.
+//
+// # What it does not promise
+//
+// ProtoJSON shows numbers in free JSON as doubles, and leaves out what is empty.
+//
+// # Concurrency
+//
+// A Client may be used by any number of goroutines.
+//
+// # Testing
+//
+// The transcripts of package grpcbind and the tests below conformance use it. It is for
+// tests alone.
+package grpctest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// Client calls the methods of one service. Both fields are required.
+type Client struct {
+	Conn    grpc.ClientConnInterface
+	Service protoreflect.ServiceDescriptor
+}
+
+// Call calls a method with a request in ProtoJSON, and hands each message that answers it
+// to got, until got returns false or there are no more. It returns the error of the call,
+// which is a status unless there is no such method or the request is none of it.
+func (c *Client) Call(ctx context.Context, method, request string, got func(message string) bool) error {
+	m := c.Service.Methods().ByName(protoreflect.Name(method))
+	if m == nil {
+		return fmt.Errorf("%s has no method %q", c.Service.FullName(), method)
+	}
+	in := dynamicpb.NewMessage(m.Input())
+	if err := protojson.Unmarshal([]byte(request), in); err != nil {
+		return fmt.Errorf("request of %s: %w", method, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.open(ctx, m, in)
+	if err != nil {
+		return err
+	}
+	for {
+		out := dynamicpb.NewMessage(m.Output())
+		if err := s.RecvMsg(out); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if line, err := compact(out); err != nil || !got(line) || !m.IsStreamingServer() {
+			return err
+		}
+	}
+}
+
+// open begins a call and sends its request.
+func (c *Client) open(ctx context.Context, m protoreflect.MethodDescriptor, in proto.Message) (grpc.ClientStream, error) {
+	name := "/" + string(c.Service.FullName()) + "/" + string(m.Name())
+	s, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: m.IsStreamingServer()}, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // the status tells the reason
+		return nil, err
+	}
+	return s, s.CloseSend()
+}
+
+// Status returns the status of an error in ProtoJSON. An error that is no status is one
+// of the code Unknown.
+func Status(err error) string {
+	line, broken := compact(status.Convert(err).Proto())
+	if broken != nil {
+		return broken.Error() // a detail of a type that the test does not link
+	}
+	return line
+}
+
+func compact(m proto.Message) (string, error) {
+	b, err := protojson.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	err = json.Compact(&out, b)
+	return out.String(), err
+}

@@ -1,0 +1,59 @@
+package peer
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// callConn makes a call over a binding that is not HTTP.
+func (e *endpoint) callConn(ctx context.Context, s dialect.Shape, a *ask) ([]byte, error) {
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	if s == dialect.V03Proto && a.op == dialect.ListTasks {
+		return nil, ErrUnsupported
+	}
+	raw, err := conn.Call(ctx, a.op.String(), e.message(s, a))
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	return s.ReadResult(a.op, raw)
+}
+
+// message is the request of a call.
+func (e *endpoint) message(s dialect.Shape, a *ask) []byte {
+	if s == dialect.V03Proto {
+		return dialect.AppendLegacyMessage(nil, a.op, a.params)
+	}
+	return s.AppendParams(nil, a.op, e.withTenant(a.params))
+}
+
+// openConn begins a stream over a binding that is not HTTP.
+func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	o := &e.peer.opts
+	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
+	next, stop := iter.Pull2(conn.Stream(ctx, a.op.String(), e.message(s, a)))
+	return primed(&frames{
+		stop: func() { stop(); dog.stop() },
+		next: func() (dialect.Frame, string, error) {
+			raw, err, ok := next()
+			switch {
+			case !ok:
+				return dialect.Frame{}, "", io.EOF
+			case err != nil:
+				return dialect.Frame{}, "", explain(ctx, err)
+			}
+			dog.alive()
+			f, err := s.ReadFrame(raw)
+			return f, "", err
+		},
+	})
+}

@@ -1,0 +1,218 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// Defaults of [Options].
+const (
+	DefaultTimeout     = 30 * time.Second
+	DefaultDeadline    = 300 * time.Second
+	DefaultMaxBody     = 64 << 20
+	DefaultMaxEvent    = 10 << 20
+	DefaultIdle        = 5 * time.Minute
+	DefaultRetries     = 3
+	DefaultBreakAfter  = 3
+	DefaultProbeEvery  = 10 * time.Second
+	DefaultPollInitial = 2 * time.Second
+	DefaultPollMax     = 30 * time.Second
+)
+
+// cancelTimeout bounds how long an aborted call waits for the remote task's cancel.
+const cancelTimeout = 5 * time.Second
+
+// Conn carries calls over a binding that is not HTTP. Params and results are JSON: of
+// v1.0, or, for an interface of version 0.3, ProtoJSON of the proto of v0.3. Methods are
+// named as in v1.0, such as "SendMessage". Errors are an *Error if the agent reported
+// them, and ErrUnreachable if it could not be connected to. A Conn is safe for
+// concurrent use.
+type Conn interface {
+	Call(ctx context.Context, method string, params []byte) ([]byte, error)
+	Stream(ctx context.Context, method string, params []byte) iter.Seq2[[]byte, error]
+	Close() error
+}
+
+// Factory connects to an interface. The headers go with each call, as metadata; they are
+// asked for anew each time. The certificate and whom to trust are those of the
+// Credentials; nil if they have none.
+type Factory func(ctx context.Context, iface a2a.AgentInterface, header HeaderFunc, config *tls.Config) (Conn, error)
+
+// HeaderFunc returns the headers of a call.
+type HeaderFunc func(ctx context.Context) (http.Header, error)
+
+// Poll says how often an agent is asked that does not stream.
+type Poll struct {
+	// Initial and Max are the pauses: the first one, which doubles up to the last. Zero
+	// means DefaultPollInitial and DefaultPollMax.
+	Initial, Max time.Duration
+	// Interval, if set, is the pause that never grows.
+	Interval time.Duration
+	// HistoryLength is how much of the history is asked for. If nil, the agent decides.
+	HistoryLength *int
+}
+
+// Options say how to call. The zero value calls as agents call each other: with retries,
+// a breaker and a deadline, by the interfaces of the card, without credentials.
+type Options struct {
+	// Name is the peer's name in errors and logs. If empty, it is the card's.
+	Name string
+	// URL is where the peer was configured to be. New pins calls to it; credentials go to
+	// its host alone. If empty, the card is believed.
+	URL string
+	// FollowCard calls the addresses that the card names although URL is set. Credentials
+	// still go to the host of URL alone.
+	FollowCard bool
+	// Dialect forces the dialect of JSON-RPC: "v1.0", "v0.3", "promptkit" or "rockbot". If
+	// empty, the card says it, and the peer's answers correct the card.
+	Dialect string
+	// HTTP sends the requests. Its Timeout also ends streams, so it is best left
+	// zero; its CheckRedirect is replaced. If nil, a client with a connect timeout of
+	// ten seconds and no other is used.
+	HTTP *http.Client
+	// Credentials are shown to the peer.
+	Credentials Credentials
+	// Header is added to every request, over gRPC as metadata.
+	Header http.Header
+	// Bindings are the bindings to prefer, best first. Others of the card follow in the
+	// card's order. A binding that is neither built in nor among Transports is
+	// ErrNoTransport.
+	Bindings []a2a.TransportProtocol
+	// Transports adds bindings, such as gRPC.
+	Transports map[a2a.TransportProtocol]Factory
+	// Timeout bounds the calls that an agent answers at once: the card, Get, List, Cancel
+	// and push configs. Zero means DefaultTimeout, negative means never.
+	Timeout time.Duration
+	// Deadline bounds Send, Run and Follow. Zero means DefaultDeadline, negative never.
+	Deadline time.Duration
+	// Idle ends a stream that says nothing, not even a comment; Run and Follow take it up
+	// again. Zero means DefaultIdle, negative never.
+	Idle time.Duration
+	// MaxStream bounds how long one stream stays open. Zero means no limit.
+	MaxStream time.Duration
+	// MaxBody bounds an answer and MaxEvent an event of a stream, in bytes. Zero means
+	// DefaultMaxBody and DefaultMaxEvent.
+	MaxBody, MaxEvent int64
+	// MaxCard bounds the card that Dial fetches, in bytes. Zero means
+	// card.DefaultMaxBytes.
+	MaxCard int64
+	// Retries is how often a call is repeated that surely was not accepted, or is
+	// idempotent. Zero means DefaultRetries, negative none.
+	Retries int
+	// BreakAfter is after how many failed calls in a row others are held back with
+	// ErrOpen. Zero means DefaultBreakAfter, negative never.
+	BreakAfter int
+	// ProbeEvery is how often one call is let through while others are held back. Zero
+	// means DefaultProbeEvery.
+	ProbeEvery time.Duration
+	// Poll says how Run and Follow ask an agent that does not stream.
+	Poll Poll
+	// Detach leaves remote tasks alone when Run or Follow is aborted. Otherwise the
+	// task is canceled, unless the cause of the abort is ErrDetached.
+	Detach bool
+	// Idempotent sends the message's id as Idempotency-Key, so that a hub which heeds
+	// it takes no message twice. Sends are then retried like any other call.
+	Idempotent bool
+	// Logger receives what an operator should know. If nil, nothing is logged.
+	Logger *slog.Logger
+}
+
+// check refuses preferences that would be passed over.
+func (o *Options) check() error {
+	for _, b := range o.Bindings {
+		if !o.speaks(b) {
+			return fmt.Errorf("prefer %q: %w", b, ErrNoTransport)
+		}
+	}
+	if o.Dialect != "" {
+		if s, ok := dialect.ParseShape(o.Dialect); !ok || s == dialect.V03Proto || s == dialect.RockBotTask {
+			return fmt.Errorf("there is no dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
+		}
+	}
+	return o.Credentials.Check()
+}
+
+func (o *Options) speaks(b a2a.TransportProtocol) bool {
+	switch b {
+	case a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON:
+		return true
+	}
+	_, ok := o.Transports[b]
+	return ok
+}
+
+// rank is the place of b among the preferred bindings.
+func (o *Options) rank(b a2a.TransportProtocol) int {
+	if i := slices.Index(o.Bindings, b); i >= 0 {
+		return i
+	}
+	return len(o.Bindings)
+}
+
+// limit returns d, its default if it is zero, and zero, for none, if it is negative.
+func limit(d, otherwise time.Duration) time.Duration {
+	switch {
+	case d < 0:
+		return 0
+	case d == 0:
+		return otherwise
+	}
+	return d
+}
+
+func (o *Options) retries() int {
+	switch {
+	case o.Retries < 0:
+		return 0
+	case o.Retries == 0:
+		return DefaultRetries
+	}
+	return o.Retries
+}
+
+func (o *Options) maxBody() int64 {
+	if o.MaxBody <= 0 {
+		return DefaultMaxBody
+	}
+	return o.MaxBody
+}
+
+func (o *Options) maxEvent() int64 {
+	if o.MaxEvent <= 0 {
+		return DefaultMaxEvent
+	}
+	return o.MaxEvent
+}
+
+func (o *Options) breaker() *breaker {
+	b := &breaker{after: o.BreakAfter, every: limit(o.ProbeEvery, DefaultProbeEvery)}
+	if b.after == 0 {
+		b.after = DefaultBreakAfter
+	}
+	return b
+}
+
+func (o *Options) log() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+// bound limits ctx by d, which is none if it is zero.
+func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded))
+}

@@ -1,0 +1,98 @@
+package peer
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// readEvents reads a stream to its end: "id|data" for each event.
+func readEvents(r io.Reader, limit int64) ([]string, error) {
+	s := newSSE(r, limit, func() {})
+	var all []string
+	for {
+		m, err := s.next()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, m.id+"|"+string(m.data))
+	}
+}
+
+func TestSSE(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]string{
+		"":                              "",
+		": hello\n\n":                   "",
+		"id: 1\ndata: x\n\n":            "1|x",
+		"id:1\r\ndata:x\r\n\r\n":        "1|x",
+		"data: x\nid: 1\n\n":            "1|x",
+		"data: a\ndata: b\n\n":          "|a\nb",
+		"id: 1\n\ndata: x\n\n":          "|x",
+		"id: 1\ndata: x\n":              "",
+		"id: 1\ndata: x\n\ndata: y\n\n": "1|x |y",
+		"event: z\nretry: 5\ndata\n\n":  "|",
+		"id: 1\x00\ndata: x\n\n":        "|x",
+		"id: " + strings.Repeat("9", 300) + "\ndata: x\n\n": "|x",
+		"data: " + strings.Repeat("x", 20<<10) + "\n\n":     "|" + strings.Repeat("x", 20<<10),
+	} {
+		got, err := readEvents(strings.NewReader(stream), 1<<20)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%.40q is read as %.60q, %v, want %.60q", stream, got, err, want)
+		}
+	}
+	if _, err := readEvents(strings.NewReader(strings.Repeat("data: xxxxxxxx\n", 1000)+"\n"), 1000); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an event that is too long is %v, want ErrTooLarge", err)
+	}
+}
+
+// However a stream is cut into pieces, it is read the same, within its limit.
+func FuzzSSE(f *testing.F) {
+	for _, stream := range []string{"", "id: 1\ndata: x\n\n", "id\n\n\n", "\r\n\r\n", "data", "id: 1\r\n\r\n: c\n\nid: 2", "data:\n\n"} {
+		f.Add(stream)
+	}
+	f.Fuzz(func(t *testing.T, stream string) {
+		got, err := readEvents(strings.NewReader(stream), 1000)
+		pieces, cut := readEvents(iotest.OneByteReader(strings.NewReader(stream)), 1000)
+		if strings.Join(got, "\x00") != strings.Join(pieces, "\x00") || (err == nil) != (cut == nil) {
+			t.Errorf("%q is read as %q, %v, byte by byte %q, %v", stream, got, err, pieces, cut)
+		}
+		for _, e := range got {
+			if len(e) > 1000+maxEventID+20 {
+				t.Errorf("an event of %d bytes passed", len(e))
+			}
+		}
+	})
+}
+
+func FuzzErrorOf(f *testing.F) {
+	for _, body := range []string{
+		"", "null", "{}", `{"error":null}`, `{"error":{}}`, `{"error":"no"}`, `{"error":{"code":-32001,"message":"m"}}`,
+		`{"error":{"code":404,"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND"}]}}`,
+		`{"error":{"code":-32602,"data":[{"@type":1}]}}`, `{"result":{}}`, `{"detail":"x"}`,
+	} {
+		f.Add(200, []byte(body))
+		f.Add(503, []byte(body))
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		err := ErrorOf(status, body)
+		if ok := status >= 200 && status < 300; !ok && err == nil {
+			t.Fatalf("ErrorOf(%d, %q) = nil, want an error", status, body)
+		}
+		if err == nil {
+			return
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Err == nil || e.Status != status {
+			t.Fatalf("ErrorOf(%d, %q) = %+v, want an Error with a sentinel", status, body, err)
+		}
+		if e.Error() == "" {
+			t.Errorf("ErrorOf(%d, %q) says nothing", status, body)
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/trace"
+)
+
+// Stream sends a message and yields what happens to its task until the task has ended or
+// waits for the caller (specification §3.1.2). The first event is a task or a bare
+// message, unless the peer has another custom. An agent without streaming yields its
+// answer as the only event. A stream that ends early is a [*Cut], which Follow takes up.
+func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := relay{peer: p, yield: yield}
+		if err := r.send(ctx, params); err != nil {
+			yield(Event{}, named(err, "stream message"))
+		}
+	}
+}
+
+// Subscribe yields the task as it is and what happens to it until it has ended
+// (specification §3.1.6). With an event id that the peer knows, it yields what came
+// after that. A task that has ended already is a2a.ErrUnsupportedOperation, where the
+// peer has no other custom. A stream that ends early is a [*Cut].
+func (p *Peer) Subscribe(ctx context.Context, at Position) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := relay{peer: p, yield: yield}
+		if err := r.subscribe(ctx, at); err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// relay passes the events of one stream on.
+type relay struct {
+	peer  *Peer
+	yield func(Event, error) bool
+
+	tell    teller
+	at      Position
+	events  int
+	stopped bool // the reader broke out
+}
+
+func (r *relay) subscribe(ctx context.Context, at Position) error {
+	r.at, r.tell.task = at, at.Task
+	params := withTenant(getParams(at.Task, nil), at.Tenant)
+	err := r.run(ctx, &ask{op: dialect.SubscribeToTask, params: params, after: at.EventID})
+	return named(err, "subscribe to task "+string(at.Task))
+}
+
+// send sends a message and yields what comes: a stream, or, where the peer does not
+// stream, the answer.
+func (r *relay) send(ctx context.Context, params []byte) error {
+	op := dialect.SendStreamingMessage
+	if !r.peer.streams() {
+		op = dialect.SendMessage
+	}
+	a, err := r.peer.sending(op, params)
+	if err != nil {
+		return err
+	}
+	err = r.run(ctx, a)
+	if err == nil || r.events > 0 || op == dialect.SendMessage || !streamless(err) {
+		return err
+	}
+	if a, err = r.peer.sending(dialect.SendMessage, params); err != nil {
+		return err
+	}
+	return r.run(ctx, a)
+}
+
+// streamless reports whether err means that a peer does not stream. Nothing was accepted
+// then.
+func streamless(err error) bool {
+	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, ErrUnsupported) || unknownOperation(err)
+}
+
+// run yields the events of a stream. Its error is nil if the reader broke out or the
+// stream came to a good end. A call that surely was not accepted goes on elsewhere.
+func (r *relay) run(ctx context.Context, a *ask) (err error) {
+	ctx, x := r.peer.observe(ctx, a)
+	defer func() {
+		r.peer.count(ctx, trace.StreamingEvents, r.events)
+		x.span.Int(trace.Events, r.events)
+		x.end(ctx, err)
+	}()
+	return r.flow(ctx, a, &x)
+}
+
+// flow is run without the record.
+func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var f *frames
+	open := func(e *endpoint, s dialect.Shape) (err error) {
+		x.over(e, s)
+		f, err = e.open(ctx, s, a)
+		return err
+	}
+	if err := r.peer.opened(ctx, a, open); err != nil {
+		return r.unopened(ctx, err)
+	}
+	defer f.stop()
+	for {
+		frame, id, err := f.next()
+		if err == nil {
+			err = r.pass(frame, id)
+		}
+		if r.stopped || err == nil && (frame.Final || over(r.tell.state)) {
+			return r.ended(ctx)
+		}
+		if err != nil {
+			return r.failed(ctx, err)
+		}
+	}
+}
+
+// opened opens a stream. A subscription is not tried again here: Follow does so.
+func (p *Peer) opened(ctx context.Context, a *ask, open func(*endpoint, dialect.Shape) error) error {
+	if a.op != dialect.SubscribeToTask {
+		return p.guarded(ctx, a, open)
+	}
+	if err := p.breaker.allow(); err != nil {
+		return err
+	}
+	err := p.try(ctx, a, open)
+	p.breaker.done(failure(err), ctx.Err() != nil)
+	return err
+}
+
+// unopened returns what an error in the place of the first event means. A connection
+// that broke after success was promised is a cut.
+func (r *relay) unopened(ctx context.Context, err error) error {
+	var begun *unopened
+	if errors.As(err, &begun) && ctx.Err() == nil && broken(begun.err) {
+		return r.cut(begun.err)
+	}
+	return err
+}
+
+// pass yields the event that a frame is.
+func (r *relay) pass(f dialect.Frame, id string) error {
+	e, ok, err := r.tell.take(f, id)
+	if err != nil || !ok {
+		return err
+	}
+	r.events++
+	if r.at.Task == "" {
+		r.at.Task = e.TaskID
+	}
+	if !r.yield(e, nil) {
+		r.stopped = true
+		return nil
+	}
+	r.at.EventID = id
+	return nil
+}
+
+// ended is the good end of a stream, if the task has one.
+func (r *relay) ended(ctx context.Context) error {
+	if r.stopped || ctx.Err() == nil && settled(r.tell.state) {
+		return nil
+	}
+	return r.cut(nil)
+}
+
+// failed tells a connection that broke from an error of the agent. After the last event
+// of a task, it does not matter how the connection ends.
+func (r *relay) failed(ctx context.Context, err error) error {
+	switch {
+	case err == io.EOF:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return r.ended(ctx)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.events == 0 || !broken(err):
+		return err
+	case over(r.tell.state):
+		return nil
+	}
+	return r.cut(err)
+}
+
+func (r *relay) cut(err error) error { return &Cut{Position: r.at, Err: err} }

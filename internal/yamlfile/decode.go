@@ -1,0 +1,368 @@
+package yamlfile
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxNodes bounds how much a file may be, with its aliases put in.
+const maxNodes = 100_000
+
+// Decoder fills structs from the nodes of a file and collects its problems. It works
+// on the nodes, not on values, so that each problem has its line and key.
+type Decoder struct {
+	file     string
+	lookup   func(string) (string, bool)
+	problems Errors
+	lines    map[string]int // where each key that was given stands
+	anchors  map[string]ast.Node
+	aliases  []string // those being followed
+	nodes    int
+}
+
+// New returns a Decoder of the file at path. Variables are looked up with lookup.
+func New(path string, lookup func(string) (string, bool)) *Decoder {
+	return &Decoder{file: path, lookup: lookup, lines: make(map[string]int)}
+}
+
+// Node is a type that decodes itself.
+type Node interface {
+	// DecodeNode takes what stands at key, or tells d of a problem.
+	DecodeNode(d *Decoder, node ast.Node, key string)
+}
+
+// Scalar is a type that parses the text of a scalar.
+type Scalar interface {
+	// SetText parses text, in which variables have been put in; tag is that of the
+	// field. The error says what is wrong with the text.
+	SetText(text string, tag reflect.StructTag) error
+}
+
+// Problems returns what is wrong with the file so far; nil if nothing is.
+func (d *Decoder) Problems() Errors { return d.problems }
+
+// Line returns the number of the line where a key stands, 0 if it was not given.
+func (d *Decoder) Line(key string) int { return d.lines[key] }
+
+// Where says where a key stands, or what is around it, such as "agents.yaml:12".
+func (d *Decoder) Where(key string) string {
+	for at := key; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
+		if line := d.lines[at]; line > 0 {
+			return fmt.Sprintf("%s:%d", filepath.Base(d.file), line)
+		}
+	}
+	return filepath.Base(d.file)
+}
+
+// Mark says where a key stands.
+func (d *Decoder) Mark(key string, node ast.Node) { d.lines[key] = LineOf(node) }
+
+// Expand puts variables into a text.
+func (d *Decoder) Expand(text string) (string, error) { return Interpolate(text, d.lookup) }
+
+// Problem notes what is wrong with key. If node is nil, the line is that of the key,
+// or of the nearest one around it.
+func (d *Decoder) Problem(node ast.Node, key, format string, args ...any) {
+	e := &Error{File: d.file, Key: key, Problem: fmt.Sprintf(format, args...)}
+	if node != nil {
+		e.Line = LineOf(node)
+	}
+	for at := key; e.Line == 0 && at != ""; {
+		e.Line = d.lines[at]
+		at = at[:max(0, strings.LastIndexAny(at, ".["))]
+	}
+	d.problems = append(d.problems, e)
+}
+
+// LineOf returns the number of the line of a node, 0 if it has none.
+func LineOf(node ast.Node) int {
+	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
+		return LineOf(m.Values[0].Key)
+	}
+	if t := node.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 0
+}
+
+// Decode decodes src, which is one document, into what v points to. An empty one changes
+// nothing.
+func (d *Decoder) Decode(src []byte, v any) {
+	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.syntax(err)
+		return
+	}
+	docs := file.Docs
+	for len(docs) > 1 && docs[len(docs)-1].Body == nil {
+		docs = docs[:len(docs)-1]
+	}
+	switch {
+	case len(docs) == 0 || docs[0].Body == nil:
+	case len(docs) > 1:
+		d.Problem(docs[1].Body, "", "a file holds one document, here a second one begins")
+	default:
+		d.anchors = make(map[string]ast.Node)
+		ast.Walk(anchorVisitor(d.anchors), docs[0].Body)
+		d.Value(docs[0].Body, reflect.ValueOf(v).Elem(), "", "")
+	}
+}
+
+// syntax notes what the parser says.
+func (d *Decoder) syntax(err error) {
+	e := &Error{File: d.file, Problem: err.Error()}
+	var at yaml.Error
+	if errors.As(err, &at) {
+		e.Problem = at.GetMessage()
+		if t := at.GetToken(); t != nil && t.Position != nil {
+			e.Line = t.Position.Line
+		}
+	}
+	d.problems = append(d.problems, e)
+}
+
+// anchorVisitor collects what aliases may refer to.
+type anchorVisitor map[string]ast.Node
+
+// Visit implements ast.Visitor.
+func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
+	if a, ok := n.(*ast.AnchorNode); ok {
+		v[a.Name.GetToken().Value] = a.Value
+	}
+	return v
+}
+
+// Value decodes node into v. tag is the tag of the field.
+func (d *Decoder) Value(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
+	if d.nodes++; d.nodes > maxNodes {
+		if d.nodes == maxNodes+1 {
+			d.Problem(node, key, "the file is too large")
+		}
+		return
+	}
+	if key != "" && d.lines[key] == 0 {
+		d.lines[key] = LineOf(node)
+	}
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.AnchorNode:
+		d.Value(n.Value, v, key, tag)
+	case *ast.AliasNode:
+		d.Alias(n, func(target ast.Node) { d.Value(target, v, key, tag) })
+	case *ast.TagNode:
+		// Its text is not told: it may be a key that begins with an exclamation mark.
+		d.Problem(node, key, "tags are not used here; put a text that begins with ! in quotes")
+	default:
+		d.plain(node, v, key, tag)
+	}
+}
+
+// Alias calls follow with what n refers to.
+func (d *Decoder) Alias(n *ast.AliasNode, follow func(ast.Node)) {
+	name := n.Value.GetToken().Value
+	target, ok := d.anchors[name]
+	if !ok {
+		d.Problem(n, "", "there is no anchor &%s", name)
+		return
+	}
+	for _, a := range d.aliases {
+		if a == name {
+			d.Problem(n, "", "alias *%s refers to itself", name)
+			return
+		}
+	}
+	d.aliases = append(d.aliases, name)
+	follow(target)
+	d.aliases = d.aliases[:len(d.aliases)-1]
+}
+
+// plain decodes a node that stands for itself.
+func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch p := v.Addr().Interface().(type) {
+	case Node:
+		p.DecodeNode(d, node, key)
+		return
+	case Scalar:
+		d.scalar(node, v, key, tag)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.object(node, v, key)
+	case reflect.Slice:
+		d.List(node, v, key)
+	case reflect.Map:
+		d.table(node, v, key)
+	default:
+		d.scalar(node, v, key, tag)
+	}
+}
+
+// scalar decodes a text, a number or a switch.
+func (d *Decoder) scalar(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
+	text, ok := d.Text(node, key)
+	if !ok {
+		return
+	}
+	if err := setScalar(v, text, tag); err != nil {
+		d.Problem(node, key, "%s", err.Error())
+	}
+}
+
+// Text returns the text of a scalar with its variables put in.
+func (d *Decoder) Text(node ast.Node, key string) (string, bool) {
+	var text string
+	switch n := node.(type) {
+	case *ast.StringNode:
+		text = n.Value
+	case *ast.LiteralNode:
+		text = n.Value.Value
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		text = node.GetToken().Value
+	default:
+		d.Problem(node, key, "must be a single value, not %s", kindName(node))
+		return "", false
+	}
+	text, err := d.Expand(text)
+	if err != nil {
+		d.Problem(node, key, "%s", err.Error())
+		return "", false
+	}
+	return text, true
+}
+
+// List decodes a sequence into a slice.
+func (d *Decoder) List(node ast.Node, v reflect.Value, key string) {
+	seq, ok := node.(*ast.SequenceNode)
+	if !ok {
+		d.Problem(node, key, "must be a list, not %s", kindName(node))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
+	for i, item := range seq.Values {
+		d.Value(item, v.Index(i), key+"["+strconv.Itoa(i)+"]", "")
+	}
+}
+
+// table decodes a mapping with keys of the user's choice.
+func (d *Decoder) table(node ast.Node, v reflect.Value, key string) {
+	pairs, ok := d.Pairs(node, key)
+	if !ok {
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(pairs)))
+	for _, p := range pairs {
+		if v.MapIndex(reflect.ValueOf(p.Name)).IsValid() {
+			d.Problem(p.At, Join(key, p.Name), "is given twice")
+			continue
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.Value(p.Value, item, Join(key, p.Name), "")
+		v.SetMapIndex(reflect.ValueOf(p.Name), item)
+	}
+}
+
+// object decodes a mapping into a struct.
+func (d *Decoder) object(node ast.Node, v reflect.Value, key string) {
+	pairs, ok := d.Pairs(node, key)
+	if !ok {
+		return
+	}
+	known, seen := FieldsOf(v.Type()), make(map[string]bool)
+	for _, p := range pairs {
+		f, ok := known.Find(p.Name)
+		if !ok {
+			d.Problem(p.At, Join(key, p.Name), "there is no such key%s", known.Suggest(p.Name))
+			continue
+		}
+		if seen[p.Name] {
+			d.Problem(p.At, Join(key, p.Name), "is given twice")
+			continue
+		}
+		seen[p.Name] = true
+		d.Mark(Join(key, p.Name), p.At)
+		d.Value(p.Value, v.FieldByIndex(f.Index), Join(key, p.Name), f.Tag)
+	}
+}
+
+// Pair is one line of a mapping.
+type Pair struct {
+	Name  string
+	At    ast.Node // the key
+	Value ast.Node
+}
+
+// Pairs returns the lines of a mapping. What is merged in with << comes last and
+// does not replace what is there.
+func (d *Decoder) Pairs(node ast.Node, key string) ([]Pair, bool) {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		d.Problem(node, key, "must be a mapping of keys to values, not %s", kindName(node))
+		return nil, false
+	}
+	var pairs, merged []Pair
+	for it := m.MapRange(); it.Next(); {
+		if it.Key().IsMergeKey() {
+			merged = append(merged, d.merged(it.Value(), key)...)
+			continue
+		}
+		pairs = append(pairs, Pair{it.Key().GetToken().Value, it.Key(), it.Value()})
+	}
+	for _, p := range merged {
+		if !has(pairs, p.Name) {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs, true
+}
+
+// merged returns the lines that a merge key brings in.
+func (d *Decoder) merged(node ast.Node, key string) []Pair {
+	var pairs []Pair
+	if a, ok := node.(*ast.AliasNode); ok {
+		d.Alias(a, func(target ast.Node) { pairs, _ = d.Pairs(target, key) })
+		return pairs
+	}
+	d.Problem(node, key, "<< must be followed by an alias")
+	return nil
+}
+
+func has(pairs []Pair, name string) bool {
+	for _, p := range pairs {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Join returns the key of a member.
+func Join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// kindName says what a node is, for a message.
+func kindName(node ast.Node) string {
+	switch node.(type) {
+	case *ast.SequenceNode:
+		return "a list"
+	case ast.MapNode:
+		return "a mapping"
+	}
+	return fmt.Sprintf("%q", Clip(node.String()))
+}

@@ -1,0 +1,80 @@
+package yamlfile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Interpolate replaces ${NAME}, ${NAME:-text} and $$ in s. Any other dollar sign
+// stands for itself, so that a shell command can be written as it is.
+func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i == len(s)-1 {
+			b.WriteString(s)
+			return b.String(), nil
+		}
+		b.WriteString(s[:i])
+		switch rest := s[i+1:]; rest[0] {
+		case '$':
+			b.WriteByte('$')
+			s = rest[1:]
+		case '{':
+			value, after, err := expand(rest[1:], lookup)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(value)
+			s = after
+		default:
+			b.WriteByte('$')
+			s = rest
+		}
+	}
+}
+
+// expand returns the value of the variable at the beginning of s, behind "${", and
+// what follows it.
+func expand(s string, lookup func(string) (string, bool)) (value, after string, err error) {
+	inner, after, ok := strings.Cut(s, "}")
+	if !ok {
+		return "", "", fmt.Errorf("%q is not closed by }", "${"+Clip(s))
+	}
+	name, fallback, hasFallback := strings.Cut(inner, ":-")
+	switch {
+	case !IsVariable(name):
+		return "", "", fmt.Errorf("%q is not the name of a variable; write $$ for a dollar sign", Clip(name))
+	case strings.Contains(fallback, "${"):
+		return "", "", fmt.Errorf("variable %s: what stands behind :- must not contain another variable", name)
+	}
+	value, set := lookup(name)
+	switch {
+	case set && (value != "" || !hasFallback):
+		return value, after, nil
+	case hasFallback:
+		return fallback, after, nil
+	}
+	return "", "", fmt.Errorf("variable %s is not set; write ${%s:-text} to take a text instead, or $${%s} to mean just that", name, name, name)
+}
+
+// IsVariable reports whether s can be the name of an environment variable.
+func IsVariable(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Clip shortens s for a message.
+func Clip(s string) string {
+	const most = 40
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package yamlfile
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestInterpolate(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"A": "alpha", "EMPTY": "", "DOLLAR": "${A} $$", "_x9": "nine"}
+	for _, tt := range []struct {
+		in, want, err string
+	}{
+		{"", "", ""},
+		{"plain", "plain", ""},
+		{"${A}", "alpha", ""},
+		{"<${A}${_x9}>", "<alphanine>", ""},
+		{"${EMPTY}", "", ""},
+		{"${EMPTY:-x}", "x", ""},
+		{"${NONE:-}", "", ""},
+		{"${NONE:-a:-b$c}", "a:-b$c", ""},
+		{"${DOLLAR}", "${A} $$", ""},
+		{"$$", "$", ""},
+		{"$${A}", "${A}", ""},
+		{"$$$$", "$$", ""},
+		{"$A $1 $(x) $", "$A $1 $(x) $", ""},
+		{"${NONE}", "", "variable NONE is not set"},
+		{"${A", "", "is not closed"},
+		{"${}", "", "is not the name of a variable"},
+		{"${1A}", "", "is not the name of a variable"},
+		{"${A-b}", "", "is not the name of a variable"},
+		{"${A:-${B}}", "", "must not contain another variable"},
+	} {
+		got, err := Interpolate(tt.in, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		switch {
+		case tt.err == "" && (err != nil || got != tt.want):
+			t.Errorf("Interpolate(%q) = %q, %v, want %q", tt.in, got, err, tt.want)
+		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+			t.Errorf("Interpolate(%q) = %q, %v, want an error with %q", tt.in, got, err, tt.err)
+		}
+	}
+}
+
+// What was written with $$ for each dollar sign comes out as it was meant, and
+// nothing else is touched.
+func FuzzInterpolate(f *testing.F) {
+	for _, seed := range []string{"", "$", "$$", "${A}", "${A:-b}", "$${A}", "a${", "${A:-${A}}", "$a{"} {
+		f.Add(seed)
+	}
+	lookup := func(name string) (string, bool) { return "<" + name + ">", name != "NONE" }
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := Interpolate(strings.ReplaceAll(s, "$", "$$"), lookup)
+		if err != nil || got != s {
+			t.Errorf("interpolate of %q with its dollar signs doubled = %q, %v", s, got, err)
+		}
+		got, err = Interpolate(s, lookup)
+		switch {
+		case err == nil && !strings.Contains(s, "$$") && !strings.Contains(s, "${") && got != s:
+			t.Errorf("Interpolate(%q) = %q, want it unchanged", s, got)
+		case err != nil && !strings.Contains(s, "${"):
+			t.Errorf("Interpolate(%q) = %v, but it has no variable", s, err)
+		case err != nil && got != "":
+			t.Errorf("Interpolate(%q) = %q with error %v", s, got, err)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Log is what conversations are made again from. A task.Store is one.
+type Log interface {
+	// List is that of task.Index, Read that of task.Log.
+	List(ctx context.Context, q *task.Query) (task.ListPage, error)
+	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
+}
+
+// maxRebuilt is how many tasks of a context are looked at, the newest.
+const maxRebuilt = 100
+
+// Rebuild makes the turns of a conversation from the tasks of a context in the log: each
+// message of the caller, each message with which an agent asked or closed, and what it
+// delivered.
+func Rebuild(ctx context.Context, log Log, owner task.Owner, contextID string) ([]Turn, error) {
+	page, err := log.List(ctx, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt})
+	if err != nil {
+		return nil, fmt.Errorf("rebuild turns of %s: %w", contextID, err)
+	}
+	var all []Turn
+	for i := range page.Heads {
+		h := &page.Heads[len(page.Heads)-1-i] // the oldest first
+		turns, err := turnsOf(ctx, log, h)
+		if err != nil {
+			return nil, fmt.Errorf("rebuild turns of %s: task %s: %w", contextID, h.ID, err)
+		}
+		all = append(all, turns...)
+	}
+	slices.SortStableFunc(all, func(a, b Turn) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+// TurnID is the ID of the turn that is in a version of a task.
+func TurnID(id a2a.TaskID, version int64) string {
+	return string(id) + "/" + strconv.FormatInt(version, 10)
+}
+
+// turnsOf returns the turns of one task.
+func turnsOf(ctx context.Context, log Log, h *task.Head) ([]Turn, error) {
+	var turns []Turn
+	var fold task.Fold
+	for fold.Version < h.Version {
+		entries, err := log.Read(ctx, h.Key, fold.Version)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		for i := range entries {
+			e := &entries[i]
+			if err := fold.Add(e); err != nil {
+				return nil, err
+			}
+			if t, ok := turnOf(h, e, &fold); ok {
+				turns = append(turns, t)
+			}
+		}
+	}
+	return turns, nil
+}
+
+// turnOf returns the turn that an entry is, if it is one.
+func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
+	t := Turn{ID: TurnID(h.ID, e.Version), At: e.At.Time()}
+	switch {
+	case e.Kind == task.Created || e.Kind == task.Message:
+		t.Role, t.Name, t.Text = RoleCaller, CallerName(e.Call), task.TextOf(e.Body)
+	case e.Kind == task.Status && e.State.Terminal():
+		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), fold.ReplyText()
+	case e.Kind == task.Status && e.State.Interrupted():
+		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), task.TextOf(e.Body)
+	}
+	return t, t.Text != ""
+}
+
+// CallerName returns the name of the caller from what a message keeps of its call
+// (task.Entry.Call).
+func CallerName(call []byte) string {
+	var c struct {
+		Principal struct {
+			ID          string
+			DisplayName string
+		} `json:"principal"`
+	}
+	if len(call) > 0 && json.Unmarshal(call, &c) != nil {
+		return ""
+	}
+	switch p := c.Principal; {
+	case p.DisplayName != "":
+		return p.DisplayName
+	case p.ID != "":
+		return p.ID
+	}
+	return "local"
+}

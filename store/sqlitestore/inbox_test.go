@@ -1,0 +1,48 @@
+package sqlitestore
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/inbox/inboxtest"
+)
+
+func TestInbox(t *testing.T) {
+	t.Parallel()
+	inboxtest.Test(t, func(t *testing.T) inbox.Book { return newTest(t).Inbox() })
+}
+
+func TestInboxSurvivesReopening(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.UnixMilli(1_790_000_000_000).UTC()
+	want := inbox.Item{ID: "a", Kind: inbox.Approval, Owner: "ann", Text: "may I?", Created: at, State: inbox.Open}
+	if _, _, err := db.Inbox().PutItem(t.Context(), &want); err != nil {
+		t.Fatal(err)
+	}
+	if want, err = db.Inbox().SettleItem(t.Context(), "a", &inbox.Settlement{State: inbox.Approved, By: "me", At: at}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = Open(path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got, err := db.Inbox().Items(t.Context(), new(inbox.Query))
+	if diff := cmp.Diff([]inbox.Item{want}, got); diff != "" || err != nil {
+		t.Errorf("items of the file opened again: %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := db.Inbox().SettleItem(t.Context(), "a", &inbox.Settlement{State: inbox.Refused, At: at}); err == nil {
+		t.Error("a settled item was settled again after a restart")
+	}
+}

@@ -1,0 +1,139 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// fileEntry is an entry as it stands in a file. Names of members are read in any case.
+type fileEntry struct {
+	AgentID          *string         `json:"agentId"`
+	Level            json.RawMessage `json:"level"`
+	ApprovedSkills   []string        `json:"approvedSkills"`
+	FirstSeen        json.RawMessage `json:"firstSeen"`
+	LastInteraction  json.RawMessage `json:"lastInteraction"`
+	InteractionCount json.RawMessage `json:"interactionCount"`
+}
+
+// ParseFile reads the list of a file of trust. An entry without an agentId is left out,
+// and one whose level is unknown, or that makes no sense, is kept at Observe without
+// skills; problems say which and why. If the text is no list at all, err says so, and
+// whoever reads the file keeps what it said before. Of two entries about the same, the
+// one that trusts less counts.
+func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	var rows []json.RawMessage
+	if err := json.Unmarshal(src, &rows); err != nil {
+		return nil, nil, fmt.Errorf("the file is not a JSON list of entries: %w", err)
+	}
+	at := make(map[Who]int)
+	for i, row := range rows {
+		e, problem := parseEntry(row)
+		if problem != nil {
+			problems = append(problems, fmt.Errorf("entry %d: %w", i+1, problem))
+		}
+		if e.Who == "" {
+			continue
+		}
+		first, twice := at[e.Who]
+		switch {
+		case !twice:
+			at[e.Who] = len(entries)
+			entries = append(entries, e)
+		default:
+			problems = append(problems, fmt.Errorf("entry %d: %.80q has an entry already; the one that trusts less counts", i+1, e.Who))
+			if e.Level < entries[first].Level {
+				entries[first] = e
+			}
+		}
+	}
+	return entries, problems, nil
+}
+
+// parseEntry reads an entry, which has no Who if it cannot count.
+func parseEntry(row json.RawMessage) (Entry, error) {
+	var f fileEntry
+	if err := json.Unmarshal(row, &f); err != nil {
+		return leastOf(row), fmt.Errorf("not an entry: %w; kept at observe", err)
+	}
+	if f.AgentID == nil || *f.AgentID == "" {
+		return Entry{}, fmt.Errorf("agentId is missing; the entry is left out")
+	}
+	e := Entry{Who: Who(*f.AgentID), Level: Observe, Skills: []string{}}
+	level, err := parseLevel(f.Level)
+	if err != nil {
+		return e, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Who, err)
+	}
+	e.Level, e.Skills = level, skillsOf(f.ApprovedSkills)
+	if err := e.Check(); err != nil {
+		return Entry{Who: clipWho(e.Who), Level: Observe, Skills: []string{}}, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Who, err)
+	}
+	e.FirstSeen, e.LastSeen = parseTime(f.FirstSeen), parseTime(f.LastInteraction)
+	_ = json.Unmarshal(f.InteractionCount, &e.Contacts) // a count that is none is 0
+	e.Contacts = max(e.Contacts, 0)
+	return e, nil
+}
+
+// leastOf returns an entry at Observe about whom a row names that cannot be read.
+func leastOf(row json.RawMessage) Entry {
+	var f struct{ AgentID any }
+	_ = json.Unmarshal(row, &f)
+	who, _ := f.AgentID.(string)
+	return Entry{Who: clipWho(Who(who)), Level: Observe, Skills: []string{}}
+}
+
+// clipWho returns no name for one that is too long to be anybody's.
+func clipWho(who Who) Who {
+	if len(who) > maxWho {
+		return ""
+	}
+	return who
+}
+
+// parseLevel reads a level that is a name or a number; nothing at all is Observe.
+func parseLevel(raw json.RawMessage) (Level, error) {
+	var v any
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return 0, err
+		}
+	}
+	switch v := v.(type) {
+	case nil:
+		return Observe, nil
+	case string:
+		return ParseLevel(v)
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1e9 {
+			return ParseLevel(strconv.Itoa(int(v)))
+		}
+	}
+	return ParseLevel(string(raw))
+}
+
+// parseTime reads a time of RFC 3339, with or without a zone; anything else is never.
+func parseTime(raw json.RawMessage) time.Time {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if at, err := time.Parse(layout, text); err == nil && at.Year() > 1970 {
+			return time.UnixMilli(at.UnixMilli()).UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// FormatFile returns entries as the text of a file.
+func FormatFile(entries []Entry) ([]byte, error) {
+	if entries == nil {
+		entries = []Entry{}
+	}
+	b, err := json.MarshalIndent(entries, "", "  ")
+	return append(b, '\n'), err
+}

@@ -1,0 +1,120 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+// maxTries is how often an idempotent agent begins with a message in all.
+const maxTries = 3
+
+// perform lets the agent do it. After a crash it is done again only as the hub would do
+// it for an agent with these traits.
+func (v *visit) perform(ctx context.Context) {
+	again := v.stage.Key == v.call.Key && v.stage.Phase == running
+	if again && !v.traits.Resumable && !(v.traits.Idempotent && v.stage.Tries < maxTries && !told(v.call.Task)) {
+		v.say(a2a.TaskStateFailed, "interrupted by restart", nil)
+		return
+	}
+	tries := 1
+	if again {
+		tries = v.stage.Tries + 1
+	}
+	v.stage = stage{Key: v.call.Key, Phase: running, Tries: tries, For: v.stage.For}
+	if err := v.begin(ctx); err != nil {
+		v.yield(nil, err)
+		return
+	}
+	inner := *v.call
+	inner.Saved = v.inner
+	if !v.traits.Resumable {
+		inner.Saved, inner.Task, inner.Sealed = nil, nil, nil
+		inner.Attempt = tries
+	}
+	ctx = agent.WithCall(ctx, agent.NewCall(inner, &passage{v}))
+	for ev, err := range v.guarded.inner.Execute(ctx, v.ec) {
+		if err == nil && asks(ev) {
+			v.stage.Phase = asked
+			err = v.save()
+		}
+		if !v.yield(ev, err) || err != nil {
+			return
+		}
+	}
+}
+
+// begin makes it durable that the agent begins. An agent that goes on from its own
+// checkpoints need not know.
+func (v *visit) begin(ctx context.Context) error {
+	if err := v.save(); err != nil || v.traits.Resumable {
+		return err
+	}
+	return v.call.Flush(ctx)
+}
+
+// told reports whether callers were told more of a task than that it waits or works.
+func told(whole []byte) bool {
+	var t struct {
+		Status    struct{ State string }
+		Artifacts []json.RawMessage
+	}
+	if len(whole) == 0 {
+		return false
+	}
+	if err := json.Unmarshal(whole, &t); err != nil {
+		return true
+	}
+	switch t.Status.State {
+	case "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_AUTH_REQUIRED":
+		return len(t.Artifacts) > 0
+	}
+	return true
+}
+
+// asks reports whether an event says INPUT_REQUIRED.
+func asks(ev a2a.Event) bool {
+	switch ev := ev.(type) {
+	case *a2a.TaskStatusUpdateEvent:
+		return ev.Status.State == a2a.TaskStateInputRequired
+	case *a2a.Task:
+		return ev.Status.State == a2a.TaskStateInputRequired
+	case *agent.Raw:
+		type task struct{ Status struct{ State string } }
+		var r struct{ StatusUpdate, Task task }
+		return json.Unmarshal(ev.JSON, &r) == nil &&
+			(r.StatusUpdate.Status.State == string(a2a.TaskStateInputRequired) || r.Task.Status.State == string(a2a.TaskStateInputRequired))
+	}
+	return false
+}
+
+// passage is the run of an agent behind the gate.
+type passage struct{ v *visit }
+
+var (
+	_ agent.Run       = (*passage)(nil)
+	_ agent.Delegator = (*passage)(nil)
+)
+
+// Flush implements agent.Run.
+func (p *passage) Flush(ctx context.Context) error { return p.v.call.Flush(ctx) }
+
+// Checkpoint implements agent.Run. The agent's own stands behind that of the gate.
+func (p *passage) Checkpoint(blob []byte) {
+	if !p.v.traits.Resumable {
+		return
+	}
+	p.v.inner = blob
+	_ = p.v.save() // one that is too large leaves the one before
+}
+
+// Asked implements agent.Run.
+func (p *passage) Asked() <-chan struct{} { return p.v.call.Asked() }
+
+// Delegate implements agent.Delegator.
+func (p *passage) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
+	return agent.Delegate(agent.WithCall(ctx, p.v.call), d)
+}
