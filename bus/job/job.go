@@ -1,0 +1,212 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/task"
+)
+
+// The types of envelopes.
+const (
+	TypeWork     bus.Type = "job.work"    // hub → queue of the agent
+	TypeClaim    bus.Type = "job.claim"   // worker → topic of the hub
+	TypeGrant    bus.Type = "job.grant"   // hub → topic of the worker
+	TypeDenial   bus.Type = "job.denial"  // hub → topic of the worker
+	TypeReport   bus.Type = "job.report"  // worker → queue of the hub
+	TypeConfirm  bus.Type = "job.confirm" // hub → topic of the worker
+	TypeResend   bus.Type = "job.resend"  // hub → topic of the worker
+	TypeBeat     bus.Type = "job.beat"    // worker → topic of the hub
+	TypeCancel   bus.Type = "job.cancel"  // hub → topic of the worker
+	TypeStop     bus.Type = "job.stop"    // hub → topic of the worker
+	TypeAnnounce bus.Type = "agent.announce"
+	TypeLeave    bus.Type = "agent.leave"
+	TypeChat     bus.Type = "agent.chat.inbound"
+)
+
+// The topics that everybody knows.
+var (
+	// Discovery is where agents announce themselves.
+	Discovery = bus.Topic("discovery.announce")
+	// Inquiry is where a hub that has just started asks agents to announce themselves.
+	Inquiry = bus.Topic("discovery.inquire")
+	// ChatTopic is where hubs tell what agents say, for a live view.
+	ChatTopic = bus.Topic("agent.chat.inbound")
+)
+
+// WorkAt is the queue of an agent.
+func WorkAt(name task.Agent) bus.Address { return bus.Queue("agent.task." + string(name)) }
+
+// ReportAt is the queue of a hub.
+func ReportAt(hub string) bus.Address { return bus.Queue("hub.report." + hub) }
+
+// ControlAt is the topic of a hub.
+func ControlAt(hub string) bus.Address { return bus.Topic("hub.control." + hub) }
+
+// WorkerAt is the topic of a worker process.
+func WorkerAt(worker string) bus.Address { return bus.Topic("worker." + worker) }
+
+// Times that hubs and workers agree on.
+const (
+	// Lease is how long a worker may be silent before its jobs are given to others.
+	Lease = 30 * time.Second
+	// BeatEvery is the time between two beats.
+	BeatEvery = Lease / 4
+	// AnnounceEvery is the time between two announcements, AnnounceFor how long one counts.
+	AnnounceEvery = 2 * time.Minute
+	AnnounceFor   = 24 * time.Hour
+	// MaxWait is how long work waits for a worker before the task fails.
+	MaxWait = 24 * time.Hour
+)
+
+// Work is a job: a message for an agent. Envelope.Task, Owner, Principal, Deadline and
+// Chain belong to it; ReplyTo is the hub's topic, Source "hub/ID".
+type Work struct {
+	// Agent is the name of the agent, Skill what was asked for, or empty.
+	Agent task.Agent `json:"agent"`
+	Skill string     `json:"skill,omitempty"`
+	// Delivery counts how often the hub has published this job, from 1. A claim names it.
+	Delivery int64 `json:"delivery"`
+	// Key is stable over all attempts of the same message: see agent.Call.
+	Key     string `json:"key"`
+	Attempt int    `json:"attempt"`
+	// ContextID is that of the task.
+	ContextID string `json:"contextId"`
+	// Message is the caller's message as v1.0 JSON, Metadata that of the request.
+	Message  json.RawMessage `json:"message,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Stored is the task so far as v1.0 JSON, from the second message on; else absent.
+	Stored json.RawMessage `json:"task,omitempty"`
+	// Extensions are the extension URIs that the caller activated.
+	Extensions []string `json:"extensions,omitempty"`
+	ParentID   string   `json:"parentId,omitempty"`
+	// Reports is the name of the queue for reports.
+	Reports string `json:"reports"`
+	// Large is where the body is if it was too large for the bus: then Message, Metadata
+	// and Stored are absent. See Blob.
+	Large *Blob `json:"large,omitempty"`
+}
+
+// Claim asks for a job. Envelope.Task, Owner are those of the work, Source and ReplyTo the
+// worker's.
+type Claim struct {
+	Delivery int64 `json:"delivery"`
+	// Worker is the id of the worker's process, new with each start.
+	Worker string `json:"worker"`
+	// Nonce is new with each delivery that the worker has received; a repeated claim has
+	// that of the first.
+	Nonce string `json:"nonce"`
+	// Idempotent says that the job may be given to another worker if this one is lost.
+	Idempotent bool `json:"idempotent,omitempty"`
+}
+
+// Grant gives the job to the worker that has claimed it. Envelope.Epoch is the epoch of
+// its events.
+type Grant struct {
+	Nonce string `json:"nonce"`
+	// Token goes along with each report and each beat for this job. Nobody else knows it.
+	Token string `json:"token"`
+	// Lease is in milliseconds.
+	Lease int64 `json:"lease"`
+}
+
+// Denial says that there is nothing to do.
+type Denial struct {
+	Nonce string `json:"nonce"`
+	// Later says that the hub cannot tell yet: the worker asks again.
+	Later bool `json:"later,omitempty"`
+	// Reason is for people: another worker has it, the task has ended.
+	Reason string `json:"reason"`
+}
+
+// Report is what the agent says. Envelope.Epoch is that of the grant, Seq the number of
+// the first event.
+type Report struct {
+	Token string `json:"token"`
+	// Worker is the id of the worker's process; answers go to its topic.
+	Worker string `json:"worker"`
+	// Events are StreamResponses (specification §3.2.3): objects with one member, task,
+	// message, statusUpdate or artifactUpdate. Ids of task and context in them do not
+	// count.
+	Events []json.RawMessage `json:"events,omitempty"`
+	// Error says that the agent has failed without a final event; it comes after Events
+	// and counts as one. It is for the hub's log unless Public.
+	Error  string `json:"error,omitempty"`
+	Public bool   `json:"public,omitempty"`
+	// CancelRefused says why a cancel request was refused; it is no event and has no
+	// number.
+	CancelRefused string `json:"cancelRefused,omitempty"`
+	// Large is where the events are if they were too large.
+	Large *Blob `json:"large,omitempty"`
+}
+
+// Confirm says that all events up to Envelope.Seq of Envelope.Epoch are durable. Final
+// says that the job is over: the worker acknowledges its work.
+type Confirm struct {
+	Final bool `json:"final,omitempty"`
+}
+
+// Resend asks for the events from Envelope.Seq on.
+type Resend struct{}
+
+// Beat says that a worker is alive, with the jobs that it holds of one hub.
+type Beat struct {
+	Worker string `json:"worker"`
+	Jobs   []Held `json:"jobs"`
+}
+
+// Held is a job in a Beat.
+type Held struct {
+	Task  string     `json:"task"`
+	Owner task.Owner `json:"owner,omitempty"`
+	Epoch int64      `json:"epoch"`
+	Token string     `json:"token"`
+}
+
+// Cancel asks the worker to cancel the job of Envelope.Epoch.
+type Cancel struct {
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
+// Stop tells a worker that what it does at Envelope.Epoch does not count: it ends the run
+// and acknowledges the work.
+type Stop struct {
+	Reason string `json:"reason"`
+}
+
+// Blob refers to bytes that do not fit into an envelope.
+type Blob struct {
+	ID     string `json:"id"`
+	Size   int64  `json:"size"`
+	SHA256 []byte `json:"sha256"`
+}
+
+// Announce is what an agent says of itself. Envelope.Source is "agent/NAME".
+type Announce struct {
+	Agent task.Agent `json:"agent"`
+	// Card is the agent's card as v1.0 JSON.
+	Card json.RawMessage `json:"card"`
+	// Worker is the process that says it.
+	Worker string `json:"worker"`
+	// Idempotent and Serial are the traits of the agent: see agent.Traits.
+	Idempotent bool `json:"idempotent,omitempty"`
+	Serial     bool `json:"serial,omitempty"`
+	// Started is when the process began, in milliseconds since 1970.
+	Started task.Millis `json:"started"`
+}
+
+// Leave says that a worker ends; others may be there for the same agent.
+type Leave struct {
+	Agent  task.Agent `json:"agent"`
+	Worker string     `json:"worker"`
+}
+
+// Chat is one thing that an agent has said, for a live view.
+type Chat struct {
+	Agent task.Agent `json:"agent"`
+	// Type is "status", "artifact" or "message".
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	State string `json:"state,omitempty"`
+}
