@@ -195,7 +195,7 @@ func says(err error, want string) bool {
 	}
 	said := []string{want}
 	if strings.Contains(want, "required") || strings.Contains(want, "unknown certificate") {
-		said = append(said, "broken pipe", "connection reset")
+		said = append(said, "broken pipe", "connection reset", "client conn could not be established")
 	}
 	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(err.Error(), s) })
 }
