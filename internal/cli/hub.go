@@ -402,6 +402,7 @@ func (h *hub) run(ctx context.Context) error {
 			return errors.Join(h.memory.around(ctx, h.engine.Run), h.shutdown(ctx))
 		})
 	})
+	group.Go(func() error { h.tellReady(ctx); return nil })
 	group.Go(func() error { return h.runDirectory(ctx) })
 	group.Go(func() error { return h.broker.Run(learning) })
 	group.Go(func() error { return h.runTrust(ctx, learning) })
@@ -409,6 +410,15 @@ func (h *hub) run(ctx context.Context) error {
 		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
 	}
 	return group.Wait()
+}
+
+// tellReady says when the tasks of an earlier process have been dealt with.
+func (h *hub) tellReady(ctx context.Context) {
+	select {
+	case <-h.engine.Recovered():
+		h.logger.Info("ready", "url", h.url())
+	case <-ctx.Done():
+	}
 }
 
 // shutdown lets answers leave and closes the connections.
