@@ -236,10 +236,11 @@ var edgeOnly = map[string][]string{
 	module + "/internal/telemetry":              {"internal/cli/..."},
 	module + "/internal/gauge":                  {".", "internal/cli/..."},
 	module + "/store/sqlitestore":               {"internal/cli/..."},
-	module + "/grpcbind":                        {"internal/cli/..."},
+	module + "/grpcbind":                        {"internal/cli/...", "internal/hubtest"},
 	module + "/internal/cli":                    {"cmd/..."},
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
 	module + "/internal/grpctest":               {"tests"},
+	module + "/internal/hubtest":                {"tests"},
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {

@@ -1,0 +1,86 @@
+package hubtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// binaryEnv names a command that is used in place of one that is built.
+const binaryEnv = "PARLEY_BINARY"
+
+// built is the command of this process, once a test has needed it.
+var built struct {
+	once sync.Once
+	main bool // M runs, and removes what is built
+	dir  string
+	path string
+	err  error
+}
+
+var errNoMain = errors.New("hubtest: TestMain does not run hubtest.M, which removes what is built")
+
+// M runs the tests of a package and then removes the command that was built for them.
+// It is used with goleak:
+//
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
+type M struct{ *testing.M }
+
+// Run implements goleak.TestingM.
+func (m M) Run() int {
+	built.main = true
+	code := m.M.Run()
+	http.DefaultClient.CloseIdleConnections()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	return code
+}
+
+// Binary returns the path of the command. TestMain must run an M.
+func Binary(tb testing.TB) string {
+	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func binary() (string, error) {
+	if path := os.Getenv(binaryEnv); path != "" {
+		return path, nil
+	}
+	built.once.Do(func() {
+		if built.path, built.err = build(); built.err != nil {
+			built.path = ""
+		}
+	})
+	return built.path, built.err
+}
+
+func build() (string, error) {
+	if !built.main {
+		return "", errNoMain
+	}
+	dir, err := os.MkdirTemp("", "parley")
+	if err != nil {
+		return "", err
+	}
+	built.dir = dir
+	path := filepath.Join(dir, "parley")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	out, err := exec.Command("go", "build", "-o", path, "github.com/parley-a2a/parley/cmd/parley").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+}

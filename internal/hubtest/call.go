@@ -1,0 +1,127 @@
+package hubtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+)
+
+// Request is a request to a hub.
+type Request struct {
+	// Method is the method; "" is POST with a body and GET without one.
+	Method string
+	URL    string
+	// Body is JSON.
+	Body string
+	// Header are names and values in turn.
+	Header []string
+}
+
+// Do sends a request. The response is the caller's to close.
+func Do(ctx context.Context, r Request) (*http.Response, error) {
+	method := r.Method
+	switch {
+	case method != "":
+	case r.Body == "":
+		method = http.MethodGet
+	default:
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, strings.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(r.Header); i += 2 {
+		req.Header.Set(r.Header[i], r.Header[i+1])
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	Method, URL string
+	Status      int
+	Body        string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s %s: status %d: %s", e.Method, e.URL, e.Status, e.Body)
+}
+
+// Status returns the HTTP status of an error of Call, 0 if there was no answer.
+func Status(err error) int {
+	var s *StatusError
+	if errors.As(err, &s) {
+		return s.Status
+	}
+	return 0
+}
+
+// Call sends a request and reads the JSON of the answer into what into points to, unless
+// that is nil. An answer without success is a *StatusError.
+func Call(ctx context.Context, r Request, into any) error {
+	resp, err := Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.URL, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return &StatusError{resp.Request.Method, r.URL, resp.StatusCode, string(b)}
+	}
+	if into == nil || len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, into)
+}
+
+// Event is one server-sent event.
+type Event struct {
+	ID, Name string
+	Data     string
+}
+
+// Events reads server-sent events. The error at the end is io.EOF if the stream ended
+// between two events.
+func Events(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		lines := bufio.NewReader(r)
+		var ev Event
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			line = strings.TrimRight(line, "\r\n")
+			name, value, _ := strings.Cut(line, ":")
+			value = strings.TrimPrefix(value, " ")
+			switch {
+			case line == "" && ev.Data != "":
+				if !yield(ev, nil) {
+					return
+				}
+				ev = Event{}
+			case line == "":
+				ev = Event{}
+			case name == "id":
+				ev.ID = value
+			case name == "event":
+				ev.Name = value
+			case name == "data":
+				ev.Data += value
+			}
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package hubtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a hub may take to start or to stop.
+const patience = 60 * time.Second
+
+// Command says what a process runs: the command with arguments.
+type Command struct {
+	// Args are the arguments, such as "serve".
+	Args []string
+	// Dir is the working directory; "" is that of the test.
+	Dir string
+	// Env are variables ("NAME=value") beside those of the test, whose own that begin
+	// with PARLEY_ are left out.
+	Env []string
+}
+
+// Process is one run of the command. It ends by itself, by [Process.Kill] or by
+// [Process.Interrupt].
+type Process struct {
+	cmd  *exec.Cmd
+	out  *output
+	done chan struct{}
+}
+
+// Launch starts the command and does not wait. The process is killed at the end of the
+// test.
+func Launch(tb testing.TB, c Command) *Process {
+	tb.Helper()
+	p, err := launch(Binary(tb), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(p.Kill)
+	return p
+}
+
+func launch(bin string, c Command) (*Process, error) {
+	p := &Process{cmd: exec.Command(bin, c.Args...), out: newOutput(), done: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env = c.Dir, environment(c.Env)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.WaitDelay = 5 * time.Second // for programs that a killed hub has left
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { // ends with the process
+		defer close(p.done)
+		_ = p.cmd.Wait()
+		p.out.end()
+	}()
+	return p, nil
+}
+
+// environment is that of the test without what would tell the command about the hubs of
+// whoever runs the test, and with more.
+func environment(more []string) []string {
+	var all []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PARLEY_") {
+			all = append(all, v)
+		}
+	}
+	return append(all, more...)
+}
+
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Kill ends the process at once, as kill -9 does, and waits for that. A process that has
+// ended stays so.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Interrupt asks the process to end, and waits until it has. It returns an error if the
+// process ends otherwise than well, or not within a minute.
+func (p *Process) Interrupt() error {
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("interrupt: %w", err)
+	}
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		return fmt.Errorf("process %d goes on %v after an interrupt:\n%s", p.PID(), patience, p.Said())
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("exit code %d:\n%s", code, p.Said())
+	}
+	return nil
+}
+
+// Await waits until the process has said one of texts, since it was launched. It returns
+// an error if the process ends without them, or ctx does.
+func (p *Process) Await(ctx context.Context, texts ...string) error {
+	select {
+	case said := <-p.out.wait(texts):
+		if said {
+			return nil
+		}
+		return fmt.Errorf("process %d ended without saying %q:\n%s", p.PID(), texts, p.Said())
+	case <-ctx.Done():
+		return fmt.Errorf("process %d does not say %q: %w:\n%s", p.PID(), texts, context.Cause(ctx), p.Said())
+	}
+}
+
+// Said is the end of what the process has said on standard output and standard error.
+func (p *Process) Said() string { return p.out.String() }
+
+// kept is how many bytes of what a process says are kept.
+const kept = 256 << 10
+
+// output is the end of what a process says.
+type output struct {
+	mu    sync.Mutex // guards the fields below
+	text  []byte
+	ended bool
+	waits []wait
+}
+
+// wait is somebody who waits for one of texts. It is told once whether that was said.
+type wait struct {
+	texts []string
+	told  chan bool
+}
+
+func newOutput() *output { return new(output) }
+
+// Write implements io.Writer.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, b...)
+	o.tellLocked()
+	if extra := len(o.text) - kept; extra > 0 {
+		o.text = append([]byte(nil), o.text[extra:]...)
+	}
+	return len(b), nil
+}
+
+// end says that nothing more will be written.
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	o.tellLocked()
+}
+
+// wait returns a channel that says true once one of texts was written, or false if it
+// never will be.
+func (o *output) wait(texts []string) <-chan bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := wait{texts, make(chan bool, 1)}
+	o.waits = append(o.waits, w)
+	o.tellLocked()
+	return w.told
+}
+
+// tellLocked tells those whose waiting is over.
+func (o *output) tellLocked() {
+	if len(o.waits) == 0 {
+		return
+	}
+	text := string(o.text)
+	var left []wait
+	for _, w := range o.waits {
+		if said := containsAny(text, w.texts); said || o.ended {
+			w.told <- said
+		} else {
+			left = append(left, w)
+		}
+	}
+	o.waits = left
+}
+
+func containsAny(text string, those []string) bool {
+	for _, t := range those {
+		if strings.Contains(text, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// String returns what is kept.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
+}
