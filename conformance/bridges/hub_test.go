@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
@@ -28,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/grpctest"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,32 +91,22 @@ func start(t *testing.T) *hub {
 		}
 		return &auth.Principal{ID: who[0], Org: "all"}, nil
 	})
-	l, g := listen(t), listen(t)
+	l, g := hubtest.Listen(t), hubtest.Listen(t)
 	profiles := map[string]string{"v0.3": "v0.3", "promptkit": "promptkit", "rockbot": "rockbot"}
 	h := &hub{t: t, url: "http://" + l.Addr().String(), http: &http.Client{}, grpc: make(map[string]*grpctest.Client)}
 	front := httpfront.New(httpfront.Config{
 		Engine: e, Auth: auths, Profiles: httpfront.Profiles{Callers: profiles}, GRPCAddr: g.Addr().String(),
 	})
-	h.serve(e, front, grpcbind.New(grpcbind.Config{Engine: e, Auth: auths}), l, g)
+	h.serve(hubtest.Parts{
+		Engine: e, Front: front, GRPC: grpcbind.New(grpcbind.Config{Engine: e, Auth: auths}), Listener: l, GRPCListener: g,
+	})
 	return h
 }
 
 // serve runs what the hub is made of until the test ends.
-func (h *hub) serve(e *engine.Engine, front http.Handler, binding *grpcbind.Binding, l, g net.Listener) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	run := func(what string, f func() error) {
-		wg.Go(func() {
-			if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-				h.t.Errorf("%s: %v", what, err)
-			}
-		})
-	}
-	srv := httpfront.NewServer(front)
-	run("http", func() error { return srv.Serve(l) })
-	run("grpc", func() error { return binding.Serve(ctx, g) })
-	run("engine", func() error { return e.Run(ctx) })
-	conn, err := grpc.NewClient("passthrough:///"+g.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (h *hub) serve(p hubtest.Parts) {
+	_, grpcAddr, _ := hubtest.Serve(h.t, p)
+	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -127,19 +116,7 @@ func (h *hub) serve(e *engine.Engine, front http.Handler, binding *grpcbind.Bind
 	h.t.Cleanup(func() {
 		h.http.CloseIdleConnections()
 		conn.Close()
-		cancel()
-		srv.Close()
-		wg.Wait()
 	})
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // say sends a request of a client and returns the status and the answer. Of a stream that

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/parley-a2a/parley/internal/hubtest"
 	"github.com/parley-a2a/parley/internal/need"
 )
 
@@ -32,21 +33,27 @@ func disk(t *testing.T, size string) string {
 	return dir
 }
 
+// smallHub is a hub on a small disk.
+type smallHub struct {
+	t *testing.T
+	*hubtest.Hub
+}
+
 // ask sends a message and returns status and body.
-func (h *hub) ask(text string) (int, string) {
+func (h *smallHub) ask(text string) (int, string) {
 	h.t.Helper()
-	resp, err := post(h.t.Context(), h.url+"/v1/a2a/message:send", message("m", text))
+	resp, err := post(h.t.Context(), h.URL()+"/v1/a2a/message:send", message("m", text))
 	if err != nil {
-		h.t.Fatalf("send: %v\n%s", err, h.logs)
+		h.t.Fatalf("send: %v", err)
 	}
 	return whole(h.t, resp)
 }
 
-func (h *hub) read(path string) (int, string) {
+func (h *smallHub) read(path string) (int, string) {
 	h.t.Helper()
-	resp, err := http.Get(h.url + path)
+	resp, err := http.Get(h.URL() + path)
 	if err != nil {
-		h.t.Fatalf("get %s: %v\n%s", path, err, h.logs)
+		h.t.Fatalf("get %s: %v", path, err)
 	}
 	return whole(h.t, resp)
 }
@@ -62,7 +69,7 @@ func whole(t *testing.T, resp *http.Response) (int, string) {
 }
 
 // fill sends messages until one is refused, and returns the refusal.
-func (h *hub) fill() (int, string) {
+func (h *smallHub) fill() (int, string) {
 	h.t.Helper()
 	for range 1000 {
 		if code, body := h.ask(strings.Repeat("x", 50_000)); code != http.StatusOK {
@@ -81,7 +88,7 @@ func TestFullDiskRefusesWritesAndHeals(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, _ := startHub(t, binary(t), freeAddr(t), data)
+	h := &smallHub{t, hubtest.Start(t, hubtest.Options{Data: data})}
 	if code, body := h.ask("first"); code != http.StatusOK {
 		t.Fatalf("send = %d %s", code, body)
 	}
@@ -109,7 +116,7 @@ func TestFullDiskRefusesWritesAndHeals(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("not ready 20 s after there was room:\n%s", h.logs)
+			t.Fatal("not ready 20 s after there was room")
 		}
 	}
 	if code, body := h.ask("again"); code != http.StatusOK || !strings.Contains(body, "TASK_STATE_COMPLETED") {

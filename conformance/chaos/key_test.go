@@ -7,11 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/hubtest"
 )
 
 // keyed is a message with a key, and the task ids that were answered.
@@ -85,43 +85,38 @@ func taskCount(t *testing.T, url string) int {
 // with keys. Each comes back with its key, as a client does that has lost the answer:
 // there is one task for each key, and it is the one that was answered before.
 func TestKilledHubTakesAKeyOnce(t *testing.T) {
-	bin, addr, data := binary(t), freeAddr(t), t.TempDir()
-	file := filepath.Join(t.TempDir(), "parley.yaml")
-	if err := os.WriteFile(file, []byte("idempotency: {header: true}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	n := max(kills(t)/2, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*15*time.Second)
 	defer cancel()
-	h, _ := startHub(t, bin, addr, data, "--config", file)
+	h := hubtest.Start(t, hubtest.Options{Config: "idempotency: {header: true}\n"})
 	var all []*keyed
 	unanswered := 0
 	for k := range n {
 		killed, done := context.WithCancel(ctx)
 		time.AfterFunc(time.Duration(rand.IntN(200))*time.Millisecond, func() {
-			h.kill()
+			h.Kill()
 			done()
 		})
-		sent := keyLoad(killed, h.url, k, 8)
+		sent := keyLoad(killed, h.URL(), k, 8)
 		<-killed.Done()
 		http.DefaultClient.CloseIdleConnections()
-		h, _ = startHub(t, bin, addr, data, "--config", file)
+		h.Restart()
 		for _, s := range sent {
 			if len(s.ids) == 0 {
 				unanswered++
 			}
 			for range 2 {
-				if err := s.send(ctx, h.url); err != nil {
+				if err := s.send(ctx, h.URL()); err != nil {
 					t.Errorf("kill %d: %v", k, err)
 				}
 			}
 		}
 		if all = append(all, sent...); t.Failed() {
-			t.Fatalf("hub said:\n%s", h.logs)
+			t.FailNow()
 		}
 	}
 	oneTaskEach(t, all)
-	if got := taskCount(t, h.url); got != len(all) {
+	if got := taskCount(t, h.URL()); got != len(all) {
 		t.Errorf("the hub has %d tasks for %d keys", got, len(all))
 	}
 	t.Logf("%d kills: %d keys, %d of them unanswered at a kill, one task each", n, len(all), unanswered)

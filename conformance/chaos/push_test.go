@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/hubtest"
 )
 
 // webhook is a receiver that hangs, then resets and fails, then recovers.
@@ -143,8 +144,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	srv := httptest.NewServer(hook)
 	defer srv.Close()
 	defer srv.CloseClientConnections()
-	bin, addr, data := binary(t), freeAddr(t), t.TempDir()
-	h, _ := startHub(t, bin, addr, data, "--push-allow", "loopback")
+	h := hubtest.Start(t, hubtest.Options{Flags: []string{"--push-allow", "loopback"}})
 	frames := make(map[string][]string)
 	for _, path := range []string{"/one", "/two"} {
 		began := time.Now()
@@ -157,16 +157,16 @@ func TestWebhooksSurviveKills(t *testing.T) {
 		t.Errorf("%d webhooks took something while they hung", len(hook.took))
 	}
 	hook.mu.Unlock()
-	h.kill()
+	h.Kill()
 
 	hook.recover(3, true) // so that the next kill comes in the middle
 	some := hook.taken("/one", chunks/3)
-	h, _ = startHub(t, bin, addr, data, "--push-allow", "loopback")
+	h.Restart()
 	await(t, "a third of the notifications", some)
-	h.kill()
+	h.Kill()
 	hook.recover(0, false)
 
-	startHub(t, bin, addr, data, "--push-allow", "loopback")
+	h.Restart()
 	for path, all := range frames {
 		awaitLast(t, hook, path, all[len(all)-1])
 		hook.check(path, all)
@@ -189,7 +189,7 @@ func awaitLast(t *testing.T, w *webhook, path, last string) {
 
 // streamWithHook has an agent stream chunks, to the end, with a webhook at url that
 // comes with the message. It returns the frames.
-func streamWithHook(t *testing.T, h *hub, url string, chunks int) []string {
+func streamWithHook(t *testing.T, h *hubtest.Hub, url string, chunks int) []string {
 	t.Helper()
 	words := make([]string, chunks)
 	for i := range words {
@@ -197,13 +197,13 @@ func streamWithHook(t *testing.T, h *hub, url string, chunks int) []string {
 	}
 	body := fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":%q}]},`+
 		`"configuration":{"taskPushNotificationConfig":{"url":%q,"token":"t"}}}`, strings.Join(words, " "), url)
-	resp, err := post(t.Context(), h.url+"/v1/a2a/echo/message:stream", body, "A2A-Version", "1.0")
+	resp, err := post(t.Context(), h.URL()+"/v1/a2a/echo/message:stream", body, "A2A-Version", "1.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	var frames []string
-	err = events(bufio.NewReader(resp.Body), func(ev event) bool {
+	err = events(resp.Body, func(ev event) bool {
 		frames = append(frames, ev.data)
 		return true
 	})

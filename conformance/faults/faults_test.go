@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -13,7 +12,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/hubtest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
 // talk is what the program of the other hub says, word by word.
 const words = 12
@@ -78,21 +83,32 @@ func runs() []run {
 // lane is a pair of hubs with a proxy in between.
 type lane struct {
 	t         *testing.T
-	hub, peer *hub
+	hub, peer *hubtest.Hub
 	proxy     *proxy
 	mending   sync.WaitGroup
 }
 
-func newLane(t *testing.T, bin string, idempotent bool) *lane {
+func newLane(t *testing.T, idempotent bool) *lane {
 	t.Helper()
-	l := &lane{t: t, peer: newHub(t, bin, peerConfig)}
-	l.proxy = newProxy(t, l.peer.url())
-	l.hub = newHub(t, bin, strings.NewReplacer("URL", l.proxy.URL, "IDEMPOTENT", strconv.FormatBool(idempotent)).Replace(hubConfig))
+	l := &lane{t: t, peer: hubtest.Start(t, hubtest.Options{Config: peerConfig})}
+	l.proxy = newProxy(t, l.peer.URL())
+	config := strings.NewReplacer("URL", l.proxy.URL, "IDEMPOTENT", strconv.FormatBool(idempotent)).Replace(hubConfig)
+	l.hub = hubtest.Start(t, hubtest.Options{Config: config})
 	l.proxy.kill = map[action]func(){
-		killHub:  func() { l.hub.kill(); l.mending.Go(l.hub.start) },
-		killPeer: func() { l.peer.kill(); l.mending.Go(l.peer.start) },
+		killHub:  func() { l.strike(l.hub) },
+		killPeer: func() { l.strike(l.peer) },
 	}
 	return l
+}
+
+// strike kills a hub, which is started again while the others go on.
+func (l *lane) strike(h *hubtest.Hub) {
+	h.Kill()
+	l.mending.Go(func() {
+		if err := h.Start(); err != nil {
+			l.t.Error(err)
+		}
+	})
 }
 
 // taskJSON is what the tests read of a task.
@@ -140,24 +156,21 @@ func (t *taskJSON) ended() bool {
 
 // call makes a call; a hub that is not there gives an error.
 func call(ctx context.Context, method, url, body string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return err
+	return hubtest.Call(ctx, hubtest.Request{Method: method, URL: url, Body: body}, into)
+}
+
+// until asks again and again until the answer is yes, or ctx ends.
+func until(ctx context.Context, every time.Duration, yes func() bool) bool {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !yes() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: status %d: %s", method, url, resp.StatusCode, b)
-	}
-	return json.Unmarshal(b, into)
+	return true
 }
 
 // perform makes one run, and returns how it ended.
@@ -182,7 +195,7 @@ func (l *lane) perform(ctx context.Context, id string, r run) (string, error) {
 
 func (l *lane) get(ctx context.Context, id string) (*taskJSON, error) {
 	task := new(taskJSON)
-	return task, call(ctx, http.MethodGet, l.hub.url()+"/v1/a2a/tasks/"+id, "", task)
+	return task, call(ctx, http.MethodGet, l.hub.URL()+"/v1/a2a/tasks/"+id, "", task)
 }
 
 // live does what the story says until the task has ended.
@@ -208,7 +221,7 @@ func (l *lane) live(ctx context.Context, id string, r run) (*taskJSON, error) {
 			answers++
 			l.say(ctx, agent, id, "Ada", fmt.Sprint(id, "-", answers))
 		case r.story == cancels && !canceled && task.text() != "":
-			canceled = call(ctx, http.MethodPost, l.hub.url()+"/v1/a2a/tasks/"+id+":cancel", "{}", new(taskJSON)) == nil
+			canceled = call(ctx, http.MethodPost, l.hub.URL()+"/v1/a2a/tasks/"+id+":cancel", "{}", new(taskJSON)) == nil
 		}
 		return task.ended()
 	})
@@ -221,12 +234,12 @@ func (l *lane) live(ctx context.Context, id string, r run) (*taskJSON, error) {
 // say sends a message of a task whose id the caller chooses.
 func (l *lane) say(ctx context.Context, agent, id, text, message string) bool {
 	body := fmt.Sprintf(`{"message":{"taskId":%q,"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]},"configuration":{"returnImmediately":true}}`, id, message, text)
-	return call(ctx, http.MethodPost, l.hub.url()+"/v1/a2a/"+agent+"/message:send", body, new(json.RawMessage)) == nil
+	return call(ctx, http.MethodPost, l.hub.URL()+"/v1/a2a/"+agent+"/message:send", body, new(json.RawMessage)) == nil
 }
 
 // checkLog reads the whole log of a task: no gap, no chunk lost or doubled.
 func (l *lane) checkLog(ctx context.Context, task *taskJSON, r run) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.hub.url()+"/v1/a2a/tasks/"+task.ID+":subscribe", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.hub.URL()+"/v1/a2a/tasks/"+task.ID+":subscribe", nil)
 	if err != nil {
 		return err
 	}
@@ -289,7 +302,7 @@ func (l *lane) compare(ctx context.Context, task *taskJSON, r run) (string, erro
 	var there []taskJSON
 	why := string(task.Status.Message)
 	list := func() bool {
-		err := call(ctx, http.MethodGet, l.peer.url()+"/v1/a2a/tasks?pageSize=100&historyLength=100&includeArtifacts=true", "", &page)
+		err := call(ctx, http.MethodGet, l.peer.URL()+"/v1/a2a/tasks?pageSize=100&historyLength=100&includeArtifacts=true", "", &page)
 		there = nil
 		for _, t := range page.Tasks {
 			if strings.Contains(string(t.History), task.ID+`"`) {
@@ -337,13 +350,13 @@ func count(t *testing.T) int {
 // TestRemoteTasksSurviveFaults makes each combination of a story, a step and a fault in
 // turn, in several lanes side by side.
 func TestRemoteTasksSurviveFaults(t *testing.T) {
-	bin, all, n := binary(t), runs(), count(t)
+	all, n := runs(), count(t)
 	const lanes = 3
 	var mu sync.Mutex // guards the map
 	ends := map[string]int{}
 	var wg sync.WaitGroup
 	for i := range lanes {
-		l := newLane(t, bin, i == 0)
+		l := newLane(t, i == 0)
 		wg.Go(func() {
 			for k := i; k < n; k += lanes {
 				r := all[k%len(all)]
@@ -353,7 +366,7 @@ func TestRemoteTasksSurviveFaults(t *testing.T) {
 				how, err := l.perform(t.Context(), fmt.Sprintf("run-%d", k), r)
 				if err != nil {
 					t.Errorf("run %d, %s, %s at %s: %v", k, r.story, r.act, r.step, err)
-					t.Logf("the hub said:\n%s\nthe other one said:\n%s", l.hub.said(), l.peer.said())
+					t.Logf("the hub said:\n%s\nthe other one said:\n%s", l.hub.Said(), l.peer.Said())
 					return
 				}
 				mu.Lock()

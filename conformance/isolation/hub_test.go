@@ -2,7 +2,6 @@ package isolation
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/hubtest"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -135,42 +135,17 @@ func start(t *testing.T, kind string) *hub {
 
 // serve runs the hub until the test ends.
 func (h *hub) serve(e *engine.Engine, front http.Handler, binding *grpcbind.Binding) {
-	l, g := listen(h.t), listen(h.t)
-	h.addr = l.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	run := func(what string, f func() error) {
-		wg.Go(func() {
-			if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-				h.t.Errorf("%s: %v", what, err)
-			}
-		})
-	}
-	srv := httpfront.NewServer(front)
-	run("http", func() error { return srv.Serve(l) })
-	run("grpc", func() error { return binding.Serve(ctx, g) })
-	run("engine", func() error { return e.Run(ctx) })
+	var grpcAddr string
+	h.addr, grpcAddr, _ = hubtest.Serve(h.t, hubtest.Parts{Engine: e, Front: front, GRPC: binding})
 	for _, c := range []*caller{h.ann, h.bob} {
-		c.connect(h.t, g.Addr().String())
+		c.connect(h.t, grpcAddr)
 	}
 	h.t.Cleanup(func() {
 		for _, c := range []*caller{h.ann, h.bob} {
 			c.http.CloseIdleConnections()
 			c.grpc.Close()
 		}
-		cancel()
-		srv.Close()
-		wg.Wait()
 	})
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 func newCaller(mark string) *caller {
