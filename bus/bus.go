@@ -103,6 +103,10 @@ type Subscription struct {
 	// another receiver gets it; a bus that knows when a receiver dies may ignore it. Zero
 	// means 30 s.
 	Lease time.Duration
+	// Ready, if set, is called when the receiver hears what is published from then on:
+	// once at the beginning, and each time that a lost connection is mended. It is called
+	// on any goroutine and must not block.
+	Ready func()
 }
 
 // DefaultLease is the Lease of a Subscription without one.
@@ -112,11 +116,16 @@ const DefaultLease = 30 * time.Second
 // it is published at Dead with a Reason, and gone from its queue.
 const MaxDeliveries = 5
 
-// Dead is the queue of the envelopes that their own queue has given up.
+// Dead is the queue of the envelopes that their own queue has given up. Envelope.Reason
+// says why, Envelope.Queue which one it was; bytes that are no envelope come as one of
+// TypeUnreadable. Dead has no MaxDeliveries: what is there stays until it is acknowledged.
+// Who publishes something from there again gives it a new id.
 var Dead = Queue("dead")
 
 // Delivery is an envelope that has arrived. One of Ack, Nak and Bury must be called for
-// each that comes from a queue; a second call does nothing. At a topic they do nothing.
+// each that comes from a queue; a second call does nothing, nor does one after the loop of
+// Receive was left. At a topic they do nothing. After the lease has ended, Ack may still
+// count or come too late: nobody is told.
 type Delivery struct {
 	*Envelope
 	// At is where it has arrived.
@@ -134,11 +143,12 @@ type Verdict uint8
 const (
 	// Acked deliveries are done with.
 	Acked Verdict = iota + 1
-	// Refused deliveries come again, after Settlement.After.
+	// Refused deliveries come again, after Settlement.After; the last delivery that
+	// MaxDeliveries allows goes to Dead.
 	Refused
 	// Extended deliveries get a whole lease again.
 	Extended
-	// Buried deliveries go to Dead at once, with Settlement.Reason.
+	// Buried deliveries go to Dead at once, with Settlement.Reason. At Dead it is Refused.
 	Buried
 )
 

@@ -4,8 +4,9 @@
 // # What it is
 //
 // A [Bus] carries an [Envelope] to an [Address]. A queue keeps what it gets until one of
-// its receivers has acknowledged it; a topic tells all who listen at that moment. The
-// brokers are in packages of their own: bus/natsbus, bus/natsbus/embedded, bus/amqpbus.
+// its receivers has acknowledged it; a topic tells all who listen at that moment.
+// [Memory] is a bus within one process. The others are in packages of their own:
+// bus/natsbus, bus/natsbus/embedded, bus/amqpbus.
 // What hubs and workers say to each other is in package bus/job, and for everybody else
 // in docs/wire.md.
 //

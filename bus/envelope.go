@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -59,8 +60,10 @@ type Envelope struct {
 	Trace map[string]string `json:"trace,omitempty"`
 	// ContentType is that of the body; empty means application/json.
 	ContentType string `json:"contentType,omitempty"`
-	// Reason says why the envelope is dead.
+	// Reason says why the envelope is dead, Queue is the name of the queue that has given
+	// it up.
 	Reason string `json:"reason,omitempty"`
+	Queue  string `json:"queue,omitempty"`
 	// Signature is the hub's over the other members: see Sign.
 	Signature *Signature `json:"signature,omitempty"`
 	// Body is JSON; what is in it depends on Type.
@@ -82,21 +85,36 @@ func (e *Envelope) Encode() ([]byte, error) {
 	}
 	out := *e
 	out.Version = Version
-	b, err := json.Marshal(&out)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // it would make bodies of others larger than they were
+	if err := enc.Encode(&out); err != nil {
 		return nil, fmt.Errorf("encode envelope %q: %w: %w", e.ID, err, ErrInvalid)
 	}
-	if len(b) > MaxEnvelope {
-		return nil, fmt.Errorf("envelope %q of %d bytes, %d are allowed: %w", e.ID, len(b), MaxEnvelope, ErrTooLarge)
+	b := bytes.TrimRight(buf.Bytes(), "\n")
+	if err := e.checkSize(len(b)); err != nil {
+		return nil, err
 	}
 	return b, nil
+}
+
+// checkSize returns ErrTooLarge if e must not have n bytes.
+func (e *Envelope) checkSize(n int) error {
+	limit := MaxEnvelope
+	if e.Reason != "" {
+		limit += deadSpace
+	}
+	if n > limit {
+		return fmt.Errorf("envelope %q of %d bytes, %d are allowed: %w", e.ID, n, limit, ErrTooLarge)
+	}
+	return nil
 }
 
 // Decode returns the envelope that b holds. The error is ErrInvalid or ErrTooLarge, and
 // the envelope then has what could be read of it, for people; it is never nil.
 func Decode(b []byte) (*Envelope, error) {
 	e := new(Envelope)
-	if len(b) > MaxEnvelope {
+	if len(b) > MaxEnvelope+deadSpace {
 		return e, fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
 	}
 	if err := json.Unmarshal(b, e); err != nil {
@@ -108,5 +126,5 @@ func Decode(b []byte) (*Envelope, error) {
 	case e.ID == "" || e.Type == "" || e.Source == "":
 		return e, fmt.Errorf("envelope %q of type %q from %q: id, type and source are required: %w", e.ID, e.Type, e.Source, ErrInvalid)
 	}
-	return e, nil
+	return e, e.checkSize(len(b))
 }

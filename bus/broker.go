@@ -1,0 +1,317 @@
+package bus
+
+import (
+	"container/heap"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// broker is what several Memory share: queues and topics by name.
+type broker struct {
+	maxBytes int64
+	log      *slog.Logger
+
+	mu     sync.Mutex // guards the fields below and all they lead to
+	queues map[string]*queue
+	topics map[string]map[*listener]struct{}
+	bytes  int64 // in all queues
+	last   int64 // the number of the newest item
+}
+
+// queue is there while it holds something or somebody listens. Each of its items is in
+// one of the heaps.
+type queue struct {
+	ready     items // by place: what waits for a receiver
+	away      items // by due: what is with a receiver, or has been refused for a while
+	receivers map[*receiver]struct{}
+	alarm     *time.Timer // set while something is away
+	rings     time.Time   // when alarm does, at the latest when the first item is due
+}
+
+// item is an envelope in a queue.
+type item struct {
+	data   []byte
+	place  int64
+	number int       // deliveries so far
+	holder *receiver // nil if nobody has it
+	due    time.Time // of what is away: when it is ready again
+	index  int       // in its heap
+}
+
+// receiver is one loop over Receive.
+type receiver struct {
+	room  int // how much it may hold
+	lease time.Duration
+	wake  chan struct{} // has room for one
+	held  map[*item]struct{}
+}
+
+// poke says that there may be something to take.
+func (r *receiver) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put publishes data.
+func (b *broker) put(to Address, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to.Kind == TopicKind {
+		b.tellLocked(to, data)
+		return nil
+	}
+	if b.bytes+int64(len(data)) > b.maxBytes {
+		return ErrFull
+	}
+	b.addLocked(to.Name, data)
+	return nil
+}
+
+func (b *broker) addLocked(name string, data []byte) {
+	q := b.queueLocked(name)
+	b.last++
+	b.bytes += int64(len(data))
+	q.ready.push(&item{data: data, place: b.last})
+	q.poke()
+}
+
+func (b *broker) queueLocked(name string) *queue {
+	q := b.queues[name]
+	if q == nil {
+		q = &queue{
+			ready:     items{before: func(a, b *item) bool { return a.place < b.place }},
+			away:      items{before: func(a, b *item) bool { return a.due.Before(b.due) }},
+			receivers: map[*receiver]struct{}{},
+		}
+		if b.queues == nil {
+			b.queues = map[string]*queue{}
+		}
+		b.queues[name] = q
+	}
+	return q
+}
+
+// poke wakes those who have room.
+func (q *queue) poke() {
+	for r := range q.receivers {
+		if len(r.held) < r.room {
+			r.poke()
+		}
+	}
+}
+
+func (b *broker) join(name string, r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queueLocked(name).receivers[r] = struct{}{}
+}
+
+func (b *broker) leave(name string, r *receiver) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queues[name]
+	delete(q.receivers, r)
+	for it := range r.held {
+		b.giveBackLocked(name, q, it, 0)
+	}
+	b.tidyLocked(name, q)
+}
+
+// next returns what r may have now, or nil.
+func (b *broker) next(at Address, r *receiver) *Delivery {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queues[at.Name]
+	for len(r.held) < r.room && q.ready.Len() > 0 {
+		it := q.ready.pop()
+		e, err := Decode(it.data)
+		switch {
+		case err == nil:
+		case at == Dead:
+			e = ReadDead(it.data)
+		default:
+			b.moveLocked(at.Name, it, err.Error())
+			continue
+		}
+		it.number++
+		it.holder = r
+		it.due = time.Now().Add(r.lease)
+		r.held[it] = struct{}{}
+		q.away.push(it)
+		b.armLocked(at.Name, q)
+		return &Delivery{Envelope: e, At: at, Number: it.number, Settle: b.settle(at, r, it)}
+	}
+	return nil
+}
+
+// dropLocked forgets an item that is away.
+func (b *broker) dropLocked(q *queue, it *item) {
+	q.away.remove(it)
+	b.bytes -= int64(len(it.data))
+	it.release()
+}
+
+// release takes it from its holder, who may have another one then.
+func (it *item) release() {
+	if it.holder != nil {
+		delete(it.holder.held, it)
+		it.holder.poke()
+		it.holder = nil
+	}
+}
+
+// giveBackLocked makes an item that is away ready after some time, or buries it if it was
+// delivered often enough.
+func (b *broker) giveBackLocked(name string, q *queue, it *item, after time.Duration) {
+	it.release()
+	switch {
+	case it.number >= MaxDeliveries && name != Dead.Name:
+		b.buryLocked(name, q, it, TooOften(Queue(name)))
+	case after > 0:
+		it.due = time.Now().Add(after)
+		q.away.fix(it)
+		b.armLocked(name, q)
+	default:
+		q.away.remove(it)
+		q.ready.push(it)
+		q.poke()
+	}
+}
+
+// buryLocked moves an item that is away to Dead.
+func (b *broker) buryLocked(name string, q *queue, it *item, reason string) {
+	if name == Dead.Name {
+		b.giveBackLocked(name, q, it, 0)
+		return
+	}
+	q.away.remove(it)
+	it.release()
+	b.moveLocked(name, it, reason)
+}
+
+// moveLocked puts at Dead what is in no heap any more. It does so above maxBytes, too: the
+// alternative would be to lose it.
+func (b *broker) moveLocked(name string, it *item, reason string) {
+	b.bytes -= int64(len(it.data))
+	b.log.Warn("bus: envelope is dead", "queue", name, "reason", shortened(reason))
+	b.addLocked(Dead.Name, DeadLetter(it.data, Queue(name), reason))
+}
+
+// armLocked sets the alarm for the first item that is away, if it rings later.
+func (b *broker) armLocked(name string, q *queue) {
+	first := q.away.first()
+	if first == nil || q.alarm != nil && !q.rings.After(first.due) {
+		return
+	}
+	q.disarm()
+	q.rings = first.due
+	q.alarm = time.AfterFunc(time.Until(first.due), func() { b.expire(name, q) })
+}
+
+func (q *queue) disarm() {
+	if q.alarm != nil {
+		q.alarm.Stop()
+		q.alarm = nil
+	}
+}
+
+// expire gives back what has been away long enough.
+func (b *broker) expire(name string, q *queue) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queues[name] != q {
+		return
+	}
+	q.disarm()
+	now := time.Now()
+	for first := q.away.first(); first != nil && !first.due.After(now); first = q.away.first() {
+		b.giveBackLocked(name, q, first, 0)
+	}
+	b.armLocked(name, q)
+}
+
+// tidyLocked forgets a queue that has nothing and nobody.
+func (b *broker) tidyLocked(name string, q *queue) {
+	if q.ready.Len() == 0 && q.away.Len() == 0 && len(q.receivers) == 0 {
+		q.disarm()
+		delete(b.queues, name)
+	}
+}
+
+func (b *broker) depth(name string) Depth {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queues[name]
+	if q == nil {
+		return Depth{}
+	}
+	return Depth{Ready: int64(q.ready.Len()), Held: int64(q.away.Len()), Receivers: len(q.receivers)}
+}
+
+func (b *broker) purge(name string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queues[name]
+	if q == nil {
+		return 0
+	}
+	n := q.ready.Len()
+	for q.ready.Len() > 0 {
+		b.bytes -= int64(len(q.ready.pop().data))
+	}
+	b.tidyLocked(name, q)
+	return int64(n)
+}
+
+// items is a heap. The methods of heap.Interface are for package heap.
+type items struct {
+	list   []*item
+	before func(a, b *item) bool
+}
+
+// Len implements heap.Interface.
+func (h *items) Len() int { return len(h.list) }
+
+// Less implements heap.Interface.
+func (h *items) Less(i, j int) bool { return h.before(h.list[i], h.list[j]) }
+
+// Swap implements heap.Interface.
+func (h *items) Swap(i, j int) {
+	h.list[i], h.list[j] = h.list[j], h.list[i]
+	h.list[i].index, h.list[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *items) Push(x any) {
+	it, _ := x.(*item)
+	it.index = len(h.list)
+	h.list = append(h.list, it)
+}
+
+// Pop implements heap.Interface.
+func (h *items) Pop() any {
+	last := len(h.list) - 1
+	it := h.list[last]
+	h.list[last] = nil
+	h.list = h.list[:last]
+	return it
+}
+
+func (h *items) push(it *item)   { heap.Push(h, it) }
+func (h *items) fix(it *item)    { heap.Fix(h, it.index) }
+func (h *items) remove(it *item) { heap.Remove(h, it.index) }
+
+func (h *items) pop() *item {
+	it, _ := heap.Pop(h).(*item)
+	return it
+}
+
+func (h *items) first() *item {
+	if len(h.list) == 0 {
+		return nil
+	}
+	return h.list[0]
+}

@@ -1,0 +1,246 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// DefaultMaxBytes is the MaxBytes of a Memory without one.
+const DefaultMaxBytes = 256 << 20
+
+// Memory is a bus within one process. The zero value is ready to use. It keeps envelopes
+// as bytes, like every bus, so that a receiver never shares memory with a sender.
+type Memory struct {
+	// MaxBytes is how many bytes all queues together may hold; above it Publish returns
+	// ErrFull. Zero means DefaultMaxBytes.
+	MaxBytes int64
+	// Logger is told when a reader of a topic is too slow and loses something, and when an
+	// envelope goes to Dead. If nil, nobody is.
+	Logger *slog.Logger
+
+	once   sync.Once
+	broker *broker
+	closed chan struct{}
+	end    sync.Once
+}
+
+var (
+	_ Bus      = (*Memory)(nil)
+	_ Operator = (*Memory)(nil)
+	_ Keeper   = (*Memory)(nil)
+)
+
+// Peer returns another bus on the same queues and topics. Each is closed for itself; the
+// queues are there for as long as one of them is.
+func (m *Memory) Peer() *Memory {
+	m.begin()
+	return &Memory{MaxBytes: m.MaxBytes, Logger: m.Logger, broker: m.broker}
+}
+
+// begin makes what the zero value has not.
+func (m *Memory) begin() {
+	m.once.Do(func() {
+		m.closed = make(chan struct{})
+		if m.broker != nil {
+			return
+		}
+		m.broker = &broker{maxBytes: m.MaxBytes, log: m.Logger}
+		if m.broker.maxBytes == 0 {
+			m.broker.maxBytes = DefaultMaxBytes
+		}
+		if m.broker.log == nil {
+			m.broker.log = slog.New(slog.DiscardHandler)
+		}
+	})
+}
+
+// check returns why nothing can be done with at.
+func (m *Memory) check(ctx context.Context, at Address) error {
+	m.begin()
+	if err := at.Check(); err != nil {
+		return err
+	}
+	select {
+	case <-m.closed:
+		return ErrClosed
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+// Publish implements Bus. The error is never ErrUnknown or ErrUnavailable.
+func (m *Memory) Publish(ctx context.Context, to Address, e *Envelope) error {
+	if err := m.check(ctx, to); err != nil {
+		return fmt.Errorf("publish %q at %s: %w", e.ID, to, err)
+	}
+	data, err := e.Encode()
+	if err == nil {
+		err = m.broker.put(to, data)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %q at %s: %w", e.ID, to, err)
+	}
+	return nil
+}
+
+// Receive implements Bus.
+func (m *Memory) Receive(ctx context.Context, s Subscription) iter.Seq2[*Delivery, error] {
+	return func(yield func(*Delivery, error) bool) {
+		err := m.check(ctx, s.At)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+		case s.At.Kind == QueueKind:
+			err = m.receiveQueue(ctx, s, yield)
+		default:
+			err = m.receiveTopic(ctx, s, yield)
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("receive at %s: %w", s.At, err))
+		}
+	}
+}
+
+// receiveQueue yields what arrives at a queue. It returns nil when the loop was left.
+func (m *Memory) receiveQueue(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
+	r := &receiver{
+		room: max(s.Prefetch, 1), lease: s.Lease,
+		wake: make(chan struct{}, 1), held: map[*item]struct{}{},
+	}
+	if r.lease <= 0 {
+		r.lease = DefaultLease
+	}
+	m.broker.join(s.At.Name, r)
+	defer m.broker.leave(s.At.Name, r)
+	if s.Ready != nil {
+		s.Ready()
+	}
+	for {
+		for d := m.broker.next(s.At, r); d != nil; d = m.broker.next(s.At, r) {
+			if !yield(d, nil) {
+				return nil
+			}
+			if err := m.check(ctx, s.At); err != nil {
+				return m.ended(ctx, err)
+			}
+		}
+		if err := m.wait(ctx, r.wake); err != nil {
+			return m.ended(ctx, err)
+		}
+	}
+}
+
+// ended returns err, or nil if that is the end of ctx.
+func (m *Memory) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// wait returns nil when wake tells, else why there is no more to wait for.
+func (m *Memory) wait(ctx context.Context, wake <-chan struct{}) error {
+	select {
+	case <-wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-m.closed:
+		return ErrClosed
+	}
+}
+
+// receiveTopic yields what arrives at a topic. It returns nil when the loop was left.
+func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
+	l := &listener{wake: make(chan struct{}, 1)}
+	m.broker.listen(s.At.Name, l)
+	defer m.broker.unlisten(s.At.Name, l)
+	if s.Ready != nil {
+		s.Ready()
+	}
+	for {
+		for data := m.broker.heard(l); data != nil; data = m.broker.heard(l) {
+			e, err := Decode(data)
+			if err != nil {
+				m.broker.log.Warn("bus: not an envelope", "at", s.At, "error", err)
+				continue
+			}
+			if !yield(&Delivery{Envelope: e, At: s.At, Number: 1}, nil) {
+				return nil
+			}
+			if err := m.check(ctx, s.At); err != nil {
+				return m.ended(ctx, err)
+			}
+		}
+		if err := m.wait(ctx, l.wake); err != nil {
+			return m.ended(ctx, err)
+		}
+	}
+}
+
+// Depth implements Operator. What was refused and does not come again yet is held.
+func (m *Memory) Depth(ctx context.Context, queue Address) (Depth, error) {
+	if err := m.checkQueue(ctx, queue); err != nil {
+		return Depth{}, fmt.Errorf("depth of %s: %w", queue, err)
+	}
+	return m.broker.depth(queue.Name), nil
+}
+
+// Purge implements Operator.
+func (m *Memory) Purge(ctx context.Context, queue Address) (int64, error) {
+	if err := m.checkQueue(ctx, queue); err != nil {
+		return 0, fmt.Errorf("purge %s: %w", queue, err)
+	}
+	return m.broker.purge(queue.Name), nil
+}
+
+func (m *Memory) checkQueue(ctx context.Context, at Address) error {
+	if at.Kind == TopicKind {
+		return fmt.Errorf("%s is no queue: %w", at, ErrInvalid)
+	}
+	return m.check(ctx, at)
+}
+
+// Keeps implements Keeper: a Memory does not.
+func (m *Memory) Keeps() bool { return false }
+
+// Close implements Bus. What its receivers hold is given back when they leave their loops.
+func (m *Memory) Close() error {
+	m.begin()
+	m.end.Do(func() { close(m.closed) })
+	return nil
+}
+
+// settle is Delivery.Settle of what m.broker has handed out.
+func (b *broker) settle(at Address, r *receiver, it *item) func(context.Context, Settlement) error {
+	number := it.number
+	return func(_ context.Context, s Settlement) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if _, ok := r.held[it]; !ok || it.number != number {
+			return nil
+		}
+		q := b.queues[at.Name]
+		switch s.Verdict {
+		case Extended:
+			it.due = time.Now().Add(r.lease)
+			q.away.fix(it)
+			b.armLocked(at.Name, q)
+			return nil
+		case Refused:
+			b.giveBackLocked(at.Name, q, it, s.After)
+		case Buried:
+			b.buryLocked(at.Name, q, it, s.Reason)
+		case Acked:
+			b.dropLocked(q, it)
+		default:
+			return fmt.Errorf("settle at %s: verdict %d: %w", at, s.Verdict, ErrInvalid)
+		}
+		return nil
+	}
+}
