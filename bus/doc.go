@@ -17,7 +17,14 @@
 // silence and never delivered for ever. Envelopes that one goroutine publishes at one
 // queue with one receiver arrive in their order, but for those that come again.
 //
+// What a hub says to workers it signs ([Signer]); whoever trusts its key ([Keyring]) knows
+// that nobody else has said or changed it, whatever the broker lets in. The form that is
+// signed is in docs/wire.md.
+//
 // # What it does not promise
+//
+// A signature does not say that an envelope is new, or for whom: receivers look at the
+// destination, and an old envelope means what it meant.
 //
 // Nothing here is exactly once: receivers tell doubles by the numbers in the envelope. A
 // topic loses what nobody hears. The queues of a broker in memory end with it

@@ -64,7 +64,7 @@ type Envelope struct {
 	// it up.
 	Reason string `json:"reason,omitempty"`
 	Queue  string `json:"queue,omitempty"`
-	// Signature is the hub's over the other members: see Sign.
+	// Signature is the hub's over all other members but Reason and Queue: see Signer.
 	Signature *Signature `json:"signature,omitempty"`
 	// Body is JSON; what is in it depends on Type.
 	Body json.RawMessage `json:"body,omitempty"`

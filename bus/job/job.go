@@ -10,16 +10,17 @@ import (
 
 // The types of envelopes.
 const (
-	TypeWork     bus.Type = "job.work"    // hub → queue of the agent
-	TypeClaim    bus.Type = "job.claim"   // worker → topic of the hub
-	TypeGrant    bus.Type = "job.grant"   // hub → topic of the worker
-	TypeDenial   bus.Type = "job.denial"  // hub → topic of the worker
-	TypeReport   bus.Type = "job.report"  // worker → queue of the hub
-	TypeConfirm  bus.Type = "job.confirm" // hub → topic of the worker
-	TypeResend   bus.Type = "job.resend"  // hub → topic of the worker
-	TypeBeat     bus.Type = "job.beat"    // worker → topic of the hub
-	TypeCancel   bus.Type = "job.cancel"  // hub → topic of the worker
-	TypeStop     bus.Type = "job.stop"    // hub → topic of the worker
+	TypeWork     bus.Type = "job.work"     // hub → queue of the agent
+	TypeClaim    bus.Type = "job.claim"    // worker → topic of the hub
+	TypeGrant    bus.Type = "job.grant"    // hub → topic of the worker
+	TypeDenial   bus.Type = "job.denial"   // hub → topic of the worker
+	TypeReport   bus.Type = "job.report"   // worker → queue of the hub
+	TypeConfirm  bus.Type = "job.confirm"  // hub → topic of the worker
+	TypeResend   bus.Type = "job.resend"   // hub → topic of the worker
+	TypeBeat     bus.Type = "job.beat"     // worker → topic of the hub
+	TypeCancel   bus.Type = "job.cancel"   // hub → topic of the worker
+	TypeStop     bus.Type = "job.stop"     // hub → topic of the worker
+	TypeHub      bus.Type = "hub.announce" // hub → Discovery
 	TypeAnnounce bus.Type = "agent.announce"
 	TypeLeave    bus.Type = "agent.leave"
 	TypeChat     bus.Type = "agent.chat.inbound"
@@ -27,7 +28,7 @@ const (
 
 // The topics that everybody knows.
 var (
-	// Discovery is where agents announce themselves.
+	// Discovery is where agents and hubs announce themselves.
 	Discovery = bus.Topic("discovery.announce")
 	// Inquiry is where a hub that has just started asks agents to announce themselves.
 	Inquiry = bus.Topic("discovery.inquire")
@@ -180,6 +181,15 @@ type Blob struct {
 	ID     string `json:"id"`
 	Size   int64  `json:"size"`
 	SHA256 []byte `json:"sha256"`
+}
+
+// Hub is what a hub says of itself when it starts, every AnnounceEvery, and when it hears
+// of a worker for the first time. Envelope.Source is "hub/ID". Whoever believes it trusts
+// the broker.
+type Hub struct {
+	bus.HubKey
+	// Started is when the process began, in milliseconds since 1970.
+	Started task.Millis `json:"started"`
 }
 
 // Announce is what an agent says of itself. Envelope.Source is "agent/NAME".

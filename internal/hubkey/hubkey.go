@@ -1,0 +1,137 @@
+// Package hubkey keeps what a hub proves with, on the bus, that it is itself: its id and
+// its private key, in one file of its data folder.
+//
+// # Guarantees
+//
+// [Load] makes both when there is no file, mode 0600, durable before anything is signed.
+// From then on they are the same at every start. A file that others may read, or that
+// does not hold both, is refused with an error that names it.
+//
+// # What it does not promise
+//
+// Who can read the file can speak in the hub's name. A copy of a data folder is the same
+// hub: two of them on one broker take each other's reports.
+//
+// # Concurrency
+//
+// Only one process may call Load for a folder at one time; package datadir sees to that.
+//
+// # Testing
+//
+// [bus.NewSigner] makes keys that nobody keeps.
+package hubkey
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// FileName is the name of the file in a data folder.
+const FileName = "hub.key"
+
+// maxSize is more than a file may have in bytes.
+const maxSize = 4096
+
+// file is what the file holds, as JSON.
+type file struct {
+	Hub  string `json:"hub"`
+	Seed []byte `json:"seed"`
+}
+
+// Load returns the signer of the hub whose file is at path. If there is none, the hub gets
+// a new id and a new key.
+func Load(path string) (*bus.Signer, error) {
+	f, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = create(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+	}
+	s, err := bus.NewSigner(f.Hub, f.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func read(path string) (*file, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return nil, errors.New("is not a regular file")
+	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
+		return nil, fmt.Errorf("others may read it (mode %04o); if nobody has, protect it with: chmod 600 %s", mode.Perm(), path)
+	case info.Size() > maxSize:
+		return nil, fmt.Errorf("has %d bytes, more than any key", info.Size())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := new(file)
+	if err := json.Unmarshal(text, f); err != nil {
+		return nil, fmt.Errorf("%w; restore it, or remove it and be a new hub", err)
+	}
+	if f.Seed == nil {
+		return nil, errors.New("has no member seed; restore it, or remove it and be a new hub")
+	}
+	return f, nil
+}
+
+// create makes a file. It appears under its name when it is complete.
+func create(path string) (*file, error) {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	f := &file{Hub: hex.EncodeToString(id[:]), Seed: make([]byte, ed25519.SeedSize)}
+	_, _ = rand.Read(f.Seed)
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	next := path + ".new"
+	if err := write(next, append(text, '\n')); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return nil, err
+	}
+	return f, syncDir(filepath.Dir(path))
+}
+
+func write(path string, text []byte) error {
+	// What a crash has left is incomplete or was never used.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
