@@ -9,6 +9,8 @@
 //	DELETE /api/v1/agents/{name}  removes an agent that was registered
 //	POST /api/v1/agents/{name}/probe    asks whether it answers
 //	POST /api/v1/agents/{name}/refresh  reads its card again
+//	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
+//	GET /api/v1/tasks/{id}/tree/events  the same, and each that moves, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
 //	GET /api/v1/costs          what tasks have cost: ?agent=, ?skill=, ?minSamples=
 //	GET /api/v1/confidences    how sure agents were, by the same filters
@@ -104,6 +106,9 @@ type Handler struct {
 	Hub Hub
 	// Tasks counts the caller's tasks. If nil, the status says nothing about tasks.
 	Tasks task.Index
+	// Trees shows tasks with those below them. If nil, nothing is served below
+	// /api/v1/tasks.
+	Trees Trees
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
 	Keys Keys
 	// Directory knows the agents that are elsewhere. If nil, there are none, and none can
@@ -198,6 +203,9 @@ func (h *Handler) route(path string) endpoint {
 		return e
 	}
 	if e := h.memoryRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.treeRoute(below); e.allow() != "" {
 		return e
 	}
 	if e := h.inboxRoute(below); e.allow() != "" {

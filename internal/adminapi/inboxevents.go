@@ -2,7 +2,6 @@ package adminapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,11 +44,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	changes := h.Inbox.Watch(ctx)
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
-	stream := &events{control: http.NewResponseController(w), w: w}
+	stream := openEvents(w)
 	var beat sync.WaitGroup
 	defer beat.Wait()
 	defer cancel()
@@ -62,25 +57,17 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, inbox.ErrBehind) {
 			_ = stream.send("event: behind\ndata: {}\n\n") // the last there is to say
 		}
-		if err != nil || v.sees(&it) && stream.event(&it) != nil {
+		if err != nil || v.sees(&it) && stream.tell(&it) != nil {
 			return
 		}
 	}
-}
-
-func (e *events) event(it *inbox.Item) error {
-	b, err := json.Marshal(it)
-	if err != nil {
-		return err
-	}
-	return e.send("data: " + string(b) + "\n\n")
 }
 
 // beat sends comments until ctx ends.
 func (e *events) beat(ctx context.Context) error {
 	tick := time.NewTicker(eventsKeepAlive)
 	defer tick.Stop()
-	for err := e.send(": the inbox\n\n"); err == nil; err = e.send(": still there\n\n") {
+	for err := e.send(": parley\n\n"); err == nil; err = e.send(": still there\n\n") {
 		select {
 		case <-ctx.Done():
 			return nil

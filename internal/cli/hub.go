@@ -240,7 +240,9 @@ func (h *hub) front() httpfront.Config {
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
 		API: &adminapi.Handler{
-			Hub: h.engine, Tasks: h.db.Tasks(), Keys: h.keys, Directory: h.directory, Broker: h.broker, Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch, Trust: h.trust.book, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Keys: h.keys, Directory: h.directory, Broker: h.broker,
+			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
+			Trust: h.trust.book, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -37,6 +38,11 @@ type show struct {
 	// open: the last line of out has no end yet.
 	open bool
 	told string // the id of the last status message that went to notes
+
+	// mu is held while something is written: the tree comes from another goroutine.
+	mu sync.Mutex
+	// tree is nil where no tree is shown. Once one is, the reply comes after it.
+	tree *treeShow
 }
 
 func newShow(o *OS, f *output, live bool) *show {
@@ -48,6 +54,8 @@ func newShow(o *OS, f *output, live bool) *show {
 
 // event takes the next event of a stream.
 func (s *show) event(e a2a.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.live && s.json {
 		if err := printJSON(s.out, a2a.StreamResponse{Event: e}); err != nil {
 			return err
@@ -55,7 +63,7 @@ func (s *show) event(e a2a.Event) error {
 	}
 	s.forget(e)
 	s.fold.Apply(e)
-	if !s.live || s.json || s.fold.Task == nil {
+	if !s.live || s.json || s.fold.Task == nil || s.tree.shown() {
 		return nil
 	}
 	if err := s.progress(); err != nil {

@@ -18,7 +18,7 @@ type tasksCmd struct {
 	List   tasksListCmd   `cmd:"" help:"List your tasks, the last changed first."`
 	Get    tasksGetCmd    `cmd:"" help:"Show a task."`
 	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
-	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task to its end."`
+	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task, and those that it delegates, to the end."`
 }
 
 // maxPage is the largest page of the protocol (specification §3.1.4).
@@ -204,43 +204,6 @@ func (c *tasksCancelCmd) Run(ctx context.Context, o *OS) error {
 			}
 			_, err = fmt.Fprintln(o.Stdout, stateName(task.Status.State))
 			return err
-		})
-	})
-}
-
-// tasksWatchCmd follows a task.
-type tasksWatchCmd struct {
-	oneTask
-}
-
-// Help shows an example.
-func (tasksWatchCmd) Help() string {
-	return `Prints the reply as it comes, like "parley send --stream", and has the same exit codes. ` +
-		`Ctrl-C ends the watching, not the task.
-
-Example:
-
-    parley tasks watch $(parley send --detach "a long story")`
-}
-
-// Run follows the task.
-func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		return c.call(in.soft, func(cl *client.Client) error {
-			s := newSession(cl, newShow(o, &c.output, true))
-			s.show.questions = true
-			err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})
-			if in.soft.Err() != nil {
-				s.show.endLine()
-				return &exit{exitFailed, fmt.Errorf("interrupted; task %s goes on", c.ID)}
-			}
-			if err != nil {
-				return err
-			}
-			if err := s.show.finish(); err != nil {
-				return err
-			}
-			return s.show.outcome(c.flags())
 		})
 	})
 }

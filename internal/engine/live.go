@@ -67,6 +67,10 @@ type live struct {
 	recalled bool
 	// wake is closed when anything above changes; nil if nobody waits.
 	wake chan struct{}
+	// children counts the delegations of this process.
+	children int64
+	// followers are poked when the status moves, and when there is another child.
+	followers []chan<- struct{}
 }
 
 // reading is the moment at which a run began with a message.
@@ -141,6 +145,7 @@ func (l *live) snapshot() task.Head {
 func (l *live) publish(c *task.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	poke := len(l.followers) > 0 && moved(&l.head, c)
 	if c.Next.Read > l.head.Read {
 		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
 	}
@@ -162,6 +167,9 @@ func (l *live) publish(c *task.Change) {
 	}
 	l.askLocked()
 	l.wakeLocked()
+	if poke {
+		l.pokeLocked()
+	}
 }
 
 // registry holds the live tasks.

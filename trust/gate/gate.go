@@ -122,6 +122,14 @@ func (w *guarded) Traits() agent.Traits {
 	return t
 }
 
+// Kind says how the agent behind the gate is reached.
+func (w *guarded) Kind() string {
+	if k, ok := w.inner.(interface{ Kind() string }); ok {
+		return k.Kind()
+	}
+	return "local"
+}
+
 // Execute implements a2asrv.AgentExecutor.
 func (w *guarded) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {

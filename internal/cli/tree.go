@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/adminapi"
+)
+
+const (
+	// treeRows is how many tasks of a tree a terminal shows.
+	treeRows = 20
+	// treeMost is how many are taken in.
+	treeMost = 1000
+)
+
+// treeShow writes the tree of a task, once it has more than one task.
+type treeShow struct {
+	out io.Writer
+	// json: each change is a JSON object. drawn: the whole tree is drawn again with each.
+	json, drawn bool
+
+	nodes []treeNode
+	at    map[a2a.TaskID]int // where in nodes
+	// rows is how many lines of a drawn tree stand above the cursor.
+	rows int
+}
+
+// treeNode is a task with the moment at which the hub has told of it.
+type treeNode struct {
+	adminapi.TreeTask
+	seen time.Time
+}
+
+// age is for how long the task is there.
+func (n *treeNode) age() time.Duration {
+	age := time.Duration(n.AgeMs) * time.Millisecond
+	if !a2a.TaskState(n.State).Terminal() {
+		age += time.Since(n.seen)
+	}
+	return age
+}
+
+// shown reports whether the tree is shown: a single task is not.
+func (t *treeShow) shown() bool { return t != nil && len(t.nodes) > 1 }
+
+// put takes in what the hub says; it reports whether that is new.
+func (t *treeShow) put(n *adminapi.TreeTask) bool {
+	i, known := t.at[n.TaskID]
+	if !known {
+		if len(t.nodes) == treeMost {
+			return false
+		}
+		t.at[n.TaskID] = len(t.nodes)
+		t.nodes = append(t.nodes, treeNode{*n, time.Now()})
+		return true
+	}
+	old := t.nodes[i].TreeTask
+	t.nodes[i] = treeNode{*n, time.Now()}
+	old.AgeMs = n.AgeMs
+	return old != *n
+}
+
+// node shows a task of the tree.
+func (s *show) node(n *adminapi.TreeTask) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tree
+	first := !t.shown()
+	if !t.put(n) || !t.shown() {
+		return nil
+	}
+	s.endLine()
+	switch {
+	case t.drawn:
+		return t.draw()
+	case first:
+		for i := range t.nodes {
+			if err := t.line(&t.nodes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return t.line(&t.nodes[t.at[n.TaskID]])
+}
+
+// branches reports whether the task has delegated something.
+func (s *show) branches() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree.shown()
+}
+
+// redraw draws the tree with the ages that it has now.
+func (s *show) redraw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tree.shown() {
+		_ = s.tree.draw() // the next change says so, too
+	}
+}
+
+// line writes a task as a line.
+func (t *treeShow) line(n *treeNode) error {
+	if t.json {
+		return printJSON(t.out, map[string]any{"node": &n.TreeTask})
+	}
+	_, err := fmt.Fprintf(t.out, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(string(n.TaskID)), cmp.Or(plain(string(n.ParentID)), "-"),
+		stateName(a2a.TaskState(n.State)), plain(string(n.Agent)), ageName(n.age()), plain(n.note()))
+	return err
+}
+
+// note is what there is to say about a task beside its state.
+func (n *treeNode) note() string {
+	switch {
+	case n.More:
+		return "(further tasks are not shown) " + n.Text
+	case n.CancelRequested && !a2a.TaskState(n.State).Terminal():
+		return "(to be canceled) " + n.Text
+	}
+	return n.Text
+}
+
+// draw writes the tree over the one that was drawn before. Lines that are too long for
+// the terminal are cut by it, so that each of them is one.
+func (t *treeShow) draw() error {
+	var b strings.Builder
+	if t.rows > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", t.rows)
+	}
+	b.WriteString("\x1b[?7l")
+	rows := t.table()
+	t.rows = len(rows)
+	for _, row := range rows {
+		b.WriteString(row + "\n")
+	}
+	b.WriteString("\x1b[?7h")
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+// treeTable is a tree row by row.
+type treeTable struct {
+	*treeShow
+	// labels are the names of the agents with the branches that lead to them.
+	labels []string
+	nodes  []*treeNode
+}
+
+// table returns the tree as lines.
+func (t *treeShow) table() []string {
+	all := treeTable{treeShow: t}
+	all.add("", "", 0)
+	hidden := 0
+	if len(all.nodes) > treeRows {
+		hidden = len(all.nodes) - treeRows + 1
+		all.nodes = all.nodes[:treeRows-1]
+	}
+	width := 0
+	for i := range all.nodes {
+		width = max(width, utf8.RuneCountInString(all.labels[i]))
+	}
+	var rows []string
+	for i, n := range all.nodes {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(all.labels[i]))
+		rows = append(rows, strings.TrimRight(fmt.Sprintf("%s%s  %-14s %6s  %s", all.labels[i], pad,
+			stateName(a2a.TaskState(n.State)), ageName(n.age()), plain(n.note())), " "))
+	}
+	if hidden > 0 {
+		rows = append(rows, fmt.Sprintf("… and %d more", hidden))
+	}
+	return rows
+}
+
+// add adds the task at an index and those below it: lead stands before the task itself,
+// below before its children. A child always comes after its parent.
+func (t *treeTable) add(lead, below string, i int) {
+	n := &t.treeShow.nodes[i]
+	name := plain(string(n.Agent))
+	if n.Kind == "remote" {
+		name += " (remote)"
+	}
+	t.labels, t.nodes = append(t.labels, lead+name), append(t.nodes, n)
+	var children []int
+	for j := i + 1; j < len(t.treeShow.nodes); j++ {
+		if t.treeShow.nodes[j].ParentID == n.TaskID {
+			children = append(children, j)
+		}
+	}
+	for k, j := range children {
+		branch, next := "├─ ", "│  "
+		if k == len(children)-1 {
+			branch, next = "└─ ", "   "
+		}
+		t.add(below+branch, below+next, j)
+	}
+}
+
+// ageName is a duration for people: 12s, 3m04s, 2h05m, 4d07h.
+func ageName(d time.Duration) string {
+	switch s := int(d.Seconds()); {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s < 24*3600:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	default:
+		return fmt.Sprintf("%dd%02dh", s/(24*3600), s/3600%24)
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminapi"
+)
+
+// tasksWatchCmd follows a task.
+type tasksWatchCmd struct {
+	oneTask
+	NoTree bool `help:"Show the reply alone, not the tasks that the task has delegated to others."`
+}
+
+// Help shows an example.
+func (tasksWatchCmd) Help() string {
+	return `Prints the reply as it comes, like "parley send --stream", and has the same exit codes. ` +
+		`Ctrl-C ends the watching, not the task.
+
+If the task delegates work to other agents, and the server is a Parley hub, the tree of these tasks comes before the ` +
+		`reply: on a terminal as it changes, else a line for each change with six columns separated by tabs: id, id of ` +
+		`the parent, state, agent, age, text. With --json such a line is {"node": {...}}. A task at another hub is that ` +
+		`of the remote agent here.
+
+Examples:
+
+    parley tasks watch $(parley send --detach "a long story")
+    parley tasks watch --json 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f`
+}
+
+// Run follows the task.
+func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		return c.call(in.soft, func(cl *client.Client) error {
+			s := newSession(cl, newShow(o, &c.output, true))
+			s.show.questions = true
+			tree := c.startTree(in.soft, s.show, o)
+			err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})
+			tree.finish(in.soft, err == nil)
+			if in.soft.Err() != nil {
+				s.show.endLine()
+				return &exit{exitFailed, fmt.Errorf("interrupted; task %s goes on", c.ID)}
+			}
+			if err != nil {
+				return err
+			}
+			if err := s.show.finish(); err != nil {
+				return err
+			}
+			return s.show.outcome(c.flags())
+		})
+	})
+}
+
+const (
+	// treeWait is how long a tree is waited for after the reply, if no other task is known
+	// yet; treeLinger if some are, which may still have to be canceled.
+	treeWait   = 2 * time.Second
+	treeLinger = 15 * time.Second
+	// treeRetry and treeRetryMost are pauses before a stream that broke is taken up again.
+	treeRetry     = time.Second
+	treeRetryMost = 10 * time.Second
+)
+
+// treeWatch follows the tree of a task beside its reply.
+type treeWatch struct {
+	hub  hubFlags
+	id   string
+	show *show
+
+	cancel context.CancelFunc
+	over   chan struct{} // closed once there is nothing more to say of the tree
+	wg     sync.WaitGroup
+}
+
+// startTree begins to follow the tree of the task.
+func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatch {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &treeWatch{hub: hubFlags{URL: c.URL, APIKey: c.APIKey}, id: c.ID, show: s, cancel: cancel, over: make(chan struct{})}
+	if c.NoTree {
+		close(w.over)
+		return w
+	}
+	s.tree = &treeShow{out: o.Stdout, json: c.JSON, drawn: o.Terminal && !c.JSON, at: make(map[a2a.TaskID]int)}
+	w.wg.Go(func() {
+		defer close(w.over)
+		w.follow(ctx)
+	})
+	if s.tree.drawn {
+		w.wg.Go(func() { w.tick(ctx) })
+	}
+	return w
+}
+
+// finish waits until the tree is complete, if that makes sense, and ends the following.
+func (w *treeWatch) finish(ctx context.Context, complete bool) {
+	defer w.wg.Wait()
+	defer w.cancel()
+	if !complete {
+		return
+	}
+	deadline := time.NewTimer(treeLinger)
+	defer deadline.Stop()
+	soon := time.NewTimer(treeWait)
+	defer soon.Stop()
+	for {
+		select {
+		case <-w.over:
+			return
+		case <-deadline.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-soon.C:
+			if !w.show.branches() {
+				return
+			}
+		}
+	}
+}
+
+// tick keeps the ages on a terminal true.
+func (w *treeWatch) tick(ctx context.Context) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			w.show.redraw()
+		case <-w.over:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow shows the tree until it is complete. A stream that breaks is taken up again; a
+// server without trees has none.
+func (w *treeWatch) follow(ctx context.Context) {
+	for pause := treeRetry; ; pause = min(2*pause, treeRetryMost) {
+		if w.stream(ctx) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stream shows what one stream says; it reports whether there is nothing more to say.
+func (w *treeWatch) stream(ctx context.Context) (over bool) {
+	req, err := w.hub.request(ctx, "GET "+adminapi.Root+"/tasks/"+url.PathEscape(w.id)+"/tree/events", nil)
+	if err != nil {
+		return true
+	}
+	// The credential goes to the hub only.
+	here := http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	defer here.CloseIdleConnections()
+	resp, err := here.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
+	}
+	return w.events(resp.Body)
+}
+
+// maxTreeEvent is the longest line of a stream that is read.
+const maxTreeEvent = 1 << 20
+
+// events shows the events of a stream.
+func (w *treeWatch) events(r io.Reader) (over bool) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxTreeEvent)
+	for lines.Scan() {
+		if lines.Text() == "event: end" {
+			return true
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var t adminapi.TreeTask
+		if !ok || json.Unmarshal([]byte(data), &t) != nil || t.TaskID == "" {
+			continue
+		}
+		if w.show.node(&t) != nil {
+			return true
+		}
+	}
+	return false
+}
