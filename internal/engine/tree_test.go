@@ -159,6 +159,7 @@ func TestTreeEndsWithTheCallerAndTheHub(t *testing.T) {
 	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(nil))
 	id := b.send(now(text("hi"))).Head.ID
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var last error
 	for _, err := range b.WatchTree(ctx, alice, id) {
 		cancel()
