@@ -191,6 +191,7 @@ func steps(t *testing.T, bodies ...string) (url string, calls func() []string) {
 	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"name":"x","capabilities":{"streaming":true},"supportedInterfaces":[{"url":%q,"protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, srv.URL)
 	})
+	mux.Handle("/api/v1/", http.NotFoundHandler()) // it is no hub
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
