@@ -120,6 +120,9 @@ type Head struct {
 	ContextID string
 	Owner     Owner
 	Agent     Agent
+	// Assigned is the agent that an operator has given the task to: it executes it in
+	// the place of Agent, whose task it stays for callers. Empty means Agent.
+	Assigned Agent
 	// Dialect is the wire shape in which the task was made; zero is v1.0.
 	Dialect uint8
 	Shown   Shown
@@ -150,6 +153,14 @@ type Head struct {
 	// Sealed are the most recent artifacts (at most MaxSealed) that had their last
 	// chunk. It is empty once the task has ended.
 	Sealed []a2a.ArtifactID
+}
+
+// Performer returns the agent that executes the task.
+func (h *Head) Performer() Agent {
+	if h.Assigned != "" {
+		return h.Assigned
+	}
+	return h.Agent
 }
 
 // Due reports whether the task has something to do for the hub: a run that is

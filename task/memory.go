@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -49,6 +50,7 @@ type Memory struct {
 var (
 	_ Store     = (*Memory)(nil)
 	_ Snapshots = (*Memory)(nil)
+	_ Finder    = (*Memory)(nil)
 )
 
 type contextID struct {
@@ -298,6 +300,22 @@ const (
 	pageEntries = 256
 	pageBytes   = 1 << 20
 )
+
+// Find implements Finder.
+func (m *Memory) Find(ctx context.Context, id a2a.TaskID) ([]Head, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("find %s: %w", id, err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []Head
+	for _, owner := range slices.Sorted(maps.Keys(m.owners)) {
+		if key, h := m.findLocked(owner, id); key != 0 {
+			found = append(found, h)
+		}
+	}
+	return found, nil
+}
 
 // Read implements Log. The entries share memory with the store.
 func (m *Memory) Read(ctx context.Context, key Key, after int64) ([]Entry, error) {

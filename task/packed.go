@@ -120,7 +120,7 @@ func appendRow(dst []byte, h *Head, segments []byte) []byte {
 	} {
 		dst = binary.AppendVarint(dst, n)
 	}
-	texts := [...]string{string(h.ID), h.ContextID, string(h.Owner), string(h.Agent), string(h.Run.Holder)}
+	texts := [...]string{string(h.ID), h.ContextID, string(h.Owner), string(h.Agent), string(h.Run.Holder), string(h.Assigned)}
 	for _, s := range texts {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
 	}
@@ -161,7 +161,7 @@ func (r *reader) row(segments []byte) Head {
 	h.CancelAt = Millis(r.varint())
 	texts := r.texts()
 	h.ID, h.ContextID = a2a.TaskID(texts[0]), texts[1]
-	h.Owner, h.Agent, h.Run.Holder = Owner(texts[2]), Agent(texts[3]), Holder(texts[4])
+	h.Owner, h.Agent, h.Run.Holder, h.Assigned = Owner(texts[2]), Agent(texts[3]), Holder(texts[4]), Agent(texts[5])
 	h.StatusMessage = r.shared(segments)
 	if n := r.count(1); n > 0 {
 		h.Sealed = make([]a2a.ArtifactID, n)
@@ -173,7 +173,7 @@ func (r *reader) row(segments []byte) Head {
 }
 
 // texts returns the strings of a head, which share one allocation.
-func (r *reader) texts() (texts [5]string) {
+func (r *reader) texts() (texts [6]string) {
 	var lengths [len(texts)]int
 	sum := 0
 	for i := range lengths {

@@ -20,7 +20,7 @@ func anyHead(t *rapid.T) Head {
 	number := rapid.Int64()
 	h := Head{
 		ID: a2a.TaskID(text.Draw(t, "id")), ContextID: text.Draw(t, "context"), Owner: Owner(text.Draw(t, "owner")),
-		Agent: Agent(text.Draw(t, "agent")), Dialect: rapid.Byte().Draw(t, "dialect"), Shown: Shown(rapid.Byte().Draw(t, "shown")),
+		Agent: Agent(text.Draw(t, "agent")), Assigned: Agent(text.Draw(t, "assigned")), Dialect: rapid.Byte().Draw(t, "dialect"), Shown: Shown(rapid.Byte().Draw(t, "shown")),
 		Rev: number.Draw(t, "rev"), Version: number.Draw(t, "version"), State: State(rapid.Byte().Draw(t, "state")),
 		StatusAt: millis.Draw(t, "status"), CreatedAt: millis.Draw(t, "created"), UpdatedAt: millis.Draw(t, "updated"),
 		Asked: number.Draw(t, "asked"), Read: number.Draw(t, "read"), CancelAt: millis.Draw(t, "cancel"),

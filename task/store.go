@@ -165,6 +165,14 @@ type Store interface {
 	Sweeper
 }
 
+// Finder is the ability of a store to find tasks for those who look after the hub, whose
+// tasks they are not.
+type Finder interface {
+	// Find returns the heads of the tasks of all owners that have the id, in the order of
+	// their owners; none is no error.
+	Find(ctx context.Context, id a2a.TaskID) ([]Head, error)
+}
+
 // Prober is the ability of a store to say whether it can write.
 type Prober interface {
 	// Probe makes a small durable write and returns ErrUnavailable if it cannot.

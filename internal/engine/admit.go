@@ -169,8 +169,8 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		return nil, fmt.Errorf("encode call: %w", err)
 	}
 	ln := laneOf(a, &h)
-	entered := e.line.tryEnter(ln)
-	if !entered && e.line.length() >= e.cfg.MaxQueued {
+	entered := !e.IsPaused(a.Name) && e.line.tryEnter(ln)
+	if !entered && e.line.length()+e.pauses.length() >= e.cfg.MaxQueued {
 		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
 	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
@@ -206,7 +206,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	if entered {
 		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec}, ln)
 	} else {
-		e.launchAll(e.line.wait(seat{l, ln}))
+		e.launchAll(e.line.wait(seat{live: l, lane: ln}))
 	}
 	return &admitted{live: l, version: en.Version}, nil
 }
@@ -229,7 +229,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if id := r.Message.ContextID; id != "" && id != l.contextID {
 		return nil, fault.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
 	}
-	a := e.agent(l.snapshot().Agent)
+	a := e.agent(l.performer())
 	if a == nil {
 		return nil, fault.New(a2a.ErrUnsupportedOperation, goneAgent)
 	}
@@ -252,7 +252,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		}
 	}
 	ln := laneOf(a, &h)
-	entered := idle(&h) && e.line.tryEnter(ln)
+	entered := idle(&h) && !e.IsPaused(a.Name) && e.line.tryEnter(ln)
 	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
 	r.Mark = e.markOf(c, r, a.Name)
 	claimed, waits := false, false
@@ -282,7 +282,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		e.start(l, a, inbound{version, en.Body, call, rec}, ln)
 	case waits:
 		e.live.retain(l)
-		e.launchAll(e.line.wait(seat{l, ln}))
+		e.launchAll(e.line.wait(seat{live: l, lane: ln}))
 	}
 	return &admitted{live: l, version: version}, nil
 }

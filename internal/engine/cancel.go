@@ -153,7 +153,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 
 // resumes reports whether the agent of a task goes on after a crash.
 func (e *Engine) resumes(l *live) bool {
-	a := e.agent(l.snapshot().Agent)
+	a := e.agent(l.performer())
 	return a != nil && a.traits().Resumable
 }
 
@@ -176,7 +176,7 @@ func (e *Engine) cancelFailed(l *live, err error) {
 // executor's refusal.
 func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
 	h := l.snapshot()
-	a := e.agent(h.Agent)
+	a := e.agent(h.Performer())
 	if a == nil {
 		if a = l.runner(); a == nil {
 			return nil

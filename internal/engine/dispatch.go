@@ -12,7 +12,10 @@ func (e *Engine) launchAll(seats []seat) {
 	for len(seats) > 0 {
 		s := seats[0]
 		seats = seats[1:]
-		if !e.launch(s) {
+		switch {
+		case !s.goesOn && e.pauses.park(s, s.live.performer()):
+			seats = append(seats, e.line.leave(s.lane)...)
+		case !e.launch(s):
 			e.live.release(s.live)
 			seats = append(seats, e.line.leave(s.lane)...)
 		}
@@ -25,7 +28,7 @@ const goneAgent = "the agent of this task is no longer here"
 // launch claims and starts the next message of a task that has a place; it reports
 // whether a run has taken over hold and place.
 func (e *Engine) launch(s seat) bool {
-	a := e.agent(s.live.snapshot().Agent)
+	a := e.agent(s.live.performer())
 	if a == nil {
 		e.fail(s.live, goneAgent)
 		return false
@@ -73,9 +76,11 @@ func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
-		// The agent may be another one by now, or gone.
-		if a := e.agent(h.Agent); a == nil {
+		// The agent may be another one by now, paused, or gone.
+		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
+		} else if e.IsPaused(a.Name) {
+			defer e.seat(l, a)
 		} else if m, ok := e.take(l, r.epoch); ok {
 			e.start(l, a, m, r.lane)
 			return

@@ -181,7 +181,7 @@ func (e *Engine) learn(l *live) error {
 func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 	if len(c.Entries) == 0 {
 		return h.Rev == c.Next.Rev && h.Run == c.Next.Run && h.Shown == c.Next.Shown &&
-			h.CancelAt == c.Next.CancelAt && h.Read == c.Next.Read, nil
+			h.CancelAt == c.Next.CancelAt && h.Read == c.Next.Read && h.Assigned == c.Next.Assigned, nil
 	}
 	page, err := e.store.Read(e.ctx, h.Key, c.Prev.Version)
 	if err != nil || len(page) == 0 {
@@ -352,7 +352,7 @@ func (e *Engine) mendRun(l *live, u *undone) error {
 	if !h.Waiting() || h.Run.Dispatch == task.Claimed || h.State.Terminal() {
 		return nil
 	}
-	a := e.agent(h.Agent)
+	a := e.agent(h.Performer())
 	if a == nil {
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	}

@@ -89,6 +89,7 @@ type Engine struct {
 	recovered chan struct{}
 
 	agents roster
+	pauses pauses
 }
 
 // The phases of an engine.

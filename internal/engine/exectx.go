@@ -134,7 +134,7 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 	ctx = auth.WithPrincipal(ctx, rec.Principal)
 	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
 	call.User = ec.User
-	for _, uri := range e.Activated(l.snapshot().Agent, rec.Extensions) {
+	for _, uri := range e.Activated(l.performer(), rec.Extensions) {
 		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
 	}
 	return ec, ctx, nil

@@ -11,6 +11,9 @@ import (
 type seat struct {
 	live *live
 	lane lane
+	// goesOn is set for a run that an earlier process has left: it has begun, and is not
+	// held up where its agent is paused.
+	goesOn bool
 }
 
 // lane is empty for tasks that run side by side.

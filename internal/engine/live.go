@@ -141,6 +141,12 @@ func (l *live) snapshot() task.Head {
 	return l.head
 }
 
+// performer returns the agent that executes the task.
+func (l *live) performer() task.Agent {
+	h := l.snapshot()
+	return h.Performer()
+}
+
 // publish tells everybody about a durable change.
 func (l *live) publish(c *task.Change) {
 	l.mu.Lock()

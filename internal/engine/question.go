@@ -181,7 +181,7 @@ func (e *Engine) reply(l *live, version int64) error {
 	if !asking(&h, version) {
 		return ErrAnswered
 	}
-	if e.cfg.Questions == nil || !e.cfg.Questions.Takes(h.Agent) {
+	if e.cfg.Questions == nil || !e.cfg.Questions.Takes(h.Performer()) {
 		return e.settleQuestion(l, version, new(Reply))
 	}
 	q, err := e.questionOf(l)
@@ -240,7 +240,7 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 		return nil, err
 	}
 	return &Question{
-		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Agent,
+		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Performer(),
 		Skill: rec.Skill, Caller: rec.Principal, Text: task.TextOf(h.StatusMessage), Turns: turnsOf(stored.History), run: r,
 	}, nil
 }
@@ -248,7 +248,7 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 // speaker returns a run that nobody executes, which speaks for the task: for the message
 // that its agent has read last.
 func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
-	a := e.agent(h.Agent)
+	a := e.agent(h.Performer())
 	if a == nil {
 		return nil, nil, errors.New(goneAgent)
 	}

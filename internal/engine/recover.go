@@ -77,7 +77,7 @@ func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 // adoptOrphan decides what becomes of a task that an earlier process left.
 func (e *Engine) adoptOrphan(l *live) error {
 	h := l.snapshot()
-	a := e.agent(h.Agent)
+	a := e.agent(h.Performer())
 	switch {
 	case !e.orphaned(&h) || h.State.Terminal():
 		return nil
@@ -96,6 +96,8 @@ func (e *Engine) adoptOrphan(l *live) error {
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
 		}
+		e.seatAs(l, seat{l, laneOf(a, &h), true})
+		return nil
 	}
 	e.seat(l, a)
 	return nil
@@ -104,8 +106,12 @@ func (e *Engine) adoptOrphan(l *live) error {
 // seat puts a task in line.
 func (e *Engine) seat(l *live, a *Agent) {
 	h := l.snapshot()
+	e.seatAs(l, seat{live: l, lane: laneOf(a, &h)})
+}
+
+func (e *Engine) seatAs(l *live, s seat) {
 	e.live.retain(l)
-	e.launchAll(e.line.wait(seat{l, laneOf(a, &h)}))
+	e.launchAll(e.line.wait(s))
 }
 
 // repeatable reports whether a started run may be repeated.

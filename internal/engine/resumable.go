@@ -172,6 +172,9 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 		if c.Saved, err = e.checkpoints.Checkpoint(ctx, h.Key); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
+		if len(c.Saved) == 0 {
+			c.Saved = nil // it begins anew
+		}
 	}
 	f, err := e.fold(ctx, l, &h)
 	if err != nil {

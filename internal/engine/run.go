@@ -135,7 +135,7 @@ func laneOf(a *Agent, h *task.Head) lane {
 	if !a.traits().Serial {
 		return lane{}
 	}
-	return lane{h.Owner, h.Agent, h.ContextID}
+	return lane{h.Owner, h.Performer(), h.ContextID}
 }
 
 // perform executes the agent, then goes on with whatever waits.

@@ -149,6 +149,7 @@ var (
 	_ task.Store     = Tasks{}
 	_ task.Snapshots = Tasks{}
 	_ task.Prober    = Tasks{}
+	_ task.Finder    = Tasks{}
 )
 
 // Append stores c as the contract of task.Log says.

@@ -32,6 +32,7 @@ func TestHeadsComeBack(t *testing.T) {
 	for _, change := range []func(*task.Head){
 		func(*task.Head) {},
 		func(h *task.Head) { h.Run, h.Sealed, h.StatusMessage = task.Run{}, nil, nil },
+		func(h *task.Head) { h.Assigned = "other" },
 		func(h *task.Head) { h.State, h.Shown, h.StatusMessage = task.Working, task.ToCaller, []byte{} },
 		func(h *task.Head) { h.Asked, h.Read, h.CancelAt, h.CreatedAt, h.Dialect = -1, 1<<62, 0, 0, 255 },
 	} {
@@ -60,6 +61,7 @@ func FuzzDecodeRest(f *testing.F) {
 	f.Add(all)
 	f.Add(all[:len(all)-3])
 	f.Add(appendRest(nil, &task.Head{}))
+	f.Add(appendRest(nil, &task.Head{Assigned: "other"}))
 	f.Add([]byte(nil))
 	f.Add([]byte{2})
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x05a"))

@@ -1,8 +1,10 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -40,6 +42,24 @@ func (t Tasks) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.
 		return task.Head{}, fmt.Errorf("head of %s: %w", id, err)
 	}
 	return found[0], nil
+}
+
+var qFind = prepared("SELECT " + columns + " FROM tasks t WHERE t.id = ?")
+
+// Find returns heads as the contract of task.Finder says.
+func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
+	var found []task.Head
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		s := c.start(qFind)
+		s.id(string(id))
+		found, err = heads(&s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", id, err)
+	}
+	slices.SortFunc(found, func(a, b task.Head) int { return cmp.Compare(a.Owner, b.Owner) })
+	return found, nil
 }
 
 // heads reads all rows of s.

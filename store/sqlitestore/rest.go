@@ -9,8 +9,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// restFormat begins the rest of a head. A later layout of its bytes takes another.
-const restFormat = 1
+// These begin the rest of a head. A later layout of its bytes takes another.
+const (
+	restFormat = 1
+	// restAssigned is restFormat with an agent behind the holder: few heads have one.
+	restAssigned = 2
+)
 
 // errRest is about the part of a head that has no columns.
 var errRest = fmt.Errorf("head: %w", task.ErrCorrupt)
@@ -18,7 +22,11 @@ var errRest = fmt.Errorf("head: %w", task.ErrCorrupt)
 // appendRest appends what of h has no column: numbers of variable length, then
 // strings behind their lengths. The status message is last, because it may be long.
 func appendRest(b []byte, h *task.Head) []byte {
-	b = append(b, restFormat)
+	format := byte(restFormat)
+	if h.Assigned != "" {
+		format = restAssigned
+	}
+	b = append(b, format)
 	for _, n := range [...]int64{
 		int64(h.Dialect), int64(h.CreatedAt), h.Asked, h.Read,
 		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), told(h), int64(h.CancelAt),
@@ -26,6 +34,9 @@ func appendRest(b []byte, h *task.Head) []byte {
 		b = binary.AppendVarint(b, n)
 	}
 	b = appendString(b, h.Run.Holder)
+	if format == restAssigned {
+		b = appendString(b, h.Assigned)
+	}
 	b = binary.AppendUvarint(b, uint64(len(h.Sealed)))
 	for _, id := range h.Sealed {
 		b = appendString(b, id)
@@ -50,9 +61,10 @@ func appendString[T ~string | ~[]byte](b []byte, s T) []byte {
 
 // decodeRest sets in h what appendRest has written. h does not share memory with b.
 func decodeRest(b []byte, h *task.Head) error {
-	if len(b) == 0 || b[0] != restFormat {
+	if len(b) == 0 || b[0] != restFormat && b[0] != restAssigned {
 		return errRest
 	}
+	assigned := b[0] == restAssigned
 	r := restReader{left: b[1:]}
 	h.Dialect = uint8(r.int())
 	h.CreatedAt = task.Millis(r.int())
@@ -67,6 +79,10 @@ func decodeRest(b []byte, h *task.Head) error {
 	}
 	h.CancelAt = task.Millis(r.int())
 	h.Run.Holder = task.Holder(r.bytes())
+	h.Assigned = ""
+	if assigned {
+		h.Assigned = task.Agent(r.bytes())
+	}
 	h.Sealed = nil
 	for n := r.uint(); n > 0 && !r.bad; n-- {
 		h.Sealed = append(h.Sealed, a2a.ArtifactID(r.bytes()))

@@ -116,8 +116,12 @@ func testRow(t *testing.T, s task.Store) {
 	wantHead(t, s, h)
 	h = Alter(t, s, h, func(h *task.Head) { h.Shown, h.CancelAt = task.ToCaller, 0 })
 	wantHead(t, s, h)
-	if h.Rev != 3 || h.Version != 1 || len(Log(t, s, h.Key)) != 1 {
-		t.Errorf("rev %d, version %d after two changes of the row, want 3 and 1", h.Rev, h.Version)
+	h = Alter(t, s, h, func(h *task.Head) { h.Assigned = "other" })
+	wantHead(t, s, h)
+	h = Alter(t, s, h, func(h *task.Head) { h.Assigned = "" })
+	wantHead(t, s, h)
+	if h.Rev != 5 || h.Version != 1 || len(Log(t, s, h.Key)) != 1 {
+		t.Errorf("rev %d, version %d after four changes of the row, want 5 and 1", h.Rev, h.Version)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 // Test runs the suite. It calls open for each of its tests; the store must be empty
 // and is closed with t.Cleanup. If the store implements task.Snapshots, or
 // task.Hooks with task.HookWork and task.HookDesk, that is tested
-// too; so are task.Requests, task.Aliases, task.Checkpoints, task.Lineages
-// and task.Marks.
+// too; so are task.Requests, task.Aliases, task.Checkpoints, task.Lineages,
+// task.Marks and task.Finder.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -58,6 +58,7 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	runOptional(t, open, checkpointTests)
 	runOptional(t, open, lineageTests)
 	runOptional(t, open, markTests)
+	runOptional(t, open, finderTests)
 }
 
 // optional is a test of an ability S that not every store has.

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// What an operator cannot do to a task. The texts are for the operator.
+var (
+	// ErrEnded: what has ended stays as it is.
+	ErrEnded = errors.New("the task has ended")
+	// ErrNotWaiting: the task has no message that could be dispatched.
+	ErrNotWaiting = errors.New("the task waits for its caller, and has no message to dispatch")
+	// ErrCanceling: somebody has asked for the task to be canceled.
+	ErrCanceling = errors.New("the task is being canceled")
+	// ErrSaid: the agent has said something already.
+	ErrSaid = errors.New("the agent has said something to the caller already")
+)
+
+// errRedriven is why a run ends whose message is dispatched again.
+var errRedriven = errors.New("an operator has dispatched the message again")
+
+// Redrive dispatches the message that a task is at once more: the run that it has counts
+// no more, whatever it still does, and another one begins from the start. It is for an
+// operator who knows that the run has come to nothing; whatever it has done in the world
+// is done again. A task that is in line stays there.
+func (e *Engine) Redrive(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
+	l, err := e.open(ctx, ref{owner, id})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("redrive: %w", err)
+	}
+	defer e.live.release(l)
+	if err := e.redispatch(l, func(*task.Change) error { return nil }); err != nil {
+		return task.Head{}, fmt.Errorf("redrive %s: %w", id, err)
+	}
+	return l.snapshot(), nil
+}
+
+// Reassign gives a task whose agent has said nothing yet to another agent, which gets the
+// message in its place. For the caller it stays the task of the agent that was asked.
+func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, to task.Agent) (task.Head, error) {
+	a := e.agent(to)
+	if a == nil || to == "" {
+		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", id, to, ErrNoAgent)
+	}
+	l, err := e.open(ctx, ref{owner, id})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("reassign: %w", err)
+	}
+	defer e.live.release(l)
+	err = e.redispatch(l, func(c *task.Change) error {
+		if c.Prev.Run.Told {
+			return ErrSaid
+		}
+		c.Next.Assigned = to
+		if to == c.Prev.Agent {
+			c.Next.Assigned = ""
+		}
+		return nil
+	})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", id, to, err)
+	}
+	return l.snapshot(), nil
+}
+
+// redispatch makes the message that a task is at wait for a run again, with what more
+// changes, and gives it a place in the line.
+func (e *Engine) redispatch(l *live, more step) error {
+	var stopped *run
+	err := e.change(l, func(c *task.Change) error {
+		h := &c.Prev
+		if err := dispatchable(h); err != nil {
+			return err
+		}
+		if err := more(c); err != nil {
+			return err
+		}
+		c.Next.Shown, c.Checkpoint = task.ToCaller, e.forgotten(l)
+		if h.Run.Dispatch != task.Claimed {
+			if c.Next.Assigned == h.Assigned {
+				return errUnchanged
+			}
+			return nil
+		}
+		l.mu.Lock()
+		stopped = l.run
+		l.mu.Unlock()
+		if stopped != nil {
+			stopped.fence(errRedriven) // before its epoch is anybody's
+		}
+		e.queue(&c.Next)
+		c.Next.Read = h.Read - 1
+		return e.reread(l, h)
+	})
+	if stopped != nil && err != nil {
+		e.owe(l, func(u *undone) { u.unread = stopped.epoch }) // its run is gone
+	}
+	if err != nil {
+		return err
+	}
+	if a := e.agent(l.performer()); a != nil {
+		e.seat(l, a)
+	}
+	return nil
+}
+
+// forgotten is the checkpoint of a task that begins anew.
+func (e *Engine) forgotten(l *live) []byte {
+	a := e.agent(l.performer())
+	if e.checkpoints == nil || a == nil || !a.traits().Resumable {
+		return nil
+	}
+	return []byte{}
+}
+
+// dispatchable returns why no message of a task can be dispatched; nil if one can.
+func dispatchable(h *task.Head) error {
+	switch {
+	case h.State.Terminal() || h.Shown == task.Answered:
+		return fmt.Errorf("%w (%v)", ErrEnded, h.State)
+	case h.CancelAt != 0:
+		return ErrCanceling
+	case h.Run.Dispatch != task.Claimed && !h.Waiting():
+		return ErrNotWaiting
+	}
+	return nil
+}
+
+// Fail ends a task as FAILED with a reason, which is for its caller. Its run counts no
+// more.
+func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error) {
+	l, err := e.open(ctx, ref{owner, id})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("fail: %w", err)
+	}
+	defer e.live.release(l)
+	if h := l.snapshot(); h.State.Terminal() || h.Shown == task.Answered {
+		return h, fmt.Errorf("fail %s: %w (%v)", id, ErrEnded, h.State)
+	}
+	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil {
+		return task.Head{}, fmt.Errorf("fail %s: %w", id, err)
+	}
+	return l.snapshot(), nil
+}

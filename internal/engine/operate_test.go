@@ -1,0 +1,251 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// stuck hangs in its first execution, whatever its context says, until it is let go;
+// then it says something that must not count. Later ones answer.
+type stuck struct {
+	began chan context.Context
+	let   chan struct{}
+	calls chan *agent.Call
+}
+
+func newStuck() *stuck {
+	return &stuck{make(chan context.Context, 1), make(chan struct{}), make(chan *agent.Call, 3)}
+}
+
+func (s *stuck) executor() *executor {
+	first := true
+	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		s.calls <- agent.CallFrom(ctx)
+		if !first {
+			yield(status(ec, a2a.TaskStateCompleted, "second"), nil)
+			return
+		}
+		first = false
+		_ = agent.Checkpoint(ctx, []byte("half"))
+		yield(status(ec, a2a.TaskStateWorking, ""), nil)
+		_ = agent.Flush(ctx)
+		s.began <- ctx
+		<-s.let
+		if yield(status(ec, a2a.TaskStateFailed, "first"), nil) {
+			panic("an event of a run counts that was fenced")
+		}
+	}}
+}
+
+func TestRedrive(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]func(a2asrv.AgentExecutor) a2asrv.AgentExecutor{
+		"plain":     func(x a2asrv.AgentExecutor) a2asrv.AgentExecutor { return x },
+		"resumable": resumable,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStuck()
+			b := start(t, engine.Config{}, with(s.executor()))
+			id := b.send(now(text("hi"))).Head.ID
+			ctx := <-s.began
+			h, err := b.Redrive(t.Context(), "alice", id)
+			if err != nil || h.State != task.Working {
+				t.Fatalf("Redrive = %v, %v", h.State, err)
+			}
+			<-ctx.Done()
+			done := b.wait(id, task.Completed)
+			if got := statusText(t, b.get(id)); got != "second" || done.Run.Epoch != 2 {
+				t.Errorf("the task ended with %q in epoch %d, want second in 2", got, done.Run.Epoch)
+			}
+			close(s.let)
+			if a, b := <-s.calls, <-s.calls; a.Key != b.Key || b.Attempt != 2 || b.Saved != nil {
+				t.Errorf("the second execution is %s, attempt %d, from %q; want %s, 2 and nothing", b.Key, b.Attempt, b.Saved, a.Key)
+			}
+			if _, err := b.Redrive(t.Context(), "alice", id); !errors.Is(err, engine.ErrEnded) {
+				t.Errorf("Redrive of a task that has ended = %v", err)
+			}
+		})
+	}
+}
+
+func TestOperateRefuses(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, wonders("name?"))
+	b.register("other", words("x"))
+	id := b.send(text("hi")).Head.ID
+	if _, err := b.Redrive(t.Context(), "alice", id); !errors.Is(err, engine.ErrNotWaiting) {
+		t.Errorf("Redrive of a task that waits for its caller = %v", err)
+	}
+	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrNotWaiting) {
+		t.Errorf("Reassign of a task that waits for its caller = %v", err)
+	}
+	for _, to := range []task.Agent{"", "nobody"} {
+		if _, err := b.Reassign(t.Context(), "alice", id, to); !errors.Is(err, engine.ErrNoAgent) {
+			t.Errorf("Reassign to %q = %v", to, err)
+		}
+	}
+	for name, f := range map[string]func() error{
+		"redrive":  func() error { _, err := b.Redrive(t.Context(), "bob", id); return err },
+		"fail":     func() error { _, err := b.Fail(t.Context(), "bob", id, "no"); return err },
+		"reassign": func() error { _, err := b.Reassign(t.Context(), "bob", id, "other"); return err },
+	} {
+		if err := f(); !errors.Is(err, task.ErrNotFound) {
+			t.Errorf("%s of somebody else's task = %v", name, err)
+		}
+	}
+	h, err := b.Fail(t.Context(), "alice", id, "the owner is on holiday")
+	if err != nil || h.State != task.Failed || statusText(t, b.get(id)) != "the owner is on holiday" {
+		t.Errorf("Fail = %v, %v, %q", h.State, err, statusText(t, b.get(id)))
+	}
+	if _, err := b.Fail(t.Context(), "alice", id, "again"); !errors.Is(err, engine.ErrEnded) {
+		t.Errorf("Fail of a task that has ended = %v", err)
+	}
+}
+
+// wonders asks a question, and completes with the answer.
+func wonders(question string) *executor {
+	return &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, question), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, "thanks"), nil)
+	}}
+}
+
+func TestFailStopsTheRun(t *testing.T) {
+	t.Parallel()
+	began := make(chan context.Context, 1)
+	b := start(t, engine.Config{}, untilStopped(began))
+	id := b.send(now(text("hi"))).Head.ID
+	ctx := <-began
+	if _, err := b.Fail(t.Context(), "alice", id, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if got := statusText(t, b.get(id)); got != "enough" {
+		t.Errorf("the task says %q", got)
+	}
+}
+
+func TestReassign(t *testing.T) {
+	t.Parallel()
+	store, began := new(task.Memory), make(chan context.Context, 1)
+	b := start(t, engine.Config{Store: store}, untilStopped(began))
+	b.register("other", wonders("name?"))
+	id := b.send(now(text("hi"))).Head.ID
+	<-began
+	h, err := b.Reassign(t.Context(), "alice", id, "other")
+	if err != nil || h.Agent != "main" || h.Assigned != "other" {
+		t.Fatalf("Reassign = %q for %q, %v", h.Assigned, h.Agent, err)
+	}
+	b.wait(id, task.InputRequired)
+	// The answer goes to the same agent, also after a restart.
+	b.stop()
+	b = start(t, engine.Config{Store: store}, untilStopped(began))
+	b.register("other", wonders("name?"))
+	if a := b.send(reply(id, "Ann")); a.Head.State != task.Completed || a.Head.Agent != "main" {
+		t.Errorf("the task is %v of %q, want completed of main", a.Head.State, a.Head.Agent)
+	}
+}
+
+func TestReassignAfterWords(t *testing.T) {
+	t.Parallel()
+	said := make(chan struct{})
+	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(chunk(ec, "half", true), nil)
+		_ = agent.Flush(ctx)
+		close(said)
+		<-ctx.Done()
+	}})
+	b.register("other", words("x"))
+	id := b.send(now(text("hi"))).Head.ID
+	<-said
+	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrSaid) {
+		t.Errorf("Reassign of a task whose agent has said something = %v", err)
+	}
+	if _, err := b.Fail(t.Context(), "alice", id, "x"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPause pauses an agent at work: what it has goes on, and what comes waits, also the
+// answers to its questions.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, engine.Config{MaxRuns: 1, MaxQueued: 2}, wonders("name?"))
+		b.register("other", words("x"))
+		asking := b.send(text("hi")).Head.ID
+		b.Pause("main")
+		b.Pause("main")
+		if got := b.Paused(); !slices.Equal(got, []task.Agent{"main"}) {
+			t.Errorf("Paused = %v", got)
+		}
+		fresh := b.send(now(text("fresh"))).Head.ID
+		b.send(now(reply(asking, "Ann")))
+		synctest.Wait()
+		for _, id := range []a2a.TaskID{fresh, asking} {
+			if h := b.get(id).Head; h.Run.Dispatch != task.Pending || !h.Waiting() {
+				t.Errorf("task %s is %v, dispatch %v, want one that waits", id, h.State, h.Run.Dispatch)
+			}
+		}
+		other := text("x")
+		other.Agent = "other"
+		if a := b.send(other); a.Head.State != task.Completed {
+			t.Errorf("another agent is held up: %v", a.Head.State)
+		}
+		if _, err := b.Send(t.Context(), alice, now(text("third"))); err == nil {
+			t.Error("more tasks wait than may")
+		}
+		b.Resume("main")
+		b.Resume("main")
+		synctest.Wait()
+		if h := b.get(asking).Head; h.State != task.Completed {
+			t.Errorf("after Resume the answered task is %v", h.State)
+		}
+		if h := b.get(fresh).Head; h.State != task.InputRequired {
+			t.Errorf("after Resume the new task is %v", h.State)
+		}
+		if got := b.Paused(); len(got) != 0 || b.IsPaused("main") {
+			t.Errorf("Paused = %v", got)
+		}
+	})
+}
+
+// TestPauseOverRestart: what waits is still there, and what had begun goes on.
+func TestPauseOverRestart(t *testing.T) {
+	t.Parallel()
+	store, began := new(task.Memory), make(chan context.Context, 1)
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
+	running := b.send(now(text("hi"))).Head.ID
+	<-began
+	b.Pause("main")
+	waiting := b.send(now(text("later"))).Head.ID
+	b.stop()
+
+	e := &bench{Engine: engine.New(engine.Config{Store: store}), t: t, store: store, done: make(chan error, 1)}
+	e.register("main", idempotent(words("x")))
+	e.Pause("main")
+	ctx, cancel := context.WithCancel(context.Background())
+	e.cancel = cancel
+	go func() { e.done <- e.Run(ctx) }()
+	t.Cleanup(func() { e.stop() })
+	e.wait(running, task.Completed)
+	if h := e.get(waiting).Head; h.State != task.Submitted {
+		t.Errorf("the task that waited is %v", h.State)
+	}
+	e.Resume("main")
+	e.wait(waiting, task.Completed)
+}
