@@ -50,7 +50,8 @@ type Call struct {
 
 // Run is what a hub does for a run. Methods are called by the executor's goroutine.
 type Run interface {
-	// Flush waits until everything that the executor has yielded is durable.
+	// Flush waits until everything that the executor has yielded is durable, or returns
+	// why it may not become so.
 	Flush(ctx context.Context) error
 	// Checkpoint keeps blob together with the next event.
 	Checkpoint(blob []byte)
@@ -79,8 +80,9 @@ func CallFrom(ctx context.Context) *Call {
 	return c
 }
 
-// Flush waits until every event that the executor has yielded is durable. Outside
-// a hub it does nothing.
+// Flush waits until every event that the executor has yielded is durable. It returns an
+// error if that cannot be said, because the run does not count any more. Outside a hub
+// it does nothing.
 func Flush(ctx context.Context) error { return CallFrom(ctx).Flush(ctx) }
 
 // Flush is the function Flush for the run of c, which may be nil.

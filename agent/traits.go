@@ -17,6 +17,10 @@ type Traits struct {
 	// the earlier ones have yielded. A cancel request that was pending reaches the
 	// executor's Cancel. See Checkpoint.
 	Resumable bool
+	// Away says that runs do nothing in the hub but wait for work that is done
+	// elsewhere: they do not count towards its limit of runs, and a hub that ends does
+	// not wait for them. It counts for Resumable agents alone.
+	Away bool
 	// Serial agents run the tasks of one context one after the other.
 	Serial bool
 	// Silence ends a run that yields nothing for so long. Zero means the hub's

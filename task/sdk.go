@@ -26,6 +26,23 @@ func (f *Fold) A2A(h *Head) (*a2a.Task, error) {
 	return t, nil
 }
 
+// DecodeTask returns a task as the SDK's struct, as Fold.A2A does.
+func DecodeTask(body []byte) (*a2a.Task, error) {
+	if err := rawjson.Check(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("decode task: %w", err)
+	}
+	if rawjson.KindOf(body) != rawjson.Object {
+		return nil, errors.New("decode task: not an object")
+	}
+	var d sdkDecoder
+	t := new(a2a.Task)
+	d.task(t, body)
+	if d.err != nil {
+		return nil, fmt.Errorf("decode task: %w", d.err)
+	}
+	return t, nil
+}
+
 // maxDepth is how deep the objects of a message may lie in each other. The
 // decoders of the bindings allow far less.
 const maxDepth = 10_000

@@ -79,7 +79,7 @@ var (
 
 // Traits implements agent.Described. A silent peer is no reason to end a run: Timeout
 // is.
-func (a *Agent) Traits() agent.Traits { return agent.Traits{Resumable: true, Silence: -1} }
+func (a *Agent) Traits() agent.Traits { return agent.Traits{Resumable: true, Away: true, Silence: -1} }
 
 // Kind returns "remote": how the agent is reached, for people.
 func (a *Agent) Kind() string { return "remote" }

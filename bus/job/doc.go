@@ -22,8 +22,11 @@
 // [Stop]. A [Cancel] asks the worker to cancel; the answer is a final event, or a [Report]
 // with CancelRefused.
 //
-// A job ends with an event that is final or waits for the caller (INPUT_REQUIRED). What
-// the caller says then is a new job, with the task so far, for whichever worker is free.
+// A worker that ends gives back what it cannot finish (GivenBack); the hub does then what
+// it does for one that is lost, without waiting for it to be missed.
+//
+// A job ends with an event that is final or waits for the caller (INPUT_REQUIRED), or with
+// the end of the run after AUTH_REQUIRED. What the caller says then is a new job, with the task so far, for whichever worker is free.
 //
 // # Guarantees
 //

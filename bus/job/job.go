@@ -19,6 +19,7 @@ const (
 	TypeResend   bus.Type = "job.resend"   // hub → topic of the worker
 	TypeBeat     bus.Type = "job.beat"     // worker → topic of the hub
 	TypeCancel   bus.Type = "job.cancel"   // hub → topic of the worker
+	TypeAsked    bus.Type = "job.asked"    // hub → topic of the worker
 	TypeStop     bus.Type = "job.stop"     // hub → topic of the worker
 	TypeHub      bus.Type = "hub.announce" // hub → Discovery
 	TypeAnnounce bus.Type = "agent.announce"
@@ -67,11 +68,18 @@ type Work struct {
 	// Agent is the name of the agent, Skill what was asked for, or empty.
 	Agent task.Agent `json:"agent"`
 	Skill string     `json:"skill,omitempty"`
-	// Delivery counts how often the hub has published this job, from 1. A claim names it.
+	// Delivery counts how often the hub has published work of this task, from 1. A claim
+	// names it. What is published again because it may be lost has the same number.
 	Delivery int64 `json:"delivery"`
 	// Key is stable over all attempts of the same message: see agent.Call.
 	Key     string `json:"key"`
 	Attempt int    `json:"attempt"`
+	// Hops and Budget are how many further agents may be asked one after the other, and
+	// how many further tasks may be begun in all, on behalf of this one. Alone says why no
+	// other agent may be asked; it is empty if others may be.
+	Hops   int    `json:"hops,omitempty"`
+	Budget int    `json:"budget,omitempty"`
+	Alone  string `json:"alone,omitempty"`
 	// ContextID is that of the task.
 	ContextID string `json:"contextId"`
 	// Message is the caller's message as v1.0 JSON, Metadata that of the request.
@@ -135,6 +143,12 @@ type Report struct {
 	// and counts as one. It is for the hub's log unless Public.
 	Error  string `json:"error,omitempty"`
 	Public bool   `json:"public,omitempty"`
+	// Ended says that the run has ended although its last event lets the task go on
+	// (AUTH_REQUIRED); it comes after Events and counts as one.
+	Ended bool `json:"ended,omitempty"`
+	// GivenBack says that the worker ends before the job is done. It comes after Events
+	// and counts as one.
+	GivenBack bool `json:"givenBack,omitempty"`
 	// CancelRefused says why a cancel request was refused; it is no event and has no
 	// number.
 	CancelRefused string `json:"cancelRefused,omitempty"`
@@ -169,6 +183,10 @@ type Held struct {
 type Cancel struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
+
+// Asked tells the worker that a further message of the caller waits until the job of
+// Envelope.Epoch is over.
+type Asked struct{}
 
 // Stop tells a worker that what it does at Envelope.Epoch does not count: it ends the run
 // and acknowledges the work.

@@ -63,6 +63,9 @@ type Config struct {
 	// MaxRuns limits the runs at one time; further tasks wait in line. Zero means
 	// 10,000.
 	MaxRuns int
+	// MaxAway limits the runs at one time of agents that wait for work elsewhere
+	// (agent.Traits.Away), which do not count towards MaxRuns. Zero means 50,000.
+	MaxAway int
 	// MaxQueued limits the tasks in line; further messages are refused. Zero means
 	// 100,000.
 	MaxQueued int
@@ -111,6 +114,7 @@ func (c Config) withDefaults() Config {
 		value int
 	}{
 		{&c.MaxRuns, 10_000},
+		{&c.MaxAway, 50_000},
 		{&c.MaxQueued, 100_000},
 		{&c.MaxWaiting, 100},
 		{&c.StreamsPerCaller, 1_000},

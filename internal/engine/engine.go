@@ -73,8 +73,10 @@ type Engine struct {
 	// runs ends first: it is the parent of the executors' contexts.
 	runs    context.Context
 	endRuns context.CancelCauseFunc
-	// execs are the executors, which may not obey; work is everything else.
+	// execs are the executors, which may not obey, away those of them that wait for work
+	// elsewhere; work is everything else.
 	execs crew
+	away  crew
 	work  crew
 
 	tailBytes atomic.Int64
@@ -111,7 +113,7 @@ func New(cfg Config) *Engine {
 		live:    newRegistry(),
 		doubts:  newDoubts(),
 		tokens:  newTokens(cfg.TokenKey),
-		line:    newLine(cfg.MaxRuns),
+		line:    newLine(cfg.MaxRuns, cfg.MaxAway),
 		quota:   quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
 		agents:  newRoster(),
 		drawing: drawing{seed: maphash.MakeSeed()},

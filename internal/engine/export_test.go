@@ -13,10 +13,8 @@ type Held struct{ Live, Running, Waiting, Doubts int }
 
 // Holds returns what an engine holds.
 func Holds(e *Engine) Held {
-	h := Held{Waiting: e.line.length()}
-	e.line.mu.Lock()
-	h.Running = e.line.running
-	e.line.mu.Unlock()
+	var h Held
+	h.Running, h.Waiting = e.line.size()
 	for i := range e.live.shards {
 		s := &e.live.shards[i]
 		s.mu.Lock()

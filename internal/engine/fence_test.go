@@ -30,8 +30,8 @@ func TestFenceBetweenAppendAndQueue(t *testing.T) {
 			if len(r.pending) != 0 || !r.closed || !errors.Is(context.Cause(r.ctx), errCanceled) {
 				t.Errorf("pending %v, closed %v, cause %v; want a fenced run", r.pending, r.closed, context.Cause(r.ctx))
 			}
-			if err := r.Flush(t.Context()); err != nil {
-				t.Errorf("barrier: %v", err)
+			if err := r.Flush(t.Context()); !errors.Is(err, errCanceled) {
+				t.Errorf("barrier: %v, want why the events may be lost", err)
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 }
 
 // drain stops everything, in the order: admission, runs that end by themselves,
-// the others, readers.
+// the others, readers. Nobody waits for those that wait for others: they are resumed.
 func (e *Engine) drain() error {
 	e.phase.Store(draining)
 	if e.cfg.DrainTimeout > 0 {
@@ -124,7 +124,9 @@ func (e *Engine) drain() error {
 	e.fenced.Store(true)
 	e.endRuns(ErrDraining)
 	e.execs.close()
-	left := e.execs.wait(max(e.cfg.DrainTimeout, time.Second))
+	e.away.close()
+	grace := max(e.cfg.DrainTimeout, time.Second)
+	left := e.execs.wait(grace) + e.away.wait(grace)
 	e.work.close()
 	e.cancel(errStopped)
 	e.work.wait(0)

@@ -16,26 +16,40 @@ type seat struct {
 	goesOn bool
 }
 
-// lane is empty for tasks that run side by side.
+// lane has no agent for tasks that run side by side.
 type lane struct {
 	owner   task.Owner
 	agent   task.Agent
 	context string
+	// away says that the run waits for work elsewhere: agent.Traits.Away.
+	away bool
 }
 
-// line decides which task runs when: at most max at one time, and at most one of
-// a lane. Who cannot run waits in the order of arrival.
+// serial reports whether one task of the lane runs at one time.
+func (l *lane) serial() bool { return l.agent != "" }
+
+// side is the half of the line to which a lane belongs: runs that work here do not wait
+// for those that wait for others.
+func (l *lane) side() int {
+	if l.away {
+		return 1
+	}
+	return 0
+}
+
+// line decides which task runs when: at most max of a side at one time, and at most one
+// of a serial lane. Who cannot run waits in the order of arrival at its side.
 type line struct {
 	mu      sync.Mutex // guards the fields below
-	max     int
-	running int
-	queue   []seat
+	max     [2]int
+	running [2]int
+	queue   [2][]seat
 	lanes   map[lane][]seat // waiting behind a running task of the lane
 	waiting int
 }
 
-func newLine(limit int) *line {
-	return &line{max: limit, lanes: make(map[lane][]seat)}
+func newLine(here, away int) *line {
+	return &line{max: [2]int{here, away}, lanes: make(map[lane][]seat)}
 }
 
 // tryEnter takes a place for a run, and reports whether there was one.
@@ -46,16 +60,17 @@ func (q *line) tryEnter(l lane) bool {
 }
 
 func (q *line) enterLocked(l lane) bool {
-	if q.running >= q.max {
+	side := l.side()
+	if q.running[side] >= q.max[side] {
 		return false
 	}
-	if l != (lane{}) {
+	if l.serial() {
 		if _, busy := q.lanes[l]; busy {
 			return false
 		}
 		q.lanes[l] = nil
 	}
-	q.running++
+	q.running[side]++
 	return true
 }
 
@@ -65,36 +80,37 @@ func (q *line) wait(s seat) []seat {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting++
-	if _, busy := q.lanes[s.lane]; busy && s.lane != (lane{}) {
+	if _, busy := q.lanes[s.lane]; busy && s.lane.serial() {
 		q.lanes[s.lane] = append(q.lanes[s.lane], s)
 	} else {
-		q.queue = append(q.queue, s)
+		q.queue[s.lane.side()] = append(q.queue[s.lane.side()], s)
 	}
-	return q.nextLocked()
+	return q.nextLocked(s.lane.side())
 }
 
 // leave gives a place back and returns the seats that may run now.
 func (q *line) leave(l lane) []seat {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.running--
-	if l != (lane{}) {
+	side := l.side()
+	q.running[side]--
+	if l.serial() {
 		behind := q.lanes[l]
 		delete(q.lanes, l)
 		if len(behind) > 0 {
 			// The first takes its turn in the common line, the others stay behind it.
-			q.queue = append(q.queue, behind...)
+			q.queue[side] = append(q.queue[side], behind...)
 		}
 	}
-	return q.nextLocked()
+	return q.nextLocked(side)
 }
 
-// nextLocked takes places for the seats in front that can run.
-func (q *line) nextLocked() []seat {
+// nextLocked takes places for the seats in front that can run, on one side.
+func (q *line) nextLocked(side int) []seat {
 	var next []seat
-	for len(q.queue) > 0 && q.running < q.max {
-		s := q.queue[0]
-		q.queue = q.queue[1:]
+	for len(q.queue[side]) > 0 && q.running[side] < q.max[side] {
+		s := q.queue[side][0]
+		q.queue[side] = q.queue[side][1:]
 		if !q.enterLocked(s.lane) {
 			q.lanes[s.lane] = append(q.lanes[s.lane], s)
 			continue
@@ -103,6 +119,13 @@ func (q *line) nextLocked() []seat {
 		next = append(next, s)
 	}
 	return next
+}
+
+// size returns how many runs there are, and how many seats wait.
+func (q *line) size() (running, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.running[0] + q.running[1], q.waiting
 }
 
 // length returns how many seats wait.

@@ -195,9 +195,7 @@ type Stats struct {
 // Stats returns the numbers of the engine as they are now.
 func (e *Engine) Stats() Stats {
 	s := Stats{TailBytes: e.tailBytes.Load()}
-	e.line.mu.Lock()
-	s.Runs, s.Queued = e.line.running, e.line.waiting
-	e.line.mu.Unlock()
+	s.Runs, s.Queued = e.line.size()
 	e.quota.mu.Lock()
 	s.Streams = e.quota.open
 	e.quota.mu.Unlock()

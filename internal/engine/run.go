@@ -124,18 +124,28 @@ func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
 	l.mu.Lock()
 	l.run = r
 	l.mu.Unlock()
-	if !e.execs.run(r.perform) {
+	if !e.crewOf(&ln).run(r.perform) {
 		// The engine has stopped; the claim is for the next process to find.
 		e.live.release(l)
 	}
 }
 
+// crewOf returns who runs the tasks of a lane.
+func (e *Engine) crewOf(ln *lane) *crew {
+	if ln.away {
+		return &e.away
+	}
+	return &e.execs
+}
+
 // laneOf returns the lane of a task.
 func laneOf(a *Agent, h *task.Head) lane {
-	if !a.traits().Serial {
-		return lane{}
+	t := a.traits()
+	away := t.Away && t.Resumable
+	if !t.Serial {
+		return lane{away: away}
 	}
-	return lane{h.Owner, h.Performer(), h.ContextID}
+	return lane{h.Owner, h.Performer(), h.ContextID, away}
 }
 
 // perform executes the agent, then goes on with whatever waits.
@@ -492,14 +502,15 @@ func (r *run) dropAfter(bad *badEvent) {
 func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
+	r.stop(cause) // before anybody can see that nothing is left to be written
 	r.pending, r.bytes, r.notes = nil, 0, nil
 	r.slab = nil // somebody may be writing what it holds
 	r.spaceLocked()
 	r.mu.Unlock()
-	r.stop(cause)
 }
 
-// Flush waits until everything yielded so far is durable. It implements agent.Run.
+// Flush waits until everything yielded so far is durable. It is an error if the run was
+// fenced: then what was yielded last may have been dropped. It implements agent.Run.
 func (r *run) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	want := r.seq
@@ -510,7 +521,7 @@ func (r *run) Flush(ctx context.Context) error {
 		done := r.flushed >= want && !r.notes.owed(want) || r.closed && r.emptyLocked()
 		r.mu.Unlock()
 		if done {
-			return nil
+			return r.cutOff()
 		}
 		if err := r.flush(); err == nil {
 			continue
@@ -521,6 +532,15 @@ func (r *run) Flush(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// cutOff returns why what the executor has yielded last may have been dropped; nil if it
+// was not.
+func (r *run) cutOff() error {
+	if err := context.Cause(r.ctx); !errors.Is(err, errRunEnded) {
+		return err
+	}
+	return nil
 }
 
 // panicked fails the task after a panic of its agent.
