@@ -9,8 +9,8 @@
 // their keys and searched by words, category, tags and namespace.
 //
 // [Turns] are the conversation memory: who said what, in order, in a session such as
-// "a2a-inbound/{contextId}". What is not remembered any more is made again from the log
-// of tasks.
+// "a2a-inbound/{contextId}". What is not remembered, or not yet, is made from the log of
+// tasks.
 //
 // A [View] is the working memory as somebody sees it who has a place of his own in it:
 // short keys are below his place, and only what he was given beside it is in reach.

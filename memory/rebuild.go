@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -26,22 +27,32 @@ const maxRebuilt = 100
 // message of the caller, each message with which an agent asked or closed, and what it
 // delivered.
 func Rebuild(ctx context.Context, log Log, owner task.Owner, contextID string) ([]Turn, error) {
-	page, err := log.List(ctx, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt})
+	return rebuild(ctx, log, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt}, nil)
+}
+
+// rebuild is Rebuild without the tasks whose last version is a turn that is known.
+func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool) ([]Turn, error) {
+	page, err := log.List(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("rebuild turns of %s: %w", contextID, err)
+		return nil, fmt.Errorf("rebuild turns of %s: %w", q.ContextID, err)
 	}
 	var all []Turn
 	for i := range page.Heads {
 		h := &page.Heads[len(page.Heads)-1-i] // the oldest first
+		if known[TurnID(h.ID, h.Version)] {
+			continue
+		}
 		turns, err := turnsOf(ctx, log, h)
 		if err != nil {
-			return nil, fmt.Errorf("rebuild turns of %s: task %s: %w", contextID, h.ID, err)
+			return nil, fmt.Errorf("rebuild turns of %s: task %s: %w", q.ContextID, h.ID, err)
 		}
 		all = append(all, turns...)
 	}
-	slices.SortStableFunc(all, func(a, b Turn) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, byTime)
 	return all, nil
 }
+
+func byTime(a, b Turn) int { return a.At.Compare(b.At) }
 
 // TurnID is the ID of the turn that is in a version of a task.
 func TurnID(id a2a.TaskID, version int64) string {
@@ -81,11 +92,18 @@ func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
 		t.Role, t.Name, t.Text = RoleCaller, CallerName(e.Call), task.TextOf(e.Body)
 	case e.Kind == task.Status && e.State.Terminal():
 		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), fold.ReplyText()
-	case e.Kind == task.Status && e.State.Interrupted():
+	case e.Kind == task.Status && (e.State.Interrupted() || asksHub(e)):
 		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), task.TextOf(e.Body)
 	}
 	return t, t.Text != ""
 }
+
+// questionKey is in the metadata of a status with which an agent asks something that the
+// hub answers itself.
+const questionKey = "parley.question"
+
+// asksHub reports whether an entry is a question that the hub answers.
+func asksHub(e *task.Entry) bool { return rawjson.Member(e.Meta, questionKey) != nil }
 
 // CallerName returns the name of the caller from what a message keeps of its call
 // (task.Entry.Call).

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -69,22 +70,44 @@ func (t *Turns) Get(ctx context.Context, s Session) ([]Turn, error) {
 	return found, nil
 }
 
-// Continue returns the turns of the conversation in a context. If none are remembered, it
-// makes them from the tasks of the context in the log, and remembers these.
+// Continue returns the turns of the conversation in a context, with all that was said
+// until now: it makes those that are not remembered yet from the tasks of the context in
+// the log, and remembers them.
 func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string) ([]Turn, error) {
 	s := SessionOf(owner, contextID, "")
 	found, err := t.Get(ctx, s)
-	if err != nil || len(found) > 0 || t.Log == nil || contextID == "" {
+	if err != nil || t.Log == nil || contextID == "" {
 		return found, err
 	}
-	rebuilt, err := Rebuild(ctx, t.Log, owner, contextID)
-	if err != nil || len(rebuilt) == 0 {
+	more, err := t.rebuild(ctx, owner, contextID, found)
+	if err != nil || len(more) == 0 {
+		return found, err
+	}
+	if err := t.Append(ctx, s, more...); err != nil {
 		return nil, err
 	}
-	if err := t.Append(ctx, s, rebuilt...); err != nil {
+	found, err = t.Get(ctx, s)
+	slices.SortStableFunc(found, byTime)
+	return found, err
+}
+
+// rebuild returns the turns of a context that are not among those that were found. Those
+// that have made way are left out, and so are those that are too old.
+func (t *Turns) rebuild(ctx context.Context, owner task.Owner, contextID string, found []Turn) ([]Turn, error) {
+	known := make(map[string]bool, len(found))
+	for i := range found {
+		known[found[i].ID] = true
+	}
+	all, err := rebuild(ctx, t.Log, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt}, known)
+	if err != nil {
 		return nil, err
 	}
-	return t.Get(ctx, s)
+	oldest := time.Now().Add(-t.retention())
+	full := len(found) >= t.keep()
+	all = slices.DeleteFunc(all, func(turn Turn) bool {
+		return known[turn.ID] || turn.At.Before(oldest) || full && !turn.At.After(found[0].At)
+	})
+	return all[max(0, len(all)-t.keep()):], nil
 }
 
 // Forget drops the turns of a session.
