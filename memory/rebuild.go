@@ -13,14 +13,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Log is what conversations are made again from. A task.Store is one.
+// Log is what conversations are made from. A task.Store is one. If it is a task.Lineages
+// as well, what agents ask each other on behalf of a task is no turn of its caller.
 type Log interface {
 	// List is that of task.Index, Read that of task.Log.
 	List(ctx context.Context, q *task.Query) (task.ListPage, error)
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }
 
-// maxRebuilt is how many tasks of a context are looked at, the newest.
+// maxRebuilt is how many tasks of a context are looked at, the newest, with those that
+// agents have begun.
 const maxRebuilt = 100
 
 // Rebuild makes the turns of a conversation from the tasks of a context in the log: each
@@ -42,7 +44,14 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 		if known[TurnID(h.ID, h.Version)] {
 			continue
 		}
-		turns, err := turnsOf(ctx, log, h)
+		child, err := delegated(ctx, log, h)
+		if err == nil && child {
+			continue
+		}
+		var turns []Turn
+		if err == nil {
+			turns, err = turnsOf(ctx, log, h)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rebuild turns of %s: task %s: %w", q.ContextID, h.ID, err)
 		}
@@ -50,6 +59,16 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 	}
 	slices.SortStableFunc(all, byTime)
 	return all, nil
+}
+
+// delegated reports whether an agent has begun a task, on behalf of another one.
+func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
+	l, ok := log.(task.Lineages)
+	if !ok {
+		return false, nil
+	}
+	line, err := l.Lineage(ctx, h.Key)
+	return line.Parent != 0, err
 }
 
 func byTime(a, b Turn) int { return a.At.Compare(b.At) }

@@ -88,6 +88,22 @@ func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	k.wants("caller: the weather", "agent: which city?", "caller: Paris", "agent: sunny")
 }
 
+// TestDelegationsAreNoTurns: what agents ask each other to answer a caller is not what the
+// caller has said.
+func TestDelegationsAreNoTurns(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	parent := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "the weather"))
+	child := tasktest.Step(t, tasktest.NewHead("alice", "t2"),
+		tasktest.Created(k.now(), "which city?"), tasktest.Status(k.now(), task.Completed, "Paris"))
+	child.Lineage = &task.Lineage{Parent: parent.Key, Root: parent.Key, Hops: 1}
+	if err := k.log.Append(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+	tasktest.Append(t, k.log, parent, tasktest.Status(k.now(), task.Completed, "sunny"))
+	k.wants("caller: the weather", "agent: sunny")
+}
+
 // TestTurnsThatMadeWayStayAway: what is beyond the limit, or too old, does not come back
 // from the log.
 func TestTurnsThatMadeWayStayAway(t *testing.T) {
