@@ -497,6 +497,51 @@ func TestAnApprovalIsGoodForAnswers(t *testing.T) {
 	})
 }
 
+// TestInterruptedAnswers: an idempotent agent that is interrupted while it reads an answer
+// begins again, unless it has said something since.
+func TestInterruptedAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, since bool // an artifact came before the answer, and after it
+		state         task.State
+		runs          int
+	}{
+		"nothing said":  {false, false, task.Completed, 3},
+		"said before":   {true, false, task.Completed, 3},
+		"said since":    {false, true, task.Failed, 2},
+		"said anything": {true, true, task.Failed, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.set("bob", trust.Act, "desk")
+				w.traits = agent.Traits{Idempotent: true}
+				crash := true
+				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					answers := strings.HasPrefix(agent.Text(ec.Message), "answer")
+					if !answers && tt.before || answers && crash && tt.since {
+						yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("part")), nil)
+					}
+					if answers && crash {
+						<-ctx.Done()
+						return
+					}
+					asker(ctx, ec, yield)
+				}
+				w.start()
+				id := w.send(bob, "desk", "one")
+				w.is(bob, id, task.InputRequired, "which?")
+				w.send(bob, "desk", "answer", continues(id))
+				w.ran(2)
+				w.stop()
+				crash = false
+				w.start()
+				w.settle()
+				w.is(bob, id, tt.state, "")
+				w.ran(tt.runs)
+			})
+		})
+	}
+}
+
 func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)

@@ -16,15 +16,15 @@ const maxTries = 3
 // it for an agent with these traits.
 func (v *visit) perform(ctx context.Context) {
 	again := v.stage.Key == v.call.Key && v.stage.Phase == running
-	if again && !v.traits.Resumable && !(v.traits.Idempotent && v.stage.Tries < maxTries && !told(v.call.Task)) {
+	if again && !v.traits.Resumable && !(v.traits.Idempotent && v.stage.Tries < maxTries && !saidOf(v.call.Task).after(v.stage.Said)) {
 		v.say(a2a.TaskStateFailed, "interrupted by restart", nil)
 		return
 	}
-	tries := 1
+	tries, before := 1, saidOf(v.call.Task)
 	if again {
-		tries = v.stage.Tries + 1
+		tries, before = v.stage.Tries+1, v.stage.Said
 	}
-	v.stage = stage{Key: v.call.Key, Phase: running, Tries: tries, For: v.stage.For}
+	v.stage = stage{Key: v.call.Key, Phase: running, Tries: tries, For: v.stage.For, Said: before}
 	if err := v.begin(ctx); err != nil {
 		v.yield(nil, err)
 		return
@@ -56,23 +56,43 @@ func (v *visit) begin(ctx context.Context) error {
 	return v.call.Flush(ctx)
 }
 
-// told reports whether callers were told more of a task than that it waits or works.
-func told(whole []byte) bool {
+// said is what callers were told of a task, as hashes; the zero said is no more than that
+// it waits or works.
+type said struct {
+	Status    string `json:"s,omitempty"`
+	Artifacts string `json:"a,omitempty"`
+}
+
+// saidOf returns what callers were told of a whole task.
+func saidOf(whole []byte) said {
 	var t struct {
-		Status    struct{ State string }
-		Artifacts []json.RawMessage
+		Status struct {
+			State   string
+			Message struct{ MessageID string }
+		}
+		Artifacts json.RawMessage
 	}
 	if len(whole) == 0 {
-		return false
+		return said{}
 	}
 	if err := json.Unmarshal(whole, &t); err != nil {
-		return true
+		return said{Status: hash(string(whole))}
 	}
+	var s said
 	switch t.Status.State {
 	case "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_AUTH_REQUIRED":
-		return len(t.Artifacts) > 0
+	default:
+		s.Status = hash(t.Status.State + " " + t.Status.Message.MessageID)
 	}
-	return true
+	if len(t.Artifacts) > 0 && string(t.Artifacts) != "[]" {
+		s.Artifacts = hash(string(t.Artifacts))
+	}
+	return s
+}
+
+// after reports whether callers were told more than before.
+func (s said) after(before said) bool {
+	return s.Artifacts != before.Artifacts || s.Status != "" && s.Status != before.Status
 }
 
 // asks reports whether an event says INPUT_REQUIRED.

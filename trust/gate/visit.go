@@ -38,6 +38,8 @@ type stage struct {
 	Tries int `json:"n,omitempty"`
 	// For is whom the approval is for, and the skill, as a hash; empty if there is none.
 	For string `json:"f,omitempty"`
+	// Said is what callers had been told before the agent began with the message.
+	Said said `json:"t,omitzero"`
 }
 
 // visit is one execution of a message at the gate.
@@ -76,7 +78,12 @@ func (v *visit) save() error {
 
 // grantee is whom an approval of this message is for.
 func (v *visit) grantee() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", v.caller.ID, strings.ToLower(v.skill)))
+	return hash(fmt.Sprintf("%q %q", v.caller.ID, strings.ToLower(v.skill)))
+}
+
+// hash stands for a text in a checkpoint.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:12])
 }
 
