@@ -110,11 +110,21 @@ func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
 	case e.Kind == task.Created || e.Kind == task.Message:
 		t.Role, t.Name, t.Text = RoleCaller, CallerName(e.Call), task.TextOf(e.Body)
 	case e.Kind == task.Status && e.State.Terminal():
-		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), fold.ReplyText()
+		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), ReplyText(e, fold.ReplyText())
 	case e.Kind == task.Status && (e.State.Interrupted() || asksHub(e)):
 		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), task.TextOf(e.Body)
 	}
 	return t, t.Text != ""
+}
+
+// ReplyText returns what a task has come to in words, from its last status and the text of
+// what it delivered. A task that was not completed says why before that.
+func ReplyText(last *task.Entry, delivered string) string {
+	reason := task.TextOf(last.Body)
+	if last.State == task.Completed || reason == "" || reason == delivered {
+		return delivered
+	}
+	return reason + "\n\nUntil then it said:\n" + delivered
 }
 
 // questionKey is in the metadata of a status with which an agent asks something that the

@@ -104,6 +104,23 @@ func TestDelegationsAreNoTurns(t *testing.T) {
 	k.wants("caller: the weather", "agent: sunny")
 }
 
+// TestFailuresAreNoAnswers: what a task has delivered that failed then is not told like an
+// answer.
+func TestFailuresAreNoAnswers(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	for id, text := range map[a2a.TaskID]string{"t1": "it broke", "t2": ""} {
+		tasktest.Append(t, k.log, tasktest.NewHead("alice", id), tasktest.Created(k.now(), "try"),
+			tasktest.Chunk(k.now(), "a", "half"), tasktest.Status(k.now(), task.Failed, text))
+		k.turns.Keep = 2
+		if text == "" {
+			k.wants("caller: try", "agent: half")
+		} else {
+			k.wants("caller: try", "agent: it broke\n\nUntil then it said:\nhalf")
+		}
+	}
+}
+
 // TestTurnsThatMadeWayStayAway: what is beyond the limit, or too old, does not come back
 // from the log.
 func TestTurnsThatMadeWayStayAway(t *testing.T) {

@@ -545,3 +545,31 @@ func TestConversationIsRebuilt(t *testing.T) {
 		t.Errorf("another owner has the turns %v, %v", all, err)
 	}
 }
+
+// TestReasonsOfFailures: the result of a task that was not completed says why, and what
+// came before.
+func TestReasonsOfFailures(t *testing.T) {
+	t.Parallel()
+	tasks := new(task.Memory)
+	at := task.MillisOf(time.Now())
+	for id, tt := range map[a2a.TaskID]struct {
+		entries []task.Entry
+		want    string
+	}{
+		"reason":  {[]task.Entry{tasktest.Status(at, task.Failed, "it broke")}, "failed. it broke"},
+		"partial": {[]task.Entry{tasktest.Chunk(at, "a", "half"), tasktest.Status(at, task.Failed, "it broke")}, "failed. it broke\n\nUntil then it said:\nhalf"},
+		"silent":  {[]task.Entry{tasktest.Chunk(at, "a", "half"), tasktest.Status(at, task.Canceled, "")}, "canceled. half"},
+	} {
+		c := tasktest.Step(t, tasktest.NewHead("alice", id), append([]task.Entry{tasktest.Created(at, "hello")}, tt.entries...)...)
+		c.Mark = fmt.Appendf(nil, `{"session":"%s","caller":"Alice","at":%d}`, id, time.Now().UnixMilli())
+		if err := tasks.Append(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		h := start(t, tasks, new(memory.MemNotes), recorder.Options{}, true)
+		n := h.await("alice", "session/"+string(id)+"/a2a/echo/"+string(id)+"/result")
+		if want := "The task was not completed; it ended as " + tt.want; n.Value != want {
+			t.Errorf("%s: the result is %q, want %q", id, n.Value, want)
+		}
+		h.stop()
+	}
+}

@@ -74,8 +74,9 @@ func (r *Recorder) read(ctx context.Context, e *ending) error {
 
 // whole is a task with what its caller said first.
 type whole struct {
-	fold  task.Fold
-	state task.State
+	fold task.Fold
+	// last is the last status, or what the task began with.
+	last  task.Entry
 	asked string
 }
 
@@ -91,9 +92,9 @@ func wholeOf(ctx context.Context, log Store, key task.Key) (*whole, error) {
 			e := &entries[i]
 			switch e.Kind {
 			case task.Created:
-				w.asked, w.state = task.TextOf(e.Body), e.State
+				w.asked, w.last = task.TextOf(e.Body), task.Entry{State: e.State}
 			case task.Status:
-				w.state = e.State
+				w.last = *e
 			}
 			if err := w.fold.Add(e); err != nil {
 				return nil, err
@@ -112,8 +113,9 @@ func word(s task.State) string {
 func (w *whole) text() string {
 	text := w.fold.ReplyText()
 	switch {
-	case w.state != task.Completed:
-		return strings.TrimSpace("The task was not completed; it ended as " + word(w.state) + ". " + text)
+	case w.last.State != task.Completed:
+		text = memory.ReplyText(&w.last, text)
+		return strings.TrimSpace("The task was not completed; it ended as " + word(w.last.State) + ". " + text)
 	case text == "":
 		return "The task was completed. There is no text."
 	}
