@@ -1,0 +1,175 @@
+package kills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/hubtest"
+)
+
+// tellers tell all kinds of stories.
+var tellers = []teller{
+	{"interview", "interview", me, interviewed},
+	{"faraway", "faraway", partner, interviewed},
+	{"person", "person", partner, answered},
+	{"purchase", "till", partner, purchase},
+	{"observed", "till", stranger, observed},
+	{"meeting", "negotiate-meeting", friend, meeting},
+	{"notice", "notify-user", friend, observed},
+}
+
+// interviewed lets the hub answer some questions. Now and then somebody reads along.
+func interviewed(ctx context.Context, st *story) error {
+	st.questions = 1 + rand.IntN(5)
+	if err := st.say(ctx, fmt.Sprintf("ask %d %s", st.questions, st.id)); err != nil {
+		return err
+	}
+	if err := st.readAlong(ctx); err != nil {
+		return err
+	}
+	_, err := st.await(ctx, never)
+	return err
+}
+
+// readAlong asks for the conversation while it goes on.
+func (st *story) readAlong(ctx context.Context) error {
+	if rand.IntN(2) == 0 {
+		return nil
+	}
+	_, err := st.turns(ctx)
+	return err
+}
+
+// answered answers some questions itself.
+func answered(ctx context.Context, st *story) error {
+	st.questions = 1 + rand.IntN(4)
+	if err := st.say(ctx, fmt.Sprintf("ask %d %s", st.questions, st.id)); err != nil {
+		return err
+	}
+	if err := st.readAlong(ctx); err != nil {
+		return err
+	}
+	return st.answer(ctx, func(n int, _ string) string { return fmt.Sprintf("%s says %d", st.id, n) })
+}
+
+// observed says one thing and waits for what comes of it.
+func observed(ctx context.Context, st *story) error {
+	if err := st.say(ctx, "tell "+st.id); err != nil {
+		return err
+	}
+	_, err := st.await(ctx, never)
+	return err
+}
+
+// day is when people want to meet: the next Monday but one.
+var day = func() string {
+	at := time.Now().UTC().AddDate(0, 0, 7)
+	for at.Weekday() != time.Monday {
+		at = at.AddDate(0, 0, 1)
+	}
+	return at.Format("2006-01-02")
+}()
+
+// meeting finds a time for a meeting.
+func meeting(ctx context.Context, st *story) error {
+	if err := st.say(ctx, "Could we meet? "+st.id); err != nil {
+		return err
+	}
+	return st.answer(ctx, func(n int, _ string) string {
+		switch n {
+		case 1:
+			return fmt.Sprintf("%s %02d:00 for 5 minutes, %s", day, 9+rand.IntN(8), st.id)
+		case 2:
+			return "no, " + st.id
+		}
+		return fmt.Sprintf("yes %d, %s", n, st.id)
+	})
+}
+
+// itemJSON is what the tests read of an item of the inbox.
+type itemJSON struct {
+	ID, Kind, Task, State, By, Answer, Text, Caller string
+}
+
+// items returns items of the inbox of a state.
+func (w *world) items(ctx context.Context, state string) ([]itemJSON, error) {
+	var all []itemJSON
+	for token := ""; ; {
+		var page struct {
+			Items         []itemJSON
+			NextPageToken string
+		}
+		path := "/api/v1/inbox" + query("state", state, "pageSize", "100", "pageToken", token)
+		if err := w.near.call(ctx, me, hubtest.Request{URL: path}, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if token = page.NextPageToken; token == "" {
+			return all, nil
+		}
+	}
+}
+
+// purchase asks for something that I must approve, and lets me decide.
+func purchase(ctx context.Context, st *story) error {
+	if err := st.say(ctx, "buy "+st.id); err != nil {
+		return err
+	}
+	waits := func(t *taskJSON) bool { return t.state() == "AUTH_REQUIRED" }
+	if t, err := st.await(ctx, waits); err != nil || t.ended() {
+		return errors.Join(err, errors.New("the task does not wait for an approval"))
+	}
+	it, err := st.item(ctx)
+	if err != nil {
+		return err
+	}
+	if err := st.decide(ctx, it); err != nil {
+		return err
+	}
+	_, err = st.await(ctx, never)
+	return err
+}
+
+// item returns the approval of the story.
+func (st *story) item(ctx context.Context) (*itemJSON, error) {
+	all, err := st.w.items(ctx, "open")
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].Task == st.id && all[i].Kind == "approval" {
+			return &all[i], nil
+		}
+	}
+	return nil, errors.New("the approval is not in the inbox")
+}
+
+// decide approves or refuses, or both at one time.
+func (st *story) decide(ctx context.Context, it *itemJSON) error {
+	verbs := [][]string{{"approve"}, {"approve"}, {"refuse"}, {"approve", "refuse"}}[rand.IntN(4)]
+	errs := make([]error, len(verbs))
+	var all sync.WaitGroup
+	for i, verb := range verbs {
+		all.Go(func() { errs[i] = st.settle(ctx, it, verb) })
+	}
+	all.Wait()
+	if len(verbs) == 1 {
+		st.decided = verbs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// settle does one of them. The hub may have taken it and died before it could say so.
+func (st *story) settle(ctx context.Context, it *itemJSON, verb string) error {
+	r := hubtest.Request{URL: "/api/v1/inbox/" + it.ID + "/" + verb, Body: fmt.Sprintf(`{"text":"%s %s"}`, verb, st.id)}
+	err := st.w.near.call(ctx, me, r, nil)
+	if hubtest.Status(err) == http.StatusConflict {
+		return nil
+	}
+	return err
+}
