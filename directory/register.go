@@ -13,7 +13,8 @@ import (
 
 // Register adds an agent that a caller names, or changes one that a caller has added. It
 // is kept until it is removed. The agent need not answer: its card is read as soon as it
-// does. Credentials that s leaves out stay as they are, if keep is set. The error is
+// does. Credentials that s leaves out stay as they are, if keep is set, and so does what is
+// gated if s says nothing of it. The error is
 // ErrInvalid with what is wrong, or ErrConfigured.
 func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, error) {
 	s.Where, s.Local, s.WellKnown, s.Pinned, s.Guarded = "", false, false, false, true
@@ -35,6 +36,10 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 		r = a.record.Clone()
 		if keep && s.Call.Credentials == (Credentials{}) {
 			s.Call.Credentials = e.Spec.Call.Credentials
+		}
+		if s.Trust == "" && len(s.GatedSkills) == 0 {
+			// To add an agent again must not open it.
+			s.Trust, s.GatedSkills = e.Spec.Trust, e.Spec.GatedSkills
 		}
 	}
 	r.UpdatedAt = at

@@ -100,6 +100,36 @@ func TestRegisterAgain(t *testing.T) {
 	}
 }
 
+// To add an agent again does not open it, unless that is said.
+func TestRegisteredAgentsStayGated(t *testing.T) {
+	t.Parallel()
+	store := new(ledger.Memory)
+	b := open(t, directory.Config{Store: store})
+	const url = "https://a.example"
+	for _, tt := range []struct {
+		spec directory.Spec
+		want string
+	}{
+		{directory.Spec{Trust: directory.Gated}, `"gated" []`},
+		{directory.Spec{Description: "more"}, `"gated" []`},
+		{directory.Spec{Trust: directory.Open, GatedSkills: []string{"buy"}}, `"open" [buy]`},
+		{directory.Spec{}, `"open" [buy]`},
+		{directory.Spec{Trust: directory.Open}, `"open" []`},
+	} {
+		tt.spec.Name, tt.spec.URL = "a", url
+		if _, err := b.Register(t.Context(), tt.spec, true); err != nil {
+			t.Fatal(err)
+		}
+		again := open(t, directory.Config{Store: store})
+		for _, d := range []*bundle{b, again} {
+			s := d.get("a").Spec
+			if got := fmt.Sprintf("%q %v", s.Trust, s.GatedSkills); got != tt.want {
+				t.Errorf("after %+v: %s, want %s", tt.spec, got, tt.want)
+			}
+		}
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
 	t.Parallel()
 	b := open(t, directory.Config{
@@ -123,6 +153,8 @@ func TestRegisterRefuses(t *testing.T) {
 		"no URL":                 {directory.Spec{Name: "a"}, directory.ErrInvalid, "url: is missing"},
 		"URL":                    {directory.Spec{Name: "a", URL: "file:///etc/passwd"}, directory.ErrInvalid, "is not a URL"},
 		"a user in the URL":      {directory.Spec{Name: "a", URL: "https://u:pw@a.example"}, directory.ErrInvalid, "has a user"},
+		"trust":                  {directory.Spec{Name: "a", URL: ok, Trust: "blind"}, directory.ErrInvalid, "neither open nor gated"},
+		"no gated skill":         {directory.Spec{Name: "a", URL: ok, GatedSkills: []string{""}}, directory.ErrInvalid, "gatedSkills"},
 		"policy":                 {directory.Spec{Name: "a", URL: "http://127.0.0.1:1"}, directory.ErrInvalid, "loopback"},
 		"configured":             {directory.Spec{Name: "configured", URL: ok}, directory.ErrConfigured, "agents.yaml"},
 		"variable of the hub":    {directory.Spec{Name: "a", URL: ok, Call: directory.Call{Credentials: directory.Credentials{APIKeyEnv: "HOME"}}}, directory.ErrInvalid, "not for callers"},

@@ -22,6 +22,16 @@ type Skill struct {
 	OutputModes []string `json:"outputModes,omitempty"`
 }
 
+// Trust says whether an agent does what everybody asks.
+type Trust string
+
+// An agent that is Gated does what its callers are trusted with, one that is Open does what
+// they ask.
+const (
+	Open  Trust = "open"
+	Gated Trust = "gated"
+)
+
 // Spec is what a source says of an agent. What it leaves out, the agent's card says.
 type Spec struct {
 	// Name is the agent's name in the hub, see NameOf. It is required.
@@ -50,6 +60,10 @@ type Spec struct {
 	// Guarded is set for an agent that somebody else than the operator has named. It is
 	// reached at public addresses only, unless the operator allows more.
 	Guarded bool `json:"guarded,omitempty"`
+	// Trust says whether the agent does what everybody asks; empty leaves that to the hub.
+	Trust Trust `json:"trust,omitempty"`
+	// GatedSkills are those alone that are gated where Trust is not Gated.
+	GatedSkills []string `json:"gatedSkills,omitempty"`
 	// Where says where the Spec stands, for a person, such as "agents.yaml:12".
 	Where string `json:"-"`
 	// Call says how the agent is called.
@@ -115,6 +129,12 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("name: %q is not a name of at most %d small letters and digits with single dashes between them", clip(string(s.Name)), maxName)
 	case s.Name == "tasks":
 		return fmt.Errorf("name: %q is reserved", s.Name)
+	case s.Trust != "" && s.Trust != Open && s.Trust != Gated:
+		return fmt.Errorf("trust: %q is neither %s nor %s", clip(string(s.Trust)), Open, Gated)
+	case slices.Contains(s.GatedSkills, ""):
+		return fmt.Errorf("gatedSkills: a skill has no id")
+	case len(s.GatedSkills) > maxSkills:
+		return fmt.Errorf("gatedSkills: there are more than %d", maxSkills)
 	case s.Local:
 		return nil
 	case s.URL == "":

@@ -175,7 +175,7 @@ func (b *Book) Set(ctx context.Context, who Who, c *Change) (Entry, error) {
 	return next, nil
 }
 
-// Contact counts that somebody had to do with a gate. It costs no write.
+// Contact counts that somebody has sent a message. It costs no write.
 func (b *Book) Contact(who Who, at time.Time) {
 	at = time.UnixMilli(at.UnixMilli()).UTC()
 	b.mu.Lock()

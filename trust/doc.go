@@ -14,7 +14,7 @@
 //
 // # What it does not promise
 //
-// Contacts are counted in memory and stored together every few seconds, so that a call
+// A Book counts the contacts that it is told of (Book.Contact). They are counted in memory and stored together every few seconds, so that a call
 // costs no write: a killed process forgets the last of them. Beyond 10,000 entries new
 // contacts are not noted; they are at Observe all the same. Whom a name belongs to is for
 // those who authenticate callers and register agents to say: one name is one entry.

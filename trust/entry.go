@@ -27,8 +27,8 @@ type Entry struct {
 	Level Level `json:"level"`
 	// Skills are those approved for them, in the order of their names.
 	Skills []string `json:"approvedSkills"`
-	// FirstSeen and LastSeen are when they first and last had to do with a gate; zero
-	// means never. They have milliseconds. Contacts is how often.
+	// FirstSeen and LastSeen are when they first and last sent a message; zero means never.
+	// They have milliseconds. Contacts is how often.
 	FirstSeen time.Time `json:"firstSeen,omitzero"`
 	LastSeen  time.Time `json:"lastInteraction,omitzero"`
 	Contacts  int64     `json:"interactionCount"`

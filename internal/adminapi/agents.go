@@ -21,6 +21,12 @@ type Kinded interface {
 	Kind() string
 }
 
+// GatedAgent is an executor that does what callers are trusted with.
+type GatedAgent interface {
+	// GatedSkills are those alone that are gated; none if all of it is.
+	GatedSkills() []string
+}
+
 // Agent is an agent of the hub. The parts of the card are copied from it.
 type Agent struct {
 	Name task.Agent `json:"name"`
@@ -34,6 +40,10 @@ type Agent struct {
 	InputModes  []string `json:"inputModes"`
 	OutputModes []string `json:"outputModes"`
 	Traits      Traits   `json:"traits"`
+	// Trust is "gated" for an agent that does what its callers are trusted with; absent for
+	// others. GatedSkills are those alone that are gated, if not all of it is.
+	Trust       string   `json:"trust,omitempty"`
+	GatedSkills []string `json:"gatedSkills,omitempty"`
 	// LastSeen says when an agent elsewhere was last seen, for a person; State is "up",
 	// "down" or "unknown". Both are absent for an agent of the hub.
 	LastSeen string `json:"lastSeen,omitempty"`
@@ -116,6 +126,9 @@ func (h *Handler) describe(a engine.Agent) Agent {
 		InputModes:  list(a.Card.DefaultInputModes),
 		OutputModes: list(a.Card.DefaultOutputModes),
 		Traits:      traitsOf(a),
+	}
+	if g, ok := a.Executor.(GatedAgent); ok {
+		d.Trust, d.GatedSkills = "gated", g.GatedSkills()
 	}
 	if first, ok := h.Hub.Agent(""); ok {
 		d.Default = first.Name == a.Name

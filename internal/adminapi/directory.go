@@ -77,6 +77,11 @@ type NewAgent struct {
 	TimeoutMs   int               `json:"timeoutMs,omitempty"`
 	PollMs      int               `json:"pollIntervalMs,omitempty"`
 	Streaming   *bool             `json:"streaming,omitempty"`
+	// Trust is "gated" for an agent that does what its callers are trusted with, else
+	// "open"; GatedSkills are those alone that are gated. If both are absent, what was
+	// registered before stays.
+	Trust       string   `json:"trust,omitempty"`
+	GatedSkills []string `json:"gatedSkills,omitempty"`
 	// Credentials are what the hub shows to the agent. If absent, those that were
 	// registered before stay as they are.
 	Credentials *NewCredentials `json:"credentials,omitempty"`
@@ -252,7 +257,7 @@ func (n *NewAgent) spec() (*directory.Spec, error) {
 	}
 	s := &directory.Spec{
 		Name: task.Agent(n.Name), Title: n.Title, URL: n.URL, Description: n.Description, Version: n.Version,
-		Skills: n.Skills, Streaming: n.Streaming,
+		Skills: n.Skills, Streaming: n.Streaming, Trust: directory.Trust(n.Trust), GatedSkills: n.GatedSkills,
 		Call: directory.Call{
 			Target: n.Target, Timeout: time.Duration(n.TimeoutMs) * time.Millisecond, Poll: time.Duration(n.PollMs) * time.Millisecond,
 		},

@@ -32,6 +32,8 @@ type listed struct {
 	External    bool              `yaml:"external"`
 	TimeoutMs   int               `yaml:"timeoutMs"`
 	Skills      []listedSkill     `yaml:"skills"`
+	// Trust is Parley's own, here and below.
+	Trust string `yaml:"trust" enum:"open,gated"`
 
 	// These say what the program does with an agent that it runs itself, or on a channel
 	// that Parley has none of. They are read, so that a file can be used by both.
@@ -51,6 +53,7 @@ type listedSkill struct {
 	Description string   `yaml:"description"`
 	Tags        []string `yaml:"tags"`
 	Examples    []string `yaml:"examples"`
+	Trust       string   `yaml:"trust" enum:"open,gated"`
 }
 
 // DecodeNode implements yamlfile.Node.
@@ -80,6 +83,7 @@ func parseAgents(d *yamlfile.Decoder, src []byte) []directory.Spec {
 func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(l.Name), Title: l.Name, URL: l.URL, Description: l.Description, Streaming: l.Streaming,
+		Trust: directory.Trust(l.Trust),
 		Call: directory.Call{
 			Push: l.Push, External: l.External, Header: l.Headers,
 			Timeout:     time.Duration(l.TimeoutMs) * time.Millisecond,
@@ -99,6 +103,7 @@ func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	for _, k := range l.Skills {
 		s.Skills = append(s.Skills, directory.Skill{ID: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples})
+		gate(&s, k.Name, k.Trust)
 	}
 	return s
 }
@@ -114,6 +119,7 @@ type wellKnown struct {
 	Skills          []wellKnownSkill `yaml:"skills"`
 	ProtocolVersion string           `yaml:"protocolVersion"`
 	Streaming       *bool            `yaml:"supportsStreaming"`
+	Trust           string           `yaml:"trust" enum:"open,gated"`
 }
 
 // wellKnownSkill is a skill of well-known-agents.json.
@@ -125,6 +131,7 @@ type wellKnownSkill struct {
 	Examples    []string `yaml:"examples"`
 	InputModes  []string `yaml:"inputModes"`
 	OutputModes []string `yaml:"outputModes"`
+	Trust       string   `yaml:"trust" enum:"open,gated"`
 }
 
 // parseWellKnown reads well-known-agents.json.
@@ -142,7 +149,7 @@ func parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(w.AgentName), Title: w.AgentName, URL: w.URL, Description: w.Description, Version: w.Version,
-		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true,
+		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true, Trust: directory.Trust(w.Trust),
 		Call: directory.Call{Credentials: directory.Credentials{HeaderName: w.HeaderName}},
 	}
 	if w.HeaderValue != "" {
@@ -153,9 +160,19 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		s.Call.Credentials.HeaderValue = value
 	}
 	for _, k := range w.Skills {
-		s.Skills = append(s.Skills, directory.Skill(k))
+		s.Skills = append(s.Skills, directory.Skill{
+			ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples, InputModes: k.InputModes, OutputModes: k.OutputModes,
+		})
+		gate(&s, k.ID, k.Trust)
 	}
 	return s
+}
+
+// gate notes that a skill is gated, if it is.
+func gate(s *directory.Spec, skill, trust string) {
+	if directory.Trust(trust) == directory.Gated {
+		s.GatedSkills = append(s.GatedSkills, skill)
+	}
 }
 
 // agentSpec is an agent spec. What says how a model behaves is read and left alone.

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,35 @@ func TestWellKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, credentials, cmpopts.EquateEmpty()); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
+	}
+}
+
+// Who may make an agent act is Parley's own; a level that does not exist opens nothing.
+func TestGated(t *testing.T) {
+	t.Parallel()
+	agents, problems := parse(parseAgents, `
+agents:
+  - {name: all, url: http://a, trust: gated}
+  - {name: some, url: http://a, skills: [show, {name: buy, trust: gated}, {name: look, trust: open}]}
+  - {name: none, url: http://a, trust: open}
+  - {name: typo, url: http://a, trust: gatd}
+`)
+	known, more := parse(parseWellKnown, `[
+  {"agentName": "All", "url": "http://a", "trust": "gated"},
+  {"agentName": "Some", "url": "http://a", "skills": [{"id": "show"}, {"id": "buy", "trust": "gated"}]},
+  {"agentName": "Typo", "url": "http://a", "trust": 4} ]`)
+	var got []string
+	for _, s := range append(agents, known...) {
+		got = append(got, fmt.Sprintf("%s %q %v", s.Name, s.Trust, s.GatedSkills))
+	}
+	want := []string{`all "gated" []`, `some "" [buy]`, `none "open" []`, `all "gated" []`, `some "" [buy]`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+	for _, text := range []string{problems, more} {
+		if strings.Count(text, "trust:") != 1 || !strings.Contains(text, "is not one of open, gated") {
+			t.Errorf("problems = %q", text)
+		}
 	}
 }
 

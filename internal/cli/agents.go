@@ -221,6 +221,7 @@ func describeAgent(a *adminapi.Agent) string {
 	row("Version", a.Version)
 	row("Kind", a.Kind)
 	row("State", a.State)
+	row("Trust", strings.TrimSpace(a.Trust+" "+strings.Join(a.GatedSkills, ", ")))
 	row("Last seen", a.LastSeen)
 	if r := a.Remote; r != nil {
 		row("URL", r.URL)
@@ -251,6 +252,8 @@ type agentsAddCmd struct {
 	Skill       []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
 	Target      string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
 	Timeout     string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
+	Trust       string   `help:"Whether the agent does what everybody asks, or what its callers are trusted with: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
+	GatedSkill  []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`
 	KeyEnv      string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
 	BearerEnv   string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
 	HeaderEnv   string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
@@ -259,7 +262,8 @@ type agentsAddCmd struct {
 
 // Help shows examples.
 func (agentsAddCmd) Help() string {
-	return `The agent need not answer now. Credentials are taken from the environment of this command, so that they stand ` +
+	return `The agent need not answer now. When an agent is added again without --trust and --gated-skill, it stays as gated ` +
+		`as it is. Credentials are taken from the environment of this command, so that they stand ` +
 		`in no history; the hub seals them. When an agent is added again without any, it keeps those that it has. Agents ` +
 		`on private addresses are refused, unless the hub allows them (--agents-allow, directory.allow).
 
@@ -291,6 +295,7 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
 	n := &adminapi.NewAgent{
 		Name: string(directory.NameOf(c.Name)), Title: c.Name, URL: c.At, Description: c.Description, Target: c.Target,
+		Trust: c.Trust, GatedSkills: c.GatedSkill,
 	}
 	for _, id := range c.Skill {
 		n.Skills = append(n.Skills, directory.Skill{ID: id})

@@ -197,7 +197,7 @@ func (h *hub) compose(ctx context.Context) error {
 			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
 			Same: h.same(),
 		},
-		Questions: h.cfg.Desk(),
+		Questions: h.cfg.Desk(), Contact: h.trust.contact,
 		Errands: errand.Limits{
 			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
@@ -209,6 +209,7 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.openDirectory(ctx); err != nil {
 		return err
 	}
+	h.missGated()
 	if len(h.engine.Agents()) == 0 {
 		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
@@ -335,6 +336,7 @@ func (h *hub) register() error {
 	chosen := all[first]
 	all = slices.Insert(slices.Delete(all, first, first+1), 0, chosen)
 	for _, a := range all {
+		h.guardNamed(&a)
 		if err := h.engine.Register(a); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	} else {
 		a.Transports = overGRPC
 	}
-	return h.adopt(a), nil
+	return h.guardKnown(s, h.adopt(a)), nil
 }
 
 // credentialsOf returns credentials as calls need them.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/frontdesk"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/notify"
@@ -105,6 +108,9 @@ func keepAlive(silence time.Duration) time.Duration {
 // guard puts the executor of an agent behind the gate, if the configuration says so.
 func (h *hub) guard(a *config.Agent, e *engine.Agent) {
 	skills, ok := a.Gated()
+	if h.mustGate(e.Name) {
+		skills, ok = nil, true
+	}
 	if !ok {
 		return
 	}
@@ -133,6 +139,58 @@ func (h *hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.Age
 		}
 	}
 	return x
+}
+
+// mustGate reports whether the configuration gates an agent by its name, wherever it is
+// known from.
+func (h *hub) mustGate(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
+
+// guardNamed puts an agent of the hub behind the gate that the configuration gates by its
+// name, unless it is there already.
+func (h *hub) guardNamed(e *engine.Agent) {
+	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.mustGate(e.Name) {
+		return
+	}
+	var p gate.Policy
+	for i := range e.Card.Skills {
+		p.Skills = append(p.Skills, e.Card.Skills[i].ID)
+	}
+	e.Executor = h.trust.gate.Around(e.Executor, p)
+}
+
+// guardKnown returns the executor of an agent that only the directory knows, behind the
+// gate if its entry says so, or the configuration.
+func (h *hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+	p := gate.Policy{Gated: s.GatedSkills}
+	switch {
+	case s.Trust == directory.Gated || h.mustGate(s.Name):
+		p.Gated = nil
+	case len(p.Gated) > 0:
+	case s.Trust == "" && h.cfg.Directory.Trust == string(directory.Gated):
+	default:
+		return x
+	}
+	for i := range s.Skills {
+		p.Skills = append(p.Skills, s.Skills[i].ID)
+	}
+	return h.trust.gate.Around(x, p)
+}
+
+// missGated warns of agents that are to be gated and are not there: the name may be
+// mistyped, and another agent open.
+func (h *hub) missGated() {
+	for _, name := range h.cfg.Trust.Gated {
+		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
+			h.logger.Warn("trust.gated names an agent that is not there", "agent", name)
+		}
+	}
+}
+
+// contact counts a message of a caller who is not the owner.
+func (t *trustParts) contact(p *auth.Principal) {
+	if p.Owner() != auth.Local && !slices.Contains(p.Roles, auth.RoleAdmin) {
+		t.book.Contact(trust.Who(p.ID), time.Now())
+	}
 }
 
 // frontDesk returns the agents that speak for the owner, if they are wanted.

@@ -23,6 +23,9 @@ type Directory struct {
 	// Allow names the addresses beside public ones that agents may have which callers have
 	// registered. Agents that stand in files may be anywhere.
 	Allow []string `yaml:"allow"`
+	// Trust is what counts for an agent that only the directory knows, and of which nothing
+	// is said: open.
+	Trust string `yaml:"trust" enum:"open,gated"`
 	// Refresh is the time after which the card of an agent is read again: 10m.
 	Refresh Duration `yaml:"refresh" never:"true"`
 	// Probe is the time after which an agent is asked again whether it answers: 1m.

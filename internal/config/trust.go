@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/parley-a2a/parley/internal/yamlfile"
 )
@@ -16,6 +17,8 @@ type Trust struct {
 	// File says how far callers are trusted: agent-trust.json where Parley's files are
 	// looked for.
 	File string `yaml:"file"`
+	// Gated are agents that are gated as a whole, wherever they are known from.
+	Gated []string `yaml:"gated"`
 	// Write lets the hub write the file.
 	Write bool `yaml:"write"`
 	// Summarizer is the agent that summarises what is not done; without one, texts are
@@ -51,6 +54,17 @@ func (a *Agent) Gated() (skills []string, ok bool) {
 func checkTrust(d *yamlfile.Decoder, c *Config) {
 	if u, err := url.Parse(c.Trust.NotifyURL); c.Trust.NotifyURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		d.Problem(nil, "trust.notify_url", "is not a URL like https://hooks.example/parley")
+	}
+	for i, name := range c.Trust.Gated {
+		key := "trust.gated[" + strconv.Itoa(i) + "]"
+		switch {
+		case !agentName.MatchString(name) || len(name) > maxAgentName:
+			d.Problem(nil, key, "%q is not the name of an agent", yamlfile.Clip(name))
+		case name == c.Trust.Summarizer:
+			d.Problem(nil, key, "the agent summarises what is not done (trust.summarizer)")
+		case name == c.Questions.AnsweringAgent:
+			d.Problem(nil, key, "the agent answers questions (questions.answering_agent)")
+		}
 	}
 	i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == c.Trust.Summarizer })
 	if c.Trust.Summarizer == "" || i < 0 {

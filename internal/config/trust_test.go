@@ -39,7 +39,11 @@ func TestTrustProblems(t *testing.T) {
 		"agents: [{name: a, command: x, trust: blind}]": "agents[0].trust",
 		"front_desk: {hours: nine to five}":             "front_desk.hours", "front_desk: {hours: '17:00-09:00'}": "end before they begin",
 		"front_desk: {time_zone: Moon}": "front_desk.time_zone", "front_desk: {trust: blind}": "front_desk.trust",
-		"trust: {notify_url: nowhere}":                                                      "trust.notify_url",
+		"trust: {gated: [a, 'B c']}": "trust.gated[1]",
+		"{trust: {summarizer: a, gated: [a]}, agents: [{name: a, command: x}]}":      "trust.gated[0]: the agent summarises",
+		"{trust: {gated: [echo]}, questions: {policy: auto, answering_agent: echo}}": "trust.gated[0]: the agent answers",
+		"directory: {trust: blind}":    "directory.trust",
+		"trust: {notify_url: nowhere}": "trust.notify_url",
 		"{trust: {summarizer: a}, agents: [{name: a, command: x, trust: gated}]}":           "the agent \"a\" is gated itself",
 		"{trust: {summarizer: a}, agents: [{name: a, command: x, trust: open}], listen: 1}": "listen",
 	} {

@@ -51,6 +51,15 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if err := e.readErrand(c, r); err != nil {
 		return nil, err
 	}
+	ad, err := e.admitKeyed(ctx, c, r, wait)
+	if f := e.cfg.Contact; err == nil && f != nil && r.Lineage == nil && !ad.repeated && !c.Principal.Anonymous() {
+		f(c.Principal)
+	}
+	return ad, err
+}
+
+// admitKeyed admits a message at most once, if it has a key.
+func (e *Engine) admitKeyed(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
 	key, err := e.keyOf(r)
 	if err != nil {
 		return nil, err

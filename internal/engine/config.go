@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/task"
@@ -30,6 +31,11 @@ type Config struct {
 	Gate Gate
 	// Observer hears how tasks end. If nil, nobody does.
 	Observer Observer
+	// Contact is called with each caller who is not anonymous when a message of theirs has
+	// become durable: with those who begin a task and those who go on with one, but not
+	// with what agents send on their behalf, and once for a message that is repeated by its
+	// key. It must return at once. It may be nil.
+	Contact func(p *auth.Principal)
 	// Questions answers what agents ask their callers. If nil, the callers do.
 	Questions Questions
 	// Rates bound what one caller may ask for; the bindings keep to them with

@@ -21,8 +21,6 @@ import (
 type Judge interface {
 	// Level returns what is known of somebody.
 	Level(ctx context.Context, who trust.Who) trust.Entry
-	// Contact counts that somebody came.
-	Contact(who trust.Who, at time.Time)
 }
 
 // Keeper keeps notes for a while.
@@ -121,6 +119,9 @@ func (w *guarded) Traits() agent.Traits {
 	t.Resumable, t.NoMessage = true, true
 	return t
 }
+
+// GatedSkills returns the skills that are gated; none if everything is.
+func (w *guarded) GatedSkills() []string { return w.policy.Gated }
 
 // Kind says how the agent behind the gate is reached.
 func (w *guarded) Kind() string {

@@ -87,7 +87,9 @@ func (w *world) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, DrainTimeout: -1})
+	w.hub = engine.New(engine.Config{Store: w.store, DrainTimeout: -1, Contact: func(p *auth.Principal) {
+		w.trust.Contact(trust.Who(p.ID), time.Now())
+	}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
 		"desk": g.Around(counted, gate.Policy{Skills: []string{"desk"}}),
 		"shop": g.Around(counted, gate.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),

@@ -102,9 +102,6 @@ func (v *visit) decide(ctx context.Context) {
 		v.perform(ctx)
 		return
 	}
-	if v.call.Attempt <= 1 {
-		v.gate.Judge.Contact(trust.Who(v.caller.ID), time.Now())
-	}
 	entry := v.gate.Judge.Level(ctx, trust.Who(v.caller.ID))
 	answers := !same && v.stage.Phase == asked && v.stage.For == v.grantee()
 	switch {
