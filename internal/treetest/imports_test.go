@@ -84,6 +84,10 @@ var directions = []direction{
 		why: "the directory knows cards and names; who composes it knows the engine and the wire",
 	},
 	{
+		from: []string{"bus/..."}, only: append([]string{"auth", "task", "internal/fault", "bus/..."}, leaves...), deep: true,
+		why: "a bus carries envelopes; who sends and who receives them knows the bus",
+	},
+	{
 		from: []string{"internal/engine/..."}, not: append([]string{".", "internal/dialect/...", "client/..."}, edges...), deep: true,
 		why: "the engine knows contracts, not who speaks to it nor where tasks are stored",
 	},
@@ -225,7 +229,7 @@ var edgeOnly = map[string][]string{
 	"github.com/goccy/go-yaml":                  {"internal/yamlfile/...", "internal/agentfile/...", "internal/config/...", "internal/check/...", "mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/livefile"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
-	"github.com/google/go-cmp":                  {"task/tasktest/...", "directory/ledger/ledgertest", "inbox/inboxtest", "memory/memorytest", "internal/transcript"},
+	"github.com/google/go-cmp":                  {"task/tasktest/...", "directory/ledger/ledgertest", "inbox/inboxtest", "memory/memorytest", "bus/bustest", "internal/transcript"},
 	"pgregory.net/rapid":                        {"task/tasktest/...", "memory/memorytest"},
 	"go.uber.org/goleak":                        {"task/tasktest/..."},
 	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/transcript"},

@@ -1,0 +1,216 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+var outageTests = []testCase{
+	{"Restart", testRestart},
+	{"PublishDuringOutage", testPublishDuringOutage},
+	{"PublishAcrossOutage", testPublishAcrossOutage},
+	{"NothingLost", testNothingLost},
+	{"HoldAcrossOutage", testHoldAcrossOutage},
+	{"CloseDuringOutage", testCloseDuringOutage},
+}
+
+// restarts reports whether the broker can be stopped.
+func (x *bed) restarts() bool {
+	if x.b.Stop == nil || x.b.Start == nil {
+		x.lacks("a way to restart its broker")
+		return false
+	}
+	return true
+}
+
+// testRestart has receivers that do nothing about it.
+func testRestart(x *bed) {
+	if !x.restarts() {
+		return
+	}
+	b, other := x.open(), x.open()
+	x.publish(b, bus.Queue("agent.task.nobody"), "kept")
+	in := x.receive(b, bus.Subscription{At: queue})
+	heard := x.receive(other, bus.Subscription{At: topic})
+	in.onlyAt(other, "before")
+	for i := range 2 {
+		x.b.Stop(x.T)
+		x.b.Start(x.T)
+		in.awaitReady()
+		heard.awaitReady()
+		in.onlyAt(other, fmt.Sprint("after", i))
+		heard.onlyAt(b, fmt.Sprint("heard", i))
+	}
+	if x.f.Keeps {
+		x.receive(b, bus.Subscription{At: bus.Queue("agent.task.nobody")}).take("kept")
+	}
+}
+
+// testPublishDuringOutage wants an error in time, and that it is true.
+func testPublishDuringOutage(x *bed) {
+	if !x.restarts() {
+		return
+	}
+	b := x.open()
+	in := x.receive(b, bus.Subscription{At: queue})
+	x.b.Stop(x.T)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(x.context(), time.Second)
+	defer cancel()
+	err := b.Publish(ctx, queue, letter("lost"))
+	switch took := time.Since(began); {
+	case !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrUnknown):
+		x.Errorf("Publish during an outage = %v, want ErrUnavailable or ErrUnknown", err)
+	case took > 5*time.Second:
+		x.Errorf("Publish with a second to do it took %v", took)
+	}
+	x.b.Start(x.T)
+	in.awaitReady()
+	x.publish(b, queue, "fence")
+	if got := in.drain("fence"); got["lost"] > 0 && !errors.Is(err, bus.ErrUnknown) {
+		x.Errorf("%v was the error of Publish, but the envelope arrived", err)
+	}
+}
+
+// testPublishAcrossOutage publishes without a pause, again where it is told to.
+func testPublishAcrossOutage(x *bed) {
+	if !x.restarts() {
+		return
+	}
+	sender, b := x.open(), x.open()
+	in := x.receive(b, bus.Subscription{At: queue, Prefetch: 10})
+	ctx, stop := context.WithCancel(x.context())
+	confirmed := make(chan string, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			if id := fmt.Sprint("a", i); x.insist(ctx, sender, id) {
+				select {
+				case confirmed <- id:
+				case <-ctx.Done():
+				}
+			}
+		}
+	})
+	in.drain(<-confirmed, <-confirmed)
+	x.b.Stop(x.T)
+	x.b.Start(x.T)
+	in.awaitReady()
+	ids := []string{<-confirmed, <-confirmed, <-confirmed, <-confirmed}
+	in.drain(ids[2:]...) // what was confirmed before the outage may be gone
+}
+
+// insist publishes until that is confirmed.
+func (x *bed) insist(ctx context.Context, b bus.Bus, id string) bool {
+	for ctx.Err() == nil {
+		try, cancel := context.WithTimeout(ctx, time.Second)
+		err := b.Publish(try, queue, letter(id))
+		cancel()
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+		case !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrUnknown):
+			x.Errorf("Publish(%q) during an outage = %v, want ErrUnavailable or ErrUnknown", id, err)
+			return false
+		}
+	}
+	return false
+}
+
+// testNothingLost restarts the broker while one publishes and nobody receives, then
+// receives all that was confirmed.
+func testNothingLost(x *bed) {
+	if !x.restarts() || !x.f.Keeps {
+		return
+	}
+	sender, b := x.open(), x.open()
+	ctx, stop := context.WithCancel(x.context())
+	tried, ids := make(chan struct{}), []string(nil)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			id := fmt.Sprint("a", i)
+			try, cancel := context.WithTimeout(ctx, time.Second)
+			if sender.Publish(try, queue, letter(id)) == nil {
+				ids = append(ids, id)
+			}
+			cancel()
+			select {
+			case tried <- struct{}{}:
+			case <-ctx.Done():
+			}
+		}
+	})
+	for range 20 {
+		<-tried
+	}
+	x.b.Stop(x.T)
+	<-tried // began before
+	<-tried
+	<-tried
+	x.b.Start(x.T)
+	x.publish(b, queue, "after")
+	for range 20 {
+		<-tried
+	}
+	stop()
+	wg.Wait()
+	x.Logf("%d confirmed", len(ids))
+	x.receive(b, bus.Subscription{At: queue, Prefetch: 10}).drain(append(ids, "after")...)
+}
+
+// testHoldAcrossOutage settles what was received before it. Nothing hangs, and what was
+// not acknowledged comes again.
+func testHoldAcrossOutage(x *bed) {
+	if !x.restarts() {
+		return
+	}
+	b := x.open()
+	x.publish(b, queue, "a", "b")
+	in := x.receive(b, bus.Subscription{At: queue, Prefetch: 2, Lease: shortLease})
+	a := in.hold("a")
+	in.hold("b")
+	x.b.Stop(x.T)
+	ctx, cancel := context.WithTimeout(x.context(), time.Second)
+	defer cancel()
+	began := time.Now()
+	x.Logf("Ack during the outage = %v", a.Ack(ctx))
+	if took := time.Since(began); took > 5*time.Second {
+		x.Errorf("Ack with a second to do it took %v", took)
+	}
+	x.b.Start(x.T)
+	if x.f.Keeps {
+		in.drain("b")
+	} else {
+		in.awaitReady()
+		in.onlyAt(b, "fence")
+	}
+}
+
+func testCloseDuringOutage(x *bed) {
+	if !x.restarts() {
+		return
+	}
+	b := x.open()
+	in := x.receive(b, bus.Subscription{At: queue})
+	heard := x.receive(b, bus.Subscription{At: topic})
+	x.b.Stop(x.T)
+	if err := b.Close(); err != nil {
+		x.Errorf("Close during the outage = %v", err)
+	}
+	for _, in := range []*inbox{in, heard} {
+		if err := in.ended(); !errors.Is(err, bus.ErrClosed) {
+			x.Errorf("Receive(%s) ended with %v, want ErrClosed", in.at, err)
+		}
+	}
+}

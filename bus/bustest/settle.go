@@ -1,0 +1,202 @@
+package bustest
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+var settleTests = []testCase{
+	{"Ack", testAck},
+	{"Nak", testNak},
+	{"NakLater", testNakLater},
+	{"SettleTwice", testSettleTwice},
+	{"Break", testBreak},
+	{"End", testEnd},
+	{"CloseGivesBack", testCloseGivesBack},
+	{"LateSettle", testLateSettle},
+	{"Lease", testLease},
+	{"Extend", testExtend},
+}
+
+func testAck(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a", "b")
+	in := x.receive(b, bus.Subscription{At: queue, Prefetch: 2})
+	a := in.hold("a")
+	in.hold("b")
+	in.ack(a)
+	in.stop()
+	again := x.receive(b, bus.Subscription{At: queue})
+	again.take("b")
+	again.onlyAt(b, "fence")
+}
+
+func testNak(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a")
+	in := x.receive(b, bus.Subscription{At: queue})
+	last := 0
+	for range bus.MaxDeliveries - 1 {
+		d := in.hold("a")
+		if d.Number <= last {
+			x.Errorf("number %d comes after %d", d.Number, last)
+		}
+		last = d.Number
+		in.nak(d)
+	}
+	in.take("a")
+	in.onlyAt(b, "fence")
+}
+
+// testNakLater has others go on while one waits.
+func testNakLater(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a", "b", "c")
+	in := x.receive(b, bus.Subscription{At: queue})
+	if err := in.hold("a").Nak(x.context(), 300*time.Millisecond); err != nil {
+		x.Fatalf("Nak = %v", err)
+	}
+	in.drain("a", "b", "c")
+	in.onlyAt(b, "fence")
+}
+
+func testSettleTwice(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a", "b")
+	in := x.receive(b, bus.Subscription{At: queue})
+	a := in.hold("a")
+	in.ack(a)
+	in.nak(a)
+	if err := a.Bury(x.context(), "too late"); err != nil {
+		x.Errorf("Bury after Ack = %v", err)
+	}
+	if err := a.Extend(x.context()); err != nil {
+		x.Errorf("Extend after Ack = %v", err)
+	}
+	d := in.hold("b")
+	in.nak(d)
+	in.ack(d)
+	in.take("b")
+	in.onlyAt(b, "fence")
+	x.receive(b, bus.Subscription{At: bus.Dead}).onlyAt(b, "nobody else")
+}
+
+// testBreak leaves the loop by break.
+func testBreak(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a", "b")
+	ctx := x.context()
+	n := 0
+	for d, err := range b.Receive(ctx, bus.Subscription{At: queue, Prefetch: 2}) {
+		if err != nil {
+			x.Fatalf("Receive = %v", err)
+		}
+		if n++; n == 2 {
+			if err := d.Ack(ctx); err != nil {
+				x.Fatal(err)
+			}
+			break
+		}
+	}
+	in := x.receive(x.open(), bus.Subscription{At: queue})
+	in.take("a")
+	in.onlyAt(b, "fence")
+}
+
+// testEnd leaves the loop by the end of its context, which is no error.
+func testEnd(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a")
+	in := x.receive(b, bus.Subscription{At: queue})
+	in.hold("a")
+	in.leave()
+	if err := in.ended(); err != nil {
+		x.Errorf("Receive ended with %v", err)
+	}
+	again := x.receive(x.open(), bus.Subscription{At: queue})
+	again.take("a")
+	ctx, cancel := context.WithCancel(x.context())
+	cancel()
+	for d, err := range b.Receive(ctx, bus.Subscription{At: queue}) {
+		x.Errorf("Receive with a context that has ended yields %v, %v", d, err)
+	}
+}
+
+func testCloseGivesBack(x *bed) {
+	b, c := x.open(), x.open()
+	x.publish(b, queue, "a")
+	in := x.receive(c, bus.Subscription{At: queue})
+	in.hold("a")
+	if err := c.Close(); err != nil {
+		x.Fatalf("Close = %v", err)
+	}
+	_ = in.ended()
+	x.receive(b, bus.Subscription{At: queue}).take("a")
+}
+
+// testLateSettle settles after the loop was left: that does nothing.
+func testLateSettle(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a")
+	in := x.receive(b, bus.Subscription{At: queue})
+	d := in.hold("a")
+	in.stop()
+	again := x.receive(x.open(), bus.Subscription{At: queue})
+	held := again.hold("a")
+	if err := d.Nak(x.context(), 0); err != nil {
+		x.Logf("late Nak = %v", err)
+	}
+	again.ack(held)
+	again.onlyAt(b, "fence")
+}
+
+const shortLease = time.Second
+
+// testLease has a receiver that is alive and does nothing.
+func testLease(x *bed) {
+	if !x.f.Leases {
+		x.lacks("leases")
+		return
+	}
+	b := x.open()
+	x.publish(b, queue, "a")
+	began := time.Now()
+	in := x.receive(b, bus.Subscription{At: queue, Lease: shortLease})
+	in.hold("a")
+	other := x.receive(x.open(), bus.Subscription{At: queue, Lease: shortLease})
+	d := other.hold("a")
+	if took := time.Since(began); took < shortLease*9/10 {
+		x.Errorf("%q was given to another one after %v, want %v", d.ID, took, shortLease)
+	}
+	if d.Number < 2 {
+		x.Errorf("number = %d, want 2", d.Number)
+	}
+	other.ack(d)
+	other.onlyAt(b, "fence")
+}
+
+// testExtend holds something for two leases.
+func testExtend(x *bed) {
+	b := x.open()
+	x.publish(b, queue, "a")
+	in := x.receive(b, bus.Subscription{At: queue, Lease: shortLease})
+	d := in.hold("a")
+	other := x.receive(x.open(), bus.Subscription{At: queue, Lease: shortLease})
+	tick := time.NewTicker(shortLease / 5)
+	defer tick.Stop()
+	for range 12 {
+		select {
+		case <-tick.C:
+		case other := <-other.got:
+			x.Fatalf("%q was given to another one", other.ID)
+		}
+		if err := d.Extend(x.context()); err != nil {
+			x.Fatalf("Extend = %v", err)
+		}
+	}
+	in.ack(d)
+	in.stop()
+	other.onlyAt(b, "fence")
+}
