@@ -131,3 +131,28 @@ func (c *Call) Asked() <-chan struct{} {
 	}
 	return nil
 }
+
+// Drainer is the ability of a hub to say that it stops. A Run may have it.
+type Drainer interface {
+	// UntilDrain returns a context that ends with ctx, and when the hub begins to drain.
+	UntilDrain(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// UntilDrain returns a context that ends with ctx, and when the hub begins to drain: for
+// what may take days, such as a person's decision, and need not hold up the end of the
+// hub. A Resumable executor that has called it may end its run then without a final
+// event; the next process executes the message again. Outside a hub the context ends with
+// ctx alone.
+func UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	return CallFrom(ctx).UntilDrain(ctx)
+}
+
+// UntilDrain is the function UntilDrain for the run of c, which may be nil.
+func (c *Call) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c != nil {
+		if hub, ok := c.run.(Drainer); ok {
+			return hub.UntilDrain(ctx)
+		}
+	}
+	return context.WithCancel(ctx)
+}

@@ -15,7 +15,7 @@ type Traits struct {
 	// Resumable runs go on from their last checkpoint: after a crash the message is
 	// executed again, whatever was told and however often, and the new run adds to what
 	// the earlier ones have yielded. A cancel request that was pending reaches the
-	// executor's Cancel. See Checkpoint.
+	// executor's Cancel. See Checkpoint and UntilDrain.
 	Resumable bool
 	// Away says that runs do nothing in the hub but wait for work that is done
 	// elsewhere: they do not count towards its limit of runs, and a hub that ends does

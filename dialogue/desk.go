@@ -136,7 +136,6 @@ func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, erro
 			"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
 			n, clip(q.Text))), nil
 	}
-	trace.Count(ctx, trace.InputRequiredRounds, trace.Labels{Agent: string(q.Agent)}, 1)
 	return engine.Reply{Text: text}, nil
 }
 

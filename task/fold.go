@@ -3,6 +3,7 @@ package task
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -123,6 +124,27 @@ func (f *Fold) place(id a2a.ArtifactID) int {
 
 // Artifacts returns the number of artifacts.
 func (f *Fold) Artifacts() int { return len(f.artifacts) }
+
+// Said is a message of a task.
+type Said struct {
+	// Version is that of its entry.
+	Version int64
+	// Caller is set for messages that came from the caller, whatever role they have.
+	Caller bool
+	// Body is the message as v1.0 JSON.
+	Body []byte
+}
+
+// Said yields the messages of the task in order, that of the current status included.
+func (f *Fold) Said() iter.Seq[Said] {
+	return func(yield func(Said) bool) {
+		for i := range f.messages {
+			if m := &f.messages[i]; !yield(Said{m.version, m.caller, m.body}) {
+				return
+			}
+		}
+	}
+}
 
 // Messages returns the number of messages in the history.
 func (f *Fold) Messages() int { return f.historyLen() }

@@ -315,6 +315,9 @@ func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed
 		return err
 	}
 	ch.Entries = []task.Entry{en}
+	if ch.Prev.Run.Dispatch == task.Asking {
+		ch.Next.Run.Attempt = 0
+	}
 	switch {
 	case !idle(&ch.Prev) || ch.Prev.Waiting():
 	case entered:

@@ -59,7 +59,10 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 		if !ok {
 			return errUnchanged
 		}
-		e.claim(&c.Next, m.version, h.Run.Attempt+1)
+		if h.Run.Dispatch == task.Asking {
+			c.Next.Run.Attempt = 0
+		}
+		e.claim(&c.Next, m.version, c.Next.Run.Attempt+1)
 		return nil
 	})
 	if err != nil {
@@ -75,7 +78,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
-	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
+	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !r.left && !e.fenced.Load() {
 		// The agent may be another one by now, paused, or gone.
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
@@ -97,7 +100,7 @@ func (e *Engine) finished(r *run) {
 // letGo gives up the claim of a run that ended and left its task open.
 func (e *Engine) letGo(r *run) {
 	h := r.live.snapshot()
-	if h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
+	if r.left || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
 		return
 	}
 	if err := e.giveUp(r.live, r.epoch); err != nil {

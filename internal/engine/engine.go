@@ -73,6 +73,9 @@ type Engine struct {
 	// runs ends first: it is the parent of the executors' contexts.
 	runs    context.Context
 	endRuns context.CancelCauseFunc
+	// serving ends when the engine begins to drain.
+	serving   context.Context
+	endServed context.CancelCauseFunc
 	// execs are the executors, which may not obey, away those of them that wait for work
 	// elsewhere; work is everything else.
 	execs crew
@@ -134,6 +137,7 @@ func New(cfg Config) *Engine {
 		e.recorder = cfg.Recorder
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.serving, e.endServed = context.WithCancelCause(e.ctx)
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)
 	return e
 }

@@ -92,10 +92,9 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	}
 	r.round = 1
 	if r.msg.version > 1 {
-		if ec.StoredTask, err = r.engine.stored(r.ctx, r.live); err != nil {
+		if ec.StoredTask, err = r.storedTask(); err != nil {
 			return nil, nil, err
 		}
-		r.round += len(turnsOf(ec.StoredTask.History))
 	}
 	ec.RelatedTasks = r.engine.related(r.ctx, r.live.ref.owner, msg.ReferenceTasks)
 	call := agent.Call{
@@ -172,6 +171,18 @@ func (e *Engine) stored(ctx context.Context, l *live) (*a2a.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.A2A(&h)
+}
+
+// storedTask returns the task as the SDK's struct, and notes which round of questions it
+// is in.
+func (r *run) storedTask() (*a2a.Task, error) {
+	h := r.live.snapshot()
+	f, err := r.engine.fold(r.ctx, r.live, &h)
+	if err != nil {
+		return nil, err
+	}
+	r.round += len(turnsOf(f))
 	return f.A2A(&h)
 }
 

@@ -115,9 +115,11 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 }
 
 // drain stops everything, in the order: admission, runs that end by themselves,
-// the others, readers. Nobody waits for those that wait for others: they are resumed.
+// the others, readers. Nobody waits for those that wait for others or for people: they are
+// resumed.
 func (e *Engine) drain() error {
 	e.phase.Store(draining)
+	e.endServed(ErrDraining)
 	if e.cfg.DrainTimeout > 0 {
 		e.execs.wait(e.cfg.DrainTimeout)
 	}

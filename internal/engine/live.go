@@ -54,6 +54,8 @@ type live struct {
 	// refusal is the error that the agent gave instead of a first event.
 	refusal error
 	run     *run
+	// loop is nil unless questions are answered here, and somebody measures that.
+	loop *loop
 	// inbox are the messages that no run has read.
 	inbox []inbound
 	// undone is nil unless the store has failed.

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -39,11 +40,13 @@ type Question struct {
 	// Version is that of the question in its task. An answer counts for it alone.
 	Version int64
 	Agent   task.Agent
-	// Skill is what the caller has asked for, or empty.
+	// Skill is what the caller has asked for, or else the only skill of the agent; empty
+	// if there are several.
 	Skill  string
 	Caller *auth.Principal
-	// Text is the question in words.
-	Text string
+	// Text is the question in words; Others is how many parts of it are not text.
+	Text   string
+	Others int
 	// Turns are the questions of the task that were answered here, without a message of
 	// the caller since, the oldest first. They are read from the log.
 	Turns []Turn
@@ -60,6 +63,11 @@ func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.De
 	return q.run.Delegate(ctx, d)
 }
 
+// Tell tells callers why an answer takes its time, in a status of the task, which works
+// on. It does so once for a question, also if the question is asked again. The version of
+// the question stays. It returns ErrAnswered if the question is settled.
+func (q *Question) Tell(ctx context.Context, why string) error { return q.run.engine.tell(ctx, q, why) }
+
 // Reply is what becomes of a question. The zero Reply leaves it to the caller: the task
 // waits for input.
 type Reply struct {
@@ -67,11 +75,20 @@ type Reply struct {
 	Text string
 	// Fail ends the task, with this as the reason.
 	Fail string
+	// Break says why the questions are given up, if they are: a word of a closed set, for
+	// those who measure.
+	Break string
 }
 
-// ErrAnswered is returned for an answer that comes too late: the question was answered,
-// or its task has ended.
-var ErrAnswered = errors.New("the question has been answered")
+// Why a question needs no answer any more.
+var (
+	// ErrAnswered is returned for an answer that comes too late: the question was
+	// answered, or its task has ended.
+	ErrAnswered = errors.New("the question has been answered")
+	// ErrTaskEnded is the kind of ErrAnswered with which the context of a question ends whose
+	// task has ended.
+	ErrTaskEnded = fmt.Errorf("the task has ended: %w", ErrAnswered)
+)
 
 // The names in metadata.
 const (
@@ -90,10 +107,7 @@ func (r *run) question(en task.Entry) task.Entry {
 	if en.Body == nil {
 		en.Body = r.live.textMessage("")
 	}
-	id, _ := rawjson.String(rawjson.Member(en.Body, "messageId"))
-	b := append(rawjson.AppendString([]byte("{"), questionKey), `:{"number":`...)
-	b = append(strconv.AppendInt(b, int64(r.round), 10), `,"kind":"input","message":`...)
-	b = append(rawjson.AppendString(b, id), '}')
+	b := append(openQuestion(r.round, en.Body), '}')
 	for name, value := range rawjson.Fields(en.Meta) {
 		if name != questionKey {
 			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
@@ -103,49 +117,121 @@ func (r *run) question(en task.Entry) task.Entry {
 	return en
 }
 
-// pose marks a head as waiting for an answer of this process.
+// openQuestion returns the beginning of the metadata of a question: an object with an
+// open object in it.
+func openQuestion(number int, body []byte) []byte {
+	id, _ := rawjson.String(rawjson.Member(body, "messageId"))
+	b := append(rawjson.AppendString([]byte("{"), questionKey), `:{"number":`...)
+	b = append(strconv.AppendInt(b, int64(number), 10), `,"kind":"input","message":`...)
+	return rawjson.AppendString(b, id)
+}
+
+// pose marks a head as waiting for an answer of this process. While a head waits, its
+// Attempt counts the statuses that the hub has added to the question.
 func (e *Engine) pose(h *task.Head) {
 	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.holder, task.Asking, 0
+}
+
+// posed returns the version of the question that a head waits with.
+func posed(h *task.Head) int64 { return h.Version - int64(h.Run.Attempt) }
+
+// tell adds a status with a reason to a question.
+func (e *Engine) tell(ctx context.Context, q *Question, why string) error {
+	l := q.run.live
+	h := l.snapshot()
+	if !asking(&h, q.Version) {
+		return ErrAnswered
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return err
+	}
+	said := saidAt(f, q.Version)
+	en := l.statusEntry(task.Working, why)
+	id, _ := rawjson.String(rawjson.Member(en.Body, "messageId"))
+	b := append(openQuestion(len(q.Turns)+1, said), `,"note":`...)
+	b = append(append(rawjson.AppendString(b, id), `,"version":`...), strconv.FormatInt(q.Version, 10)...)
+	en.Meta = append(b, `}}`...)
+	return e.change(l, func(c *task.Change) error {
+		if !asking(&c.Prev, q.Version) {
+			return ErrAnswered
+		}
+		if c.Prev.Run.Attempt != 0 {
+			return errUnchanged
+		}
+		h, en, err := task.Apply(c.Next, en)
+		if err != nil {
+			return err
+		}
+		c.Next, c.Entries = h, []task.Entry{en}
+		c.Next.Run.Attempt = 1
+		return nil
+	})
+}
+
+// saidAt returns the message that stands at a version of a task, or nil.
+func saidAt(f *task.Fold, version int64) []byte {
+	for m := range f.Said() {
+		if m.Version == version {
+			return m.Body
+		}
+	}
+	return nil
 }
 
 // asAsked returns h as the agent has left it that gets the answer to its question.
 func asAsked(h task.Head, f *task.Fold) task.Head {
 	meta := rawjson.Member(f.AppendTask(nil, &h, task.TaskOptions{}), "metadata")
-	asked := rawjson.Member(rawjson.Member(meta, questionKey), "message")
-	if id := rawjson.Member(h.StatusMessage, "messageId"); h.State == task.Working && asked != nil && string(asked) == string(id) {
+	asked := rawjson.Member(meta, questionKey)
+	id := string(rawjson.Member(h.StatusMessage, "messageId"))
+	switch {
+	case h.State != task.Working || id == "":
+	case id == string(rawjson.Member(asked, "message")):
 		h.State = task.InputRequired
+	case id == string(rawjson.Member(asked, "note")):
+		version, _ := strconv.ParseInt(string(rawjson.Member(asked, "version")), 10, 64)
+		if said := saidAt(f, version); said != nil {
+			h.State, h.StatusMessage = task.InputRequired, said
+		}
 	}
 	return h
 }
 
 // turnsOf returns the turns of a task that the hub has answered since its caller said
-// something.
-func turnsOf(history []*a2a.Message) []Turn {
+// something. Who has said what is known from the log: the roles are what agents make of
+// them.
+func turnsOf(f *task.Fold) []Turn {
 	var turns []Turn
-	asked := ""
-	for _, m := range history {
-		switch _, own := m.Metadata[answerKey]; {
-		case m.Role != a2a.MessageRoleUser:
-			asked = agent.Text(m)
-		case own:
-			turns = append(turns, Turn{asked, agent.Text(m)})
-		default:
-			turns = nil
+	for m := range f.Said() {
+		if !m.Caller {
+			continue
 		}
+		of := rawjson.Member(rawjson.Member(m.Body, "metadata"), answerKey)
+		if of == nil {
+			turns = nil
+			continue
+		}
+		version, _ := strconv.ParseInt(string(of), 10, 64)
+		turns = append(turns, Turn{task.TextOf(saidAt(f, version)), task.TextOf(m.Body)})
 	}
 	return turns
 }
 
-// handOver has the question of a task answered, if it has asked one.
+// handOver has the question of a task answered, if it has asked one. One that comes while
+// the engine drains is for the next process.
 func (e *Engine) handOver(l *live) {
 	h := l.snapshot()
-	if h.Run.Dispatch != task.Asking || h.State.Terminal() || e.fenced.Load() {
+	if h.Run.Dispatch != task.Asking || h.State.Terminal() || e.fenced.Load() || e.phase.Load() == draining {
+		e.endLoop(l)
 		return
 	}
 	e.live.retain(l)
 	if !e.work.run(func() {
 		defer e.live.release(l)
-		e.replyTo(l, h.Version)
+		e.replyTo(l, posed(&h))
+		if h := l.snapshot(); h.State != task.Working || e.runs.Err() != nil {
+			e.endLoop(l)
+		}
 	}) {
 		e.live.release(l)
 	}
@@ -155,7 +241,7 @@ func (e *Engine) handOver(l *live) {
 func (e *Engine) replyTo(l *live, version int64) {
 	for {
 		err := e.reply(l, version)
-		if err == nil || errors.Is(err, ErrAnswered) || e.runs.Err() != nil {
+		if err == nil || errors.Is(err, ErrAnswered) || errors.Is(err, ErrDraining) || e.runs.Err() != nil {
 			return
 		}
 		if !errors.Is(err, task.ErrUnavailable) {
@@ -190,9 +276,12 @@ func (e *Engine) reply(l *live, version int64) error {
 	}
 	ctx, done := e.whileAsking(l, version)
 	defer done()
-	answer, err := e.cfg.Questions.Reply(ctx, q)
+	answer, err := e.cfg.Questions.Reply(e.inLoop(ctx, q), q)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
+	}
+	if e.phase.Load() == draining && (err != nil || answer.Fail != "") {
+		return ErrDraining // nobody takes messages any more; the next process asks again
 	}
 	if err != nil {
 		return err
@@ -207,9 +296,13 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 	e.work.run(func() {
 		for {
 			l.mu.Lock()
-			open, changed := asking(&l.head, version), l.changedLocked()
+			open, ended, changed := asking(&l.head, version), l.head.State.Terminal(), l.changedLocked()
 			l.mu.Unlock()
-			if !open {
+			switch {
+			case ended:
+				cancel(ErrTaskEnded)
+				return
+			case !open:
 				cancel(ErrAnswered)
 				return
 			}
@@ -225,7 +318,7 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 
 // asking reports whether a task waits for the answer to its question at a version.
 func asking(h *task.Head, version int64) bool {
-	return h.Run.Dispatch == task.Asking && h.Version == version && h.State.Open()
+	return h.Run.Dispatch == task.Asking && posed(h) == version && h.State.Open()
 }
 
 // questionOf returns what a task asks.
@@ -235,14 +328,29 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, err := e.stored(e.runs, l)
+	f, err := e.fold(e.runs, l, &h)
 	if err != nil {
 		return nil, err
 	}
-	return &Question{
-		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Performer(),
-		Skill: rec.Skill, Caller: rec.Principal, Text: task.TextOf(h.StatusMessage), Turns: turnsOf(stored.History), run: r,
-	}, nil
+	said := saidAt(f, posed(&h))
+	q := &Question{
+		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: posed(&h), Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
+		Text: task.TextOf(said), Others: others(said), Turns: turnsOf(f), run: r,
+	}
+	if skills := r.agent.Card.Skills; q.Skill == "" && len(skills) == 1 {
+		q.Skill = skills[0].ID
+	}
+	return q, nil
+}
+
+// others returns how many parts of a message are not text.
+func others(body []byte) (n int) {
+	for part := range rawjson.Elements(rawjson.Member(body, "parts")) {
+		if rawjson.Member(part, "text") == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // speaker returns a run that nobody executes, which speaks for the task: for the message
@@ -270,37 +378,56 @@ func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
 	return r, rec, nil
 }
 
-// Answer answers the question that a task has asked at a version, of which Owner, Task and
+// Answer settles the question that a task has asked at a version, of which Owner, Task and
 // Version count. It returns ErrAnswered if somebody else was first, or the task has ended.
-func (e *Engine) Answer(ctx context.Context, q *Question, text string) error {
+func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
 		return notFound(err)
 	}
 	defer e.live.release(l)
-	return e.settleQuestion(l, q.Version, &Reply{Text: text})
+	return e.settleQuestion(l, q.Version, a)
 }
 
 // settleQuestion does what a reply says, if the question still waits.
 func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
+	h := l.snapshot()
+	name := string(h.Performer())
 	switch {
 	case a.Text != "":
-		return e.sayAnswer(l, version, a.Text)
+		err := e.sayAnswer(l, version, a.Text)
+		if err == nil {
+			trace.Count(e.ctx, trace.InputRequiredRounds, trace.Labels{Agent: name}, 1)
+		}
+		return err
 	case a.Fail != "":
-		return e.change(l, func(c *task.Change) error {
+		err := e.change(l, func(c *task.Change) error {
 			if !asking(&c.Prev, version) {
 				return ErrAnswered
 			}
 			return l.ending(task.Failed, a.Fail)(c)
 		})
+		if err == nil && a.Break != "" {
+			trace.Count(e.ctx, trace.InputRequiredBreaks, trace.Labels{Agent: name, Reason: a.Break}, 1)
+		}
+		return err
 	}
+	return e.leave(l, version)
+}
+
+// leave leaves a question to the caller.
+func (e *Engine) leave(l *live, version int64) error {
+	h := l.snapshot()
+	f, err := e.fold(e.runs, l, &h)
+	if err != nil {
+		return err
+	}
+	said := saidAt(f, version)
 	return e.change(l, func(c *task.Change) error {
 		if !asking(&c.Prev, version) {
 			return ErrAnswered
 		}
-		h, en, err := task.Apply(c.Next, task.Entry{
-			Kind: task.Status, State: task.InputRequired, At: now(), Body: c.Prev.StatusMessage,
-		})
+		h, en, err := task.Apply(c.Next, task.Entry{Kind: task.Status, State: task.InputRequired, At: now(), Body: said})
 		if err != nil {
 			return err
 		}

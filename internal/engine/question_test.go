@@ -58,16 +58,16 @@ func TestAnswer(t *testing.T) {
 	}
 	late := *q
 	late.Version++
-	if err := b.Answer(t.Context(), &late, "no"); !errors.Is(err, engine.ErrAnswered) {
+	if err := b.Answer(t.Context(), &late, &engine.Reply{Text: "no"}); !errors.Is(err, engine.ErrAnswered) {
 		t.Errorf("Answer of another version = %v, want ErrAnswered", err)
 	}
-	if err := b.Answer(t.Context(), q, "that"); err != nil {
+	if err := b.Answer(t.Context(), q, &engine.Reply{Text: "that"}); err != nil {
 		t.Fatalf("Answer = %v", err)
 	}
 	if err := <-d.settled; !errors.Is(err, engine.ErrAnswered) {
 		t.Errorf("the context of the question ended with %v, want ErrAnswered", err)
 	}
-	if err := b.Answer(t.Context(), q, "this"); !errors.Is(err, engine.ErrAnswered) {
+	if err := b.Answer(t.Context(), q, &engine.Reply{Text: "this"}); !errors.Is(err, engine.ErrAnswered) {
 		t.Errorf("a second Answer = %v, want ErrAnswered", err)
 	}
 }

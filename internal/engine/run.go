@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -56,6 +57,10 @@ type run struct {
 	// says that it is closed. Both are guarded by live.mu.
 	asked chan struct{}
 	told  bool
+	// drains is set once the executor wants to know when the engine drains; left is set
+	// when it has ended because of that.
+	drains atomic.Bool
+	left   bool
 	// scope is ctx with what log records say of the run; seen is what is recorded.
 	scope context.Context
 	seen  observed
@@ -582,6 +587,9 @@ func (r *run) ended() {
 	closed := r.closed
 	r.mu.Unlock()
 	if closed || r.ctx.Err() != nil {
+		return
+	}
+	if r.left = r.putOff(); r.left {
 		return
 	}
 	r.settle()

@@ -82,6 +82,14 @@ func attributes(ctx context.Context) []attribute.KeyValue {
 	return kvs
 }
 
+// Below returns ctx for what happens in the span, which may have begun elsewhere.
+func (s Span) Below(ctx context.Context) context.Context {
+	if s.s == nil {
+		return ctx
+	}
+	return oteltrace.ContextWithSpan(ctx, s.s)
+}
+
 // On reports whether the span is recorded.
 func (s Span) On() bool { return s.s != nil && s.s.IsRecording() }
 

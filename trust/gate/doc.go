@@ -25,7 +25,8 @@
 //
 // # What it does not promise
 //
-// An approval that waits is a run of the hub, and takes a place among them. An agent
+// An approval that waits is a run of the hub, and takes a place among them. It ends when
+// the hub drains, which need not wait for it, and goes on in the next process. An agent
 // behind a gate has a kilobyte less for its checkpoints, and never answers with a bare
 // message while it is gated. A summary is what an agent of the hub makes of words that
 // somebody wrote whom the hub does not trust.

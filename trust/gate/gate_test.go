@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,8 @@ type world struct {
 	// agent is behind the gate; traits are its.
 	agent  agent.Func
 	traits agent.Traits
+	// drain is how long the hub lets runs go on; zero means not at all.
+	drain time.Duration
 
 	hub  *engine.Engine
 	in   *inbox.Inbox
@@ -87,7 +90,7 @@ func (w *world) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, DrainTimeout: -1, Contact: func(p *auth.Principal) {
+	w.hub = engine.New(engine.Config{Store: w.store, DrainTimeout: cmp.Or(w.drain, -1), Contact: func(p *auth.Principal) {
 		w.trust.Contact(trust.Who(p.ID), time.Now())
 	}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
@@ -399,6 +402,71 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 		w.settle()
 		w.is(bob, id, task.Completed, "done: one")
 		w.is(bob, other, task.Rejected, "refused")
+		w.ran(1)
+	})
+}
+
+// TestWaitingApprovalsDoNotHoldUpADrain: a hub with an approval that waits stops at once,
+// and the next one waits on.
+func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.drain = time.Hour
+		w.start()
+		id, said := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took != 0 {
+			w.t.Errorf("the drain took %v", took)
+		}
+		w.start()
+		w.settle()
+		w.is(bob, id, task.AuthRequired, "waits for the approval")
+		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", id, 1), "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Completed, "done: one")
+		w.ran(1)
+		// A message that came while the approval waits is read after it.
+		w.send(bob, "desk", "more", continues(said))
+		w.stop()
+		w.start()
+		w.settle()
+		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", said, 1), "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, said, task.Completed, "done: two")
+		w.ran(2)
+	})
+}
+
+// TestApprovedRunsGetTheirTimeToDrain: what was approved is at work, and may end.
+func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.drain = time.Hour
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			select {
+			case <-time.After(time.Minute):
+				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+			case <-ctx.Done():
+			}
+		}
+		w.start()
+		id := w.send(bob, "desk", "one")
+		if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took > time.Minute || took < 50*time.Second {
+			w.t.Errorf("the drain took %v, want what the agent needs", took)
+		}
+		w.start()
+		w.is(bob, id, task.Completed, "done")
 		w.ran(1)
 	})
 }

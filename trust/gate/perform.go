@@ -117,6 +117,7 @@ type passage struct{ v *visit }
 var (
 	_ agent.Run       = (*passage)(nil)
 	_ agent.Delegator = (*passage)(nil)
+	_ agent.Drainer   = (*passage)(nil)
 )
 
 // Flush implements agent.Run.
@@ -137,4 +138,13 @@ func (p *passage) Asked() <-chan struct{} { return p.v.call.Asked() }
 // Delegate implements agent.Delegator.
 func (p *passage) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
 	return agent.Delegate(agent.WithCall(ctx, p.v.call), d)
+}
+
+// UntilDrain implements agent.Drainer. To end at that is for agents that go on; a gate
+// always does.
+func (p *passage) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !p.v.traits.Resumable {
+		return context.WithCancel(ctx)
+	}
+	return p.v.call.UntilDrain(ctx)
 }

@@ -137,7 +137,7 @@ func (v *visit) ask(ctx context.Context, level trust.Level) {
 		}
 	}
 	if it, err = v.await(ctx, it); err != nil {
-		return // the hub ends the run, and says why
+		return // the hub ends the run and says why, or drains
 	}
 	if it.State == inbox.Expired && it.Answer == canceled {
 		<-ctx.Done() // Cancel says so
@@ -214,8 +214,11 @@ func or(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// await waits until an item is settled, and tells the hub now and then that it does.
+// await waits until an item is settled, and tells the hub now and then that it does. It
+// ends with an error when the hub drains: the next process waits on.
 func (v *visit) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
+	ctx, cancel := v.call.UntilDrain(ctx)
+	defer cancel()
 	beat := or(v.gate.KeepAlive, keepAliveDefault)
 	for it.State == inbox.Open {
 		wait, cancel := context.WithTimeout(ctx, beat)

@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/agent"
+)
+
+var _ agent.Drainer = (*run)(nil)
+
+// UntilDrain implements agent.Drainer.
+func (r *run) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.drains.Store(true)
+	until, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(r.engine.serving, func() { cancel(ErrDraining) })
+	return until, func() {
+		if stop() {
+			r.drains.Store(false) // it did not end because of that
+		}
+		cancel(context.Canceled)
+	}
+}
+
+// putOff reports whether the executor may have ended because the engine drains, so that
+// the next process goes on with the message. Its claim is left for that one to find.
+func (r *run) putOff() bool {
+	return r.traits.Resumable && r.drains.Load() && r.engine.phase.Load() == draining
+}
