@@ -28,6 +28,8 @@ type Settled struct{ Item Item }
 // Error says who has won.
 func (s *Settled) Error() string {
 	switch {
+	case s.Item.State == Expired && s.Item.Answer != "":
+		return fmt.Sprintf("the item is settled: %s (%s)", s.Item.Answer, s.Item.Settled.Format(time.RFC3339))
 	case s.Item.State == Expired:
 		return fmt.Sprintf("the item is settled: it expired at %s", s.Item.Settled.Format(time.RFC3339))
 	case s.Item.By == "":

@@ -13,6 +13,10 @@
 // item as it was settled. What comes after the time of an item is refused, too. An item
 // that was settled while nobody waited is found by Get.
 //
+// A question may be answered elsewhere, too, by who was asked in the first place. Where
+// [Inbox.Deliver] is set, an answer is delivered before it is stored in the book: one
+// place decides which answer comes first, and who answers here is told if it was another.
+//
 // # What it does not promise
 //
 // It does not know who may see or settle an item; whoever serves it to others does

@@ -16,8 +16,17 @@ type Inbox struct {
 	Book Book
 	// Retention is how long a settled item is kept; 30 days if zero.
 	Retention time.Duration
+	// Deliver is given what settles an open question, unless it is its time, before that
+	// is stored: who has asked decides whether it comes first. It returns ErrOver if the
+	// question needs no answer any more; any other error leaves the item open. It is
+	// called for one item after the other. If nil, the item alone decides, and who has
+	// asked waits for it.
+	Deliver func(ctx context.Context, it *Item, s *Settlement) error
 	// Logger receives a record when the book does not work. If nil, nothing is logged.
 	Logger *slog.Logger
+
+	// deciding is held over what settles a question, its delivery included.
+	deciding sync.Mutex
 
 	once    sync.Once
 	memory  Memory
@@ -34,6 +43,9 @@ type waiter struct {
 	n     int           // how many
 	again chan struct{} // closed when the item is to be read again
 }
+
+// ErrOver is returned by Inbox.Deliver for a question that needs no answer any more.
+var ErrOver = errors.New("the question needs no answer any more")
 
 // ErrClosed is returned to those who wait or watch when the inbox stops.
 var ErrClosed = errors.New("the inbox stops")
@@ -121,6 +133,8 @@ func (b *Inbox) Refuse(ctx context.Context, id ID, by, text string) (Item, error
 // Withdraw makes an item expire that is not needed any more, for a reason. One that is
 // settled, or not there, is left as it is.
 func (b *Inbox) Withdraw(ctx context.Context, id ID, reason string) error {
+	b.deciding.Lock()
+	defer b.deciding.Unlock()
 	_, err := b.change(ctx, id, &Settlement{State: Expired, Answer: reason})
 	if errors.Is(err, ErrSettled) || errors.Is(err, ErrNotFound) {
 		return nil
@@ -147,7 +161,44 @@ func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	case it.Kind == Question && s.State == Approved:
 		s.State, s.Answer = Answered, it.Draft
 	}
-	got, err := b.change(ctx, id, &s)
+	if it.Kind == Question && b.Deliver != nil {
+		return b.hand(ctx, id, &s)
+	}
+	return b.conclude(ctx, id, &s)
+}
+
+// hand settles a question after who has asked was told.
+func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
+	b.deciding.Lock()
+	defer b.deciding.Unlock()
+	it, err := b.Get(ctx, id)
+	if err != nil {
+		return it, err
+	}
+	s.At = time.Now()
+	if _, err := it.Settles(s); err == nil {
+		switch err := b.Deliver(ctx, &it, s); {
+		case errors.Is(err, ErrOver):
+			return b.over(ctx, id)
+		case err != nil:
+			return it, fmt.Errorf("deliver what settles item %s: %w", id, err)
+		}
+	}
+	return b.conclude(ctx, id, s)
+}
+
+// over makes an item expire that was found to need no answer, and says so.
+func (b *Inbox) over(ctx context.Context, id ID) (Item, error) {
+	got, err := b.change(ctx, id, &Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"})
+	if err == nil {
+		err = &Settled{Item: got}
+	}
+	return got, err
+}
+
+// conclude settles an item, or makes it expire if that comes too late.
+func (b *Inbox) conclude(ctx context.Context, id ID, s *Settlement) (Item, error) {
+	got, err := b.change(ctx, id, s)
 	if errors.Is(err, ErrLate) {
 		got, err = b.change(ctx, id, &Settlement{State: Expired})
 		if err == nil {
@@ -189,7 +240,7 @@ func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 			leave()
 			return it, context.Cause(ctx)
 		}
-		if b.over() {
+		if b.stopped() {
 			return it, ErrClosed
 		}
 	}
@@ -231,7 +282,7 @@ func (b *Inbox) wake(id ID) {
 	}
 }
 
-func (b *Inbox) over() bool {
+func (b *Inbox) stopped() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed
@@ -283,6 +334,8 @@ func (b *Inbox) close() {
 
 // expire settles the items whose time is over, and returns how long it is to the next.
 func (b *Inbox) expire(ctx context.Context) time.Duration {
+	b.deciding.Lock()
+	defer b.deciding.Unlock()
 	due, err := b.book().Items(ctx, &Query{Due: time.Now()})
 	for i := range due {
 		if _, e := b.change(ctx, due[i].ID, &Settlement{State: Expired}); e != nil && !errors.Is(e, ErrSettled) && !errors.Is(e, ErrNotFound) {
