@@ -85,7 +85,7 @@ func TestQuestionLimits(t *testing.T) {
 			2,
 		},
 		"fail":    {dialogue.Desk{Default: dialogue.Fail}, numbered, []string{"FAILED", "nobody answers", "Question 1?"}, 0},
-		"suspend": {dialogue.Desk{}, numbered, []string{"INPUT_REQUIRED Question 1?"}, 0},
+		"suspend": {dialogue.Desk{Default: dialogue.Suspend}, numbered, []string{"INPUT_REQUIRED Question 1?"}, 0},
 		"one agent": {
 			dialogue.Desk{Default: dialogue.Auto, Policies: map[task.Agent]dialogue.Policy{"main": dialogue.Suspend}},
 			numbered,

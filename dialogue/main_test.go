@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,20 +38,31 @@ type hub struct {
 
 func startHub(t testing.TB, store task.Store, desk *dialogue.Desk, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
 	t.Helper()
+	return startConfigured(t, engine.Config{Store: store, Questions: desk, DrainTimeout: -1}, agents)
+}
+
+// startConfigured starts a hub whose Questions are a desk.
+func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
+	t.Helper()
+	desk := cfg.Questions.(*dialogue.Desk)
 	if err := desk.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h := &hub{Engine: engine.New(engine.Config{Store: store, Questions: desk, DrainTimeout: -1}), t: t}
+	h := &hub{Engine: engine.New(cfg), t: t}
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	if desk.Inbox != nil {
+		desk.Inbox.Deliver = dialogue.Deliver(h.Engine)
+		all.Go(func() { _ = desk.Inbox.Run(ctx) })
+	}
 	for name, x := range agents {
 		card := &a2a.AgentCard{Name: string(name), DefaultInputModes: []string{"text/plain"}, Skills: []a2a.AgentSkill{{ID: string(name)}}}
 		if err := h.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = h.Run(ctx) }()
-	h.stop = func() { cancel(); <-done }
+	all.Go(func() { _ = h.Run(ctx) })
+	h.stop = func() { cancel(); all.Wait() }
 	t.Cleanup(h.stop)
 	<-h.Recovered()
 	return h

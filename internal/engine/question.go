@@ -58,9 +58,15 @@ type Question struct {
 type Turn struct{ Question, Answer string }
 
 // Delegate asks an agent of the hub on behalf of the task that has asked, as
-// agent.Delegate does for a run of it.
+// agent.Delegate does for a run of it. Where nobody can be asked because the engine
+// drains, it waits until ctx ends.
 func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	return q.run.Delegate(ctx, d)
+	got, err := q.run.Delegate(ctx, d)
+	if err != nil && q.run.engine.phase.Load() == draining {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return got, err
 }
 
 // Tell tells callers why an answer takes its time, in a status of the task, which works
@@ -296,10 +302,11 @@ func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done 
 	e.work.run(func() {
 		for {
 			l.mu.Lock()
-			open, ended, changed := asking(&l.head, version), l.head.State.Terminal(), l.changedLocked()
+			h, changed := l.head, l.changedLocked()
 			l.mu.Unlock()
+			open := asking(&h, version)
 			switch {
-			case ended:
+			case !open && h.Asked < version: // no message came
 				cancel(ErrTaskEnded)
 				return
 			case !open:
