@@ -4,9 +4,17 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/scripted"
+	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
+
+// desk returns who answers when agents ask back.
+func (h *hub) desk() *dialogue.Desk {
+	d := h.cfg.Desk()
+	d.Inbox, d.Judge = h.trust.inbox, h.trust.book
+	return d
+}
 
 // clerk returns the agent that answers questions by a script; none without one.
 func (h *hub) clerk() ([]engine.Agent, error) {

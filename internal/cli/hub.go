@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/agent/conformance"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/broker"
 	"github.com/parley-a2a/parley/grpcbind"
@@ -197,12 +198,13 @@ func (h *hub) compose(ctx context.Context) error {
 			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
 			Same: h.same(),
 		},
-		Questions: h.cfg.Desk(), Contact: h.trust.contact,
+		Questions: h.desk(), Contact: h.trust.contact,
 		Errands: errand.Limits{
 			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
 		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
+	h.trust.inbox.Deliver = dialogue.Deliver(h.engine)
 	if err := h.register(); err != nil {
 		return err
 	}

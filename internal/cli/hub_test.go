@@ -40,7 +40,7 @@ func TestHubScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample,
+			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
 		},
 	})
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/trust"
 )
 
 // agentName is what a hub calls an agent in paths without changing a letter.
@@ -59,8 +61,13 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 		if q.Script != "" && a.Name == q.AnsweringAgent {
 			d.Problem(nil, "agents["+strconv.Itoa(i)+"].name", "%q is the agent of questions.script", yamlfile.Clip(a.Name))
 		}
+		if _, ok := a.Gated(); ok && a.Name == q.AnsweringAgent {
+			d.Problem(nil, "questions.answering_agent", "the agent %q is gated itself", yamlfile.Clip(a.Name))
+		}
 	}
-	if err := c.Desk().Check(); err != nil {
+	desk := c.Desk()
+	desk.Inbox, desk.Judge = new(inbox.Inbox), new(trust.Book) // a hub has them
+	if err := desk.Check(); err != nil {
 		d.Problem(nil, "questions", "%v", err)
 	}
 }

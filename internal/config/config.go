@@ -156,7 +156,7 @@ type Agent struct {
 	// Trust is "gated" for an agent that does what callers are trusted with: open.
 	Trust string `yaml:"trust" enum:"open,gated"`
 	// Questions says who answers when the agent asks back: the policy of Questions.
-	Questions string `yaml:"questions" enum:"suspend,auto,fail"`
+	Questions string `yaml:"questions" enum:"suspend,auto,ask,trust,fail"`
 	// Skills are what the agent can do. If empty, it has one skill with its own name
 	// and description.
 	Skills []Skill `yaml:"skills"`
@@ -258,26 +258,29 @@ type Delegation struct {
 
 // Questions says who answers when agents ask back. If it is zero, their callers do.
 type Questions struct {
-	// Policy is that of agents without one of their own: suspend, which leaves questions
-	// to the caller.
-	Policy string `yaml:"policy" enum:"suspend,auto,fail"`
-	// AnsweringAgent is the agent that answers for auto.
+	// Policy is that of agents without one of their own: trust if there is an answering
+	// agent, which asks a person unless the agent is trusted to act; else suspend, which
+	// leaves questions to the caller.
+	Policy string `yaml:"policy" enum:"suspend,auto,ask,trust,fail"`
+	// AnsweringAgent is the agent that answers for auto and trust, and drafts for ask.
 	AnsweringAgent string `yaml:"answering_agent"`
 	// Script is a file of patterns and answers, with which the hub serves the answering
 	// agent itself.
 	Script string `yaml:"script"`
+	// AskTime is how long a question waits for a person: 7d.
+	AskTime Duration `yaml:"ask_time"`
 	// MaxRounds is how many questions of a task are answered in a row: 20.
 	MaxRounds int `yaml:"max_input_required_rounds"`
 	// Repetition is how often in a row the same question may get the same answer: 3.
 	Repetition int `yaml:"input_required_repetition_threshold"`
 }
 
-// Desk returns who answers.
+// Desk returns who answers, without the hub's inbox and what it knows of trust.
 func (c *Config) Desk() *dialogue.Desk {
 	q := &c.Questions
 	d := &dialogue.Desk{
 		Answerer: task.Agent(q.AnsweringAgent), Default: dialogue.Policy(q.Policy),
-		MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]dialogue.Policy),
+		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]dialogue.Policy),
 	}
 	for i := range c.Agents {
 		if a := &c.Agents[i]; a.Questions != "" {

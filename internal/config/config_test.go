@@ -112,7 +112,8 @@ func TestExample(t *testing.T) {
 		},
 		Delegation: config.Delegation{MaxHops: 8, MaxTasks: 1000, MaxTime: config.Duration(time.Hour)},
 		Questions: config.Questions{
-			Policy: "suspend", AnsweringAgent: "clerk", Script: "/etc/parley/answers.yaml", MaxRounds: 20, Repetition: 3,
+			Policy: "trust", AnsweringAgent: "clerk", Script: "/etc/parley/answers.yaml", AskTime: config.Duration(48 * time.Hour),
+			MaxRounds: 20, Repetition: 3,
 		},
 		Idempotency: config.Idempotency{Header: true, TTL: config.Duration(12 * time.Hour), MessageID: true},
 		Memory: config.Memory{
