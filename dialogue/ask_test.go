@@ -95,8 +95,11 @@ func (o *office) asked() inbox.Item {
 }
 
 // settle waits until nothing moves. It runs in a bubble.
-func settle() {
-	time.Sleep(20 * time.Millisecond)
+func settle() { pass(20 * time.Millisecond) }
+
+// pass lets time pass, and waits until nothing moves. It runs in a bubble.
+func pass(d time.Duration) {
+	time.Sleep(d)
 	synctest.Wait()
 }
 
@@ -335,7 +338,7 @@ func TestUnansweredItems(t *testing.T) {
 		}
 		id = o.begin()
 		o.asked()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		settle()
 		if got, want := says(o.now(id)), `FAILED agent "main" asks, and the owner of this hub has not answered in time: Question 1?`; !strings.HasSuffix(got, want) {
 			o.t.Errorf("the task is %q, want %q", got, want)
@@ -359,7 +362,7 @@ func TestDraftsMayFail(t *testing.T) {
 				}
 				o.open()
 				id := o.begin()
-				time.Sleep(2 * time.Minute)
+				pass(2 * time.Minute)
 				it := o.asked()
 				if it.Draft != "" {
 					o.t.Errorf("the draft is %q", it.Draft)

@@ -25,6 +25,24 @@ type lane struct {
 	away bool
 }
 
+// crewOf returns who runs the tasks of a lane.
+func (e *Engine) crewOf(ln *lane) *crew {
+	if ln.away {
+		return &e.away
+	}
+	return &e.execs
+}
+
+// laneOf returns the lane of a task.
+func laneOf(a *Agent, h *task.Head) lane {
+	t := a.traits()
+	away := t.Away && t.Resumable
+	if !t.Serial {
+		return lane{away: away}
+	}
+	return lane{h.Owner, h.Performer(), h.ContextID, away}
+}
+
 // serial reports whether one task of the lane runs at one time.
 func (l *lane) serial() bool { return l.agent != "" }
 

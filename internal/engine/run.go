@@ -135,24 +135,6 @@ func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
 	}
 }
 
-// crewOf returns who runs the tasks of a lane.
-func (e *Engine) crewOf(ln *lane) *crew {
-	if ln.away {
-		return &e.away
-	}
-	return &e.execs
-}
-
-// laneOf returns the lane of a task.
-func laneOf(a *Agent, h *task.Head) lane {
-	t := a.traits()
-	away := t.Away && t.Resumable
-	if !t.Serial {
-		return lane{away: away}
-	}
-	return lane{h.Owner, h.Performer(), h.ContextID, away}
-}
-
 // perform executes the agent, then goes on with whatever waits.
 func (r *run) perform() {
 	r.watch.start(r)
