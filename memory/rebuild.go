@@ -131,8 +131,12 @@ func ReplyText(last *task.Entry, delivered string) string {
 // hub answers itself.
 const questionKey = "parley.question"
 
-// asksHub reports whether an entry is a question that the hub answers.
-func asksHub(e *task.Entry) bool { return rawjson.Member(e.Meta, questionKey) != nil }
+// asksHub reports whether an entry is a question that the hub answers, and not what the
+// hub has to say about one.
+func asksHub(e *task.Entry) bool {
+	asked := rawjson.Member(e.Meta, questionKey)
+	return asked != nil && rawjson.Member(asked, "note") == nil
+}
 
 // CallerName returns the name of the caller from what a message keeps of its call
 // (task.Entry.Call).

@@ -316,7 +316,8 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 		r.h.Task, changed = ev.TaskID, true
 		close(r.known)
 	}
-	if ev.ContextID != "" && r.h.Context != ev.ContextID {
+	// A task belongs to one context, whatever its agent says later.
+	if ev.ContextID != "" && r.h.Context != ev.ContextID && (r.h.Context == "" || changed) {
 		r.h.Context, changed = ev.ContextID, true
 	}
 	if !stale && r.h.Task != "" && r.h.Key != r.call.Key {
