@@ -80,10 +80,12 @@ func TestQuestionsToTheHubAreTurns(t *testing.T) {
 	k := newTalk(t)
 	asks := tasktest.Status(k.now(), task.Working, "which city?")
 	asks.Meta = []byte(`{"parley.question":{"number":1,"kind":"input","message":"which city?"}}`)
+	waits := tasktest.Status(k.now(), task.Working, "this waits for a person: which city?")
+	waits.Meta = []byte(`{"parley.question":{"number":1,"kind":"input","message":"which city?","note":"n","version":2}}`)
 	working := tasktest.Status(k.now(), task.Working, "on my way")
 	working.Meta = []byte(`{"other":1}`)
 	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),
-		tasktest.Created(k.at, "the weather"), asks, tasktest.Said(k.now(), "Paris"), working,
+		tasktest.Created(k.at, "the weather"), asks, waits, tasktest.Said(k.now(), "Paris"), working,
 		tasktest.Status(k.now(), task.Completed, "sunny"))
 	k.wants("caller: the weather", "agent: which city?", "caller: Paris", "agent: sunny")
 }
