@@ -1,7 +1,9 @@
 package job
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
@@ -237,4 +239,16 @@ type Chat struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
 	State string `json:"state,omitempty"`
+}
+
+// Encode returns the JSON of a body. Unlike json.Marshal it leaves what is in JSON of
+// others as it is.
+func Encode(body any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		return nil, fmt.Errorf("encode %T: %w: %w", body, err, bus.ErrInvalid)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

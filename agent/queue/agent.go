@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Agent lets the workers at a queue perform its tasks. Fields must not change once it is
+// in use.
+type Agent struct {
+	// Dispatcher is the hub's place on the bus. It is required.
+	Dispatcher *Dispatcher
+	// Queue is the name of the agent on the bus. If empty, it is that in the hub.
+	Queue task.Agent
+	// Serial runs the tasks of one context one after the other.
+	Serial bool
+}
+
+var (
+	_ a2asrv.AgentExecutor = (*Agent)(nil)
+	_ agent.Described      = (*Agent)(nil)
+)
+
+// Traits implements agent.Described. A worker that is silent is lost when it does not
+// beat: a long silence of its agent is no reason to end a run.
+func (a *Agent) Traits() agent.Traits {
+	return agent.Traits{Resumable: true, Away: true, Silence: -1, NoMessage: true, Serial: a.Serial}
+}
+
+// Kind returns "queue": how the agent is reached, for people.
+func (a *Agent) Kind() string { return "queue" }
+
+// Execute implements a2asrv.AgentExecutor.
+func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		r, err := a.newRun(ctx, ec, yield)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r.perform()
+	}
+}
+
+func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) (*run, error) {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return nil, errors.New("a queue agent needs a hub, which keeps its checkpoints")
+	}
+	r := &run{
+		d: a.Dispatcher, ctx: ctx, ec: ec, call: call, yield: yield, name: a.Queue,
+		key: taskKey{ownerOf(ctx), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
+	}
+	if r.name == "" {
+		r.name = call.Agent
+	}
+	if err := job.WorkAt(r.name).Check(); err != nil {
+		return nil, err
+	}
+	var err error
+	r.place, err = placeOf(call.Saved, string(r.name)+" "+call.Key)
+	return r, err
+}
+
+func ownerOf(ctx context.Context) task.Owner {
+	if p := auth.PrincipalFrom(ctx); p != nil {
+		return p.Owner()
+	}
+	return ""
+}
+
+// cancel asks a run to cancel its task.
+type cancel struct {
+	metadata json.RawMessage
+	// unclaimed is closed if no worker has the task, and none will; refused if its worker
+	// refuses.
+	unclaimed, refused chan struct{}
+}
+
+// Cancel implements a2asrv.AgentExecutor.
+func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		k := taskKey{ownerOf(ctx), ec.TaskID}
+		c := &cancel{unclaimed: make(chan struct{}), refused: make(chan struct{})}
+		if len(ec.Metadata) > 0 {
+			c.metadata, _ = json.Marshal(ec.Metadata) // decoded JSON can be encoded
+		}
+		r := a.Dispatcher.find(k)
+		if r == nil || !a.Dispatcher.deliver(k, c) {
+			a.cancelStored(ctx, k)
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+			return
+		}
+		select {
+		case <-c.unclaimed:
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+		case <-c.refused:
+			yield(nil, a2a.ErrTaskNotCancelable)
+		case <-r.gone:
+			if h, err := a.Dispatcher.Tasks.Head(ctx, k.owner, k.id); err == nil && h.State.Terminal() && h.State != task.Canceled {
+				yield(nil, a2a.ErrTaskNotCancelable)
+			}
+		case <-ctx.Done():
+		}
+	}
+}
+
+// cancelStored tells the worker of a task to stop that no run is about.
+func (a *Agent) cancelStored(ctx context.Context, k taskKey) {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return
+	}
+	var p place
+	if json.Unmarshal(call.Saved, &p) == nil && p.claimed() {
+		a.Dispatcher.stop(ctx, &note{to: p.Worker, about: k, epoch: p.Epoch}, "the task was canceled")
+	}
+}

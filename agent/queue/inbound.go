@@ -1,0 +1,218 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// claim is a worker that asks for a job.
+type claim = job.Claim
+
+// beat says that a worker has a job, and is alive.
+type beat struct {
+	epoch  int64
+	token  string
+	worker string
+}
+
+// lost says that the bus may have forgotten what it had.
+type lost struct{}
+
+// dead says that work was given up by the bus.
+type dead struct {
+	delivery int64
+	reason   string
+}
+
+// control takes what workers say at the hub's topic.
+func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
+	switch delivery.Type {
+	case job.TypeClaim:
+		d.claimed(ctx, delivery.Envelope)
+	case job.TypeBeat:
+		d.beaten(ctx, delivery.Envelope)
+	default:
+		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
+	}
+}
+
+func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)} }
+
+func (d *Dispatcher) claimed(ctx context.Context, e *bus.Envelope) {
+	var c job.Claim
+	if err := json.Unmarshal(e.Body, &c); err != nil || job.WorkerAt(c.Worker).Check() != nil {
+		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
+		return
+	}
+	k := keyOf(e)
+	if d.deliver(k, &c) {
+		return
+	}
+	deny := job.Denial{Nonce: c.Nonce}
+	switch fate, err := d.fateOf(ctx, k); {
+	case err != nil:
+		return // the worker asks again
+	case fate == coming:
+		deny.Later, deny.Reason = true, "the hub is starting"
+	default:
+		deny.Reason = fate.reason()
+	}
+	d.say(ctx, &note{to: c.Worker, about: k, kind: job.TypeDenial, body: &deny})
+}
+
+func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
+	var b job.Beat
+	if err := json.Unmarshal(e.Body, &b); err != nil || job.WorkerAt(b.Worker).Check() != nil {
+		d.log().Warn("beat ignored", "from", e.Source, "error", err)
+		return
+	}
+	for _, h := range b.Jobs {
+		k := taskKey{h.Owner, a2a.TaskID(h.Task)}
+		if d.deliver(k, beat{h.Epoch, h.Token, b.Worker}) {
+			continue
+		}
+		if fate, err := d.fateOf(ctx, k); err == nil && fate != coming {
+			d.stop(ctx, &note{to: b.Worker, about: k, epoch: h.Epoch}, fate.reason())
+		}
+	}
+}
+
+// report takes what a worker says at the hub's queue.
+func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
+	if delivery.Type != job.TypeReport {
+		d.refuse(ctx, delivery, fmt.Sprintf("type %q is not known at the queue of a hub", delivery.Type))
+		return
+	}
+	k := keyOf(delivery.Envelope)
+	if d.deliver(k, delivery) {
+		return
+	}
+	d.stray(ctx, k, delivery)
+}
+
+// fate is what became of a task that has no run in this process.
+type fate uint8
+
+const (
+	coming  fate = iota + 1 // it will have a run
+	resting                 // it waits for its caller
+	ended
+	unknown
+)
+
+func (f fate) reason() string {
+	switch f {
+	case resting:
+		return "the job is over: the task waits for its caller"
+	case ended:
+		return "the task has ended"
+	case unknown:
+		return "the hub has no such task"
+	}
+	return "the task has no run"
+}
+
+// fateOf looks into the log.
+func (d *Dispatcher) fateOf(ctx context.Context, k taskKey) (fate, error) {
+	h, err := d.Tasks.Head(ctx, k.owner, k.id)
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return unknown, nil
+	case err != nil:
+		d.log().Error("look up task", "task", k.id, "error", err)
+		return 0, err
+	case h.State.Terminal():
+		return ended, nil
+	case h.Due():
+		return coming, nil
+	}
+	return resting, nil
+}
+
+// strayDelay is how long a report is given back for whose task there is no room.
+const strayDelay = 5 * time.Second
+
+// stray settles a report for a task without a run. If its run will come, it waits. A
+// worker whose last event was taken, but did not hear so, is told again.
+func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Delivery) {
+	rep, ok := d.reportOf(ctx, delivery)
+	if !ok {
+		return
+	}
+	fate, err := d.fateOf(ctx, k)
+	n := &note{to: rep.Worker, about: k, epoch: delivery.Epoch}
+	switch {
+	case err != nil:
+		d.settled(delivery.Nak(ctx, strayDelay))
+		return
+	case fate == coming:
+		if !d.park(k, delivery) {
+			d.settled(delivery.Nak(ctx, strayDelay))
+		}
+		return
+	case fate != unknown && finalOf(rep):
+		n.kind, n.seq, n.body = job.TypeConfirm, delivery.Seq+int64(length(rep))-1, &job.Confirm{Final: true}
+		d.say(ctx, n)
+	default:
+		d.stop(ctx, n, fate.reason())
+	}
+	d.settled(delivery.Ack(ctx))
+}
+
+// reportOf decodes a report; it is refused if it is none.
+func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job.Report, bool) {
+	rep := new(job.Report)
+	err := json.Unmarshal(delivery.Body, rep)
+	if err == nil {
+		err = job.WorkerAt(rep.Worker).Check()
+	}
+	if err != nil {
+		d.refuse(ctx, delivery, "not a report: "+err.Error())
+		return nil, false
+	}
+	return rep, true
+}
+
+// length returns how many numbers a report takes.
+func length(rep *job.Report) int {
+	n := len(rep.Events)
+	if rep.Error != "" || rep.Ended || rep.GivenBack {
+		n++
+	}
+	return n
+}
+
+// finalOf reports whether a report says that the run is over.
+func finalOf(rep *job.Report) bool {
+	if rep.Error != "" || rep.Ended || rep.GivenBack {
+		return true
+	}
+	if len(rep.Events) == 0 {
+		return false
+	}
+	s := stateOf(rep.Events[len(rep.Events)-1])
+	return s.Terminal() || s == task.InputRequired
+}
+
+// Undeliverable tells what lies at bus.Dead: work that nobody could take ends its task;
+// everything else changes nothing. It reports whether e was work of this hub.
+func (d *Dispatcher) Undeliverable(e *bus.Envelope) bool {
+	if e.Type != job.TypeWork || e.Source != d.source() {
+		return false
+	}
+	var w job.Work
+	if json.Unmarshal(e.Body, &w) != nil {
+		return true
+	}
+	d.deliver(keyOf(e), dead{w.Delivery, e.Reason})
+	return true
+}

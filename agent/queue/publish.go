@@ -1,0 +1,193 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/task"
+)
+
+// schedule is when a run has something to do by itself. Zero times are never.
+type schedule struct {
+	// lease is when the worker counts as lost.
+	lease time.Time
+	// publish is when work is published again that could not be.
+	publish time.Time
+	// note is when it is noted that work was published.
+	note time.Time
+	// limit is when nobody waits for a worker any more.
+	limit time.Time
+	// deadline is that of the errand.
+	deadline time.Time
+	// cancel is when the worker is asked once more to cancel.
+	cancel time.Time
+}
+
+// never is longer than any wait.
+const never = 1 << 62
+
+// wait returns how long there is nothing to do.
+func (s *schedule) wait(now time.Time) time.Duration {
+	d := time.Duration(never)
+	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.limit, s.deadline, s.cancel} {
+		if !at.IsZero() {
+			d = min(d, max(at.Sub(now), 0))
+		}
+	}
+	return d
+}
+
+// past reports whether a time has come, and makes it never.
+func past(at *time.Time, now time.Time) bool {
+	if at.IsZero() || now.Before(*at) {
+		return false
+	}
+	*at = time.Time{}
+	return true
+}
+
+// tick does what is due.
+func (r *run) tick(now time.Time) {
+	switch {
+	case past(&r.due.deadline, now):
+		r.late()
+	case past(&r.due.lease, now):
+		r.lose(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
+	case past(&r.due.limit, now):
+		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
+	case past(&r.due.publish, now):
+		r.publish(now)
+	case past(&r.due.note, now):
+		r.remember(quiet)
+		r.dirty = false // it does not matter when
+	case past(&r.due.cancel, now):
+		r.askCancel(now)
+	}
+	r.confirm()
+}
+
+// late ends a task whose deadline has passed.
+func (r *run) late() {
+	if r.place.claimed() {
+		r.fail("the deadline of the task has passed before worker %s of agent %q had finished", r.place.Worker, r.call.Agent)
+		return
+	}
+	r.fail("the deadline of the task has passed before a worker of agent %q had taken it", r.call.Agent)
+}
+
+// prepare makes the work.
+func (r *run) prepare() {
+	e := r.d.envelope(job.TypeWork, r.key)
+	e.ID = workID(r.d.ID, r.key, r.place.Delivery)
+	e.Destination = "agent/" + string(r.name)
+	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
+	e.Trace = traceOf(r.ctx)
+	r.body = &job.Work{
+		Agent: r.name, Skill: r.call.Skill, Delivery: r.place.Delivery,
+		Key: r.call.Key, Attempt: r.place.Tries + 1, ContextID: r.ec.ContextID,
+		Message: r.call.Message, Metadata: r.call.Metadata, Extensions: r.call.Extensions,
+		ParentID: r.call.ParentID, Reports: job.ReportAt(r.d.ID).Name,
+	}
+	if r.ec.StoredTask != nil {
+		r.body.Stored = r.call.Task
+	}
+	onward, err := r.call.Onward(r.ctx)
+	switch {
+	case err != nil:
+		r.body.Alone = err.Error()
+	case onward != nil:
+		r.entrust(e, onward)
+	}
+	r.work = e
+}
+
+// entrust sends the errand along. The last name of its chain is that of the agent.
+func (r *run) entrust(e *bus.Envelope, onward *agent.Errand) {
+	e.Chain, e.Deadline = onward.Chain, task.MillisOf(onward.Deadline)
+	r.body.Hops, r.body.Budget = onward.Hops, onward.Budget
+	r.due.deadline, r.place.Deadline = onward.Deadline, e.Deadline
+	if n := len(onward.Chain); n > 1 {
+		name, _, _ := strings.Cut(onward.Chain[n-2], "@")
+		e.Label = "agent/" + name
+	}
+}
+
+// workID is always the same for the same delivery of a task, so that a bus may drop work
+// that is published twice.
+func workID(hub string, k taskKey, delivery int64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", hub, k.owner, k.id, delivery))
+	return "work-" + hex.EncodeToString(sum[:16])
+}
+
+// How long a publish may take, and the time between two of them.
+const (
+	publishWithin = 10 * time.Second
+	publishAgain  = 2 * time.Second
+)
+
+// noteAfter is how long work has been waiting for a worker before it is noted that it was
+// published: most work never costs that.
+const noteAfter = time.Second
+
+// publish puts the work into the queue, or tries again later.
+func (r *run) publish(now time.Time) {
+	ctx, stop := context.WithTimeout(r.ctx, publishWithin)
+	err := r.d.publish(ctx, job.WorkAt(r.name), r.work, r.body)
+	stop()
+	switch {
+	case err == nil:
+		r.due.note = now.Add(noteAfter)
+	case errors.Is(err, bus.ErrTooLarge):
+		r.fail("the message, with its task, is too large for the bus of agent %q", r.call.Agent)
+		return
+	case errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
+		r.d.log().Error("publish work", "agent", r.name, "task", r.key.id, "error", err)
+		r.fail("the bus of agent %q does not take the message", r.call.Agent)
+		return
+	case r.ctx.Err() != nil:
+		return
+	default:
+		r.d.log().Warn("publish work", "agent", r.name, "task", r.key.id, "error", err)
+		r.due.publish = now.Add(publishAgain)
+	}
+	r.waitFor(r.place.Published.Time())
+}
+
+// waitFor sets until when a worker is waited for.
+func (r *run) waitFor(since time.Time) {
+	if d := r.d.maxWait(); d > 0 {
+		r.due.limit = since.Add(d)
+	}
+}
+
+// republish puts work into the queue that may be lost.
+func (r *run) republish() {
+	if r.work != nil && !r.place.claimed() {
+		r.publish(time.Now())
+	}
+}
+
+// traceOf returns the trace context of ctx.
+func traceOf(ctx context.Context) map[string]string {
+	var flat map[string]string
+	stored := trace.Store(ctx, nil)
+	for _, name := range [...]string{"traceparent", "tracestate"} {
+		if len(stored[name]) > 0 {
+			if flat == nil {
+				flat = make(map[string]string, 2)
+			}
+			flat[name] = strings.Join(stored[name], ",")
+		}
+	}
+	return flat
+}

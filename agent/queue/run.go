@@ -1,0 +1,340 @@
+package queue
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// run is one execution for one message. All of it but mail and gone belongs to the
+// goroutine of perform.
+type run struct {
+	d     *Dispatcher
+	ctx   context.Context
+	key   taskKey
+	ec    *a2asrv.ExecutorContext
+	call  *agent.Call
+	yield func(a2a.Event, error) bool
+	// name is that of the agent on the bus.
+	name task.Agent
+	mail *mailbox
+	// gone is closed when the run is over.
+	gone chan struct{}
+
+	place place
+	// token is that of the grant; empty if a run before this one has given it.
+	token string
+	// work is what is published while nobody has the task; nil once it is.
+	work *bus.Envelope
+	body *job.Work
+
+	// over is set when no further event counts, dirty when something is not durable.
+	over, dirty bool
+	// owed are the reports whose events were taken and are not durable.
+	owed []*bus.Delivery
+	// cancel is the request that is under way; nil if there is none. closed says that no
+	// worker may claim the task any more.
+	cancel *cancel
+	closed bool
+	due    schedule
+}
+
+// perform publishes the message, or goes on where an earlier execution was, until no
+// further event counts.
+func (r *run) perform() {
+	defer close(r.gone)
+	r.d.enter(r)
+	defer r.leave()
+	r.begin()
+	timer := time.NewTimer(r.due.wait(time.Now()))
+	defer timer.Stop()
+	asked := r.call.Asked()
+	for !r.over {
+		select {
+		case <-r.mail.wake:
+			r.handle(r.mail.take())
+		case <-timer.C:
+			r.tick(time.Now())
+		case <-asked:
+			asked = nil
+			r.tell(job.TypeAsked, &job.Asked{})
+		case <-r.ctx.Done():
+			return
+		}
+		timer.Reset(r.due.wait(time.Now()))
+	}
+}
+
+// begin publishes the message, unless it is certain that it is on the bus.
+func (r *run) begin() {
+	now := time.Now()
+	if r.place.claimed() {
+		r.due.lease, r.due.deadline = now.Add(r.d.lease()), r.place.Deadline.Time()
+		// What the worker has said in the meantime may have been for nobody.
+		r.askAgain()
+		return
+	}
+	if r.prepare(); r.over {
+		return
+	}
+	if r.place.Published != 0 && r.d.keeps() {
+		r.waitFor(r.place.Published.Time())
+		return
+	}
+	if r.place.Published == 0 {
+		r.place.Published = task.MillisOf(now)
+	}
+	r.publish(now)
+}
+
+// leave ends the run. What has come for it and was not looked at is settled as it is for
+// tasks without a run.
+func (r *run) leave() {
+	left := r.d.leave(r)
+	for _, delivery := range r.owed {
+		left = append(left, delivery)
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), sayWithin)
+	defer stop()
+	if r.ctx.Err() != nil && r.place.claimed() {
+		r.dismiss(ctx)
+	}
+	for _, item := range left {
+		if delivery, ok := item.(*bus.Delivery); ok {
+			r.d.report(ctx, delivery)
+		}
+	}
+}
+
+// dismiss stops the worker if the hub has ended the task without it. If the run has ended
+// for another reason, it is to be resumed.
+func (r *run) dismiss(ctx context.Context) {
+	if fate, err := r.d.fateOf(ctx, r.key); err == nil && (fate == ended || fate == unknown) {
+		r.d.stop(ctx, r.note(), fate.reason())
+	}
+}
+
+// handle looks at what has come, makes what it changes durable in one step, and then
+// tells the worker.
+func (r *run) handle(items []any) {
+	for i, item := range items {
+		if r.over {
+			r.owe(items[i:])
+			break
+		}
+		switch item := item.(type) {
+		case *bus.Delivery:
+			r.report(item)
+		case *claim:
+			r.claimed(item)
+		case beat:
+			r.beaten(item)
+		case *cancel:
+			r.canceled(item)
+		case dead:
+			r.died(item)
+		case lost:
+			r.republish()
+		}
+	}
+	r.confirm()
+}
+
+// owe keeps the reports that nobody will look at.
+func (r *run) owe(items []any) {
+	for _, item := range items {
+		if delivery, ok := item.(*bus.Delivery); ok {
+			r.owed = append(r.owed, delivery)
+		}
+	}
+}
+
+// confirm makes durable what was taken, and tells the worker.
+func (r *run) confirm() {
+	if !r.dirty && len(r.owed) == 0 {
+		return
+	}
+	if !r.flush() {
+		return
+	}
+	r.say(job.TypeConfirm, r.place.Seq, &job.Confirm{Final: r.over})
+	for _, delivery := range r.owed {
+		r.d.settled(delivery.Ack(r.ctx))
+	}
+	r.owed = r.owed[:0]
+}
+
+// flush makes durable what was taken; it reports whether that is certain.
+func (r *run) flush() bool {
+	if err := r.call.Flush(r.ctx); err != nil {
+		r.over = true
+		return false
+	}
+	r.dirty = false
+	return true
+}
+
+// quiet is an event that changes nothing.
+var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
+
+// remember keeps the place with an event that goes on.
+func (r *run) remember(event []byte) {
+	r.dirty = true
+	if err := r.call.Checkpoint(r.place.encode()); err != nil {
+		r.over = true
+		r.yield(nil, err)
+		return
+	}
+	if !r.yield(&agent.Raw{JSON: event}, nil) {
+		r.over = true
+	}
+}
+
+// claimed gives the job to a worker that has claimed it, or denies it.
+func (r *run) claimed(c *claim) {
+	p := &r.place
+	switch {
+	case p.claimed() && c.Worker == p.Worker && c.Nonce == p.Nonce:
+		r.grantAgain()
+	case p.claimed():
+		r.deny(c, fmt.Sprintf("worker %s has it", p.Worker))
+	case r.closed:
+		r.deny(c, "the task is being canceled")
+	case c.Delivery != p.Delivery:
+		r.deny(c, "it was given to another worker")
+	default:
+		r.accept(c)
+	}
+}
+
+func (r *run) deny(c *claim, reason string) {
+	r.d.say(r.ctx, &note{to: c.Worker, about: r.key, kind: job.TypeDenial, body: &job.Denial{Nonce: c.Nonce, Reason: reason}})
+}
+
+// working says that a worker has begun.
+var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
+
+// accept makes the claim durable and then grants it.
+func (r *run) accept(c *claim) {
+	r.token = rand.Text()
+	r.place.claim(c.Worker, c.Nonce, r.token)
+	r.place.Idempotent = c.Idempotent
+	event := working
+	if r.place.Working {
+		event = quiet
+	}
+	r.place.Working = true
+	r.work, r.body = nil, nil
+	r.due = schedule{lease: time.Now().Add(r.d.lease()), deadline: r.due.deadline}
+	r.remember(event)
+	if r.flush() && !r.over {
+		r.grant()
+	}
+}
+
+// grantAgain answers a worker that has not heard of its grant.
+func (r *run) grantAgain() {
+	if r.token == "" {
+		if r.place.Seq > 0 {
+			return // it has
+		}
+		r.token = rand.Text()
+		r.place.Token = hashed(r.token)
+		if r.remember(quiet); !r.flush() {
+			return
+		}
+	}
+	r.grant()
+}
+
+func (r *run) grant() {
+	r.say(job.TypeGrant, 0, &job.Grant{Nonce: r.place.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
+}
+
+// note returns a note to the worker that has the job.
+func (r *run) note() *note { return &note{to: r.place.Worker, about: r.key, epoch: r.place.Epoch} }
+
+// say tells the worker that has the job.
+func (r *run) say(kind bus.Type, seq int64, body any) {
+	n := r.note()
+	n.kind, n.seq, n.body = kind, seq, body
+	r.d.say(r.ctx, n)
+}
+
+// tell is say, if a worker has the job.
+func (r *run) tell(kind bus.Type, body any) {
+	if r.place.claimed() {
+		r.say(kind, 0, body)
+	}
+}
+
+func (r *run) askAgain() { r.say(job.TypeResend, r.place.Seq+1, &job.Resend{}) }
+
+// beaten begins the lease anew.
+func (r *run) beaten(b beat) {
+	switch {
+	case r.place.claimed() && b.epoch == r.place.Epoch && r.place.vouches(b.token):
+		r.due.lease = time.Now().Add(r.d.lease())
+	case b.epoch != r.place.Epoch || !r.place.claimed():
+		r.d.stop(r.ctx, &note{to: b.worker, about: r.key, epoch: b.epoch}, "the job was given to another worker")
+	default:
+		r.suspect(b.worker)
+	}
+}
+
+// suspect notes a token that is none. A worker that is told to stop must not be the one
+// that has the job: whoever has no token may have its name.
+func (r *run) suspect(worker string) {
+	r.d.log().Warn("token is not that of the grant", "agent", r.name, "task", r.key.id, "worker", worker)
+	if worker != r.place.Worker {
+		r.d.stop(r.ctx, &note{to: worker, about: r.key, epoch: r.place.Epoch}, "the token is not that of the grant")
+	}
+}
+
+// canceled asks the worker to cancel. If there is none, there will be none.
+func (r *run) canceled(c *cancel) {
+	r.cancel = c
+	if !r.place.claimed() {
+		r.closed = true
+		close(c.unclaimed)
+		return
+	}
+	r.askCancel(time.Now())
+}
+
+// cancelEvery is the time between two requests, which may be lost.
+const cancelEvery = time.Second
+
+func (r *run) askCancel(now time.Time) {
+	r.say(job.TypeCancel, 0, &job.Cancel{Metadata: r.cancel.metadata})
+	r.due.cancel = now.Add(cancelEvery)
+}
+
+// died ends a task whose work the bus has given up, if nobody has it.
+func (r *run) died(x dead) {
+	if !r.place.claimed() && x.delivery == r.place.Delivery {
+		r.fail("no worker of agent %q could take the message: %s", r.call.Agent, x.reason)
+	}
+}
+
+// fail ends the task with a reason for its caller, and stops the worker.
+func (r *run) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.d.log().Warn("queue task failed", "agent", r.name, "task", r.key.id, "reason", text)
+	message := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))
+	if r.place.claimed() {
+		defer r.d.stop(r.ctx, r.note(), text)
+	}
+	r.yield(a2a.NewStatusUpdateEvent(r.ec, a2a.TaskStateFailed, message), nil)
+	_ = r.call.Flush(r.ctx) // if it cannot be said, the run is repeated
+	r.over = true
+}

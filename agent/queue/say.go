@@ -1,0 +1,67 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// note is something that the hub says to a worker. It may be lost: then it is asked for
+// again, or said at the worker's next sign of life.
+type note struct {
+	to    string // the worker
+	about taskKey
+	kind  bus.Type
+	epoch int64
+	seq   int64
+	body  any
+}
+
+// sayWithin is how long it may take to say something.
+const sayWithin = 5 * time.Second
+
+// say sends a note. It does so even when ctx has ended: who asks must be answered.
+func (d *Dispatcher) say(ctx context.Context, n *note) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayWithin)
+	defer stop()
+	e := d.envelope(n.kind, n.about)
+	e.Destination, e.Epoch, e.Seq = "worker/"+n.to, n.epoch, n.seq
+	err := d.publish(ctx, job.WorkerAt(n.to), e, n.body)
+	if err != nil {
+		d.log().Debug("worker was not told", "type", n.kind, "worker", n.to, "task", n.about.id, "error", err)
+	}
+}
+
+// stop tells a worker that what it does does not count.
+func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
+	n.kind, n.body = job.TypeStop, &job.Stop{Reason: reason}
+	d.say(ctx, n)
+}
+
+// envelope returns an envelope of the hub.
+func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
+	return &bus.Envelope{
+		ID: uuid.NewString(), Type: kind, Time: task.MillisOf(time.Now()),
+		Source: d.source(), ReplyTo: job.ControlAt(d.ID).Name,
+		Task: string(about.id), Owner: about.owner,
+	}
+}
+
+// publish signs e with a body, and publishes it.
+func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) error {
+	var err error
+	if e.Body, err = job.Encode(body); err != nil {
+		return err
+	}
+	if d.Signer != nil {
+		if err := d.Signer.Sign(e); err != nil {
+			return err
+		}
+	}
+	return d.Bus.Publish(ctx, to, e)
+}

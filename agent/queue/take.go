@@ -1,0 +1,157 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// report takes what is new in a report.
+func (r *run) report(delivery *bus.Delivery) {
+	rep, ok := r.d.reportOf(r.ctx, delivery)
+	if !ok {
+		return
+	}
+	verdict, skip := r.place.judge(delivery.Epoch, rep.Token, delivery.Seq, length(rep))
+	if rep.CancelRefused != "" && (verdict == gap || verdict == known || verdict == takes) {
+		r.refused(rep.CancelRefused)
+		if length(rep) == 0 {
+			r.d.settled(delivery.Ack(r.ctx))
+			return
+		}
+	}
+	switch verdict {
+	case stale:
+		r.d.stop(r.ctx, &note{to: rep.Worker, about: r.key, epoch: delivery.Epoch}, "the job was given to another worker")
+	case forged:
+		r.suspect(rep.Worker)
+	case gap:
+		r.alive()
+		r.askAgain()
+	case known, takes:
+		r.alive()
+		r.owed = append(r.owed, delivery)
+		r.takeAll(rep, skip)
+		return
+	}
+	r.d.settled(delivery.Ack(r.ctx))
+}
+
+// alive begins the lease anew.
+func (r *run) alive() { r.due.lease = time.Now().Add(r.d.lease()) }
+
+// takeAll takes the events of a report, but for those that were taken before.
+func (r *run) takeAll(rep *job.Report, skip int) {
+	for _, event := range rep.Events[min(skip, len(rep.Events)):] {
+		if r.take(event); r.over {
+			return
+		}
+	}
+	if skip < length(rep) && length(rep) > len(rep.Events) {
+		r.end(rep)
+	}
+}
+
+// take passes an event on, together with the place after it.
+func (r *run) take(event []byte) {
+	r.place.Seq++
+	state := stateOf(event)
+	if state != task.Working && state != task.Submitted {
+		r.place.Told = true
+	}
+	if state == task.Working && bare(event) {
+		event = quiet // the hub has said so already
+	}
+	r.remember(event)
+}
+
+// end ends the run as a report says beside its events.
+func (r *run) end(rep *job.Report) {
+	r.place.Seq++
+	switch {
+	case rep.GivenBack:
+		r.lose("ended before it had finished")
+	case rep.Error != "" && rep.Public:
+		r.over = true
+		r.yield(nil, a2a.NewError(a2a.ErrInternalError, rep.Error))
+	case rep.Error != "":
+		r.over = true
+		r.yield(nil, fmt.Errorf("worker %s: %w", rep.Worker, errors.New(rep.Error)))
+	default: // after AUTH_REQUIRED
+		r.remember(quiet)
+		r.over = true
+	}
+}
+
+// refused passes on that the worker does not cancel.
+func (r *run) refused(reason string) {
+	if r.cancel == nil {
+		return
+	}
+	r.d.log().Info("worker refuses to cancel", "agent", r.name, "task", r.key.id, "worker", r.place.Worker, "reason", reason)
+	close(r.cancel.refused)
+	r.cancel, r.due.cancel = nil, time.Time{}
+}
+
+// maxTries is how many workers may claim a message in all.
+const maxTries = 3
+
+// lose gives the job of a lost worker to another one, if that does no harm.
+func (r *run) lose(how string) {
+	p := &r.place
+	r.d.log().Warn("worker is lost", "agent", r.name, "task", r.key.id, "worker", p.Worker, "epoch", p.Epoch, "how", how)
+	switch {
+	case r.cancel != nil:
+		r.closed = true
+		close(r.cancel.unclaimed)
+		r.cancel, r.due.cancel = nil, time.Time{}
+		return
+	case !p.Idempotent || p.Told:
+		r.fail("worker %s of agent %q %s after it had taken the message; it is unknown what it has done", p.Worker, r.call.Agent, how)
+		return
+	case p.Tries >= maxTries:
+		r.fail("worker %s of agent %q %s, and so did those that had the message before: it is tried %d times", p.Worker, r.call.Agent, how, maxTries)
+		return
+	}
+	r.d.stop(r.ctx, r.note(), "the job is given to another worker")
+	p.free()
+	r.token = ""
+	if r.remember(quiet); !r.flush() || r.over {
+		return
+	}
+	for _, delivery := range r.owed { // of the worker that is lost
+		r.d.settled(delivery.Ack(r.ctx))
+	}
+	r.owed = r.owed[:0]
+	r.due = schedule{}
+	if r.prepare(); !r.over {
+		now := time.Now()
+		p.Published = task.MillisOf(now)
+		r.publish(now)
+	}
+}
+
+// stateOf returns the state that an event sets; Unspecified if it is no status.
+func stateOf(event []byte) task.State {
+	update := rawjson.Member(event, "statusUpdate")
+	if update == nil {
+		update = rawjson.Member(event, "task")
+	}
+	name, _ := rawjson.String(rawjson.Member(rawjson.Member(update, "status"), "state"))
+	state, _ := task.ParseState(name)
+	return state
+}
+
+// bare reports whether a status update has nothing but its state and its time.
+func bare(event []byte) bool {
+	update := rawjson.Member(event, "statusUpdate")
+	return update != nil && rawjson.Member(update, "metadata") == nil &&
+		rawjson.Member(rawjson.Member(update, "status"), "message") == nil
+}

@@ -1,0 +1,355 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// shift is one run of a Worker.
+type shift struct {
+	Worker
+	id       string
+	began    task.Millis
+	cardJSON []byte
+	// places has an element for each task that is performed. listening is closed once the
+	// worker hears what hubs say to it.
+	places    chan struct{}
+	listening chan struct{}
+	heard     sync.Once
+
+	// base outlives the tasks; over ends the shift.
+	base context.Context
+	over context.CancelCauseFunc
+	work sync.WaitGroup
+	idle *time.Timer // nil if the worker waits for ever
+
+	mu   sync.Mutex // guards the field below
+	jobs map[jobKey]*workJob
+}
+
+// jobKey finds a job: hubs do not know each other's tasks.
+type jobKey struct {
+	hub   string
+	owner task.Owner
+	task  string
+}
+
+// Why a worker ends what it does.
+var (
+	errShiftOver = errors.New("worker ends")
+	errOnce      = errors.New("one task was performed")
+	errIdle      = errors.New("there was nothing to do")
+)
+
+// grace is how long hubs and executors have to react when a worker ends.
+const grace = 3 * time.Second
+
+// run receives work until ctx ends, and drains.
+func (s *shift) run(ctx context.Context) error {
+	s.id, s.began = uuid.NewString(), task.MillisOf(time.Now())
+	ctx, s.over = context.WithCancelCause(ctx)
+	defer s.over(nil)
+	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	s.base = base
+	var wg sync.WaitGroup
+	failed := make(chan error, 3)
+	attend := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(base); err != nil {
+				failed <- err
+				s.over(err)
+			}
+		})
+	}
+	attend(s.listen)
+	attend(s.inquiries)
+	wg.Go(func() { s.tend(base) })
+	drained := make(chan error, 1)
+	select {
+	case <-s.listening:
+		if s.Idle > 0 {
+			s.idle = time.AfterFunc(s.Idle, func() { s.over(errIdle) })
+			defer s.idle.Stop()
+		}
+		receiving, leave := context.WithCancel(base)
+		wg.Go(func() {
+			<-ctx.Done()
+			drained <- s.drain()
+			leave()
+		})
+		if err := s.receive(receiving, ctx); err != nil {
+			failed <- err
+			s.over(err)
+		}
+		leave()
+	case <-ctx.Done():
+		drained <- nil
+	}
+	s.over(nil)
+	err := <-drained
+	s.leave()
+	stop(errShiftOver)
+	wg.Wait()
+	close(failed)
+	for f := range failed {
+		err = errors.Join(err, f)
+	}
+	return err
+}
+
+// receive takes work until ctx ends. From the end of accepting on nothing is taken: it
+// comes to another worker once the loop is left.
+func (s *shift) receive(ctx, accepting context.Context) error {
+	sub := bus.Subscription{At: job.WorkAt(s.Name), Prefetch: s.Concurrency}
+	for d, err := range s.Bus.Receive(ctx, sub) {
+		if err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		select {
+		case <-accepting.Done():
+			continue
+		case s.places <- struct{}{}:
+		}
+		if j := s.admit(d); j != nil {
+			s.work.Go(func() {
+				defer func() { <-s.places }()
+				s.serve(accepting, j)
+			})
+			continue
+		}
+		<-s.places
+	}
+	return nil
+}
+
+// admit returns the job of a delivery; nil if there is none, or if it is at work.
+func (s *shift) admit(d *bus.Delivery) *workJob {
+	j, err := s.newJob(d)
+	if err != nil {
+		s.Logger.Warn("work refused", "agent", s.Name, "task", d.Task, "from", d.Source, "error", err)
+		s.settled(d.Bury(s.base, err.Error()))
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.jobs[j.key]; other != nil {
+		other.redelivered(d)
+		return nil
+	}
+	s.jobs[j.key] = j
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	return j
+}
+
+// serve performs one job.
+func (s *shift) serve(accepting context.Context, j *workJob) {
+	done := j.perform(accepting)
+	s.mu.Lock()
+	delete(s.jobs, j.key)
+	if s.idle != nil && len(s.jobs) == 0 {
+		s.idle.Reset(s.Idle)
+	}
+	s.mu.Unlock()
+	if done && s.Once {
+		s.over(errOnce)
+	}
+}
+
+// drain waits until the jobs have ended, and gives back those that have not in time.
+func (s *shift) drain() error {
+	ended := make(chan struct{})
+	go func() { // ends when the executors do
+		defer close(ended)
+		s.work.Wait()
+	}()
+	if s.DrainTimeout > 0 && within(ended, s.DrainTimeout) {
+		return nil
+	}
+	for _, j := range s.all() {
+		j.giveBack()
+	}
+	if within(ended, grace) {
+		return nil
+	}
+	for _, j := range s.all() {
+		j.end(errShiftOver)
+	}
+	if within(ended, grace) {
+		return nil
+	}
+	return fmt.Errorf("worker: %d executors did not stop", len(s.all()))
+}
+
+// within reports whether a channel is closed within d.
+func within(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (s *shift) all() []*workJob {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*workJob, 0, len(s.jobs))
+	for _, j := range s.jobs {
+		all = append(all, j)
+	}
+	return all
+}
+
+func (s *shift) find(k jobKey) *workJob {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.jobs[k]
+}
+
+// listen takes what hubs say to this worker.
+func (s *shift) listen(ctx context.Context) error {
+	sub := bus.Subscription{At: job.WorkerAt(s.id), Ready: s.ready}
+	for d, err := range s.Bus.Receive(ctx, sub) {
+		if err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		if s.Keys != nil {
+			if err := s.Keys.Verify(d.Envelope); err != nil {
+				s.Logger.Warn("envelope ignored", "agent", s.Name, "error", err)
+				continue
+			}
+		}
+		if to := d.Destination; to != "" && to != s.source() {
+			continue
+		}
+		if j := s.find(keyOf(d.Envelope)); j != nil {
+			j.hear(d.Envelope)
+		}
+	}
+	return nil
+}
+
+// ready is called when the bus is there, and when it is there again: what the worker has
+// said in between may be lost.
+func (s *shift) ready() {
+	s.heard.Do(func() { close(s.listening) })
+	for _, j := range s.all() {
+		j.out.again()
+	}
+}
+
+func keyOf(e *bus.Envelope) jobKey {
+	return jobKey{strings.TrimPrefix(e.Source, "hub/"), e.Owner, e.Task}
+}
+
+// inquiries announces the agent to hubs that ask.
+func (s *shift) inquiries(ctx context.Context) error {
+	for _, err := range s.Bus.Receive(ctx, bus.Subscription{At: job.Inquiry}) {
+		if err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		s.announce(ctx)
+	}
+	return nil
+}
+
+// tend announces the agent, beats, and keeps the work that is being done.
+func (s *shift) tend(ctx context.Context) {
+	announce, beat := time.NewTicker(job.AnnounceEvery), time.NewTicker(job.BeatEvery)
+	defer announce.Stop()
+	defer beat.Stop()
+	s.announce(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-announce.C:
+			s.announce(ctx)
+		case <-beat.C:
+			s.beat(ctx)
+		}
+	}
+}
+
+// maxHeld is how many jobs go into one beat.
+const maxHeld = 500
+
+// beat tells each hub which of its jobs are alive.
+func (s *shift) beat(ctx context.Context) {
+	held := map[bus.Address][]job.Held{}
+	for _, j := range s.all() {
+		if h, ok := j.held(); ok {
+			held[j.hub] = append(held[j.hub], h)
+		}
+		s.settled(j.extend(ctx))
+	}
+	for hub, jobs := range held {
+		for len(jobs) > 0 {
+			n := min(len(jobs), maxHeld)
+			s.say(ctx, hub, s.envelope(job.TypeBeat), &job.Beat{Worker: s.id, Jobs: jobs[:n]})
+			jobs = jobs[n:]
+		}
+	}
+}
+
+func (s *shift) announce(ctx context.Context) {
+	e, t := s.envelope(job.TypeAnnounce), TraitsOf(s.Executor)
+	e.Source = "agent/" + string(s.Name)
+	s.say(ctx, job.Discovery, e, &job.Announce{
+		Agent: s.Name, Card: s.cardJSON, Worker: s.id, Started: s.began, Idempotent: t.Idempotent, Serial: t.Serial,
+	})
+}
+
+// leave says that the worker ends.
+func (s *shift) leave() {
+	ctx, stop := context.WithTimeout(s.base, grace)
+	defer stop()
+	e := s.envelope(job.TypeLeave)
+	e.Source = "agent/" + string(s.Name)
+	s.say(ctx, job.Discovery, e, &job.Leave{Agent: s.Name, Worker: s.id})
+}
+
+func (s *shift) source() string { return "worker/" + s.id }
+
+func (s *shift) envelope(kind bus.Type) *bus.Envelope {
+	return &bus.Envelope{
+		ID: uuid.NewString(), Type: kind, Time: task.MillisOf(time.Now()),
+		Source: s.source(), ReplyTo: job.WorkerAt(s.id).Name,
+	}
+}
+
+// say publishes something that may be lost.
+func (s *shift) say(ctx context.Context, to bus.Address, e *bus.Envelope, body any) {
+	if err := s.publish(ctx, to, e, body); err != nil && ctx.Err() == nil {
+		s.Logger.Debug("not published", "type", e.Type, "at", to, "error", err)
+	}
+}
+
+func (s *shift) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
+	if e.Body, err = job.Encode(body); err != nil {
+		return err
+	}
+	return s.Bus.Publish(ctx, to, e)
+}
+
+// settled notes a settlement that has failed: the delivery comes again.
+func (s *shift) settled(err error) {
+	if err != nil {
+		s.Logger.Debug("delivery not settled", "error", err)
+	}
+}

@@ -1,0 +1,153 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// Skill is a handler for one skill of a Worker. To register it is enough: the agent's card
+// shows the skill, and messages that ask for it find the handler.
+type Skill struct {
+	// AgentSkill is what the card says. Only its ID is required, which is the same in
+	// small and capital letters; what is empty is taken from the worker's card.
+	a2a.AgentSkill
+	// Handler performs the tasks. It is required.
+	Handler a2asrv.AgentExecutor
+}
+
+// router is the executor that a worker's skills make together.
+type router struct{ skills []Skill }
+
+func newRouter(skills []Skill) (*router, error) {
+	seen := map[string]bool{}
+	for i, s := range skills {
+		id := strings.ToLower(s.ID)
+		switch {
+		case id == "":
+			return nil, fmt.Errorf("number %d of Skills has no ID", i+1)
+		case s.Handler == nil:
+			return nil, fmt.Errorf("skill %q has no Handler", s.ID)
+		case seen[id]:
+			return nil, fmt.Errorf("skill %q has two handlers", s.ID)
+		}
+		seen[id] = true
+	}
+	return &router{skills}, nil
+}
+
+// card returns c with the skills that have handlers.
+func (r *router) card(c *a2a.AgentCard) *a2a.AgentCard {
+	own := *c
+	own.Skills = slices.Clone(c.Skills)
+	for _, s := range r.skills {
+		i := slices.IndexFunc(own.Skills, func(have a2a.AgentSkill) bool { return strings.EqualFold(have.ID, s.ID) })
+		if i < 0 {
+			own.Skills = append(own.Skills, filled(s.AgentSkill, a2a.AgentSkill{ID: s.ID, Name: s.ID, Description: s.ID}))
+			continue
+		}
+		own.Skills[i] = filled(s.AgentSkill, own.Skills[i])
+	}
+	return &own
+}
+
+// filled returns s with what it does not say taken from other.
+func filled(s, other a2a.AgentSkill) a2a.AgentSkill {
+	s.ID = other.ID
+	if s.Name == "" {
+		s.Name = other.Name
+	}
+	if s.Description == "" {
+		s.Description = other.Description
+	}
+	for _, list := range []struct{ mine, others *[]string }{
+		{&s.Tags, &other.Tags},
+		{&s.Examples, &other.Examples},
+		{&s.InputModes, &other.InputModes},
+		{&s.OutputModes, &other.OutputModes},
+	} {
+		if len(*list.mine) == 0 {
+			*list.mine = *list.others
+		}
+	}
+	return s
+}
+
+// Traits implements Described: what all handlers say of themselves.
+func (r *router) Traits() Traits {
+	t := Traits{Idempotent: true}
+	for _, s := range r.skills {
+		u := TraitsOf(s.Handler)
+		t.Idempotent = t.Idempotent && u.Idempotent
+		t.Serial = t.Serial || u.Serial
+	}
+	return t
+}
+
+// handler returns the handler for what a run asks for; it may be left out if there is
+// only one.
+func (r *router) handler(ctx context.Context) (*Skill, error) {
+	asked := ""
+	if c := CallFrom(ctx); c != nil {
+		asked = c.Skill
+	}
+	if asked == "" && len(r.skills) == 1 {
+		return &r.skills[0], nil
+	}
+	var ids []string
+	for i := range r.skills {
+		if strings.EqualFold(r.skills[i].ID, asked) {
+			return &r.skills[i], nil
+		}
+		ids = append(ids, r.skills[i].ID)
+	}
+	if asked == "" {
+		return nil, a2a.NewError(a2a.ErrInvalidParams, "a skill has to be named: "+strings.Join(ids, ", "))
+	}
+	return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("there is no skill %q here: %s", asked, strings.Join(ids, ", ")))
+}
+
+// Execute implements a2asrv.AgentExecutor.
+func (r *router) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		s, err := r.handler(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		done := false
+		for ev, err := range s.Handler.Execute(ctx, x) {
+			done = done || err != nil || endsRun(ev)
+			if !yield(ev, err) {
+				return
+			}
+		}
+		if !done && ctx.Err() == nil {
+			text := fmt.Sprintf("the handler of skill %q published neither a result nor an error", s.ID)
+			yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateFailed, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+		}
+	}
+}
+
+// endsRun reports whether a run may end after an event.
+func endsRun(ev a2a.Event) bool {
+	if _, ok := ev.(*a2a.Message); ok {
+		return true
+	}
+	s := stateAfter(ev)
+	return s.Terminal() || s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired
+}
+
+// Cancel implements a2asrv.AgentExecutor.
+func (r *router) Cancel(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	s, err := r.handler(ctx)
+	if err != nil {
+		return func(yield func(a2a.Event, error) bool) { yield(nil, err) }
+	}
+	return s.Handler.Cancel(ctx, x)
+}
