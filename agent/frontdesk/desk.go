@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -31,12 +32,22 @@ type Notes interface {
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
+// Talks remember conversations. A memory.Turns does.
+type Talks interface {
+	// Continue returns what was said in a context until now, the oldest first, and
+	// remembers it.
+	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
+}
+
 // Desk is what the agents share.
 type Desk struct {
 	// Inbox is where the person looks. It is required.
 	Inbox *inbox.Inbox
 	// Notes keep negotiations and meetings. They are required.
 	Notes Notes
+	// Talks remember negotiations, so that one goes on which the Notes have forgotten. If
+	// nil, it begins again.
+	Talks Talks
 	// Presence says how the person does. If nil, nobody knows, and the person is Away.
 	Presence func(ctx context.Context) Presence
 	// Hours are when the person takes meetings. The zero Hours are from nine to five in

@@ -12,13 +12,14 @@
 // # Guarantees
 //
 // A message that is executed again has its effect once. A negotiation goes on with the
-// context, in the same task or another one of the same owner, also after a restart. Two
+// context, in the same task or another one of the same owner, also after a restart, and
+// also when the desk has forgotten it, as long as Talks have not. Two
 // meetings never overlap.
 //
 // # What it does not promise
 //
 // Dates are read in the form 2026-01-31 14:00, with or without a zone. The desk keeps the
-// last 200 negotiations and 500 meetings, and knows no other calendar. Wordings may
+// last 200 negotiations beside Talks, and 500 meetings, and knows no other calendar. Wordings may
 // change; what programs read is the data part of the artifact.
 //
 // # Concurrency

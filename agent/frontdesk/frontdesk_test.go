@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/directory/ledger"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -102,6 +103,54 @@ func TestNegotiation(t *testing.T) {
 		o.want(o.meet("bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00 (UTC), for 60 minutes?")
 		o.want(o.repeat(frontdesk.NegotiateMeeting, "bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00")
 		o.want(o.meet("bob", "c2", "2000-01-03T12:00+02:00 is better"), "COMPLETED Agreed: 2000-01-03 10:00 to 11:00")
+	})
+}
+
+// TestForgottenNegotiationsGoOn: the desk has forgotten a negotiation, and makes it again
+// from what was said.
+func TestForgottenNegotiationsGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		turns, n := new(memory.Turns), 0
+		forget := func() {
+			o.notes = new(ledger.Memory)
+			o.reopen()
+			o.desk.Talks = turns
+		}
+		forget()
+		// say is meet, which is remembered.
+		say := func(text string) string {
+			n++
+			at := time.Now().Add(time.Duration(n) * time.Second)
+			id := a2a.TaskID(fmt.Sprint("task-", o.n+1))
+			remember := func(version int64, role, name, text string) {
+				s := memory.SessionOf("ann", "c", "")
+				if err := turns.Append(t.Context(), s, memory.Turn{ID: memory.TurnID(id, version), Role: role, Name: name, Text: text, At: at}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			remember(1, memory.RoleCaller, "Ann", text)
+			reply := o.meet("ann", "c", text)
+			_, words, _ := strings.Cut(reply, " ")
+			remember(2, memory.RoleAgent, string(frontdesk.NegotiateMeeting), words)
+			return reply
+		}
+		o.want(say("shall we meet for 45 minutes?"), "INPUT_REQUIRED When would suit you?")
+		o.want(say("on 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:00 (UTC), for 45 minutes?")
+		forget()
+		o.want(say("no"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:15 (UTC), for 45 minutes?")
+		forget()
+		o.want(say("yes"), "COMPLETED Agreed: 2000-01-10 09:15 to 10:00 (UTC).")
+		forget()
+		o.want(say("yes"), "INPUT_REQUIRED When would suit you?") // another one begins
+		for range 10 {
+			o.want(say("hm"), "INPUT_REQUIRED")
+			forget()
+		}
+		o.want(say("hm"), "COMPLETED No time was found.") // the rounds count, too
+		// What another agent was told in the context, or another caller, is none of it.
+		o.want(o.meet("bob", "c", "yes"), "INPUT_REQUIRED When would suit you?")
 	})
 }
 

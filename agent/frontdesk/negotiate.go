@@ -28,9 +28,14 @@ func (d *Desk) negotiate(ctx context.Context, ec *a2asrv.ExecutorContext, yield 
 		talk = string(ec.TaskID)
 	}
 	var o outcome
-	err := d.change(ctx, func(b *diary) {
-		o = d.turn(b, v, fmt.Sprintf("%q %q", v.owner, talk), agent.Text(ec.Message))
-	})
+	said, err := d.said(ctx, v)
+	if err == nil {
+		err = d.change(ctx, func(b *diary) {
+			key := fmt.Sprintf("%q %q", v.owner, talk)
+			d.remember(b, key, said)
+			o = d.turn(b, v, key, agent.Text(ec.Message))
+		})
+	}
 	if err == nil && o.meeting != nil {
 		err = d.tell(ctx, v, fmt.Sprintf("A meeting with %s: %s.", o.meeting.With, d.span(o.meeting)), messageTime)
 	}
@@ -38,13 +43,13 @@ func (d *Desk) negotiate(ctx context.Context, ec *a2asrv.ExecutorContext, yield 
 	case err != nil:
 		yield(nil, err)
 	case o.meeting != nil:
-		v.conclude(yield, "Agreed: "+d.span(o.meeting)+".", map[string]any{
+		v.conclude(yield, sayAgreed+d.span(o.meeting)+".", map[string]any{
 			"agreed": true, "start": o.meeting.Start.Format(time.RFC3339), "end": o.meeting.End.Format(time.RFC3339),
 		})
 	case o.ask != "":
 		v.say(yield, a2a.TaskStateInputRequired, o.ask)
 	default:
-		v.conclude(yield, "No time was found.", map[string]any{"agreed": false})
+		v.conclude(yield, sayNone, map[string]any{"agreed": false})
 	}
 }
 
@@ -115,6 +120,6 @@ func (d *Desk) question(b *diary, t *talk, text string, now time.Time) string {
 	}
 	t.Offered = at
 	zone := d.Hours.zone()
-	return fmt.Sprintf("That does not work. How about %s (%s), for %d minutes? Say yes, or name other times.",
+	return fmt.Sprintf(sayOffer+" How about %s (%s), for %d minutes? Say yes, or name other times.",
 		at.In(zone).Format("2006-01-02 15:04"), zone, int(t.Length.Minutes()))
 }

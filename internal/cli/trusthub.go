@@ -56,13 +56,21 @@ func (h *hub) openTrust(ctx context.Context) error {
 		return fmt.Errorf("trust: %w", err)
 	}
 	t.gate = &gate.Gate{
-		Judge: t.book, Inbox: t.inbox, Notes: keeper{h}, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		Judge: t.book, Inbox: t.inbox, Notes: keeper{h}, Talks: talks{h}, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Where others reach the address without credentials, or through a proxy, who has
 		// none need not be the owner.
 		Closed: h.cfg.AllowAnonymous || h.cfg.TrustForwarded,
 	}
 	return nil
+}
+
+// talks are the conversations of the hub, which are opened after the gate.
+type talks struct{ hub *hub }
+
+// Continue implements gate.Talks.
+func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error) {
+	return t.hub.memory.turns.Continue(ctx, owner, contextID)
 }
 
 // keeper keeps what was not done in the memory of the hub's owner.
@@ -205,7 +213,7 @@ func (h *hub) frontDesk() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &frontdesk.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Presence: activity.Presence, Hours: hours}
+	desk := &frontdesk.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: talks{h}, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/trust"
 )
@@ -29,6 +30,13 @@ type Keeper interface {
 	Keep(ctx context.Context, key, text string, ttl time.Duration) error
 }
 
+// Talks remember conversations. A memory.Turns does.
+type Talks interface {
+	// Continue returns what was said in a context until now, the oldest first, and
+	// remembers it.
+	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
+}
+
 // Gate says how agents are gated.
 type Gate struct {
 	// Judge is required.
@@ -38,6 +46,9 @@ type Gate struct {
 	// Notes keeps what was asked for and its summary below a2a-inbox/{task} for a day.
 	// If nil, only the notice does.
 	Notes Keeper
+	// Talks remember what callers say to gated agents; the person is shown what was said
+	// before a message. If nil, each message stands for itself.
+	Talks Talks
 	// Summarizer is the agent of the hub that summarises. It must not be gated. If empty,
 	// or if it does not answer within a minute, the text is shortened.
 	Summarizer task.Agent

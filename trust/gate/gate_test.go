@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -610,6 +611,66 @@ func TestInterruptedAnswers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// inTalk puts a message into a context.
+func inTalk(s *op.Send) { s.Message.ContextID = "talk" }
+
+// TestThePersonIsToldWhatWasSaidBefore: what a caller says to a gated agent is remembered
+// with its name, through a restart and beyond the tasks, and the person who has to decide
+// is shown it.
+func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
+	bubble(t, func(w *world) {
+		store := new(memory.MemTurns)
+		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		partner := &op.Caller{Principal: &auth.Principal{ID: "bob", DisplayName: "Bob Inc."}}
+		w.set("bob", trust.Learn)
+		w.start()
+		w.send(partner, "desk", "first words", inTalk)
+		w.set("bob", trust.Propose)
+		w.restart()
+		w.gate.Talks = &memory.Turns{Store: store} // the tasks are gone
+		w.restart()
+		w.send(partner, "desk", "second words", inTalk)
+		approval := w.open()[0]
+		if want := "second words\n\nBefore that:\nBob Inc.: first words"; approval.Kind != inbox.Approval || !strings.HasSuffix(approval.Text, want) {
+			w.t.Errorf("the approval says %q, want it to end with %q", approval.Text, want)
+		}
+		w.send(bob, "desk", "third words")
+		if it := w.open()[0]; strings.Contains(it.Text, "Before that") {
+			w.t.Errorf("in another context: %q", it.Text)
+		}
+		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		w.restart()
+		w.send(partner, "desk", "fourth words", inTalk)
+		want := "Bob Inc.: first words\ndesk: This agent does not do this for you. Its owner was told what you have asked for. Nothing was done.\nBob Inc.: second words"
+		if it := w.open()[0]; !strings.Contains(it.Text, want) {
+			w.t.Errorf("the approval says %q, want it to have %q", it.Text, want)
+		}
+		turns, err := (&memory.Turns{Store: store}).Get(w.t.Context(), memory.SessionOf("bob", "talk", ""))
+		if err != nil || len(turns) < 4 || turns[0].Name != "Bob Inc." || turns[0].Role != memory.RoleCaller {
+			w.t.Errorf("turns = %+v, %v", turns, err)
+		}
+	})
+}
+
+// brokenTalks cannot be read.
+type brokenTalks struct{}
+
+func (brokenTalks) Continue(context.Context, task.Owner, string) ([]memory.Turn, error) {
+	return nil, errors.New("disk")
+}
+
+// TestWithoutItsMemoryTheGateStaysShut: what cannot be remembered is not done.
+func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.gate.Talks = brokenTalks{}
+		w.set("bob", trust.Act, "desk")
+		w.start()
+		id := w.send(bob, "desk", "do it", skill("desk"))
+		w.is(bob, id, task.Failed, "")
+		w.ran(0)
+	})
 }
 
 func TestCanceledApprovalsAreWithdrawn(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/trust"
 )
 
@@ -50,6 +52,9 @@ type visit struct {
 	caller *auth.Principal
 	skill  string
 	yield  func(a2a.Event, error) bool
+
+	// before is what was said in the context before the message.
+	before []memory.Turn
 
 	stage stage
 	inner []byte // the agent's own checkpoint
@@ -102,6 +107,10 @@ func (v *visit) decide(ctx context.Context) {
 		v.perform(ctx)
 		return
 	}
+	if err := v.recall(ctx); err != nil {
+		v.yield(nil, err)
+		return
+	}
 	entry := v.gate.Judge.Level(ctx, trust.Who(v.caller.ID))
 	answers := !same && v.stage.Phase == asked && v.stage.For == v.grantee()
 	switch {
@@ -117,6 +126,39 @@ func (v *visit) decide(ctx context.Context) {
 	default:
 		v.ask(ctx, entry.Level)
 	}
+}
+
+// recall remembers the message with what was said before it.
+func (v *visit) recall(ctx context.Context) error {
+	if v.gate.Talks == nil {
+		return nil
+	}
+	turns, err := v.gate.Talks.Continue(ctx, v.caller.Owner(), v.ec.ContextID)
+	if err != nil {
+		return err
+	}
+	v.before = slices.DeleteFunc(turns, func(t memory.Turn) bool { return t.ID == memory.TurnID(v.ec.TaskID, v.version()) })
+	return nil
+}
+
+const (
+	// maxBefore is how many turns the person is shown beside a message, maxTurn how many
+	// characters of each.
+	maxBefore = 6
+	maxTurn   = 200
+)
+
+// story returns what was said before the message, for a person; empty if it is the first.
+func (v *visit) story() string {
+	if len(v.before) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n\nBefore that:")
+	for _, t := range v.before[max(0, len(v.before)-maxBefore):] {
+		fmt.Fprintf(&b, "\n%s: %s", memory.Clip(t.Name, maxTurn), memory.Clip(t.Text, maxTurn))
+	}
+	return b.String()
 }
 
 // ask waits until the person has decided.
@@ -165,7 +207,7 @@ func because(text string) string {
 // approval is what is put into the inbox.
 func (v *visit) approval(level trust.Level) *inbox.Item {
 	it := v.what(inbox.Approval)
-	it.Text = fmt.Sprintf("%s (trusted to %s) asks %s:\n\n%s", v.name(), level, v.forWhat(), v.words())
+	it.Text = fmt.Sprintf("%s (trusted to %s) asks %s:\n\n%s%s", v.name(), level, v.forWhat(), v.words(), v.story())
 	it.Expires = time.Now().Add(or(v.gate.ApprovalTime, approvalDefault))
 	return it
 }
