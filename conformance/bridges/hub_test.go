@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/grpctest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/hubtest"
+	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,6 +62,19 @@ type hub struct {
 	url  string
 	http *http.Client
 	grpc map[string]*grpctest.Client
+
+	engine *engine.Engine
+}
+
+// register adds another agent.
+func (h *hub) register(name task.Agent, x a2asrv.AgentExecutor) {
+	h.t.Helper()
+	card := &a2a.AgentCard{
+		Name: string(name), Description: "asks for tools", Version: "1.0.0", Skills: []a2a.AgentSkill{{ID: string(name), Tags: []string{"test"}}},
+	}
+	if err := h.engine.Register(engine.Agent{Name: name, Card: card, Executor: agent.With(x, agent.Traits{NoMessage: true})}); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // services are the services of gRPC by the word that a call begins with.
@@ -93,7 +107,7 @@ func start(t *testing.T) *hub {
 	})
 	l, g := hubtest.Listen(t), hubtest.Listen(t)
 	profiles := map[string]string{"v0.3": "v0.3", "promptkit": "promptkit", "rockbot": "rockbot"}
-	h := &hub{t: t, url: "http://" + l.Addr().String(), http: &http.Client{}, grpc: make(map[string]*grpctest.Client)}
+	h := &hub{t: t, url: "http://" + l.Addr().String(), http: &http.Client{}, grpc: make(map[string]*grpctest.Client), engine: e}
 	front := httpfront.New(httpfront.Config{
 		Engine: e, Auth: auths, Profiles: httpfront.Profiles{Callers: profiles}, GRPCAddr: g.Addr().String(),
 	})

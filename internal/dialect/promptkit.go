@@ -235,7 +235,25 @@ func unwrapParts(dst []byte, name string, v []byte) []byte {
 	if name != "parts" || rawjson.KindOf(v) != rawjson.Array {
 		return append(dst, v...)
 	}
-	return rewriteList(dst, v, unwrapPart)
+	return rewriteList(dst, v, readPart)
+}
+
+// readPart appends a part of a caller. The result of a tool that the caller has executed
+// may be metadata alone; it gets an empty text, because v1.0 wants some content.
+func readPart(dst, part []byte) []byte {
+	for _, name := range []string{"text", "raw", "url", "data"} {
+		if member(part, name) != nil {
+			return unwrapPart(dst, part)
+		}
+	}
+	if metadata := member(part, "metadata"); metadata == nil || member(metadata, "tool_call_id") == nil {
+		return append(dst, part...)
+	}
+	dst = append(dst, `{"text":""`...)
+	for name, v := range rawjson.Fields(part) {
+		dst = append(append(rawjson.AppendString(append(dst, ','), name), ':'), v...)
+	}
+	return append(dst, '}')
 }
 
 func unwrapPart(dst, part []byte) []byte {

@@ -105,7 +105,25 @@ const (
 // asks reports whether the hub answers an entry of the run itself.
 func (r *run) asks(en *task.Entry) bool {
 	q := r.engine.cfg.Questions
-	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name)
+	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
+}
+
+// toolCallKey is in the metadata of a part that asks the caller to execute a tool, as
+// PromptKit's agents do, and of the part with the result.
+const toolCallKey = "tool_call_id"
+
+// callsTool reports whether a message asks the caller to execute a tool: words are no
+// answer to that, whoever says them.
+func callsTool(message []byte) bool {
+	if message == nil {
+		return false
+	}
+	for part := range rawjson.Elements(rawjson.Member(message, "parts")) {
+		if meta := rawjson.Member(part, "metadata"); meta != nil && rawjson.Member(meta, toolCallKey) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // question turns a question for the caller into one for the hub: the task goes on.

@@ -72,6 +72,21 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestToolsAreTheCallers: what only the caller can do is not answered in its place.
+func TestToolsAreTheCallers(t *testing.T) {
+	t.Parallel()
+	d := newDesk()
+	b := start(t, engine.Config{Questions: d}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		part := a2a.NewTextPart("May I read the file?")
+		part.Metadata = map[string]any{"tool_call_id": "c1", "tool_name": "read_file"}
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateInputRequired, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("One thing:"), part)), nil)
+	}})
+	a := b.send(text("hi"))
+	if len(d.posed) != 0 || a.Head.State != task.InputRequired || a.Head.Run.Dispatch != task.Idle {
+		t.Errorf("the task is %v, %d questions are posed to the hub", a.Head.State, len(d.posed))
+	}
+}
+
 // TestQuestionsSurviveRestarts asks again what nobody has answered.
 func TestQuestionsSurviveRestarts(t *testing.T) {
 	t.Parallel()
