@@ -26,6 +26,29 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
+// TestKeysSayWhatToDo: what is wrong with a key is said together with what is right.
+func TestKeysSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"":                         "it is empty; name it like session/main/plan",
+		"session/../other/plan":    `has the segment ".."; write the whole key`,
+		"a//b":                     `"a//b" has an empty segment; one slash between two names is enough`,
+		strings.Repeat("k", 1<<20): "it has 1048576 bytes; the longest has 512",
+		strings.Repeat("k", 200):   "a segment has 200 bytes; the longest has 160",
+		strings.Repeat("k/", 20):   "it has 21 segments; 16 are the most",
+		"a\x00b":                   "it has a character that cannot be printed",
+	} {
+		if err := CheckKey(key); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("CheckKey(%.40q) = %v, want %q", key, err, want)
+		}
+	}
+	v := &View{Notes: new(Notes), Owner: "o", Place: "session/mine"}
+	_, err := v.Resolve("/session/other/plan")
+	if want := "key is in another namespace: /session/other/plan is not below session/mine; leave the slash out"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Resolve = %v, want %q", err, want)
+	}
+}
+
 func TestCheckPrefix(t *testing.T) {
 	t.Parallel()
 	for prefix, ok := range map[string]bool{

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/memory"
 )
 
 // memoryCmd is the family of commands about notes.
@@ -113,6 +115,9 @@ Examples:
 
 // Run prints the note.
 func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
+	if err := checkLength(c.Key); err != nil {
+		return err
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		var n adminapi.Note
 		if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
@@ -120,6 +125,15 @@ func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
 		}
 		return printNote(o.Stdout, &n, c.JSON)
 	})
+}
+
+// checkLength refuses a key that a hub would refuse, too, but for which a request has no
+// room.
+func checkLength(key string) error {
+	if len(key) <= memory.MaxKey {
+		return nil
+	}
+	return usagef("%w", memory.CheckPrefix(key))
 }
 
 func noteAt(key string) string {
@@ -162,6 +176,9 @@ Examples:
 
 // Run remembers the note.
 func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
+	if err := checkLength(c.Key); err != nil {
+		return err
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		text := c.Text
 		if text == "" {
@@ -209,6 +226,9 @@ func (c *memoryDeleteCmd) Run(ctx context.Context, o *OS) error {
 		if s != "" {
 			chosen++
 		}
+	}
+	if err := errors.Join(checkLength(c.Key), checkLength(c.Prefix)); err != nil {
+		return err
 	}
 	switch {
 	case chosen != 1:

@@ -1,0 +1,122 @@
+package remote_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// forgetting drops what some names begin with from headers and metadata, as a peer does
+// that hides through whom work has come.
+func forgetting(next http.Handler, names ...string) http.Handler {
+	hides := func(name string) bool {
+		for _, n := range names {
+			if strings.EqualFold(name, "parley."+n) || strings.EqualFold(name, "X-Parley-"+n) {
+				return true
+			}
+		}
+		return false
+	}
+	var forget func(v any)
+	forget = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				if hides(name) {
+					delete(v, name)
+				}
+				forget(member)
+			}
+		case []any:
+			for _, element := range v {
+				forget(element)
+			}
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if hides(name) {
+				r.Header.Del(name)
+			}
+		}
+		body, err := io.ReadAll(r.Body)
+		var v any
+		if err == nil && json.Unmarshal(body, &v) == nil {
+			forget(v)
+			body, _ = json.Marshal(v)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// TestHiddenChains: a circle through a peer that hides the chain ends all the same: by the
+// hops if it hides the chain alone, and if it hides everything by the time of the first
+// hub, and until then by what a hub gives one caller. Who waits is told why.
+func TestHiddenChains(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		hidden []string
+		want   string
+		most   int
+	}{
+		"the chain":  {[]string{"chain"}, "too many have passed this on: ", 8},
+		"everything": {[]string{"chain", "hops", "budget", "deadline"}, "gave no answer in time", 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hubs := startRing(t, nil, "one", "two", "three")
+			first := hubs[0]
+			first.stop()
+			first.wrap = func(next http.Handler) http.Handler { return forgetting(next, tt.hidden...) }
+			first.alter = func(p *parley.Hub) { p.Limits.TasksPerCaller = 10 }
+			first.start()
+			r := say("hi")
+			r.Metadata = []byte(`{"parley.deadline":"` + time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano) + `"}`)
+			a, err := first.Send(t.Context(), alice, r)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = describe(a)
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("the answer is %q, want %q", got, tt.want)
+			}
+			if n := len(first.all()); n > tt.most {
+				t.Errorf("the peer has begun %d tasks, want at most %d", n, tt.most)
+			}
+		})
+	}
+}
+
+// TestInventedErrands: a peer gains nothing by what it says of its work. More than the hub
+// allows is as much as that; an agent that it names stands in the chain.
+func TestInventedErrands(t *testing.T) {
+	t.Parallel()
+	hubs := startRing(t, counting(nil), "one", "two")
+	for meta, want := range map[string]string{
+		`{"parley.hops":1000000,"parley.budget":1000000}`: "COMPLETED",
+		`{"parley.hops":0}`: "too many have passed this on",
+		`{"parley.chain":["a@1","a@2","a@3","a@4","a@5","a@6","a@7","a@8","a@9"],"parley.hops":1000000}`: "too many have passed this on: a@1 → ",
+	} {
+		r := say("x " + meta)
+		r.Metadata = []byte(meta)
+		got := ""
+		if a, err := hubs[0].Send(t.Context(), &op.Caller{Principal: alice.Principal}, r); err != nil {
+			got = err.Error()
+		} else {
+			got = describe(a)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("with %s the answer is %q, want %q", meta, got, want)
+		}
+	}
+}
