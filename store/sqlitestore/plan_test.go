@@ -8,16 +8,17 @@ import (
 
 // scans are the statements that may look at every row of something, and why.
 var scans = map[query]string{
-	qDoomed:    "one row",
-	qLedger:    "once at start, one row for each migration",
-	qAllHeads:  "of the tests",
-	qMarksLeft: "of the tests",
-	qIntegrity: "reads the file on purpose",
-	qHooksDead: "a page of hooks",
-	qKeys:      "all keys, once at start",
-	qRecords:   "all agents, once at start",
-	qTrust:     "all entries, once at start",
-	qStates:    "a row for each owner, agent and state, when somebody measures",
+	qDoomed:       "one row",
+	qLedger:       "once at start, one row for each migration",
+	qAllHeads:     "of the tests",
+	qMarksLeft:    "of the tests",
+	qIntegrity:    "reads the file on purpose",
+	qHooksDead:    "a page of hooks",
+	qKeys:         "all keys, once at start",
+	qRecords:      "all agents, once at start",
+	qTrust:        "all entries, once at start",
+	qSweepLetters: "as many as are kept, once for each that comes",
+	qStates:       "a row for each owner, agent and state, when somebody measures",
 }
 
 // sorts are the statements that may sort, and why.

@@ -1,0 +1,266 @@
+package dead_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/dead"
+	"github.com/parley-a2a/parley/bus/dead/deadtest"
+	"github.com/parley-a2a/parley/bus/job"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	deadtest.Test(t, func(*testing.T) dead.Store { return new(dead.Memory) })
+}
+
+// told notes the work that was not delivered.
+type told struct {
+	mu   sync.Mutex // guards the fields below
+	ids  []string
+	fail int // how often it fails
+}
+
+func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.fail > 0 {
+		u.fail--
+		return errors.New("the store sleeps")
+	}
+	u.ids = append(u.ids, e.Task+": "+e.Reason)
+	return nil
+}
+
+func signer(t *testing.T, hub string) *bus.Signer {
+	t.Helper()
+	s, err := bus.NewSigner(hub, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run runs desks until the test ends.
+func run(t *testing.T, desks ...*dead.Desk) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, d := range desks {
+		wg.Go(func() {
+			if err := d.Run(ctx); err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+}
+
+func work(hub, task string) *bus.Envelope {
+	return &bus.Envelope{
+		ID: "e-" + task, Type: job.TypeWork, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
+	}
+}
+
+// bury publishes e at a queue, and buries it there.
+func bury(t *testing.T, b bus.Bus, at bus.Address, e *bus.Envelope) {
+	t.Helper()
+	if err := b.Publish(t.Context(), at, e); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, b, at)
+	if err := got.Bury(t.Context(), "no good"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receive takes one envelope from a queue, and leaves it unsettled only as long as the
+// caller holds on to its bus: the loop goes on until the test ends.
+func receive(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	got, done := make(chan *bus.Delivery), make(chan struct{})
+	go func() {
+		defer close(done)
+		for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
+			if err != nil {
+				t.Errorf("Receive(%s) = %v", at, err)
+				return
+			}
+			select {
+			case got <- d:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return <-got
+}
+
+func list(t *testing.T, d *dead.Desk) []dead.Letter {
+	t.Helper()
+	all, err := d.Book.Letters(t.Context(), &dead.Query{Limit: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestDesk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, u, s := new(bus.Memory), &told{fail: 1}, signer(t, "h1")
+		d := &dead.Desk{Bus: b, Book: new(dead.Memory), Signer: s, Undelivered: u.undelivered}
+		run(t, d)
+		at := job.WorkAt("a")
+		e := work("h1", "t1")
+		if err := s.Sign(e); err != nil {
+			t.Fatal(err)
+		}
+		bury(t, b, at, e)
+		synctest.Wait()
+		all := list(t, d)
+		if len(all) != 1 || all[0].Queue != at.Name || all[0].Reason != "no good" || all[0].Task != "t1" || all[0].Owner != "ann" {
+			t.Fatalf("letters %+v, want that of t1", all)
+		}
+		if len(u.ids) != 0 {
+			t.Errorf("told %v although it failed", u.ids)
+		}
+		time.Sleep(5 * time.Second) // it comes again
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"t1: no good"}, u.ids); diff != "" || len(list(t, d)) != 1 {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		replays(t, d, s, all[0].ID)
+	})
+}
+
+// replays replays a letter: it is published with a new id, and signed.
+func replays(t *testing.T, d *dead.Desk, s *bus.Signer, id dead.ID) {
+	t.Helper()
+	if _, err := d.Replay(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, d.Bus, job.WorkAt("a"))
+	ring, err := bus.NewKeyring(s.HubKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID == "e-t1" || got.Reason != "" || got.Queue != "" || ring.Verify(got.Envelope) != nil {
+		t.Errorf("replayed %+v: %v", got.Envelope, ring.Verify(got.Envelope))
+	}
+	if _, err := d.Replay(t.Context(), id); !errors.Is(err, dead.ErrNoLetter) {
+		t.Errorf("a letter was replayed twice: %v", err)
+	}
+	if err := d.Drop(t.Context(), id); !errors.Is(err, dead.ErrNoLetter) {
+		t.Errorf("a letter that is gone was dropped: %v", err)
+	}
+}
+
+// TestTwoHubs: what belongs to a hub is with that hub, whoever receives it.
+func TestTwoHubs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		var desks []*dead.Desk
+		var hears []*told
+		for _, hub := range []string{"h1", "h2"} {
+			u := new(told)
+			hears = append(hears, u)
+			desks = append(desks, &dead.Desk{Bus: b.Peer(), Book: new(dead.Memory), Signer: signer(t, hub), Undelivered: u.undelivered})
+		}
+		run(t, desks...)
+		for i := range 10 {
+			bury(t, b, bus.Queue(fmt.Sprint("q", i)), work("h2", fmt.Sprint("t", i)))
+		}
+		bury(t, b, job.ReportAt("h2"), &bus.Envelope{ID: "r", Type: job.TypeReport, Source: "worker/w"})
+		synctest.Wait()
+		if got := len(list(t, desks[0])); got != 0 || len(hears[0].ids) != 0 {
+			t.Errorf("the first hub has %d letters and was told %v, want nothing", got, hears[0].ids)
+		}
+		if got := len(list(t, desks[1])); got != 11 || len(hears[1].ids) != 10 {
+			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].ids)
+		}
+	})
+}
+
+// TestBounds buries more than is kept, and waits until it is too old.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		d := &dead.Desk{Bus: b, Book: new(dead.Memory), MaxLetters: 3, MaxAge: 24 * time.Hour}
+		run(t, d)
+		for i := range 5 {
+			bury(t, b, bus.Queue(fmt.Sprint("q", i)), work("h", fmt.Sprint("t", i)))
+			synctest.Wait()
+		}
+		if all := list(t, d); len(all) != 3 || all[2].Task != "t2" {
+			t.Errorf("%d letters are kept, the oldest of %v; want 3", len(all), all)
+		}
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		if all := list(t, d); len(all) != 0 {
+			t.Errorf("%d letters are kept for longer than a day", len(all))
+		}
+	})
+}
+
+// TestCannotBeReplayed: bytes that are no envelope, and what came from nowhere.
+func TestCannotBeReplayed(t *testing.T) {
+	t.Parallel()
+	book := new(dead.Memory)
+	d := &dead.Desk{Bus: new(bus.Memory), Book: book}
+	for id, want := range map[dead.ID]error{"bytes": dead.ErrUnreadable, "broken": dead.ErrUnreadable, "nowhere": dead.ErrNoQueue} {
+		e := &bus.Envelope{ID: "e", Type: job.TypeWork, Source: "hub/h"}
+		if id == "bytes" {
+			e = bus.ReadDead([]byte("{"))
+		}
+		l, err := dead.Of(e, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ID = id
+		if id == "broken" {
+			l.Envelope = json.RawMessage("{")
+		}
+		if err := book.PutLetter(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Replay(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("Replay(%s) = %v, want %v", id, err, want)
+		}
+		if _, err := book.Letter(t.Context(), id); err != nil {
+			t.Errorf("letter %s is gone: %v", id, err)
+		}
+	}
+}
+
+func TestRunOnAClosedBus(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&dead.Desk{Bus: b, Book: new(dead.Memory)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("Run = %v, want ErrClosed", err)
+	}
+}
