@@ -9,6 +9,14 @@
 //	DELETE /api/v1/agents/{name}  removes an agent that was registered
 //	POST /api/v1/agents/{name}/probe    asks whether it answers
 //	POST /api/v1/agents/{name}/refresh  reads its card again
+//	POST /api/v1/agents/{name}/pause    gives it no further messages: they wait
+//	POST /api/v1/agents/{name}/resume   gives it messages again
+//	POST /api/v1/tasks/{id}/redrive     dispatches the message of a task again
+//	POST /api/v1/tasks/{id}/fail        ends a task as FAILED, with a reason
+//	POST /api/v1/tasks/{id}/reassign    gives a task that waits to another agent
+//	GET /api/v1/dead           what queues have given up: ?queue=, ?task=, pages
+//	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; forgets it
+//	POST /api/v1/dead/{id}/replay       publishes it again
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
 //	GET /api/v1/tasks/{id}/tree/events  the same, and each that moves, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
@@ -78,9 +86,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/bus/dead"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/broker"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/control"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -120,6 +130,10 @@ type Handler struct {
 	Push *Push
 	// Inbox is what waits for a person. If nil, nothing is served below /api/v1/inbox.
 	Inbox *inbox.Inbox
+	// Control is what an operator does to tasks and agents. If nil, nothing is.
+	Control *control.Desk
+	// Dead are the dead letters of the bus. If nil, nothing is served below /api/v1/dead.
+	Dead *dead.Desk
 	// Active is called when an administrator looks at the inbox or settles something. It
 	// may be nil.
 	Active func()
@@ -203,6 +217,12 @@ func (h *Handler) route(path string) endpoint {
 		return e
 	}
 	if e := h.memoryRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.controlRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.deadRoute(below); e.allow() != "" {
 		return e
 	}
 	if e := h.treeRoute(below); e.allow() != "" {

@@ -44,6 +44,8 @@ type Agent struct {
 	// others. GatedSkills are those alone that are gated, if not all of it is.
 	Trust       string   `json:"trust,omitempty"`
 	GatedSkills []string `json:"gatedSkills,omitempty"`
+	// Paused is set if the agent is given no messages, so that they wait.
+	Paused bool `json:"paused,omitempty"`
 	// LastSeen says when an agent elsewhere was last seen, for a person; State is "up",
 	// "down" or "unknown". Both are absent for an agent of the hub.
 	LastSeen string `json:"lastSeen,omitempty"`
@@ -130,6 +132,7 @@ func (h *Handler) describe(a engine.Agent) Agent {
 	if g, ok := a.Executor.(GatedAgent); ok {
 		d.Trust, d.GatedSkills = "gated", g.GatedSkills()
 	}
+	d.Paused = h.Control != nil && h.Control.IsPaused(a.Name)
 	if first, ok := h.Hub.Agent(""); ok {
 		d.Default = first.Name == a.Name
 	}

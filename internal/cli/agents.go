@@ -25,6 +25,8 @@ type agentsCmd struct {
 	Remove  agentsRemoveCmd  `cmd:"" help:"Remove an agent that was registered."`
 	Probe   agentsProbeCmd   `cmd:"" help:"Ask agents whether they answer."`
 	Refresh agentsRefreshCmd `cmd:"" help:"Read the cards of agents again."`
+	Pause   agentsPauseCmd   `cmd:"" help:"Let messages for an agent wait."`
+	Resume  agentsResumeCmd  `cmd:"" help:"Give an agent messages again."`
 }
 
 const agentsPath = adminapi.Root + "/agents"
@@ -105,7 +107,11 @@ func (c *agentsListCmd) row(w io.Writer, a *adminapi.Agent) error {
 	if a.Remote != nil {
 		at, trouble = a.Remote.URL, agentTrouble(a.Remote)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", oneLine(string(a.Name)), oneLine(a.Kind), or(oneLine(a.State), "up"),
+	state := or(oneLine(a.State), "up")
+	if a.Paused {
+		state = "paused"
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", oneLine(string(a.Name)), oneLine(a.Kind), state,
 		len(a.Skills), or(oneLine(a.LastSeen), "here"), oneLine(at), or(oneLine(trouble), "-"))
 	return err
 }

@@ -49,11 +49,12 @@ type commands struct {
 	Agents  agentsCmd  `cmd:"" help:"List, search, register and probe the agents of a hub."`
 	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`
-	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks."`
+	Tasks   tasksCmd   `cmd:"" help:"List, show, cancel and watch tasks; mend those that hang."`
 	Inbox   inboxCmd   `cmd:"" help:"See and settle what waits for you."`
 	Trust   trustCmd   `cmd:"" help:"Say how far callers and agents are trusted."`
 	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`
 	Push    pushCmd    `cmd:"" help:"List webhooks, tell them again, or be one."`
+	Dead    deadCmd    `cmd:"" help:"See what queues have given up, publish it again or drop it."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`

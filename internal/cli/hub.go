@@ -28,6 +28,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/control"
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/errand"
@@ -62,6 +63,7 @@ type hub struct {
 	grpc         *grpcbind.Binding // nil without gRPC
 	telemetry    *telemetry.Telemetry
 	trust        trustParts
+	control      *control.Desk
 	unwatch      func() // ends what measures the parts; nil before they are there
 }
 
@@ -208,6 +210,10 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.register(); err != nil {
 		return err
 	}
+	h.control = &control.Desk{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
+	if err := h.control.Open(ctx); err != nil {
+		return err
+	}
 	if err := h.openDirectory(ctx); err != nil {
 		return err
 	}
@@ -245,7 +251,7 @@ func (h *hub) front() httpfront.Config {
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Keys: h.keys, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
-			Trust: h.trust.book, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Trust: h.trust.book, Control: h.control, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),

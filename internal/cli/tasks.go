@@ -19,6 +19,10 @@ type tasksCmd struct {
 	Get    tasksGetCmd    `cmd:"" help:"Show a task."`
 	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
 	Watch  tasksWatchCmd  `cmd:"" help:"Follow a task, and those that it delegates, to the end."`
+
+	Redrive  tasksRedriveCmd  `cmd:"" help:"Give the message of a task that hangs to its agent again."`
+	Fail     tasksFailCmd     `cmd:"" help:"End a task as failed."`
+	Reassign tasksReassignCmd `cmd:"" help:"Give a task that waits to another agent."`
 }
 
 // maxPage is the largest page of the protocol (specification §3.1.4).

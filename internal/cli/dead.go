@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"text/tabwriter"
+
+	"github.com/parley-a2a/parley/bus/dead"
+	"github.com/parley-a2a/parley/internal/adminapi"
+)
+
+// deadCmd is the family of commands about dead letters.
+type deadCmd struct {
+	List   deadListCmd   `cmd:"" help:"List what queues have given up."`
+	Show   deadShowCmd   `cmd:"" help:"Show a dead letter with its envelope."`
+	Replay deadReplayCmd `cmd:"" help:"Publish dead letters again."`
+	Drop   deadDropCmd   `cmd:"" help:"Forget dead letters."`
+}
+
+const deadPath = adminapi.Root + "/dead"
+
+func letterPath(id string) string { return deadPath + "/" + url.PathEscape(id) }
+
+// deadListCmd lists letters.
+type deadListCmd struct {
+	hubFlags
+	Queue string `help:"Only what was in this queue." placeholder:"NAME"`
+	Task  string `help:"Only what is about this task." placeholder:"ID"`
+	JSON  bool   `name:"json" help:"Print the letters as JSON, one a line."`
+}
+
+// Help shows examples.
+func (deadListCmd) Help() string {
+	return `A message that was delivered five times to the workers of an agent and never acknowledged, and one that nobody ` +
+		`can read, becomes a dead letter. If it was work, its task has failed. Piped output has seven columns separated by ` +
+		`tabs: letter, time, queue, type, task, bytes, reason. The newest is first.
+
+Examples:
+
+    parley dead list
+    parley dead list --queue agent.task.researcher --json`
+}
+
+// Run lists the letters.
+func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		w, flush := o.Stdout, func() error { return nil }
+		if o.Terminal && !c.JSON {
+			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON")
+			w, flush = t, t.Flush
+		}
+		n := 0
+		err := c.pages(in.soft, func(l *dead.Letter) error {
+			n++
+			return c.row(w, l)
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 && o.Terminal && !c.JSON {
+			_, err := fmt.Fprintln(o.Stdout, "No dead letters.")
+			return err
+		}
+		return flush()
+	})
+}
+
+// pages calls f for each letter, page by page.
+func (c *deadListCmd) pages(ctx context.Context, f func(*dead.Letter) error) error {
+	q := url.Values{"queue": {c.Queue}, "task": {c.Task}}
+	for {
+		var page adminapi.DeadList
+		if err := c.ask(ctx, "GET "+deadPath+"?"+q.Encode(), nil, &page); err != nil {
+			return err
+		}
+		for i := range page.Letters {
+			if err := f(&page.Letters[i]); err != nil {
+				return err
+			}
+		}
+		if page.NextPageToken == "" {
+			return nil
+		}
+		q.Set("pageToken", page.NextPageToken)
+	}
+}
+
+func (c *deadListCmd) row(w io.Writer, l *dead.Letter) error {
+	if c.JSON {
+		return printJSON(w, l)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, timeName(&l.At), oneLine(l.Queue), oneLine(string(l.Type)),
+		or(oneLine(l.Task), "-"), l.Size, or(oneLine(l.Reason), "-"))
+	return err
+}
+
+// deadShowCmd shows a letter.
+type deadShowCmd struct {
+	hubFlags
+	ID string `arg:"" help:"The letter, as dead list shows it."`
+}
+
+// Help shows an example.
+func (deadShowCmd) Help() string {
+	return `Prints JSON.
+
+Example:
+
+    parley dead show 5f1c8a02b3d4e6f7 | jq .envelope.body`
+}
+
+// Run shows the letter.
+func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var l dead.Letter
+		if err := c.ask(in.soft, "GET "+letterPath(c.ID), nil, &l); err != nil {
+			return err
+		}
+		return printJSON(o.Stdout, &l)
+	})
+}
+
+// someLetters are the flags of the commands that change letters.
+type someLetters struct {
+	hubFlags
+	ID    []string `arg:"" optional:"" help:"The letters, as dead list shows them."`
+	Queue string   `help:"All of this queue." placeholder:"NAME"`
+	All   bool     `help:"All there are."`
+}
+
+// each does something to the letters, and prints a row for each.
+func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) string) error {
+	if (len(c.ID) > 0) == (c.Queue != "" || c.All) {
+		return usagef("name letters, or say --queue NAME or --all")
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		ids := c.ID
+		if len(ids) == 0 {
+			list := deadListCmd{hubFlags: c.hubFlags, Queue: c.Queue}
+			err := list.pages(in.soft, func(l *dead.Letter) error {
+				ids = append(ids, string(l.ID))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		var errs []error
+		for _, id := range ids {
+			errs = append(errs, c.one(in.soft, o, request(id)))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
+	var l dead.Letter
+	var in any
+	if request[:4] == "POST" {
+		in = struct{}{}
+	}
+	if err := c.ask(ctx, request, in, &l); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", l.ID, oneLine(l.Queue), or(oneLine(l.Task), "-"))
+	return err
+}
+
+// deadReplayCmd publishes letters again.
+type deadReplayCmd struct{ someLetters }
+
+// Help shows examples.
+func (deadReplayCmd) Help() string {
+	return `They go back to the queues that they were in, once what killed them is mended. Work whose task has ended in ` +
+		`the meantime is refused by the hub when a worker asks for it: send the message again instead. Prints letter, ` +
+		`queue and task.
+
+Examples:
+
+    parley dead replay 5f1c8a02b3d4e6f7
+    parley dead replay --queue agent.task.researcher`
+}
+
+// Run publishes the letters again.
+func (c *deadReplayCmd) Run(ctx context.Context, o *OS) error {
+	return c.each(ctx, o, func(id string) string { return "POST " + letterPath(id) + "/replay" })
+}
+
+// deadDropCmd forgets letters.
+type deadDropCmd struct{ someLetters }
+
+// Help shows examples.
+func (deadDropCmd) Help() string {
+	return `Letters that nobody drops are forgotten after 30 days, and when there are more than a thousand.
+
+Examples:
+
+    parley dead drop 5f1c8a02b3d4e6f7
+    parley dead drop --all`
+}
+
+// Run forgets the letters.
+func (c *deadDropCmd) Run(ctx context.Context, o *OS) error {
+	return c.each(ctx, o, func(id string) string { return "DELETE " + letterPath(id) })
+}

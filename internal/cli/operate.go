@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/task"
+)
+
+// operatedTask are the flags of the commands with which an operator changes a task.
+type operatedTask struct {
+	hubFlags
+	ID    string `arg:"" help:"The id of the task."`
+	Owner string `help:"Whose task it is, if several callers have one with the id." placeholder:"OWNER"`
+	JSON  bool   `name:"json" help:"Print the task as JSON."`
+}
+
+const operateHelp = `Needs an administrator: a key with the role admin, or a caller on the hub's machine while callers need no key. ` +
+	`What has ended stays so.`
+
+// operate does something to the task, and says what it is now.
+func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
+	op.Owner = task.Owner(c.Owner)
+	return o.interruptible(ctx, func(in interrupts) error {
+		var t adminapi.Operated
+		request := "POST " + adminapi.Root + "/tasks/" + url.PathEscape(c.ID) + "/" + verb
+		if err := c.ask(in.soft, request, &op, &t); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(o.Stdout, &t)
+		}
+		state := strings.ToLower(strings.TrimPrefix(t.State, "TASK_STATE_"))
+		by := t.Agent
+		if t.Assigned != "" {
+			by = t.Assigned
+		}
+		_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", printable(string(t.TaskID)), state, oneLine(string(by)))
+		return err
+	})
+}
+
+// tasksRedriveCmd dispatches a task again.
+type tasksRedriveCmd struct{ operatedTask }
+
+// Help shows an example.
+func (tasksRedriveCmd) Help() string {
+	return `For a task that hangs: its run counts no more, whatever it still does, and the same message is given to the ` +
+		`agent again, from the start. What the first run has done in the world is done. ` + operateHelp + `
+
+Example:
+
+    parley tasks redrive 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f`
+}
+
+// Run dispatches the task again.
+func (c *tasksRedriveCmd) Run(ctx context.Context, o *OS) error {
+	return c.operate(ctx, o, "redrive", adminapi.Operation{})
+}
+
+// tasksFailCmd fails a task.
+type tasksFailCmd struct {
+	operatedTask
+	Reason string `help:"What its caller is told." placeholder:"TEXT"`
+}
+
+// Help shows an example.
+func (tasksFailCmd) Help() string {
+	return `Its run is told to stop, and counts no more. ` + operateHelp + `
+
+Example:
+
+    parley tasks fail 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --reason "the printer is broken"`
+}
+
+// Run fails the task.
+func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
+	return c.operate(ctx, o, "fail", adminapi.Operation{Reason: c.Reason})
+}
+
+// tasksReassignCmd gives a task to another agent.
+type tasksReassignCmd struct {
+	operatedTask
+	Agent string `required:"" help:"The agent that gets it." placeholder:"NAME"`
+}
+
+// Help shows an example.
+func (tasksReassignCmd) Help() string {
+	return `For a task that waits: its agent must not have said anything yet but that it is at work. For the caller it ` +
+		`stays the task of the agent that was asked. ` + operateHelp + `
+
+Example:
+
+    parley tasks reassign 01993d8e-7a11-7c3e-9d5f-0d6a4b1c2e3f --agent researcher-2`
+}
+
+// Run gives the task to another agent.
+func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
+	return c.operate(ctx, o, "reassign", adminapi.Operation{Agent: task.Agent(c.Agent)})
+}
+
+// pausedAgent are the flags of the commands that pause agents.
+type pausedAgent struct {
+	hubFlags
+	Name string `arg:"" help:"The name of the agent."`
+}
+
+func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		var p adminapi.Pause
+		if err := c.ask(in.soft, "POST "+agentPath(c.Name)+"/"+verb, struct{}{}, &p); err != nil {
+			return err
+		}
+		text := "gets messages"
+		if p.Paused {
+			text = "is paused"
+		}
+		_, err := fmt.Fprintf(o.Stdout, "%s %s\n", oneLine(string(p.Agent)), text)
+		return err
+	})
+}
+
+// agentsPauseCmd pauses an agent.
+type agentsPauseCmd struct{ pausedAgent }
+
+// Help shows an example.
+func (agentsPauseCmd) Help() string {
+	return `Messages are accepted and wait until the agent is resumed, also over a restart of the hub. What it is at work ` +
+		`with goes on, and so does what its workers have taken from the queue.
+
+Example:
+
+    parley agents pause researcher`
+}
+
+// Run pauses the agent.
+func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "pause") }
+
+// agentsResumeCmd gives an agent messages again.
+type agentsResumeCmd struct{ pausedAgent }
+
+// Help shows an example.
+func (agentsResumeCmd) Help() string {
+	return `Example:
+
+    parley agents resume researcher`
+}
+
+// Run gives the agent messages again.
+func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "resume") }
