@@ -33,6 +33,9 @@ type Call struct {
 	// execution, of this message or one before it; nil if there is none, and for agents
 	// that are not Resumable.
 	Saved []byte
+	// Forgotten is the last checkpoint of a task whose message an operator has dispatched
+	// anew, so that nothing of it counts: Saved is nil then, until there is a new one.
+	Forgotten []byte
 	// Task is the whole task as v1.0 JSON, as it was when this execution began, if the
 	// agent is Resumable and this is not the first execution for the task; else nil.
 	Task []byte

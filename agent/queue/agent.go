@@ -67,8 +67,15 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if err := job.WorkAt(r.name).Check(); err != nil {
 		return nil, err
 	}
+	saved := call.Saved
+	if saved == nil {
+		saved = call.Forgotten
+	}
 	var err error
-	r.place, err = placeOf(call.Saved, string(r.name)+" "+call.Key)
+	r.place, err = placeOf(saved, string(r.name)+" "+call.Key)
+	if call.Saved == nil && call.Forgotten != nil {
+		r.place.renew()
+	}
 	return r, err
 }
 

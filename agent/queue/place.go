@@ -77,6 +77,14 @@ func (p *place) free() {
 	p.Worker, p.Nonce, p.Token, p.Published, p.Seq = "", "", nil, 0, 0
 }
 
+// renew makes the place of a message that is dispatched anew: what was published of it
+// before and who has it do not count. It does nothing to that of another message.
+func (p *place) renew() {
+	if p.Tries > 0 || p.Published != 0 {
+		*p = place{Key: p.Key, Delivery: p.Delivery + 1, Epoch: p.Epoch}
+	}
+}
+
 // vouches reports whether a token is that of the grant.
 func (p *place) vouches(token string) bool {
 	return p.claimed() && hmac.Equal(p.Token, hashed(token))

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -75,13 +77,17 @@ func (e *Engine) redispatch(l *live, more step) error {
 	var stopped *run
 	err := e.change(l, func(c *task.Change) error {
 		h := &c.Prev
-		if err := dispatchable(h); err != nil {
+		err := dispatchable(h)
+		if err == nil {
+			err = more(c)
+		}
+		if err != nil {
 			return err
 		}
-		if err := more(c); err != nil {
+		c.Next.Shown = task.ToCaller
+		if c.Checkpoint, err = e.forgotten(h); err != nil {
 			return err
 		}
-		c.Next.Shown, c.Checkpoint = task.ToCaller, e.forgotten(l)
 		if h.Run.Dispatch != task.Claimed {
 			if c.Next.Assigned == h.Assigned {
 				return errUnchanged
@@ -110,13 +116,19 @@ func (e *Engine) redispatch(l *live, more step) error {
 	return nil
 }
 
-// forgotten is the checkpoint of a task that begins anew.
-func (e *Engine) forgotten(l *live) []byte {
-	a := e.agent(l.performer())
-	if e.checkpoints == nil || a == nil || !a.traits().Resumable {
-		return nil
+// forgottenMark is in front of the checkpoint of a task that begins anew.
+var forgottenMark = []byte("\x00anew\x00")
+
+// forgotten returns the checkpoint of a task that begins anew; nil if there is none.
+func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
+	if e.checkpoints == nil {
+		return nil, nil
 	}
-	return []byte{}
+	saved, err := e.checkpoints.Checkpoint(e.ctx, h.Key)
+	if err != nil || saved == nil || bytes.HasPrefix(saved, forgottenMark) {
+		return nil, err
+	}
+	return append(slices.Clip(forgottenMark), saved...), nil
 }
 
 // dispatchable returns why no message of a task can be dispatched; nil if one can.

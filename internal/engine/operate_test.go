@@ -69,8 +69,8 @@ func TestRedrive(t *testing.T) {
 				t.Errorf("the task ended with %q in epoch %d, want second in 2", got, done.Run.Epoch)
 			}
 			close(s.let)
-			if a, b := <-s.calls, <-s.calls; a.Key != b.Key || b.Attempt != 2 || b.Saved != nil {
-				t.Errorf("the second execution is %s, attempt %d, from %q; want %s, 2 and nothing", b.Key, b.Attempt, b.Saved, a.Key)
+			if a, b := <-s.calls, <-s.calls; a.Key != b.Key || b.Attempt != 2 || b.Saved != nil || (name == "resumable") != (string(b.Forgotten) == "half") {
+				t.Errorf("the second execution is %s, attempt %d, from %q after %q; want %s, 2 and nothing", b.Key, b.Attempt, b.Saved, b.Forgotten, a.Key)
 			}
 			if _, err := b.Redrive(t.Context(), "alice", id); !errors.Is(err, engine.ErrEnded) {
 				t.Errorf("Redrive of a task that has ended = %v", err)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -172,8 +173,8 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 		if c.Saved, err = e.checkpoints.Checkpoint(ctx, h.Key); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
-		if len(c.Saved) == 0 {
-			c.Saved = nil // it begins anew
+		if old, ok := bytes.CutPrefix(c.Saved, forgottenMark); ok {
+			c.Saved, c.Forgotten = nil, old
 		}
 	}
 	f, err := e.fold(ctx, l, &h)
