@@ -193,7 +193,7 @@ func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	if l.Type == bus.TypeUnreadable {
+	if l.Type == string(bus.TypeUnreadable) {
 		return nil, fmt.Errorf("replay %s: %w", id, ErrUnreadable)
 	}
 	e, err := bus.Decode(l.Envelope)

@@ -26,7 +26,7 @@ type Letter struct {
 	// At is when it was written down, in milliseconds.
 	At time.Time `json:"at"`
 	// Type, Source, Task and Owner are those of the envelope; empty if it has none.
-	Type   bus.Type   `json:"type"`
+	Type   string     `json:"type"`
 	Source string     `json:"source"`
 	Task   string     `json:"task,omitempty"`
 	Owner  task.Owner `json:"owner,omitempty"`
@@ -45,7 +45,7 @@ func Of(e *bus.Envelope, at time.Time) (*Letter, error) {
 	sum := sha256.Sum256([]byte(e.Queue + "\x00" + e.ID))
 	return &Letter{
 		ID: ID(hex.EncodeToString(sum[:8])), Queue: e.Queue, Reason: e.Reason, At: task.MillisOf(at).Time(),
-		Type: e.Type, Source: e.Source, Task: e.Task, Owner: e.Owner, Envelope: text, Size: len(text),
+		Type: string(e.Type), Source: e.Source, Task: e.Task, Owner: e.Owner, Envelope: text, Size: len(text),
 	}, nil
 }
 

@@ -93,7 +93,7 @@ func (c *deadListCmd) row(w io.Writer, l *dead.Letter) error {
 	if c.JSON {
 		return printJSON(w, l)
 	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, timeName(&l.At), oneLine(l.Queue), oneLine(string(l.Type)),
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, timeName(&l.At), oneLine(l.Queue), oneLine(l.Type),
 		or(oneLine(l.Task), "-"), l.Size, or(oneLine(l.Reason), "-"))
 	return err
 }

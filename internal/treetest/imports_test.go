@@ -60,8 +60,8 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "task/tasktest", "auth", "directory/ledger/...", "inbox/...", "trust", "memory", "memory/memorytest", "store/...", "internal/sqlstore"}, leaves...),
-		why: "a store knows task, the keys of auth, the ledger of directory, the inbox, the entries of trust, the contracts of memory and leaf packages; what two stores share goes into task or internal",
+		from: stores, only: append([]string{"task", "task/tasktest", "auth", "directory/ledger/...", "inbox/...", "trust", "memory", "memory/memorytest", "bus/dead/...", "store/...", "internal/sqlstore"}, leaves...),
+		why: "a store knows task, the keys of auth, the ledger of directory, the inbox, the entries of trust, the contracts of memory, dead letters and leaf packages; what two stores share goes into task or internal",
 	},
 	{
 		from: []string{"directory/ledger", "directory/ledger/ledgertest"}, only: append([]string{"task", "directory/ledger"}, leaves...),
@@ -229,7 +229,7 @@ var edgeOnly = map[string][]string{
 	"github.com/goccy/go-yaml":                  {"internal/yamlfile/...", "internal/agentfile/...", "internal/config/...", "internal/check/...", "mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/livefile"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
-	"github.com/google/go-cmp":                  {"task/tasktest/...", "directory/ledger/ledgertest", "inbox/inboxtest", "memory/memorytest", "bus/bustest", "internal/transcript"},
+	"github.com/google/go-cmp":                  {"task/tasktest/...", "directory/ledger/ledgertest", "inbox/inboxtest", "memory/memorytest", "bus/bustest", "bus/dead/deadtest", "internal/transcript"},
 	"pgregory.net/rapid":                        {"task/tasktest/...", "memory/memorytest"},
 	"go.uber.org/goleak":                        {"task/tasktest/..."},
 	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/transcript"},

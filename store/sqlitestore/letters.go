@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/dead"
 	"github.com/parley-a2a/parley/task"
 )
@@ -34,7 +33,7 @@ var (
 
 func (s *stmt) getLetter() dead.Letter {
 	return dead.Letter{
-		ID: dead.ID(s.getText()), Queue: s.getText(), Reason: s.getText(), At: s.getTime(), Type: bus.Type(s.getText()),
+		ID: dead.ID(s.getText()), Queue: s.getText(), Reason: s.getText(), At: s.getTime(), Type: s.getText(),
 		Source: s.getText(), Task: s.getText(), Owner: task.Owner(s.getText()), Size: int(s.getInt()),
 	}
 }
@@ -48,7 +47,7 @@ func (b Letters) PutLetter(ctx context.Context, l *dead.Letter) error {
 		s.text(row.Queue)
 		s.text(row.Reason)
 		s.time(row.At)
-		for _, text := range []string{string(row.Type), row.Source, row.Task, string(row.Owner)} {
+		for _, text := range []string{row.Type, row.Source, row.Task, string(row.Owner)} {
 			s.text(text)
 		}
 		s.int(int64(row.Size))
