@@ -3,18 +3,13 @@ package dialogue_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
@@ -22,41 +17,6 @@ import (
 )
 
 type agents = map[task.Agent]a2asrv.AgentExecutor
-
-// TestTwoHubsNegotiate lets the interview of another hub ask ten questions, which the
-// scripted agent answers.
-func TestTwoHubsNegotiate(t *testing.T) {
-	t.Parallel()
-	for name, poll := range map[string]bool{"streaming": false, "polling": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			there := new(parley.Hub)
-			for _, a := range builtin.Agents() {
-				if a.Name == "interview" {
-					there.Handle(a.Card, a.Executor)
-				}
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			server := httptest.NewServer(there.Handler())
-			done := make(chan struct{})
-			go func() { defer close(done); _ = there.Run(ctx) }()
-			t.Cleanup(func() { cancel(); <-done; server.Close() })
-			far := &remote.Agent{URL: server.URL, NoStreaming: poll, Poll: 1e7}
-			t.Cleanup(func() { far.Close() })
-			h := startHub(t, new(task.Memory), &dialogue.Desk{Answerer: "clerk", Default: dialogue.Auto}, agents{"far": far, "clerk": clerk(t)})
-			a := h.send(say("far", "ask 10"))
-			if got := a.Head.State; got != task.Completed {
-				t.Fatalf("the task is %s", says(a))
-			}
-			text := a.Fold.ReplyText()
-			for i := 3; i <= 10; i++ {
-				if !strings.Contains(text, fmt.Sprintf("a%d\n", i)) {
-					t.Errorf("there is no answer to question %d in %q", i, text)
-				}
-			}
-		})
-	}
-}
 
 func TestQuestionLimits(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	measure()
+	goleak.VerifyTestMain(m)
+}
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
 
