@@ -67,7 +67,7 @@ func letter(q *engine.Question) string {
 	if q.Skill != "" && q.Skill != string(q.Agent) {
 		fmt.Fprintf(&b, ", at work on %s", q.Skill)
 	}
-	fmt.Fprintf(&b, " for %s:\n\n%s%s\n", name(q), q.Text, besides(q))
+	fmt.Fprintf(&b, " for %s:\n\n%s\n", name(q), strings.TrimSpace(q.Text+besides(q)))
 	if len(q.Turns) > 0 {
 		b.WriteString("\nBefore that:\n\n" + conversation(q))
 	}

@@ -81,7 +81,7 @@ func itemID(q *engine.Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.
 // auto lets the answering agent answer, as long as that leads anywhere.
 func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, error) {
 	if strings.TrimSpace(q.Text) == "" {
-		return broken(q, unanswered, "asks without words, and only words are answered"+besides(q)), nil
+		return broken(q, unanswered, "asks without words"+besides(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
 	}
 	text, problem, err := d.consult(ctx, q, false)
 	if err != nil {
