@@ -232,3 +232,36 @@ func TestRoundsSurviveARestart(t *testing.T) {
 		t.Errorf("the task is %q, want %q", got, want)
 	}
 }
+
+// TestMessagesThatCameBeforeTheQuestion answer it, also if the hub is killed in between.
+func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	disk, ask := new(task.Memory), make(chan struct{})
+	store := newMortal(disk, 3) // the message, the further one, the question
+	inner := asker(1, numbered)
+	main := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		<-ask
+		if ec.StoredTask == nil || agent.Text(ec.Message) == "go" {
+			yield(status(ec, a2a.TaskStateInputRequired, "Question 1?"), nil)
+			return
+		}
+		for ev, err := range inner.Execute(ctx, ec) {
+			yield(ev, err)
+		}
+	}), agent.Traits{Idempotent: true})
+	desk := &dialogue.Desk{Answerer: "clerk", Default: dialogue.Auto}
+	h := startHub(t, store, desk, agents{"main": main, "clerk": clerk(t)})
+	r := say("main", "go")
+	r.ReturnImmediately = true
+	id := h.send(r).Head.ID
+	more := say("", "more")
+	more.Message.TaskID, more.ReturnImmediately = id, true
+	h.send(more)
+	close(ask)
+	<-store.dead
+	h.stop()
+	h = startHub(t, disk, desk, agents{"main": main, "clerk": clerk(t)})
+	if got := says(h.wait(id)); got != "TASK_STATE_COMPLETED more" {
+		t.Errorf("the task is %q", got)
+	}
+}

@@ -59,10 +59,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 		if !ok {
 			return errUnchanged
 		}
-		if h.Run.Dispatch == task.Asking {
-			c.Next.Run.Attempt = 0
-		}
-		e.claim(&c.Next, m.version, c.Next.Run.Attempt+1)
+		e.claim(&c.Next, m.version, h.Run.Attempt+1)
 		return nil
 	})
 	if err != nil {
@@ -78,7 +75,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
-	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !r.left && !e.fenced.Load() {
+	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
 		// The agent may be another one by now, paused, or gone.
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)

@@ -90,6 +90,24 @@ func TestQuestionsDoNotHoldUpADrain(t *testing.T) {
 	})
 }
 
+// held starts an engine with a task that keeps it draining for an hour.
+func held(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
+	t.Helper()
+	cfg.DrainTimeout = 2 * time.Hour
+	b := start(t, cfg, x)
+	b.register("long", &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		select {
+		case <-time.After(time.Hour):
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		case <-ctx.Done():
+		}
+	}})
+	r := now(text("hold"))
+	r.Agent = "long"
+	b.send(r)
+	return b
+}
+
 // TestQuestionsThatComeWhileDraining are for the next process, which can ask others.
 func TestQuestionsThatComeWhileDraining(t *testing.T) {
 	t.Parallel()
@@ -104,7 +122,7 @@ func TestQuestionsThatComeWhileDraining(t *testing.T) {
 			}
 			inner(ctx, ec, yield)
 		}
-		b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: time.Hour}, slow)
+		b := held(t, engine.Config{Store: store, Questions: d}, slow)
 		id := b.send(now(text("hi"))).Head.ID
 		synctest.Wait()
 		b.stop()
@@ -115,6 +133,129 @@ func TestQuestionsThatComeWhileDraining(t *testing.T) {
 		b = start(t, engine.Config{Store: store, Questions: d}, slow)
 		if q := <-d.posed; q.Task != id || q.Text != "what?" {
 			t.Errorf("the question is %+v", q)
+		}
+		b.stop()
+	})
+}
+
+// clumsy replies when the engine drains: it delegates, and fails the task.
+type clumsy struct {
+	desk
+	asked chan *engine.Question
+	drain chan struct{}
+	err   error
+}
+
+func (c *clumsy) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	c.asked <- q
+	<-c.drain
+	_, c.err = q.Delegate(ctx, &agent.Delegation{Agent: "long", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("help"))})
+	return engine.Reply{Fail: "nobody helps"}, nil
+}
+
+// TestRepliesWhileDraining: that nobody can be asked while the engine drains is no reason
+// to fail.
+func TestRepliesWhileDraining(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, c := new(task.Memory), &clumsy{asked: make(chan *engine.Question, 1), drain: make(chan struct{})}
+		b := held(t, engine.Config{Store: store, Questions: c}, curious())
+		id := b.send(now(text("hi"))).Head.ID
+		<-c.asked
+		b.cancel()
+		synctest.Wait()
+		close(c.drain)
+		b.stop()
+		if !errors.Is(c.err, engine.ErrDraining) {
+			t.Errorf("Delegate while the engine drains: %v, want that it waits for its end", c.err)
+		}
+		d := newDesk()
+		b = start(t, engine.Config{Store: store, Questions: d}, curious())
+		if q := <-d.posed; q.Task != id {
+			t.Errorf("the question is %+v", q)
+		}
+		b.stop()
+	})
+}
+
+// TestUntilDrainIsOver: an executor that waits no more and ends without a final state has
+// failed, also while the engine drains.
+func TestUntilDrainIsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		x := agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			_, cancel := agent.UntilDrain(ctx)
+			cancel()
+			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
+			time.Sleep(time.Minute)
+		}}, agent.Traits{Resumable: true})
+		store := new(task.Memory)
+		b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, x)
+		id := b.send(now(text("hi"))).Head.ID
+		synctest.Wait()
+		b.stop()
+		b = start(t, engine.Config{Store: store}, x)
+		if a := b.get(id); a.Head.State != task.Failed || statusText(t, a) != "agent ended without a final state" {
+			t.Errorf("the task is %v %q", a.Head.State, statusText(t, a))
+		}
+		b.stop()
+	})
+}
+
+// teller tells why it takes its time.
+type teller struct{ *desk }
+
+func (d teller) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	for range 2 { // the second time changes nothing
+		if err := q.Tell(ctx, "please wait"); err != nil {
+			return engine.Reply{}, err
+		}
+	}
+	return d.desk.Reply(ctx, q)
+}
+
+// TestTold: a status of the hub about a question changes neither its version nor what
+// counts as an attempt.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, attempts := teller{newDesk()}, make(chan int, 10)
+		x := curious()
+		inner := x.run
+		x.run = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			attempts <- agent.CallFrom(ctx).Attempt
+			inner(ctx, ec, yield)
+		}
+		b := start(t, engine.Config{Questions: d, MaxRuns: 1}, idempotent(x))
+		goOn := make(chan struct{})
+		b.register("busy", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			<-goOn
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}})
+		id := b.send(now(text("hi"))).Head.ID
+		q := <-d.posed
+		a := b.get(id)
+		if a.Head.State != task.Working || statusText(t, a) != "please wait" || a.Head.Version != q.Version+1 {
+			t.Errorf("the task is %v %q at version %d; the question was at %d", a.Head.State, statusText(t, a), a.Head.Version, q.Version)
+		}
+		r := now(text("keep the place"))
+		r.Agent = "busy"
+		b.send(r)
+		if err := b.Answer(t.Context(), q, &engine.Reply{Text: "that"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Tell(t.Context(), "too late"); !errors.Is(err, engine.ErrAnswered) {
+			t.Errorf("Tell after the answer: %v, want ErrAnswered", err)
+		}
+		close(goOn)
+		synctest.Wait()
+		if a := b.get(id); statusText(t, a) != "that" {
+			t.Errorf("the task is %v %q", a.Head.State, statusText(t, a))
+		}
+		for range 2 {
+			if n := <-attempts; n != 1 {
+				t.Errorf("the agent is executed as attempt %d, want 1", n)
+			}
 		}
 		b.stop()
 	})

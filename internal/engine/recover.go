@@ -87,7 +87,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 		return e.endOrphan(l)
 	case a == nil:
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
-	case h.Run.Dispatch == task.Asking:
+	case h.Run.Dispatch == task.Asking && !h.Waiting(): // else the message answers
 		e.handOver(l)
 		return nil
 	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
