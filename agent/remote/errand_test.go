@@ -107,6 +107,9 @@ func TestDeadlineTravels(t *testing.T) {
 	if a.Head.State != task.Failed || time.Since(want) > 4*time.Second {
 		t.Errorf("%v after the deadline the task is %s, want FAILED soon after it", time.Since(want), describe(a))
 	}
+	if said := describe(a); !strings.Contains(said, "deadline") {
+		t.Errorf("the caller is told %s, want that the deadline has passed", said)
+	}
 	got := <-seen
 	if !got.Deadline.Equal(want) {
 		t.Errorf("the third hub sees the deadline %v, want %v", got.Deadline, want)

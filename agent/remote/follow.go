@@ -252,6 +252,10 @@ func (r *run) timeout(ctx context.Context) {
 			r.agent.logger().Warn("remote task was not canceled at its deadline", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 		}
 	}
+	if r.h.Theirs {
+		r.fail("gave no answer before the deadline " + r.h.deadline().UTC().Format(time.RFC3339) + " of this work")
+		return
+	}
 	r.fail(fmt.Sprintf("gave no answer within %v", r.agent.timeout()))
 }
 

@@ -26,6 +26,9 @@ type handle struct {
 	At string `json:"at,omitempty"`
 	// Deadline is when the message must be done, in milliseconds since 1970.
 	Deadline int64 `json:"deadline"`
+	// Theirs says that the deadline came with the message, and not from the agent's own
+	// timeout.
+	Theirs bool `json:"theirs,omitempty"`
 }
 
 func decodeHandle(b []byte) (handle, error) {

@@ -155,7 +155,7 @@ func (r *run) setDeadline() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.h.Deadline = 0
+	r.h.Deadline, r.h.Theirs = 0, false
 	if d := r.agent.timeout(); d > 0 {
 		r.h.Deadline = time.Now().Add(d).UnixMilli()
 	}
@@ -163,7 +163,7 @@ func (r *run) setDeadline() {
 		return
 	}
 	if at := r.errand.Deadline.UnixMilli(); r.h.Deadline == 0 || at < r.h.Deadline {
-		r.h.Deadline = at
+		r.h.Deadline, r.h.Theirs = at, true
 	}
 }
 
