@@ -91,7 +91,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 		e.handOver(l)
 		return nil
 	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
-		return e.end(l, task.Failed, "interrupted by restart", errFencedBy)
+		return e.end(l, task.Failed, interruption(a, &h), errFencedBy)
 	case h.Run.Dispatch == task.Claimed:
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
@@ -118,6 +118,14 @@ func (e *Engine) seatAs(l *live, s seat) {
 func repeatable(a *Agent, h *task.Head) bool {
 	t := a.traits()
 	return t.Resumable || t.Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
+}
+
+// interruption is why a task fails whose run must not be repeated.
+func interruption(a *Agent, h *task.Head) string {
+	if a.traits().Idempotent && !h.Run.Told {
+		return fmt.Sprintf("interrupted by restart in %d attempts", h.Run.Attempt)
+	}
+	return "interrupted by restart"
 }
 
 // unclaim makes a task wait for a run again, if epoch still claims it: the message

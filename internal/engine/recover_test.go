@@ -89,6 +89,9 @@ func TestRecoveryGivesUpAfterThreeAttempts(t *testing.T) {
 	}
 	b := start(t, engine.Config{Store: store}, idempotent(words("x")))
 	b.wait(id, task.Failed)
+	if got, want := statusText(t, b.get(id)), "interrupted by restart in 3 attempts"; got != want {
+		t.Errorf("the task says %q, want %q", got, want)
+	}
 }
 
 func TestPendingCancelWinsOverARerun(t *testing.T) {

@@ -673,6 +673,22 @@ func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
 	})
 }
 
+// TestGateGivesUpAfterThreeAttempts: what stops the hub each time is not tried for ever.
+func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Act, "desk")
+		w.traits = agent.Traits{Idempotent: true}
+		w.agent = func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-ctx.Done() }
+		w.start()
+		id := w.send(bob, "desk", "one")
+		for range 4 {
+			w.restart()
+		}
+		w.is(bob, id, task.Failed, "interrupted by restart in 3 attempts")
+		w.ran(3)
+	})
+}
+
 func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.set("bob", trust.Propose)

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -16,7 +17,13 @@ const maxTries = 3
 // it for an agent with these traits.
 func (v *visit) perform(ctx context.Context) {
 	again := v.stage.Key == v.call.Key && v.stage.Phase == running
-	if again && !v.traits.Resumable && !(v.traits.Idempotent && v.stage.Tries < maxTries && !saidOf(v.call.Task).after(v.stage.Said)) {
+	repeats := v.traits.Idempotent && !saidOf(v.call.Task).after(v.stage.Said)
+	switch {
+	case !again, v.traits.Resumable, repeats && v.stage.Tries < maxTries:
+	case repeats:
+		v.say(a2a.TaskStateFailed, fmt.Sprintf("interrupted by restart in %d attempts", v.stage.Tries), nil)
+		return
+	default:
 		v.say(a2a.TaskStateFailed, "interrupted by restart", nil)
 		return
 	}
