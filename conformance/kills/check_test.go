@@ -66,7 +66,7 @@ func (w *world) records(ctx context.Context) (*records, error) {
 	for line := range strings.Lines(string(b)) {
 		all.runs[strings.TrimSpace(line)]++
 	}
-	items, err := w.items(ctx, "all")
+	items, err := w.items(ctx, "all", "")
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (st *story) check(ctx context.Context, t *taskJSON, all *records) error {
 	if !t.ended() {
 		return errors.New("the task does not end")
 	}
-	if t.state() == "FAILED" && (!strings.Contains(t.reply(), interrupted) || !st.mayFail()) {
+	if t.state() == "FAILED" && !st.mayFail(t) {
 		return fmt.Errorf("the task failed: %s", t.reply())
 	}
 	errs := []error{st.checkSaid(t), st.checkMemory(ctx, t)}
@@ -122,6 +122,11 @@ func (st *story) check(ctx context.Context, t *taskJSON, all *records) error {
 		errs = append(errs, st.checkFar(t, all))
 	case "purchase":
 		errs = append(errs, st.checkPurchase(t, all))
+	}
+	if t.state() == "FAILED" {
+		return errors.Join(errs...)
+	}
+	switch st.kind {
 	case "observed":
 		errs = append(errs, st.checkObserved(ctx, t, all))
 	case "meeting":
@@ -132,13 +137,14 @@ func (st *story) check(ctx context.Context, t *taskJSON, all *records) error {
 	return errors.Join(errs...)
 }
 
-// mayFail reports whether the agent of the story must not be executed twice.
-func (st *story) mayFail() bool {
+// mayFail reports whether the task may have failed: the agent must not be executed twice,
+// or the hub was killed three times in a row while it was executed.
+func (st *story) mayFail(t *taskJSON) bool {
 	switch st.kind {
 	case "interview", "faraway", "person", "purchase":
-		return true
+		return strings.Contains(t.reply(), interrupted)
 	}
-	return false
+	return strings.Contains(t.reply(), interrupted+" in 3 attempts")
 }
 
 // question is what the interview asks, and answer what the clerk says.

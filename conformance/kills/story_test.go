@@ -13,6 +13,8 @@ import (
 type teller struct {
 	kind, agent, key string
 	tell             func(context.Context, *story) error
+	// most is how many stories are told; zero means any number.
+	most int
 }
 
 // story is one task with what was said in it.
