@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/parley-a2a/parley/agent/frontdesk"
 	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -281,6 +282,11 @@ func (c *Config) Desk() *dialogue.Desk {
 	d := &dialogue.Desk{
 		Answerer: task.Agent(q.AnsweringAgent), Default: dialogue.Policy(q.Policy),
 		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]dialogue.Policy),
+	}
+	if c.FrontDesk.Serve {
+		for _, a := range new(frontdesk.Desk).Agents() {
+			d.Policies[a.Name] = dialogue.Suspend // it speaks for the owner, and asks who calls
+		}
 	}
 	for i := range c.Agents {
 		if a := &c.Agents[i]; a.Questions != "" {
