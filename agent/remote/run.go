@@ -206,6 +206,14 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 	if err == nil {
 		return r.fail("gave no answer")
 	}
+	if errors.Is(err, a2a.ErrUnsupportedOperation) && r.h.Task != "" {
+		// The task there may have ended with this message, of which nobody has heard.
+		if p, _ := r.agent.peer(ctx); p != nil {
+			if found, _ := r.continued(ctx, p); found != nil {
+				return r.deliver(found) || r.follow(ctx)
+			}
+		}
+	}
 	if refused(err) || turnedAway(err) {
 		return r.refuse(err)
 	}

@@ -1,15 +1,17 @@
 package kills
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/hubtest"
 )
@@ -116,9 +118,11 @@ func (st *story) check(ctx context.Context, t *taskJSON, all *records) error {
 	switch st.kind {
 	case "interview", "faraway":
 		errs = append(errs, st.checkClerk(ctx, t))
+	case "owner":
+		errs = append(errs, st.checkClerk(ctx, t), st.checkAsked(t, all))
 	}
 	switch st.kind {
-	case "faraway", "person":
+	case "faraway", "person", "owner":
 		errs = append(errs, st.checkFar(t, all))
 	case "purchase":
 		errs = append(errs, st.checkPurchase(t, all))
@@ -141,7 +145,7 @@ func (st *story) check(ctx context.Context, t *taskJSON, all *records) error {
 // or the hub was killed three times in a row while it was executed.
 func (st *story) mayFail(t *taskJSON) bool {
 	switch st.kind {
-	case "interview", "faraway", "person", "purchase":
+	case "interview", "faraway", "person", "owner", "purchase":
 		return strings.Contains(t.reply(), interrupted)
 	}
 	return strings.Contains(t.reply(), interrupted+" in 3 attempts")
@@ -184,8 +188,11 @@ func (st *story) script(t *taskJSON) (lines []string, reply string) {
 
 // checkSaid compares the log with what was said.
 func (st *story) checkSaid(t *taskJSON) error {
-	if st.kind == "meeting" {
+	switch st.kind {
+	case "meeting":
 		return st.checkTurnsOfMeeting(t)
+	case "owner":
+		return nil // checkAsked looks at it
 	}
 	want, reply := st.script(t)
 	got := t.lines()
@@ -193,10 +200,10 @@ func (st *story) checkSaid(t *taskJSON) error {
 		want = want[:min(len(want), len(got))]
 		reply = t.reply()
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		return fmt.Errorf("what was said (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(reply, t.reply()); diff != "" {
+	if diff := gocmp.Diff(reply, t.reply()); diff != "" {
 		return fmt.Errorf("the reply (-want +got):\n%s", diff)
 	}
 	return nil
@@ -215,7 +222,7 @@ func (st *story) checkTurnsOfMeeting(t *taskJSON) error {
 			said = append(said, text)
 		}
 	}
-	if diff := cmp.Diff(st.texts, said); diff != "" {
+	if diff := gocmp.Diff(st.texts, said); diff != "" {
 		return fmt.Errorf("what the caller said (-want +got):\n%s", diff)
 	}
 	return nil
@@ -250,7 +257,7 @@ func (st *story) checkFar(t *taskJSON, all *records) error {
 		n := min(len(got), len(want))
 		got, want = got[:n], want[:n]
 	}
-	if diff := cmp.Diff(want, got); diff != "" || there[0].state() != t.state() {
+	if diff := gocmp.Diff(want, got); diff != "" || there[0].state() != t.state() {
 		return fmt.Errorf("the far hub has the task %s (-near +far):\n%s", there[0].state(), diff)
 	}
 	return nil
@@ -263,15 +270,49 @@ func onlyItem(items []itemJSON, kind, text string) error {
 	return nil
 }
 
+// verbs are what has brought items into their states.
+var verbs = map[string]string{"approved": "approve", "refused": "refuse"}
+
+// checkAsked: there is one item for each question, and what I have said is what the agent
+// was told, and nothing else.
+func (st *story) checkAsked(t *taskJSON, all *records) error {
+	if said := t.twice(); said != "" {
+		return fmt.Errorf("the hub has said twice: %s", said)
+	}
+	items := all.items[st.id]
+	slices.SortFunc(items, func(a, b itemJSON) int { return cmp.Compare(a.Version, b.Version) })
+	lines, reply := t.lines(), ""
+	for i, it := range items {
+		q, draft := question(i+1, st.questions)
+		said, told := map[string]string{"answer": "answer " + st.id, "approve": draft}, st.won[it.ID]
+		if 2*i+2 >= len(lines) && t.state() == "FAILED" {
+			break // the agent was killed when it was told, or before
+		}
+		switch {
+		case it.Kind != "question" || it.By != "me" || it.State != "answered" || it.Draft != draft || !strings.Contains(it.Text, q):
+			return fmt.Errorf("the question %q is in the inbox as %+v", q, it)
+		case it.Answer != said["answer"] && it.Answer != said["approve"] || told != "" && it.Answer != said[told]:
+			return fmt.Errorf("I was told that %q counts, but the inbox has %+v", told, it)
+		case 2*i+2 >= len(lines) || lines[2*i+1] != "agent: "+q || lines[2*i+2] != "caller: "+it.Answer:
+			return fmt.Errorf("the inbox has %+v, and the task says %q", it, lines)
+		}
+		reply += q + "\n" + it.Answer + "\n"
+	}
+	if t.state() == "COMPLETED" && (len(items) != st.questions || len(lines) != 1+2*len(items) || reply != t.reply()) {
+		return fmt.Errorf("the inbox has %d items for %d questions; the task says %q, and in the end %q, want %q", len(items), st.questions, lines, t.reply(), reply)
+	}
+	return nil
+}
+
 // checkPurchase: what was approved is done once, and what was refused is not done.
 func (st *story) checkPurchase(t *taskJSON, all *records) error {
 	if err := onlyItem(all.items[st.id], "approval", st.texts[0]); err != nil {
 		return err
 	}
 	it, runs := all.items[st.id][0], all.runs[st.texts[0]]
-	verb := map[string]string{"approved": "approve", "refused": "refuse"}[it.State]
-	if it.By != "me" || it.Answer != verb+" "+st.id || st.decided != "" && verb != st.decided {
-		return fmt.Errorf("the person said %q, the inbox has %+v", st.decided, it)
+	verb := verbs[it.State]
+	if it.By != "me" || it.Answer != verb+" "+st.id || st.won[it.ID] != "" && verb != st.won[it.ID] {
+		return fmt.Errorf("the person said %q, the inbox has %+v", st.won, it)
 	}
 	ok := map[string]bool{
 		"approved COMPLETED 1": true, "refused REJECTED 0": true,
@@ -365,7 +406,7 @@ func (st *story) checkMemory(ctx context.Context, t *taskJSON) error {
 	if n := len(got) - 1; n >= 0 && t.state() != "COMPLETED" {
 		got[n], _, _ = strings.Cut(got[n], "\n\nUntil then it said:\n")
 	}
-	if diff := cmp.Diff(append(t.lines(), "agent: "+t.reply()), got); diff != "" {
+	if diff := gocmp.Diff(append(t.lines(), "agent: "+t.reply()), got); diff != "" {
 		return fmt.Errorf("the conversation (-log +remembered):\n%s", diff)
 	}
 	return nil

@@ -26,8 +26,8 @@ type story struct {
 	texts []string
 	// asked is the question that was answered last.
 	asked string
-	// decided is what the person was told to have decided: "approved" or "refused".
-	decided string
+	// won are the decisions about items of the inbox that count, as I was told.
+	won map[string]string
 	// questions is how many the agent asks.
 	questions int
 	err       error
@@ -93,17 +93,35 @@ func (t *taskJSON) reply() string {
 	return t.Status.Message.text()
 }
 
-// lines is what was said before the end.
+// waits is how the hub says that somebody else was asked.
+const waits = "This question waits for the owner of this hub."
+
+// lines is what was said before the end, without what the hub says itself.
 func (t *taskJSON) lines() []string {
 	var all []string
 	for i := range t.History {
-		role := "agent"
-		if t.History[i].Role == "ROLE_USER" {
-			role = "caller"
+		m := &t.History[i]
+		switch {
+		case m.Role == "ROLE_USER":
+			all = append(all, "caller: "+m.text())
+		case !strings.HasPrefix(m.text(), waits):
+			all = append(all, "agent: "+m.text())
 		}
-		all = append(all, role+": "+t.History[i].text())
 	}
 	return all
+}
+
+// twice returns what the hub has said twice, if anything.
+func (t *taskJSON) twice() string {
+	said := map[string]bool{}
+	for i := range t.History {
+		text := t.History[i].text()
+		if strings.HasPrefix(text, waits) && said[text] {
+			return text
+		}
+		said[text] = true
+	}
+	return ""
 }
 
 // errOver is returned by say if the task has ended.

@@ -17,6 +17,7 @@ var tellers = []teller{
 	{"interview", "interview", me, interviewed, 0},
 	{"faraway", "faraway", partner, interviewed, 0},
 	{"person", "person", partner, answered, 0},
+	// {"owner", "owner", partner, asked, 0},
 	{"purchase", "till", partner, purchase, 0},
 	{"observed", "till", stranger, observed, 0},
 	{"meeting", "negotiate-meeting", friend, meeting, 240}, // of 500 that the front desk takes
@@ -93,7 +94,8 @@ func meeting(ctx context.Context, st *story) error {
 
 // itemJSON is what the tests read of an item of the inbox.
 type itemJSON struct {
-	ID, Kind, Task, State, By, Answer, Text, Caller string
+	ID, Kind, Task, State, By, Answer, Draft, Text, Caller string
+	Version                                                int64
 }
 
 // items returns items of the inbox of a state and a kind.
@@ -115,20 +117,48 @@ func (w *world) items(ctx context.Context, state, kind string) ([]itemJSON, erro
 	}
 }
 
+// asked lets me answer some questions in the inbox: with words, with the draft of the
+// answering agent, or with both at one time.
+func asked(ctx context.Context, st *story) error {
+	st.questions = 1 + rand.IntN(4)
+	if err := st.say(ctx, fmt.Sprintf("ask %d %s", st.questions, st.id)); err != nil {
+		return err
+	}
+	for {
+		all, err := st.w.items(ctx, "open", "question")
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if all[i].Task == st.id {
+				if err := st.decide(ctx, &all[i], "answer", "approve"); err != nil {
+					return err
+				}
+			}
+		}
+		if t, err := st.get(ctx); err != nil || t.ended() {
+			return err
+		}
+		if err := pause(ctx, nil); err != nil {
+			return fmt.Errorf("the questions wait: %w", err)
+		}
+	}
+}
+
 // purchase asks for something that I must approve, and lets me decide.
 func purchase(ctx context.Context, st *story) error {
 	if err := st.say(ctx, "buy "+st.id); err != nil {
 		return err
 	}
-	waits := func(t *taskJSON) bool { return t.state() == "AUTH_REQUIRED" }
-	if t, err := st.await(ctx, waits); err != nil || t.ended() {
+	unapproved := func(t *taskJSON) bool { return t.state() == "AUTH_REQUIRED" }
+	if t, err := st.await(ctx, unapproved); err != nil || t.ended() {
 		return errors.Join(err, errors.New("the task does not wait for an approval"))
 	}
 	it, err := st.item(ctx)
 	if err != nil {
 		return err
 	}
-	if err := st.decide(ctx, it); err != nil {
+	if err := st.decide(ctx, it, "approve", "refuse"); err != nil {
 		return err
 	}
 	_, err = st.await(ctx, never)
@@ -149,27 +179,36 @@ func (st *story) item(ctx context.Context) (*itemJSON, error) {
 	return nil, errors.New("the approval is not in the inbox")
 }
 
-// decide approves or refuses, or both at one time.
-func (st *story) decide(ctx context.Context, it *itemJSON) error {
-	verbs := [][]string{{"approve"}, {"approve"}, {"refuse"}, {"approve", "refuse"}}[rand.IntN(4)]
-	errs := make([]error, len(verbs))
+// decide does one thing or another with an item, or both at one time.
+func (st *story) decide(ctx context.Context, it *itemJSON, one, other string) error {
+	verbs := [][]string{{one}, {one}, {other}, {one, other}}[rand.IntN(4)]
+	errs, won := make([]error, len(verbs)), make([]bool, len(verbs))
 	var all sync.WaitGroup
 	for i, verb := range verbs {
-		all.Go(func() { errs[i] = st.settle(ctx, it, verb) })
+		all.Go(func() { won[i], errs[i] = st.settle(ctx, it, verb) })
 	}
 	all.Wait()
-	if len(verbs) == 1 {
-		st.decided = verbs[0]
+	for i, verb := range verbs {
+		if won[i] && st.won[it.ID] != "" {
+			return fmt.Errorf("item %s was decided twice: %s, %s", it.ID, st.won[it.ID], verb)
+		}
+		if won[i] {
+			st.won[it.ID] = verb
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// settle does one of them. The hub may have taken it and died before it could say so.
-func (st *story) settle(ctx context.Context, it *itemJSON, verb string) error {
+// settle does one of them, and reports whether it counts as far as I am told. The hub may
+// have taken it and died before it could say so.
+func (st *story) settle(ctx context.Context, it *itemJSON, verb string) (bool, error) {
 	r := hubtest.Request{URL: "/api/v1/inbox/" + it.ID + "/" + verb, Body: fmt.Sprintf(`{"text":"%s %s"}`, verb, st.id)}
+	if verb == "approve" && it.Kind == "question" {
+		r.Body = "{}" // the draft
+	}
 	err := st.w.near.call(ctx, me, r, nil)
 	if hubtest.Status(err) == http.StatusConflict {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
 // patience is how long a story may take, with all that happens to the hubs meanwhile.
-const patience = 90 * time.Second
+const patience = 30 * time.Second
 
 // The people, by their keys. Me is the owner of the near hub.
 const (
@@ -46,7 +46,8 @@ auth:
 agents:
   - {name: interview, questions: auto}
   - {name: faraway, questions: auto, endpoint: {backend: a2a, base_url: FAR, target: interview, options: {idempotent: true}}}
-  - {name: person, endpoint: {backend: a2a, base_url: FAR, target: interview, options: {idempotent: true}}}
+  - {name: owner, questions: ask, endpoint: {backend: a2a, base_url: FAR, target: interview, options: {idempotent: true}}}
+  - {name: person, questions: suspend, endpoint: {backend: a2a, base_url: FAR, target: interview, options: {idempotent: true}}}
   - name: till
     trust: gated
     command: read -r text; echo "$text" >> RUNS; sleep 0.01; printf "sold %s" "$text"
@@ -161,7 +162,7 @@ func (w *world) trust(entry string) {
 func (w *world) begin(kind, agent, key string) *story {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	st := &story{w: w, kind: kind, agent: agent, key: key, id: fmt.Sprintf("%s-%d", kind, len(w.stories))}
+	st := &story{w: w, kind: kind, agent: agent, key: key, id: fmt.Sprintf("%s-%d", kind, len(w.stories)), won: map[string]string{}}
 	w.stories = append(w.stories, st)
 	return st
 }

@@ -132,7 +132,8 @@ func (p *Peer) opened(ctx context.Context, a *ask, open func(*endpoint, dialect.
 		return err
 	}
 	err := p.try(ctx, a, open)
-	p.breaker.done(failure(err), ctx.Err() != nil)
+	// One that fails is a try of Follow, which goes on trying, and no call of its own.
+	p.breaker.done(false, failure(err) || ctx.Err() != nil)
 	return err
 }
 
