@@ -52,7 +52,7 @@ func (w *world) check() map[string]int {
 		}
 	}
 	for _, teller := range tellers {
-		if n := ends[teller.kind+" COMPLETED"] + ends[teller.kind+" REJECTED"]; n == 0 {
+		if n := ends[teller.kind+" COMPLETED"] + ends[teller.kind+" REJECTED"]; n == 0 && teller.most >= 0 {
 			w.t.Errorf("no story of the kind %s came to its end", teller.kind)
 		}
 	}
