@@ -644,8 +644,8 @@ func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
 		w.restart()
 		w.send(partner, "desk", "fourth words", inTalk)
 		want := "Bob Inc.: first words\ndesk: This agent does not do this for you. Its owner was told what you have asked for. Nothing was done.\nBob Inc.: second words"
-		if it := w.open()[0]; !strings.Contains(it.Text, want) {
-			w.t.Errorf("the approval says %q, want it to have %q", it.Text, want)
+		if it := w.open()[0]; !strings.Contains(it.Text, want) || strings.Contains(it.Text, ": fourth words") {
+			w.t.Errorf("the approval says %q, want it to have %q, and itself once", it.Text, want)
 		}
 		turns, err := (&memory.Turns{Store: store}).Get(w.t.Context(), memory.SessionOf("bob", "talk", ""))
 		if err != nil || len(turns) < 4 || turns[0].Name != "Bob Inc." || turns[0].Role != memory.RoleCaller {
