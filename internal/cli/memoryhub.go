@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/parley-a2a/parley/agent/frontdesk"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/memory"
@@ -33,7 +34,7 @@ func (h *hub) remember() engine.Recorder {
 		Notes: h.memory.notes, Store: tasks, Logger: h.logger,
 		Options: recorder.Options{
 			Primary: c.PrimarySession, Owner: task.Owner(c.Owner), Outcomes: func(a task.Agent) bool {
-				return slices.Contains(c.Outcomes, "*") || slices.Contains(c.Outcomes, string(a))
+				return slices.Contains(c.Outcomes, "*") || slices.Contains(c.Outcomes, string(a)) || h.negotiates(a)
 			},
 			ResultTTL: duration(c.ResultTTL), OutcomeTTL: duration(c.OutcomeTTL), SessionTTL: duration(c.SessionTTL),
 		},
@@ -42,6 +43,12 @@ func (h *hub) remember() engine.Recorder {
 		return nil
 	}
 	return h.memory.recorder
+}
+
+// negotiates reports whether an agent makes appointments for the owner, who will want to
+// know of them.
+func (h *hub) negotiates(a task.Agent) bool {
+	return h.cfg.FrontDesk.Serve && a == frontdesk.NegotiateMeeting
 }
 
 // around runs the work of the hub and remembers beside it.

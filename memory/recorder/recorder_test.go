@@ -44,6 +44,11 @@ func echo() a2asrv.AgentExecutor {
 			return
 		case "data":
 			parts = append(parts, a2a.NewDataPart(map[string]any{"n": 1}))
+		case "nothing":
+			ev := a2a.NewStatusUpdateEvent(x, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("Nothing was done.")))
+			ev.Metadata = map[string]any{"fulfilled": false}
+			yield(ev, nil)
+			return
 		case "fail":
 			state = a2a.TaskStateFailed
 		case "long":
@@ -262,6 +267,22 @@ func TestOutcomes(t *testing.T) {
 	}
 	if hits, err := h.notes.Search(t.Context(), &memory.Search{Owner: "alice", Text: "harvest"}); len(hits) > 0 || err != nil {
 		t.Errorf("the caller finds %+v, %v", hits, err)
+	}
+}
+
+// TestWhatIsNotFulfilledIsNoSuccess: a task that is completed and says that nothing was
+// done has no outcome, and its result says so.
+func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	h := start(t, new(task.Memory), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
+	head := h.send("echo", "nothing", `{"sessionId":"s"}`)
+	n := h.await("alice", "session/s/a2a/echo/"+string(head.ID)+"/result")
+	if n.Value != "The task was not fulfilled. Nothing was done." || !slices.Contains(n.Tags, "unfulfilled") || slices.Contains(n.Tags, "completed") {
+		t.Errorf("the result is %+v", n)
+	}
+	h.stop()
+	if entries, _, err := h.notes.List(t.Context(), &memory.List{Owner: "local"}); len(entries) != 0 || err != nil {
+		t.Errorf("outcomes %+v, %v, want none", entries, err)
 	}
 }
 

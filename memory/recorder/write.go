@@ -37,6 +37,8 @@ type ending struct {
 	// structured parts of it as JSON; nil if there are none.
 	asked, text string
 	data        []byte
+	// unfulfilled is set if the task is completed and says that nothing was done.
+	unfulfilled bool
 }
 
 // write writes the notes of a task that has ended.
@@ -56,7 +58,7 @@ func (r *Recorder) write(ctx context.Context, m *task.Marked) error {
 			return err
 		}
 	}
-	if e.Outcome && m.Head.State == task.Completed {
+	if e.Outcome && m.Head.State == task.Completed && !e.unfulfilled {
 		return r.outcome(ctx, &e)
 	}
 	return nil
@@ -68,7 +70,7 @@ func (r *Recorder) read(ctx context.Context, e *ending) error {
 	if err != nil {
 		return fmt.Errorf("read task %s: %w", e.head.ID, err)
 	}
-	e.asked, e.text, e.data = w.asked, w.text(), w.data()
+	e.asked, e.text, e.data, e.unfulfilled = w.asked, w.text(), w.data(), w.unfulfilled()
 	return nil
 }
 
@@ -108,11 +110,19 @@ func word(s task.State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
 }
 
+// unfulfilled reports whether a task is completed, and says that nothing was done: as a
+// gate may end it.
+func (w *whole) unfulfilled() bool {
+	return w.last.State == task.Completed && string(field(w.last.Meta, "fulfilled")) == "false"
+}
+
 // text returns the answer in words; one that is none says so, so that nobody takes it for
 // success.
 func (w *whole) text() string {
 	text := w.fold.ReplyText()
 	switch {
+	case w.unfulfilled():
+		return strings.TrimSpace("The task was not fulfilled. " + text)
 	case w.last.State != task.Completed:
 		text = memory.ReplyText(&w.last, text)
 		return strings.TrimSpace("The task was not completed; it ended as " + word(w.last.State) + ". " + text)
@@ -148,6 +158,9 @@ func (w *whole) data() []byte {
 func (r *Recorder) result(ctx context.Context, e *ending) error {
 	agent, id := memory.Segment(string(e.head.Agent)), memory.Segment(string(e.head.ID))
 	tags := []string{tag(string(e.head.Agent)), tag(string(e.head.ID)), word(e.head.State)}
+	if e.unfulfilled {
+		tags[2] = "unfulfilled"
+	}
 	gone, err := r.gone(ctx, e)
 	if err != nil {
 		return err
