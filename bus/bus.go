@@ -189,7 +189,7 @@ func (d *Delivery) settle(ctx context.Context, s Settlement) error {
 type Depth struct {
 	// Ready envelopes wait for a receiver, Held ones are with one.
 	Ready, Held int64
-	// Receivers are those that listen.
+	// Receivers are those that listen; one that holds all that it may need not count.
 	Receivers int
 }
 
@@ -197,7 +197,8 @@ type Depth struct {
 type Operator interface {
 	// Depth returns how much a queue holds; zero for a queue that does not exist.
 	Depth(ctx context.Context, queue Address) (Depth, error)
-	// Purge drops what waits in a queue, and returns how much that was.
+	// Purge drops what waits in a queue, and returns how much that was. On some buses it
+	// drops what is held as well.
 	Purge(ctx context.Context, queue Address) (int64, error)
 }
 

@@ -43,7 +43,8 @@ func testRestart(x *bed) {
 		x.b.Start(x.T)
 		in.awaitReady()
 		heard.awaitReady()
-		in.onlyAt(other, fmt.Sprint("after", i))
+		x.publish(other, queue, fmt.Sprint("after", i))
+		in.drain(fmt.Sprint("after", i)) // "before" may come again
 		heard.onlyAt(b, fmt.Sprint("heard", i))
 	}
 	if x.f.Keeps {

@@ -242,6 +242,10 @@ var edgeOnly = map[string][]string{
 	module + "/store/sqlitestore":               {"internal/cli/..."},
 	module + "/grpcbind":                        {"internal/cli/...", "internal/hubtest"},
 	module + "/internal/cli":                    {"cmd/..."},
+	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
+	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
+	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
+	module + "/internal/natstest":               {"tests"},
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
 	module + "/internal/grpctest":               {"tests"},
 	module + "/internal/hubtest":                {"tests"},
@@ -308,6 +312,8 @@ var facadeDenied = map[string]string{
 	"google.golang.org/protobuf":          "protocol buffers belong to grpcbind",
 	"zombiezen.com/go/sqlite":             "SQLite belongs to store/sqlitestore",
 	"modernc.org/sqlite":                  "SQLite belongs to store/sqlitestore",
+	"github.com/nats-io/nats.go":          "NATS belongs to bus/natsbus",
+	"github.com/nats-io/nats-server/v2":   "the NATS server belongs to bus/natsbus/embedded",
 	"github.com/alecthomas/kong":          "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":            "files that people write belong to internal/yamlfile",
 }

@@ -1,0 +1,185 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// Bus is a bus on NATS. Open makes one.
+type Bus struct {
+	options Options
+	log     *slog.Logger
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	link    *link
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	closing sync.Once
+
+	declaring sync.Mutex // held while the stream is looked for or made
+	mu        sync.Mutex // guards the fields below
+	declared  bool       // the stream is there
+	memory    bool       // and lives in memory
+	receivers map[*receiver]struct{}
+	listeners map[*nats.Subscription]func() // what is called when they hear again
+}
+
+var (
+	_ bus.Bus      = (*Bus)(nil)
+	_ bus.Operator = (*Bus)(nil)
+	_ bus.Keeper   = (*Bus)(nil)
+)
+
+// Open connects to a server. If none can be reached until ctx ends, or for Timeout, the
+// bus goes on trying: Publish returns bus.ErrUnavailable until there is one, and the log
+// says so. The error is about options, or about a server that refuses this client or has
+// no stream for it.
+func Open(ctx context.Context, o Options) (*Bus, error) {
+	o = o.withDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	b := &Bus{
+		options: o, log: o.Logger, ctx: life, end: end, memory: o.Memory, link: newLink(),
+		receivers: map[*receiver]struct{}{}, listeners: map[*nats.Subscription]func(){},
+	}
+	var err error
+	if b.nc, err = nats.Connect(o.URL, b.connection()...); err != nil {
+		end()
+		return nil, fmt.Errorf("open bus at %s: %w", o.target(), err)
+	}
+	if b.js, err = jetstream.New(b.nc); err == nil {
+		err = b.begin(ctx)
+	}
+	if err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("open bus at %s: %w", o.target(), err)
+	}
+	return b, nil
+}
+
+// begin waits for the connection and the stream.
+func (b *Bus) begin(ctx context.Context) error {
+	ctx, cancel := b.bounded(ctx)
+	defer cancel()
+	if err := b.nc.LastError(); refused(err) {
+		return err
+	}
+	err := b.declare(ctx)
+	if err == nil || permanent(err) {
+		return err
+	}
+	if last := b.nc.LastError(); refused(last) {
+		return last
+	}
+	b.log.Warn("bus: not reachable yet", "server", b.options.target(), "error", err)
+	return nil
+}
+
+// refused reports whether a server did not let this client in.
+func refused(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) ||
+		errors.Is(err, nats.ErrAccountAuthExpired)
+}
+
+// Publish implements bus.Bus.
+func (b *Bus) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	err := b.check(ctx, to)
+	if err == nil {
+		var data []byte
+		if data, err = e.Encode(); err == nil {
+			err = b.send(ctx, to, e.ID, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("publish %q at %s: %w", e.ID, to, err)
+	}
+	return nil
+}
+
+// check returns why nothing can be done with at.
+func (b *Bus) check(ctx context.Context, at bus.Address) error {
+	if err := at.Check(); err != nil {
+		return err
+	}
+	if b.ctx.Err() != nil {
+		return bus.ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+func (b *Bus) send(ctx context.Context, to bus.Address, id string, data []byte) error {
+	ctx, cancel := b.bounded(ctx)
+	defer cancel()
+	if to.Kind == bus.TopicKind {
+		return b.post(ctx, subject(to), data)
+	}
+	m := nats.NewMsg(subject(to))
+	m.Header.Set(jetstream.MsgIDHeader, messageID(to.Name, id))
+	m.Data = data
+	return b.store(ctx, m)
+}
+
+// Receive implements bus.Bus.
+func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	return func(yield func(*bus.Delivery, error) bool) {
+		err := b.check(ctx, s.At)
+		if err == nil {
+			inner, cancel := b.until(ctx)
+			defer cancel()
+			if s.At.Kind == bus.QueueKind {
+				err = b.receiveQueue(inner, s, yield)
+			} else {
+				err = b.receiveTopic(inner, s, yield)
+			}
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case b.ctx.Err() != nil:
+			yield(nil, fmt.Errorf("receive at %s: %w", s.At, bus.ErrClosed))
+		default:
+			yield(nil, fmt.Errorf("receive at %s: %w", s.At, err))
+		}
+	}
+}
+
+// Keeps implements bus.Keeper: a stream on disk outlives its server.
+func (b *Bus) Keeps() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.memory
+}
+
+// Close implements bus.Bus. What receivers hold is given back.
+func (b *Bus) Close() error {
+	b.closing.Do(func() {
+		b.end()
+		b.mu.Lock()
+		receivers := make([]*receiver, 0, len(b.receivers))
+		for r := range b.receivers {
+			receivers = append(receivers, r)
+		}
+		b.mu.Unlock()
+		for _, r := range receivers {
+			r.leave()
+		}
+		if up, _ := b.link.state(); up != nil {
+			if err := b.nc.FlushTimeout(b.options.Timeout); err != nil {
+				b.log.Warn("bus: close", "error", err)
+			}
+		}
+		b.nc.Close()
+		b.link.lose()
+	})
+	return nil
+}

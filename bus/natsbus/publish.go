@@ -1,0 +1,136 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// Codes of the server that say that it takes nothing more.
+const (
+	codeInsufficient jetstream.ErrorCode = 10023 // resources
+	codeMemory       jetstream.ErrorCode = 10028 // of the account
+	codeStorage      jetstream.ErrorCode = 10047 // of the account
+	codeStoreFailed  jetstream.ErrorCode = 10077 // maximum bytes, or a disk that is full
+)
+
+// firstPause and lastPause are between two tries at a stream that does not answer.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// post sends data to whoever listens, once there is a connection.
+func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
+	for {
+		if _, err := b.await(ctx); err != nil {
+			return b.gaveUp(err, false)
+		}
+		err := b.nc.Publish(subject, data)
+		switch {
+		case err == nil:
+			return nil
+		case b.ctx.Err() != nil:
+			return bus.ErrClosed
+		case !away(err):
+			return sent(err)
+		}
+		if err := b.pause(ctx, firstPause); err != nil { // link is told a moment later
+			return b.gaveUp(err, false)
+		}
+	}
+}
+
+// store publishes m at the stream until that has confirmed it. A try whose answer is lost
+// with the connection is made again: the stream knows the id.
+func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
+	unknown := false
+	for d := firstPause; ; d = min(2*d, lastPause) {
+		up, err := b.await(ctx)
+		if err == nil {
+			err = b.try(ctx, up, m)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return b.gaveUp(context.Cause(ctx), unknown || errors.Is(err, bus.ErrUnknown))
+		case errors.Is(err, bus.ErrUnknown):
+			unknown = true
+		case noStream(err):
+			b.undeclare()
+			if err := b.declare(ctx); permanent(err) {
+				return err
+			}
+		case !away(err):
+			return sent(err)
+		}
+		if err := b.pause(ctx, d); err != nil {
+			return b.gaveUp(err, unknown)
+		}
+	}
+}
+
+// try publishes m once. The error is bus.ErrUnknown if the answer did not come.
+func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(up, func() { cancel(errLost) })()
+	_, err := b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), bus.ErrUnknown)
+	}
+	return err
+}
+
+// pause waits for d.
+func (b *Bus) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// gaveUp returns the error of a call that could not be finished because of err.
+func (b *Bus) gaveUp(err error, unknown bool) error {
+	switch {
+	case unknown && b.ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", bus.ErrClosed, bus.ErrUnknown)
+	case b.ctx.Err() != nil:
+		return bus.ErrClosed
+	case unknown:
+		return fmt.Errorf("%w: %w", err, bus.ErrUnknown)
+	}
+	return fmt.Errorf("%w: %w", err, bus.ErrUnavailable)
+}
+
+// sent returns the error of the bus for what the server, or the client, says.
+func sent(err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+		return fmt.Errorf("%w: %w", err, bus.ErrTooLarge)
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return bus.ErrClosed
+	case !errors.As(err, &api):
+		return err
+	}
+	switch api.ErrorCode {
+	case codeInsufficient, codeMemory, codeStorage, codeStoreFailed:
+		return fmt.Errorf("%w: %w", err, bus.ErrFull)
+	}
+	if api.Code == 503 {
+		return fmt.Errorf("%w: %w", err, bus.ErrUnavailable)
+	}
+	return err
+}

@@ -1,0 +1,305 @@
+package natsbus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// pullFor is how long the server keeps a request for envelopes, and overdue when it must
+// have said that it has not.
+const (
+	pullFor = 30 * time.Second
+	overdue = pullFor + 5*time.Second
+)
+
+// receiver is one loop over Receive at a queue.
+type receiver struct {
+	b     *Bus
+	at    bus.Address
+	room  int // how much it may hold
+	lease time.Duration
+	ready func() // nil once it was called
+	inbox string
+	sub   *nats.Subscription
+	msgs  chan *nats.Msg
+	gone  chan struct{} // closed when sub has ended
+	wake  chan struct{} // has room for one; told when something is settled
+
+	mu   sync.Mutex // guards the fields below
+	held map[uint64]*item
+	left bool
+
+	// The fields below belong to the goroutine of the loop.
+	pulls  int // requests so far
+	asked  int // what the last request may still bring
+	answer time.Time
+}
+
+// receiveQueue yields what arrives at a queue. It returns nil when the loop was left.
+func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
+	r := &receiver{
+		b: b, at: s.At, room: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
+		inbox: b.nc.NewInbox(), wake: make(chan struct{}, 1), gone: make(chan struct{}), held: map[uint64]*item{},
+	}
+	if r.lease <= 0 {
+		r.lease = bus.DefaultLease
+	}
+	// Beside the envelopes there are a few words of the server for each request, of which
+	// there is one at a time.
+	r.msgs = make(chan *nats.Msg, 2*r.room+64)
+	var err error
+	if r.sub, err = b.nc.ChanSubscribe(r.inbox+".*", r.msgs); err != nil {
+		return err
+	}
+	r.sub.SetClosedHandler(func(string) { close(r.gone) })
+	b.mu.Lock()
+	b.receivers[r] = struct{}{}
+	b.mu.Unlock()
+	defer r.leave()
+	for {
+		up, err := r.prepare(ctx)
+		if err != nil {
+			return err
+		}
+		if more, err := r.run(ctx, up, yield); !more {
+			return err
+		}
+	}
+}
+
+// prepare waits until the queue can be received at, and returns what ends with the
+// connection.
+func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) {
+	for d := firstPause; ; d = min(2*d, lastPause) {
+		if up, err = r.b.await(ctx); err != nil {
+			return nil, err
+		}
+		try, cancel := r.b.bounded(ctx)
+		err = r.b.consumer(try, r.at, r.lease)
+		cancel()
+		switch {
+		case err == nil:
+			if r.ready != nil {
+				r.b.whenBack(r.sub, r.ready)
+				r.ready()
+				r.ready = nil
+			}
+			r.asked = 0
+			return up, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case permanent(err):
+			return nil, err
+		case up.Err() == nil:
+			r.b.log.Warn("bus: queue is not there yet", "queue", r.at.Name, "error", err)
+		}
+		if err := r.b.pause(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// run yields what arrives over one connection. It returns true if there is more to do,
+// after another prepare.
+func (r *receiver) run(ctx, up context.Context, yield func(*bus.Delivery, error) bool) (more bool, err error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		if err := r.pull(); err != nil {
+			return true, nil // the connection is about to be lost
+		}
+		timer.Reset(r.patience())
+		select {
+		case m := <-r.msgs:
+			d, again := r.arrived(ctx, m)
+			if again {
+				return true, nil
+			}
+			if d != nil && !yield(d, nil) {
+				return false, nil
+			}
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+		case <-r.wake:
+		case <-timer.C:
+			r.expire()
+		case <-up.Done():
+			return true, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// pull asks the server for as much as there is room for, if nothing is asked for.
+func (r *receiver) pull() error {
+	if r.asked > 0 {
+		return nil
+	}
+	r.mu.Lock()
+	n := r.room - len(r.held)
+	r.mu.Unlock()
+	if n <= 0 {
+		return nil
+	}
+	request, err := json.Marshal(struct {
+		Batch   int           `json:"batch"`
+		Expires time.Duration `json:"expires"`
+	}{n, pullFor})
+	if err != nil {
+		return err
+	}
+	r.pulls++
+	to := "$JS.API.CONSUMER.MSG.NEXT." + r.b.options.Stream + "." + ConsumerName(r.at)
+	if err := r.b.nc.PublishRequest(to, r.reply(), request); err != nil {
+		return err
+	}
+	r.asked = n
+	r.answer = time.Now().Add(overdue)
+	return nil
+}
+
+// reply is where the server tells about the last request.
+func (r *receiver) reply() string { return fmt.Sprintf("%s.%d", r.inbox, r.pulls) }
+
+// patience is how long there is nothing to do if nothing arrives.
+func (r *receiver) patience() time.Duration {
+	if r.asked > 0 {
+		return time.Until(r.answer)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := time.Now().Add(r.lease)
+	for _, it := range r.held {
+		if it.due.Before(first) {
+			first = it.due
+		}
+	}
+	return time.Until(first)
+}
+
+// expire forgets a request that should have been answered, and what is held too long.
+func (r *receiver) expire() {
+	now := time.Now()
+	if r.asked > 0 && !now.Before(r.answer) {
+		r.asked = 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seq, it := range r.held {
+		if !now.Before(it.due) {
+			delete(r.held, seq)
+		}
+	}
+}
+
+// arrived returns what to yield for a message, if anything. again says that the queue
+// must be looked for again.
+func (r *receiver) arrived(ctx context.Context, m *nats.Msg) (d *bus.Delivery, again bool) {
+	if status := m.Header.Get("Status"); status != "" && m.Reply == "" {
+		return nil, r.status(m, status)
+	}
+	r.asked = max(r.asked-1, 0)
+	meta, err := m.Metadata()
+	if err != nil {
+		r.b.log.Warn("bus: not from a stream", "queue", r.at.Name, "error", err)
+		return nil, false
+	}
+	it := &item{r: r, m: m, seq: meta.Sequence.Stream, number: int(meta.NumDelivered), due: time.Now().Add(r.lease)} //nolint:gosec // a count
+	return it.open(ctx), false
+}
+
+// status takes what the server says instead of an envelope.
+func (r *receiver) status(m *nats.Msg, status string) (again bool) {
+	if m.Subject != r.reply() {
+		return false // about a request that is given up
+	}
+	text := m.Header.Get("Description")
+	switch status {
+	case "404", "408": // nothing came in time
+		r.asked = 0
+		return false
+	case "503": // nobody is there
+		r.b.undeclare()
+		return true
+	case "100":
+		return false
+	}
+	// 409: the consumer is gone, has another leader, or too many wait at it.
+	r.b.log.Warn("bus: request for envelopes refused", "queue", r.at.Name, "status", status, "reason", text)
+	r.b.undeclare()
+	return true
+}
+
+// hold makes it one of those that are held, and reports whether it may be yielded.
+func (r *receiver) hold(it *item) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left {
+		return false
+	}
+	r.held[it.seq] = it
+	return true
+}
+
+// leave gives back what is not settled. Only the first call does.
+func (r *receiver) leave() {
+	r.mu.Lock()
+	first := !r.left
+	r.left = true
+	r.mu.Unlock()
+	if !first {
+		return
+	}
+	r.b.mu.Lock()
+	delete(r.b.receivers, r)
+	delete(r.b.listeners, r.sub)
+	r.b.mu.Unlock()
+	if up, _ := r.b.link.state(); up == nil || r.sub.Drain() != nil {
+		_ = r.sub.Unsubscribe() // the server finds out by itself
+		return
+	}
+	// When the server has forgotten the subscription, nothing more can come.
+	ctx, cancel := context.WithTimeout(context.Background(), r.b.options.Timeout)
+	defer cancel()
+	select {
+	case <-r.gone:
+	case <-ctx.Done():
+	}
+	for _, m := range r.unsettled() {
+		r.b.giveBack(m, 0)
+	}
+	for {
+		select {
+		case m := <-r.msgs:
+			if m.Reply != "" {
+				r.b.giveBack(m, 0)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// unsettled returns what is held. Nobody adds to it any more.
+func (r *receiver) unsettled() []*nats.Msg {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := slices.SortedFunc(maps.Values(r.held), func(a, b *item) int { return cmp.Compare(a.seq, b.seq) })
+	msgs := make([]*nats.Msg, len(held))
+	for i, it := range held {
+		msgs[i] = it.m
+	}
+	return msgs
+}

@@ -1,0 +1,153 @@
+package natsbus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// item is one delivery of a queue.
+type item struct {
+	r      *receiver
+	m      *nats.Msg
+	seq    uint64    // in the stream
+	number int       // of this delivery
+	due    time.Time // when the lease ends; r.mu guards it
+	done   bool      // settled; r.mu guards it
+}
+
+// open returns the delivery to yield; nil if it goes to Dead, or back.
+func (it *item) open(ctx context.Context) *bus.Delivery {
+	dead := it.r.at == bus.Dead
+	e, err := bus.Decode(it.m.Data)
+	var reason string
+	switch {
+	case dead:
+		e = bus.ReadDead(it.m.Data)
+	case err != nil:
+		reason = err.Error()
+	case it.number > bus.MaxDeliveries:
+		reason = bus.TooOften(it.r.at)
+	}
+	if reason != "" {
+		if err := it.die(ctx, reason); err != nil {
+			it.r.b.log.Error("bus: dead envelope stays in its queue", "queue", it.r.at.Name, "reason", reason, "error", err)
+			it.r.b.giveBack(it.m, lastPause)
+		}
+		return nil
+	}
+	if !it.r.hold(it) {
+		it.r.b.giveBack(it.m, 0)
+		return nil
+	}
+	return &bus.Delivery{Envelope: e, At: it.r.at, Number: it.number, Settle: it.settle}
+}
+
+// settle is Delivery.Settle.
+func (it *item) settle(ctx context.Context, s bus.Settlement) error {
+	if it.over(s.Verdict) {
+		return nil
+	}
+	dead := it.r.at == bus.Dead
+	var err error
+	switch {
+	case s.Verdict == bus.Acked:
+		err = it.r.b.answer(ctx, it.m, "+ACK")
+	case s.Verdict == bus.Extended:
+		if err = it.r.b.answer(ctx, it.m, "+WPI"); err == nil {
+			it.extend()
+			return nil
+		}
+	case s.Verdict == bus.Buried && !dead:
+		err = it.die(ctx, s.Reason)
+	case s.Verdict == bus.Refused && !dead && it.number >= bus.MaxDeliveries:
+		err = it.die(ctx, bus.TooOften(it.r.at))
+	case s.Verdict == bus.Refused, s.Verdict == bus.Buried:
+		err = it.r.b.answer(ctx, it.m, nak(s.After))
+	default:
+		err = fmt.Errorf("verdict %d: %w", s.Verdict, bus.ErrInvalid)
+	}
+	if err != nil {
+		return fmt.Errorf("settle %q at %s: %w", it.m.Header.Get(jetstream.MsgIDHeader), it.r.at, err)
+	}
+	it.settled()
+	return nil
+}
+
+// over reports whether nothing can be said about it any more. After its lease that is
+// so for all but an acknowledgement, unless it came again.
+func (it *item) over(v bus.Verdict) bool {
+	it.r.mu.Lock()
+	defer it.r.mu.Unlock()
+	now, held := it.r.held[it.seq]
+	switch {
+	case it.r.left, it.done:
+		return true
+	case held:
+		return now != it
+	}
+	return v != bus.Acked
+}
+
+func (it *item) extend() {
+	it.r.mu.Lock()
+	defer it.r.mu.Unlock()
+	it.due = time.Now().Add(it.r.lease)
+}
+
+// settled makes room for another one.
+func (it *item) settled() {
+	it.r.mu.Lock()
+	defer it.r.mu.Unlock()
+	it.done = true
+	if it.r.held[it.seq] == it {
+		delete(it.r.held, it.seq)
+	}
+	select {
+	case it.r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// die publishes it at Dead and acknowledges it then. If the first succeeds and the second
+// does not, the stream drops the next try as a double, for some time.
+func (it *item) die(ctx context.Context, reason string) error {
+	b := it.r.b
+	ctx, cancel := b.bounded(ctx)
+	defer cancel()
+	m := nats.NewMsg(subject(bus.Dead))
+	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s/from %s %d", bus.Dead.Name, it.r.at.Name, it.seq))
+	m.Data = bus.DeadLetter(it.m.Data, it.r.at, reason)
+	if err := b.store(ctx, m); err != nil {
+		return err
+	}
+	b.log.Warn("bus: envelope is dead", "queue", it.r.at.Name, "reason", reason)
+	return b.answer(ctx, it.m, "+ACK")
+}
+
+// answer tells the server about a delivery, once there is a connection.
+func (b *Bus) answer(ctx context.Context, m *nats.Msg, what string) error {
+	ctx, cancel := b.bounded(ctx)
+	defer cancel()
+	return b.post(ctx, m.Reply, []byte(what))
+}
+
+// giveBack gives a delivery back without waiting for a connection: without one, its lease
+// will end.
+func (b *Bus) giveBack(m *nats.Msg, after time.Duration) {
+	if err := b.nc.Publish(m.Reply, []byte(nak(after))); err != nil {
+		b.log.Warn("bus: envelope comes again after its lease only", "error", err)
+	}
+}
+
+func nak(after time.Duration) string {
+	if after <= 0 {
+		return "-NAK"
+	}
+	return fmt.Sprintf(`-NAK {"delay": %d}`, after.Nanoseconds())
+}

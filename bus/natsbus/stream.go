@@ -1,0 +1,166 @@
+package natsbus
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// The subjects.
+const (
+	queuePrefix = "parley.queue."
+	topicPrefix = "parley.topic."
+)
+
+// remembered is how long the stream knows the ids of what it has taken.
+const remembered = 2 * time.Minute
+
+// subject returns where an address is.
+func subject(a bus.Address) string {
+	if a.Kind == bus.TopicKind {
+		return topicPrefix + a.Name
+	}
+	return queuePrefix + a.Name
+}
+
+// ConsumerName returns the name of the durable consumer of a queue: its name, with a plus
+// sign for each dot, which names of consumers must not have.
+func ConsumerName(queue bus.Address) string { return strings.ReplaceAll(queue.Name, ".", "+") }
+
+// messageID returns by what the stream knows a double. The same id at another queue is
+// none.
+func messageID(queue, id string) string {
+	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		id = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
+	}
+	return queue + "/" + id
+}
+
+// errStream is about a stream that is not what a bus needs.
+var errStream = errors.New("stream is not one for queues")
+
+// permanent reports whether err does not go away by itself.
+func permanent(err error) bool {
+	return errors.Is(err, errStream) || errors.Is(err, bus.ErrClosed) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
+// declare makes sure that there is a stream, once for each connection.
+func (b *Bus) declare(ctx context.Context) error {
+	b.declaring.Lock()
+	defer b.declaring.Unlock()
+	if b.isDeclared() {
+		return nil
+	}
+	if _, err := b.await(ctx); err != nil {
+		return err
+	}
+	s, err := b.js.Stream(ctx, b.options.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = b.js.CreateStream(ctx, b.streamConfig())
+	}
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", b.options.Stream, err)
+	}
+	c := s.CachedInfo().Config
+	if c.Retention != jetstream.WorkQueuePolicy || !slices.Contains(c.Subjects, queuePrefix+">") {
+		return fmt.Errorf("stream %s: it has subjects %q and retention %s, want %q and %s: %w",
+			b.options.Stream, c.Subjects, c.Retention, queuePrefix+">", jetstream.WorkQueuePolicy, errStream)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.declared = true
+	b.memory = c.Storage == jetstream.MemoryStorage
+	return nil
+}
+
+func (b *Bus) isDeclared() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.declared
+}
+
+// undeclare makes the next declare ask the server.
+func (b *Bus) undeclare() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.declared = false
+}
+
+func (b *Bus) streamConfig() jetstream.StreamConfig {
+	c := jetstream.StreamConfig{
+		Name: b.options.Stream, Subjects: []string{queuePrefix + ">"},
+		Description: "Queues of Parley",
+		Retention:   jetstream.WorkQueuePolicy,
+		Discard:     jetstream.DiscardNew, // a full stream says so
+		Replicas:    b.options.Replicas, Duplicates: remembered,
+	}
+	if b.options.MaxBytes > 0 {
+		c.MaxBytes = b.options.MaxBytes
+	}
+	if b.options.Memory {
+		c.Storage = jetstream.MemoryStorage
+	}
+	return c
+}
+
+// consumer makes sure that the queue has its consumer, with the lease.
+func (b *Bus) consumer(ctx context.Context, queue bus.Address, lease time.Duration) error {
+	if err := b.declare(ctx); err != nil {
+		return err
+	}
+	name := ConsumerName(queue)
+	c, err := b.js.Consumer(ctx, b.options.Stream, name)
+	if err == nil && c.CachedInfo().Config.AckWait == lease {
+		return nil
+	}
+	switch {
+	case err == nil, errors.Is(err, jetstream.ErrConsumerNotFound):
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		b.undeclare()
+		return err
+	default:
+		return fmt.Errorf("consumer %s: %w", name, err)
+	}
+	_, err = b.js.CreateOrUpdateConsumer(ctx, b.options.Stream, jetstream.ConsumerConfig{
+		Durable: name, FilterSubject: subject(queue), AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
+		MaxDeliver:    -1, // the receiver moves to Dead, see docs/adr
+		MaxAckPending: -1, MaxWaiting: 2048,
+	})
+	if err != nil {
+		return fmt.Errorf("consumer %s: %w", name, err)
+	}
+	return nil
+}
+
+// target returns the URL without secrets.
+func (o *Options) target() string {
+	if o.Server != nil {
+		return "the server of this process"
+	}
+	var list []string
+	for one := range strings.SplitSeq(o.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil {
+			list = append(list, "?")
+			continue
+		}
+		u.User = nil
+		list = append(list, u.String())
+	}
+	return strings.Join(list, ",")
+}
+
+// noStream reports whether err says that nobody listens where the stream should be.
+func noStream(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound)
+}

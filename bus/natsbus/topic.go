@@ -1,0 +1,83 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// What a reader of a topic may have waiting. What comes above that is lost to it.
+const (
+	maxWaiting      = 4096
+	maxWaitingBytes = 8 << 20
+)
+
+// receiveTopic yields what arrives at a topic. It returns nil when the loop was left.
+func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
+	sub, err := b.listen(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer b.unlisten(sub)
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, nats.ErrSlowConsumer):
+			continue // is in the log
+		default:
+			return err
+		}
+		e, err := bus.Decode(m.Data)
+		if err != nil {
+			b.log.Warn("bus: not an envelope", "at", s.At.String(), "error", err)
+			continue
+		}
+		if !yield(&bus.Delivery{Envelope: e, At: s.At, Number: 1}, nil) {
+			return nil
+		}
+	}
+}
+
+// listen subscribes, and calls s.Ready when the server knows it.
+func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscription, error) {
+	sub, err := b.nc.SubscribeSync(subject(s.At))
+	if err != nil {
+		return nil, err
+	}
+	if err := sub.SetPendingLimits(maxWaiting, maxWaitingBytes); err != nil {
+		return nil, err
+	}
+	if s.Ready == nil {
+		return sub, nil
+	}
+	b.whenBack(sub, s.Ready)
+	if up, _ := b.link.state(); up == nil {
+		return sub, nil // ready when it is back
+	}
+	ctx, cancel := b.bounded(ctx)
+	defer cancel()
+	if b.nc.FlushWithContext(ctx) == nil {
+		s.Ready()
+	}
+	return sub, nil
+}
+
+// whenBack has ready called each time that the connection is back.
+func (b *Bus) whenBack(sub *nats.Subscription, ready func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listeners[sub] = ready
+}
+
+func (b *Bus) unlisten(sub *nats.Subscription) {
+	b.mu.Lock()
+	delete(b.listeners, sub)
+	b.mu.Unlock()
+	_ = sub.Unsubscribe() // fails if the bus is closed
+}
