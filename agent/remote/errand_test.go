@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -178,5 +179,22 @@ func TestCancelReachesTheThirdHub(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatalf("the task of the third hub goes on: %s", describe(third.only()))
+	}
+}
+
+// TestAnswerToATaskThatHasEnded answers a question whose task has ended there meanwhile:
+// what became of it is told, unless it claims that it was completed without the answer.
+func TestAnswerToATaskThatHasEnded(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+	}), nil)
+	id := p.hub.send(say("begin")).Head.ID
+	there := p.peer.only().Head
+	if _, err := p.peer.Cancel(t.Context(), &op.Caller{Principal: &auth.Principal{ID: string(there.Owner)}}, &op.Cancel{ID: there.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if a := p.hub.send(reply(id, "this")); a.Head.State != task.Canceled {
+		t.Errorf("the task is %s here, and %s there", describe(a), describe(p.peer.only()))
 	}
 }

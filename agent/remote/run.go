@@ -207,9 +207,10 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 		return r.fail("gave no answer")
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) && r.h.Task != "" {
-		// The task there may have ended with this message, of which nobody has heard.
+		// The task there may have failed with this message, of which nobody has heard. One
+		// that is completed without it is no answer to it.
 		if p, _ := r.agent.peer(ctx); p != nil {
-			if found, _ := r.continued(ctx, p); found != nil {
+			if found, _ := r.continued(ctx, p); found != nil && found.State != a2a.TaskStateCompleted {
 				return r.deliver(found) || r.follow(ctx)
 			}
 		}
