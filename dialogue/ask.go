@@ -138,9 +138,44 @@ func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbo
 		settled.State, settled.Answer = s.State, s.Answer
 		r := replyOf(q, &settled)
 		err := e.Answer(ctx, q, &r)
-		if errors.Is(err, engine.ErrAnswered) || errors.Is(err, a2a.ErrTaskNotFound) {
+		switch {
+		case errors.Is(err, a2a.ErrTaskNotFound):
 			return inbox.ErrOver
+		case errors.Is(err, engine.ErrAnswered):
+			answer, _, err := e.Answered(ctx, q)
+			return errors.Join(&inbox.Over{Answer: answer}, err)
 		}
 		return err
 	}
+}
+
+// Mend settles the questions in an inbox that are answered, or whose tasks have ended,
+// while nobody could write that down: the hub was killed in between. It is for the time
+// after e has recovered.
+func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
+	q := &inbox.Query{State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}}
+	for {
+		items, err := b.List(ctx, q)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		for i := range items {
+			if err := mend(ctx, b, e, &items[i]); err != nil {
+				return fmt.Errorf("mend item %s of the inbox: %w", items[i].ID, err)
+			}
+		}
+		q.After = items[len(items)-1].ID
+	}
+}
+
+// mend settles an item if its question waits no more.
+func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
+	answer, settled, err := e.Answered(ctx, &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
+	if errors.Is(err, a2a.ErrTaskNotFound) {
+		settled, err = true, nil
+	}
+	if err != nil || !settled {
+		return err
+	}
+	return b.Mend(ctx, it.ID, answer)
 }

@@ -28,6 +28,8 @@ type office struct {
 	t     testing.TB
 	store task.Store
 	book  inbox.Memory
+	// kills loses what settles items.
+	kills forgetful
 	trust trust.Book
 	desk  dialogue.Desk
 	all   agents
@@ -49,7 +51,8 @@ func newOffice(t testing.TB, n int) *office {
 // open starts a hub, as after a restart if there was one.
 func (o *office) open() {
 	o.t.Helper()
-	o.in = &inbox.Inbox{Book: &o.book}
+	o.kills.Book = &o.book
+	o.in = &inbox.Inbox{Book: &o.kills}
 	desk := o.desk
 	desk.Inbox, desk.Judge = o.in, &o.trust
 	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &desk, DrainTimeout: cmp.Or(o.drain, -1)}, o.all)
@@ -558,4 +561,71 @@ func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
 			o.t.Errorf("with the answer the agent sees %s", got)
 		}
 	})
+}
+
+// forgetful is a book that loses what settles items, like a hub that is killed before it
+// could write it down.
+type forgetful struct {
+	inbox.Book
+	off bool
+}
+
+var errKilled = errors.New("killed")
+
+// SettleItem implements inbox.Book.
+func (f *forgetful) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlement) (inbox.Item, error) {
+	if f.off {
+		return inbox.Item{}, errKilled
+	}
+	return f.Book.SettleItem(ctx, id, s)
+}
+
+// TestAnswersThatWereNotWrittenDown: the agent has got an answer, and the hub was killed
+// before the inbox could say so. Who says it again is told that it counts, who says
+// something else what was first, and where nobody says anything the inbox is mended.
+func TestAnswersThatWereNotWrittenDown(t *testing.T) {
+	for name, again := range map[string]string{"the same": "blue", "another": "red", "nothing": "", "the caller": "caller"} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, 1, func(o *office) {
+				o.desk.Default = dialogue.Ask
+				o.open()
+				id := o.begin()
+				it := o.asked()
+				o.kills.off = true
+				if again == "caller" {
+					r := say("main", "green")
+					r.Message.TaskID = id
+					o.send(r)
+				} else if _, err := o.in.Answer(t.Context(), it.ID, "me", "blue"); !errors.Is(err, errKilled) {
+					t.Fatalf("Answer = %v", err)
+				}
+				settle()
+				o.kills.off = false
+				o.stop()
+				o.open()
+				want := inbox.Item{State: inbox.Answered, Answer: "blue"}
+				var err error
+				switch again {
+				case "blue":
+					want.By = "me"
+					_, err = o.in.Answer(t.Context(), it.ID, "me", again)
+				case "red":
+					if _, err = o.in.Answer(t.Context(), it.ID, "me", again); errors.Is(err, inbox.ErrSettled) {
+						err = nil
+					} else {
+						t.Errorf("Answer = %v, want ErrSettled", err)
+					}
+				case "caller":
+					want = inbox.Item{State: inbox.Expired, Answer: "it was answered elsewhere, or its task has ended"}
+					fallthrough
+				default:
+					err = dialogue.Mend(t.Context(), o.in, o.hub.Engine)
+				}
+				got, getErr := o.in.Get(t.Context(), it.ID)
+				if err != nil || getErr != nil || got.State != want.State || got.Answer != want.Answer || got.By != want.By {
+					t.Errorf("the inbox has %+v, %v, %v; want %s %q by %q", got, err, getErr, want.State, want.Answer, want.By)
+				}
+			})
+		})
+	}
 }

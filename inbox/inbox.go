@@ -47,6 +47,16 @@ type waiter struct {
 // ErrOver is returned by Inbox.Deliver for a question that needs no answer any more.
 var ErrOver = errors.New("the question needs no answer any more")
 
+// Over is an ErrOver that says what was delivered before, by a process that could not
+// write it down any more.
+type Over struct{ Answer string }
+
+// Error implements error.
+func (*Over) Error() string { return ErrOver.Error() }
+
+// Is reports whether target is ErrOver.
+func (*Over) Is(target error) bool { return target == ErrOver }
+
 // ErrClosed is returned to those who wait or watch when the inbox stops.
 var ErrClosed = errors.New("the inbox stops")
 
@@ -178,8 +188,10 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	s.At = time.Now()
 	if _, err := it.Settles(s); err == nil {
 		switch err := b.Deliver(ctx, &it, s); {
+		case delivered(err) != "" && s.State == Answered && delivered(err) == s.Answer:
+			// It is said again, because nobody knew that it counts.
 		case errors.Is(err, ErrOver):
-			return b.over(ctx, id)
+			return b.over(ctx, id, delivered(err))
 		case err != nil:
 			return it, fmt.Errorf("deliver what settles item %s: %w", id, err)
 		}
@@ -187,13 +199,38 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	return b.conclude(ctx, id, s)
 }
 
-// over makes an item expire that was found to need no answer, and says so.
-func (b *Inbox) over(ctx context.Context, id ID) (Item, error) {
-	got, err := b.change(ctx, id, &Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"})
+// delivered returns the answer that an error of Deliver speaks of.
+func delivered(err error) string {
+	var o *Over
+	if errors.As(err, &o) {
+		return o.Answer
+	}
+	return ""
+}
+
+// over settles an item that was found to need no answer, and says so.
+func (b *Inbox) over(ctx context.Context, id ID, answer string) (Item, error) {
+	s := Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"}
+	if answer != "" {
+		s = Settlement{State: Answered, Answer: answer}
+	}
+	got, err := b.change(ctx, id, &s)
 	if err == nil {
 		err = &Settled{Item: got}
 	}
 	return got, err
+}
+
+// Mend settles an open item of which an earlier process could not write down what has
+// become: answered, by somebody who is not known any more, or without an answer expired.
+func (b *Inbox) Mend(ctx context.Context, id ID, answer string) error {
+	b.deciding.Lock()
+	defer b.deciding.Unlock()
+	_, err := b.over(ctx, id, answer)
+	if errors.Is(err, ErrSettled) || errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // conclude settles an item, or makes it expire if that comes too late.

@@ -428,6 +428,9 @@ func (h *hub) run(ctx context.Context) error {
 func (h *hub) tellReady(ctx context.Context) {
 	select {
 	case <-h.engine.Recovered():
+		if err := dialogue.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
+			h.logger.Warn("questions in the inbox may be settled already", "error", err)
+		}
 		h.logger.Info("ready", "url", h.url())
 	case <-ctx.Done():
 	}

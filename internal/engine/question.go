@@ -414,6 +414,32 @@ func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 	return e.settleQuestion(l, q.Version, a)
 }
 
+// Answered reports whether the question that a task has asked at a version waits no more,
+// and returns the answer that the hub has given to it; empty if the caller has answered,
+// or nobody. Owner, Task and Version of q count.
+func (e *Engine) Answered(ctx context.Context, q *Question) (answer string, settled bool, err error) {
+	l, err := e.open(ctx, ref{q.Owner, q.Task})
+	if err != nil {
+		return "", false, notFound(err)
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	if asking(&h, q.Version) {
+		return "", false, nil
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return "", false, err
+	}
+	for m := range f.Said() {
+		of := rawjson.Member(rawjson.Member(m.Body, "metadata"), answerKey)
+		if m.Caller && string(of) == strconv.FormatInt(q.Version, 10) {
+			return task.TextOf(m.Body), true, nil
+		}
+	}
+	return "", true, nil
+}
+
 // settleQuestion does what a reply says, if the question still waits.
 func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 	h := l.snapshot()
