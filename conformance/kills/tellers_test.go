@@ -17,7 +17,7 @@ var tellers = []teller{
 	{"interview", "interview", me, interviewed, 0},
 	{"faraway", "faraway", partner, interviewed, 0},
 	{"person", "person", partner, answered, 0},
-	{"owner", "owner", partner, asked, -1},
+	{"owner", "owner", partner, asked, 0},
 	{"purchase", "till", partner, purchase, 0},
 	{"observed", "till", stranger, observed, 0},
 	{"meeting", "negotiate-meeting", friend, meeting, 240}, // of 500 that the front desk takes
