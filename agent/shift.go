@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -121,6 +122,9 @@ func (s *shift) receive(ctx, accepting context.Context) error {
 			continue
 		case s.places <- struct{}{}:
 		}
+		if accepting.Err() != nil {
+			continue // nobody gives the place back, and nobody needs it
+		}
 		if j := s.admit(d); j != nil {
 			s.work.Go(func() {
 				defer func() { <-s.places }()
@@ -143,8 +147,7 @@ func (s *shift) admit(d *bus.Delivery) *workJob {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.jobs[j.key]; other != nil {
-		other.redelivered(d)
+	if other := s.jobs[j.key]; other != nil && !s.replaces(j, other) {
 		return nil
 	}
 	s.jobs[j.key] = j
@@ -154,11 +157,29 @@ func (s *shift) admit(d *bus.Delivery) *workJob {
 	return j
 }
 
+// replaces reports whether a job takes the place of one that is at work for the same task.
+// If it is the same work, which comes again, it does not; if it is newer, the hub does not
+// care for the other one any more.
+func (s *shift) replaces(j, other *workJob) bool {
+	switch {
+	case j.work.Delivery > other.work.Delivery:
+		other.end(errStopped)
+		return true
+	case j.work.Delivery == other.work.Delivery:
+		other.redelivered(j.delivery)
+	default:
+		j.ack()
+	}
+	return false
+}
+
 // serve performs one job.
 func (s *shift) serve(accepting context.Context, j *workJob) {
 	done := j.perform(accepting)
 	s.mu.Lock()
-	delete(s.jobs, j.key)
+	if s.jobs[j.key] == j {
+		delete(s.jobs, j.key)
+	}
 	if s.idle != nil && len(s.jobs) == 0 {
 		s.idle.Reset(s.Idle)
 	}
@@ -239,9 +260,23 @@ func (s *shift) listen(ctx context.Context) error {
 		}
 		if j := s.find(keyOf(d.Envelope)); j != nil {
 			j.hear(d.Envelope)
+		} else if d.Type == job.TypeGrant {
+			s.decline(ctx, d.Envelope)
 		}
 	}
 	return nil
+}
+
+// decline gives back a job that was granted when nobody waited for it any more.
+func (s *shift) decline(ctx context.Context, grant *bus.Envelope) {
+	var g job.Grant
+	hub := keyOf(grant).hub
+	if json.Unmarshal(grant.Body, &g) != nil || job.ReportAt(hub).Check() != nil {
+		return
+	}
+	e := s.envelope(job.TypeReport)
+	e.Destination, e.Task, e.Owner, e.Epoch, e.Seq = grant.Source, grant.Task, grant.Owner, grant.Epoch, 1
+	s.say(ctx, job.ReportAt(hub), e, &job.Report{Token: g.Token, Worker: s.id, GivenBack: true})
 }
 
 // ready is called when the bus is there, and when it is there again: what the worker has

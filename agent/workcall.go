@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/rawjson"
@@ -133,19 +131,17 @@ func stateAfter(ev a2a.Event) a2a.TaskState {
 	return ""
 }
 
-// encodeEvent returns the StreamResponses for an event, and whether nothing may follow. A
-// bare message becomes an artifact, and completes the task: workers answer with tasks.
-func encodeEvent(ev a2a.Event) (events []json.RawMessage, last bool, err error) {
-	b, err := eventJSON(ev)
-	if err != nil {
+// encodeEvent returns the StreamResponse for an event, and whether nothing may follow. Of
+// a bare message the hub makes an artifact that completes the task.
+func encodeEvent(ev a2a.Event) (b json.RawMessage, last bool, err error) {
+	if b, err = eventJSON(ev); err != nil {
 		return nil, false, err
 	}
-	if m := rawjson.Member(b, "message"); m != nil {
-		events, err = answerOf(m)
-		return events, true, err
+	if rawjson.Member(b, "message") != nil {
+		return b, true, nil
 	}
 	state, _ := task.ParseState(string(stateAfter(ev)))
-	return []json.RawMessage{b}, state.Terminal() || state == task.InputRequired, nil
+	return b, state.Terminal() || state == task.InputRequired, nil
 }
 
 func eventJSON(ev a2a.Event) (json.RawMessage, error) {
@@ -157,20 +153,4 @@ func eventJSON(ev a2a.Event) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode event %T: %w", ev, err)
 	}
 	return b, nil
-}
-
-// answerOf returns the events of a message that is the whole answer.
-func answerOf(message []byte) ([]json.RawMessage, error) {
-	artifact := map[string]json.RawMessage{"artifactId": json.RawMessage(`"` + uuid.NewString() + `"`)}
-	for _, name := range [...]string{"parts", "metadata", "extensions"} {
-		if v := rawjson.Member(message, name); v != nil {
-			artifact[name] = v
-		}
-	}
-	update := map[string]any{"artifact": maps.Clone(artifact), "lastChunk": true}
-	b, err := json.Marshal(map[string]any{"artifactUpdate": update})
-	if err != nil {
-		return nil, fmt.Errorf("encode answer: %w", err)
-	}
-	return []json.RawMessage{b, json.RawMessage(`{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}`)}, nil
 }

@@ -74,17 +74,14 @@ func (j *workJob) finish(end *job.Report) {
 
 // yield says an event; it reports whether further ones count.
 func (j *workJob) yield(ev a2a.Event) bool {
-	events, last, err := encodeEvent(ev)
+	event, last, err := encodeEvent(ev)
 	if err != nil {
 		j.finish(&job.Report{Error: err.Error()})
 		return false
 	}
-	for i, event := range events {
-		final := last && i == len(events)-1
-		if !j.out.put(j.exec, said{event: event}, final) || final {
-			j.halt(errJobOver)
-			return false
-		}
+	if !j.out.put(j.exec, said{event: event}, last) || last {
+		j.halt(errJobOver)
+		return false
 	}
 	return true
 }
@@ -153,7 +150,6 @@ func (j *workJob) refuse(reason string) {
 	j.refusal, j.refused = reason, time.Now()
 	j.mu.Unlock()
 	e := j.envelope(job.TypeReport)
-	e.Seq = 1
 	j.shift.say(j.ctx, j.reports, e, &job.Report{Token: j.tokenNow(), Worker: j.shift.id, CancelRefused: reason})
 	j.mu.Lock()
 	j.canceling = false

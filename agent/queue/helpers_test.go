@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"log/slog"
 	"strings"
 	"sync"
@@ -47,12 +48,14 @@ func startHub(t testing.TB, alter func(*queue.Dispatcher)) *hub {
 
 func (h *hub) start() {
 	h.t.Helper()
-	h.dispatcher = &queue.Dispatcher{Bus: h.bus.Peer(), ID: "h", Tasks: h.store, Logger: logger(h.t)}
+	hears := &ears{Bus: h.bus.Peer()}
+	hears.Add(2)
+	h.dispatcher = &queue.Dispatcher{Bus: hears, ID: "h", Tasks: h.store, Logger: logger(h.t)}
 	if h.alter != nil {
 		h.alter(h.dispatcher)
 	}
 	h.Engine = engine.New(engine.Config{Store: h.store, DrainTimeout: -1})
-	card := &a2a.AgentCard{Name: "far", Skills: []a2a.AgentSkill{{ID: "far"}}}
+	card := &a2a.AgentCard{Name: "far"} // it has every skill
 	if err := h.Register(engine.Agent{Name: "far", Card: card, Executor: &queue.Agent{Dispatcher: h.dispatcher}}); err != nil {
 		h.t.Fatal(err)
 	}
@@ -79,6 +82,25 @@ func (h *hub) start() {
 		})
 	}
 	<-h.Recovered()
+	hears.Wait()
+}
+
+// ears is a bus that can be waited for until both loops of a dispatcher hear.
+type ears struct {
+	bus.Bus
+	sync.WaitGroup
+}
+
+func (e *ears) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	var once sync.Once
+	ready := s.Ready
+	s.Ready = func() {
+		once.Do(e.Done)
+		if ready != nil {
+			ready()
+		}
+	}
+	return e.Bus.Receive(ctx, s)
 }
 
 // again stops the hub and starts it once more.

@@ -261,7 +261,9 @@ func (r *run) grant() {
 }
 
 // note returns a note to the worker that has the job.
-func (r *run) note() *note { return &note{to: r.place.Worker, about: r.key, epoch: r.place.Epoch} }
+func (r *run) note() *note {
+	return &note{to: r.place.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.place.Epoch}
+}
 
 // say tells the worker that has the job.
 func (r *run) say(kind bus.Type, seq int64, body any) {

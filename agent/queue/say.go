@@ -17,6 +17,9 @@ type note struct {
 	to    string // the worker
 	about taskKey
 	kind  bus.Type
+	// correlation is the caller's id for the work.
+	correlation string
+
 	epoch int64
 	seq   int64
 	body  any
@@ -30,7 +33,7 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sayWithin)
 	defer stop()
 	e := d.envelope(n.kind, n.about)
-	e.Destination, e.Epoch, e.Seq = "worker/"+n.to, n.epoch, n.seq
+	e.Destination, e.Correlation, e.Epoch, e.Seq = "worker/"+n.to, n.correlation, n.epoch, n.seq
 	err := d.publish(ctx, job.WorkerAt(n.to), e, n.body)
 	if err != nil {
 		d.log().Debug("worker was not told", "type", n.kind, "worker", n.to, "task", n.about.id, "error", err)

@@ -234,6 +234,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 		h.startWorker(counting(nil), func(w *agent.Worker) { w.Bus = cut })
 		id := h.send(now(say("hi"))).Head.ID
 		h.wait(id, task.Working)
+		synctest.Wait()
 		cut.down.Store(true)
 		if a, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil || a.Head.State != task.Canceled {
 			t.Errorf("Cancel = %v", err)

@@ -62,6 +62,9 @@ func (r *run) takeAll(rep *job.Report, skip int) {
 // take passes an event on, together with the place after it.
 func (r *run) take(event []byte) {
 	r.place.Seq++
+	if m := rawjson.Member(event, "message"); m != nil {
+		event = answered(m)
+	}
 	state := stateOf(event)
 	if state != task.Working && state != task.Submitted {
 		r.place.Told = true
@@ -70,6 +73,22 @@ func (r *run) take(event []byte) {
 		event = quiet // the hub has said so already
 	}
 	r.remember(event)
+}
+
+// answered returns the task that a message completes which is the whole answer. It has the
+// same artifact each time.
+func answered(message []byte) []byte {
+	id, _ := rawjson.String(rawjson.Member(message, "messageId"))
+	if id == "" {
+		id = "answer"
+	}
+	b := rawjson.AppendString([]byte(`{"task":{"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":`), id)
+	for _, name := range [...]string{"parts", "metadata", "extensions"} {
+		if v := rawjson.Member(message, name); v != nil {
+			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), v...)
+		}
+	}
+	return append(b, `}]}}`...)
 }
 
 // end ends the run as a report says beside its events.

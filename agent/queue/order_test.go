@@ -1,0 +1,367 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// stage returns a hub and a puppet.
+func stage(t *testing.T) (*hub, *puppet) {
+	t.Helper()
+	h := startHub(t, nil)
+	return h, h.startPuppet()
+}
+
+// TestReportsInAnyOrder sends reports twice, overlapping, and out of order.
+func TestReportsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(false)
+		j.report(3, word("c"))
+		p.hears(job.TypeResend, 1)
+		j.report(1, word("a"))
+		p.hears(job.TypeConfirm, 1)
+		j.report(1, word("a"), word("b"))
+		p.hears(job.TypeConfirm, 2)
+		j.report(1, word("a"), word("b"))
+		p.hears(job.TypeConfirm, 2)
+		j.report(2, word("b"), word("c"), word("d"), completed)
+		if e := p.hears(job.TypeConfirm, 5); !strings.Contains(string(e.Body), `"final":true`) {
+			t.Errorf("the last confirmation is %s", e.Body)
+		}
+		if got := strings.Join(h.chunks(id), ""); got != "abcd" {
+			t.Errorf("the answer is %q", got)
+		}
+		// The confirmation was lost: it is repeated from the log, and nothing happens twice.
+		j.report(5, completed)
+		p.hears(job.TypeConfirm, 5)
+		j.report(4, word("d"))
+		p.hears(job.TypeStop, 0)
+		if d, err := h.bus.Depth(t.Context(), job.ReportAt("h")); err != nil || d.Ready+d.Held != 0 {
+			t.Errorf("reports are left: %+v, %v", d, err)
+		}
+	})
+}
+
+// TestDoubleWork delivers work twice, to two workers: one gets the job.
+func TestDoubleWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take()
+		// Not acknowledged in time, it comes again.
+		q := h.startPuppet()
+		again := *j
+		again.puppet, again.nonce = q, uuid.NewString()
+		j.granted(false)
+		if e := again.claim(false); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), "has it") {
+			t.Errorf("the second claim is answered with %s %s", e.Type, e.Body)
+		}
+		// The grant was lost: the claim comes again, and so does the same grant.
+		token := j.token
+		j.granted(false)
+		if j.token != token || j.epoch != 1 {
+			t.Errorf("the grant is another one: epoch %d", j.epoch)
+		}
+		// Another delivery to the same worker is another claim.
+		nonce := j.nonce
+		j.nonce = uuid.NewString()
+		if e := j.claim(false); e.Type != job.TypeDenial {
+			t.Errorf("another claim is answered with %s %s", e.Type, e.Body)
+		}
+		j.nonce = nonce
+		j.report(1, completed)
+		p.hears(job.TypeConfirm, 1)
+		h.wait(id, task.Completed)
+		if e := again.claim(false); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), "has ended") {
+			t.Errorf("a late claim is answered with %s %s", e.Type, e.Body)
+		}
+	})
+}
+
+// TestGrantIsLostWithTheHub claims, and the hub is started again before the worker has
+// heard the answer.
+func TestGrantIsLostWithTheHub(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(false)
+		h.again()
+		p.hears(job.TypeResend, 1)
+		token := j.token
+		j.granted(false)
+		if j.epoch != 1 || j.token == token {
+			t.Errorf("epoch %d, the token is the same: %t", j.epoch, j.token == token)
+		}
+		j.report(1, completed)
+		p.hears(job.TypeConfirm, 1)
+		h.wait(id, task.Completed)
+	})
+}
+
+// TestLostWorker lets a lease end.
+func TestLostWorker(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		idempotent bool
+		says       []string
+		again      bool
+		want       string
+	}{
+		"at most once":      {false, nil, false, "it is unknown what it has done"},
+		"idempotent":        {true, nil, true, ""},
+		"nothing new":       {true, []string{isWorking}, true, ""},
+		"told":              {true, []string{word("a")}, false, "it is unknown what it has done"},
+		"waits for someone": {true, []string{needsAuth}, false, "it is unknown what it has done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h, p := stage(t)
+				id := h.send(now(say("hi"))).Head.ID
+				began := time.Now()
+				j := p.take().granted(tt.idempotent)
+				for i, ev := range tt.says {
+					j.report(int64(i+1), ev)
+					p.hears(job.TypeConfirm, int64(i+1))
+				}
+				for range 4 {
+					time.Sleep(20 * time.Second)
+					j.beat()
+				}
+				if tt.again {
+					next := p.take() // once the lease has ended
+					p.hears(job.TypeStop, 0)
+					if next.work.Delivery != 2 || next.work.Attempt != 2 || time.Since(began) != 110*time.Second {
+						t.Errorf("after %v it is delivery %d, attempt %d", time.Since(began), next.work.Delivery, next.work.Attempt)
+					}
+					next.granted(true)
+					// The first one wakes.
+					j.beat()
+					if e := p.hears(job.TypeStop, 0); e.Epoch != 1 {
+						t.Errorf("the stop is for epoch %d", e.Epoch)
+					}
+					j.report(1, word("zombie"), completed)
+					p.hears(job.TypeStop, 0)
+					next.report(1, word("b"), completed)
+					p.hears(job.TypeConfirm, 2)
+					if got := strings.Join(h.chunks(id), ""); got != "b" || next.epoch != 2 {
+						t.Errorf("the answer of epoch %d is %q", next.epoch, got)
+					}
+					return
+				}
+				a := h.wait(id, task.Failed)
+				if got := describe(a); !strings.Contains(got, tt.want) || !strings.Contains(got, "worker "+j.id) || time.Since(began) != 110*time.Second {
+					t.Errorf("after %v the task is %s", time.Since(began), got)
+				}
+				p.hears(job.TypeStop, 0)
+			})
+		})
+	}
+}
+
+// TestThreeWorkersAtMost loses one worker after the other.
+func TestThreeWorkersAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		for n := range 3 {
+			if j := p.take().granted(true); j.work.Attempt != n+1 {
+				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
+			}
+			time.Sleep(30 * time.Second)
+			p.hears(job.TypeStop, 0)
+		}
+		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
+// TestLeaseBeginsAnew starts the hub again just before the lease ends.
+func TestLeaseBeginsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(false)
+		time.Sleep(29 * time.Second)
+		h.again()
+		p.hears(job.TypeResend, 1)
+		time.Sleep(29 * time.Second)
+		j.report(1, completed)
+		p.hears(job.TypeConfirm, 1)
+		h.wait(id, task.Completed)
+	})
+}
+
+// TestForgedToken wants whoever has no token to change nothing, and not to be able to stop
+// the worker that has one.
+func TestForgedToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(false)
+		forged := *j
+		forged.token = "guess"
+		forged.report(1, completed)
+		forged.beat()
+		p.silence()
+		q := h.startPuppet()
+		forged.puppet = q
+		forged.report(1, completed)
+		q.hears(job.TypeStop, 0)
+		time.Sleep(29 * time.Second)
+		forged.beat() // does not keep the lease
+		time.Sleep(time.Second)
+		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, j.id) {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
+// TestQuestions goes through the states in which a job ends and the task does not.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		first := p.take().granted(false)
+		first.report(1, needsAuth)
+		p.hears(job.TypeConfirm, 1)
+		h.send(now(reply(id, "well?")))
+		p.hears(job.TypeAsked, 0)
+		first.say(bus.Queue(first.work.Reports), job.TypeReport, 2, &job.Report{Token: first.token, Worker: p.id, Ended: true})
+		if e := p.hears(job.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
+			t.Errorf("the confirmation is %s", e.Body)
+		}
+		second := p.take().granted(false)
+		if second.work.Delivery != 2 || second.epoch != 2 || second.work.Attempt != 1 {
+			t.Errorf("delivery %d, epoch %d, attempt %d", second.work.Delivery, second.epoch, second.work.Attempt)
+		}
+		second.report(1, asks)
+		p.hears(job.TypeConfirm, 1)
+		// The confirmation is lost, and the hub has nobody who waits for the report.
+		second.report(1, asks)
+		p.hears(job.TypeConfirm, 1)
+		h.send(now(reply(id, "go on")))
+		third := p.take()
+		var stored struct{ History []any }
+		if err := json.Unmarshal(third.work.Stored, &stored); err != nil || len(stored.History) == 0 {
+			t.Errorf("the stored task is %s: %v", third.work.Stored, err)
+		}
+		// Old work is claimed in vain.
+		if e := second.claim(false); e.Type != job.TypeDenial {
+			t.Errorf("old work is answered with %s %s", e.Type, e.Body)
+		}
+		third.granted(false).report(1, `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"bare"}]}}`)
+		p.hears(job.TypeConfirm, 1)
+		a := h.wait(id, task.Completed)
+		if got := strings.Join(h.chunks(id), ""); got != "bare" {
+			t.Errorf("the task is %s, the answer %q", describe(a), got)
+		}
+	})
+}
+
+// TestHowARunEnds reports ends that are no events.
+func TestHowARunEnds(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rep        job.Report
+		idempotent bool
+		want       string
+	}{
+		"public error":      {job.Report{Error: "no dictionary", Public: true}, false, "TASK_STATE_FAILED no dictionary"},
+		"error":             {job.Report{Error: "secret"}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"given back":        {job.Report{GivenBack: true}, false, "TASK_STATE_FAILED worker "},
+		"ended too early":   {job.Report{Ended: true}, false, "TASK_STATE_FAILED agent ended without a final state"},
+		"not an event":      {job.Report{Events: []json.RawMessage{json.RawMessage(`{"x":1}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"an illegal event":  {job.Report{Events: []json.RawMessage{json.RawMessage(`{"statusUpdate":{"status":{"state":"DONE"}}}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"given back for so": {job.Report{GivenBack: true}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h, p := stage(t)
+				id := h.send(now(say("hi"))).Head.ID
+				j := p.take().granted(tt.idempotent)
+				tt.rep.Token, tt.rep.Worker = j.token, p.id
+				j.say(bus.Queue(j.work.Reports), job.TypeReport, 1, &tt.rep)
+				if tt.want == "" {
+					if next := p.take(); next.work.Delivery != 2 {
+						t.Errorf("delivery %d", next.work.Delivery)
+					}
+					return
+				}
+				if got := describe(h.wait(id, task.Failed)); !strings.HasPrefix(got, tt.want) {
+					t.Errorf("the task is %s, want %s", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestUndeliverable tells the hub what lies at Dead.
+func TestUndeliverable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take()
+		if err := j.d.Bury(t.Context(), "it is poison"); err != nil {
+			t.Fatal(err)
+		}
+		for d, err := range h.bus.Receive(t.Context(), bus.Subscription{At: bus.Dead}) {
+			if err != nil || !h.dispatcher.Undeliverable(d.Envelope) {
+				t.Errorf("%s is not work of the hub: %v", d.Type, err)
+			}
+			break
+		}
+		if got := describe(h.wait(id, task.Failed)); got != `TASK_STATE_FAILED no worker of agent "far" could take the message: it is poison` {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
+// TestBadEnvelopes wants what is no report to lie at Dead, and to change nothing.
+func TestBadEnvelopes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(false)
+		reports := bus.Queue(j.work.Reports)
+		j.say(reports, "job.unknown", 1, &job.Report{Token: j.token, Worker: p.id})
+		j.say(reports, job.TypeReport, 1, []int{1})
+		j.say(reports, job.TypeReport, 1, &job.Report{Token: j.token, Worker: "not a word"})
+		j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 1, "x")
+		j.say(bus.Topic(j.d.ReplyTo), job.TypeBeat, 1, "x")
+		j.say(bus.Topic(j.d.ReplyTo), "job.unknown", 1, "x")
+		e := &bus.Envelope{ID: "x", Type: job.TypeReport, Source: "worker/x", Destination: "hub/other", Body: json.RawMessage(`{}`)}
+		if err := p.bus.Publish(t.Context(), reports, e); err != nil {
+			t.Fatal(err)
+		}
+		p.silence()
+		if d, err := h.bus.Depth(t.Context(), bus.Dead); err != nil || d.Ready != 4 {
+			t.Errorf("%d envelopes are dead, want 4", d.Ready)
+		}
+		j.report(1, completed)
+		p.hears(job.TypeConfirm, 1)
+		h.wait(id, task.Completed)
+	})
+}

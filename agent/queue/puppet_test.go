@@ -1,0 +1,170 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+)
+
+// puppet is a worker that does what a test says, and nothing by itself. It belongs to a
+// bubble.
+type puppet struct {
+	t    testing.TB
+	bus  bus.Bus
+	id   string
+	work chan *bus.Delivery
+	// heard is what hubs have said to it.
+	heard chan *bus.Envelope
+}
+
+func (h *hub) startPuppet() *puppet {
+	p := &puppet{t: h.t, bus: h.bus.Peer(), id: uuid.NewString(), work: make(chan *bus.Delivery, 100), heard: make(chan *bus.Envelope, 1000)}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{}, 2)
+	go func() {
+		defer func() { ended <- struct{}{} }()
+		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: job.WorkAt("far"), Prefetch: 10}) {
+			if err != nil {
+				p.t.Error(err)
+				return
+			}
+			p.work <- d
+		}
+	}()
+	go func() {
+		defer func() { ended <- struct{}{} }()
+		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: job.WorkerAt(p.id)}) {
+			if err != nil {
+				p.t.Error(err)
+				return
+			}
+			p.heard <- d.Envelope
+		}
+	}()
+	h.t.Cleanup(func() { stop(); <-ended; <-ended })
+	synctest.Wait()
+	return p
+}
+
+// held is a job that a puppet has.
+type held struct {
+	*puppet
+	d     *bus.Delivery
+	work  job.Work
+	nonce string
+	epoch int64
+	token string
+}
+
+// take waits for work.
+func (p *puppet) take() *held {
+	p.t.Helper()
+	d := <-p.work
+	j := &held{puppet: p, d: d, nonce: uuid.NewString()}
+	if err := json.Unmarshal(d.Body, &j.work); err != nil {
+		p.t.Fatal(err)
+	}
+	return j
+}
+
+func (j *held) say(to bus.Address, kind bus.Type, seq int64, body any) {
+	j.t.Helper()
+	b, err := job.Encode(body)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	e := &bus.Envelope{
+		ID: uuid.NewString(), Type: kind, Source: "worker/" + j.id, ReplyTo: job.WorkerAt(j.id).Name,
+		Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Seq: seq, Body: b,
+	}
+	if err := j.bus.Publish(j.t.Context(), to, e); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// claim claims the job and returns the answer.
+func (j *held) claim(idempotent bool) *bus.Envelope {
+	j.t.Helper()
+	j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: idempotent})
+	e := <-j.heard
+	if e.Type == job.TypeGrant {
+		var g job.Grant
+		if err := json.Unmarshal(e.Body, &g); err != nil || g.Nonce != j.nonce {
+			j.t.Fatalf("grant %s: %v", e.Body, err)
+		}
+		j.epoch, j.token = e.Epoch, g.Token
+	}
+	return e
+}
+
+// granted is claim, and wants a grant. The work does not come again.
+func (j *held) granted(idempotent bool) *held {
+	j.t.Helper()
+	if e := j.claim(idempotent); e.Type != job.TypeGrant {
+		j.t.Fatalf("the claim is answered with %s %s", e.Type, e.Body)
+	}
+	if err := j.d.Ack(j.t.Context()); err != nil {
+		j.t.Fatal(err)
+	}
+	return j
+}
+
+// report says events from number seq on.
+func (j *held) report(seq int64, events ...string) {
+	j.t.Helper()
+	rep := &job.Report{Token: j.token, Worker: j.id}
+	for _, ev := range events {
+		rep.Events = append(rep.Events, json.RawMessage(ev))
+	}
+	j.say(bus.Queue(j.work.Reports), job.TypeReport, seq, rep)
+}
+
+func (j *held) beat() {
+	j.t.Helper()
+	j.say(bus.Topic(j.d.ReplyTo), job.TypeBeat, 0, &job.Beat{Worker: j.id, Jobs: []job.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
+}
+
+// hears wants the next thing that the hub says to be of a type, with a number.
+func (p *puppet) hears(kind bus.Type, seq int64) *bus.Envelope {
+	p.t.Helper()
+	synctest.Wait()
+	select {
+	case e := <-p.heard:
+		if e.Type != kind || e.Seq != seq {
+			p.t.Errorf("the hub says %s %d %s, want %s %d", e.Type, e.Seq, e.Body, kind, seq)
+		}
+		return e
+	default:
+		p.t.Fatalf("the hub says nothing, want %s %d", kind, seq)
+		return nil
+	}
+}
+
+// silence wants the hub to say nothing.
+func (p *puppet) silence() {
+	p.t.Helper()
+	synctest.Wait()
+	select {
+	case e := <-p.heard:
+		p.t.Errorf("the hub says %s %d %s, want nothing", e.Type, e.Seq, e.Body)
+	default:
+	}
+}
+
+func word(w string) string {
+	return fmt.Sprintf(`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":%q}]},"append":true}}`, w)
+}
+
+const (
+	completed = `{"statusUpdate":{"status":{"state":"TASK_STATE_COMPLETED"}}}`
+	asks      = `{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}`
+	isWorking = `{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`
+	needsAuth = `{"statusUpdate":{"status":{"state":"TASK_STATE_AUTH_REQUIRED"}}}`
+)
