@@ -187,7 +187,8 @@ func (d *Delivery) settle(ctx context.Context, s Settlement) error {
 
 // Depth is how much a queue holds.
 type Depth struct {
-	// Ready envelopes wait for a receiver, Held ones are with one.
+	// Ready envelopes wait for a receiver, Held ones are with one; it is 0 on a bus that
+	// cannot tell.
 	Ready, Held int64
 	// Receivers are those that listen; one that holds all that it may need not count.
 	Receivers int
@@ -218,6 +219,7 @@ var (
 	// broker takes.
 	ErrTooLarge = errors.New("envelope is too large")
 	// ErrFull is about a broker that takes nothing more: its disk or a limit is reached.
+	// It comes with ErrUnknown if the envelope may lie before the broker's door.
 	ErrFull = errors.New("broker takes nothing more")
 	// ErrUnavailable is about a broker that cannot be reached. Nothing was published.
 	ErrUnavailable = errors.New("broker is not reachable")

@@ -16,6 +16,8 @@ type Features struct {
 	Dedupes bool
 	// Leases says that Subscription.Lease counts, also for a receiver that is alive.
 	Leases bool
+	// HidesHeld says that Operator cannot tell how much receivers hold: Depth.Held is 0.
+	HidesHeld bool
 	// Serial runs one test at a time.
 	Serial bool
 	// Patience is how long something may take that should happen at once. Zero means 30 s.

@@ -6,8 +6,7 @@ from agent import CARD, agent
 from job import Ack, Extend, Keys, Publish, Worker
 
 DEAD = {"x-queue-type": "quorum", "x-delivery-limit": 1 << 30}
-QUEUE = {"x-queue-type": "quorum", "x-delivery-limit": 4, "x-overflow": "reject-publish", "x-dead-letter-exchange": "",
-         "x-dead-letter-routing-key": "dead", "x-dead-letter-strategy": "at-least-once"}
+QUEUE = {"x-queue-type": "quorum", "x-delivery-limit": 20, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 
 
 def main(url, name, *keys):

@@ -1,0 +1,169 @@
+package amqpbus
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// DefaultTimeout is the Timeout of a Bus without one.
+const DefaultTimeout = 10 * time.Second
+
+// Bus is a bus on RabbitMQ. URL is required; fields must not change once it is in use.
+type Bus struct {
+	// URL is the address: amqp://user:password@host:port/vhost, or amqps for TLS. It is
+	// never logged and in no error.
+	URL string
+	// TLS is for amqps. If nil, the certificate must be good for the host of URL.
+	TLS *tls.Config
+	// Name is what the broker's tools call the connections. Empty means "parley".
+	Name string
+	// Timeout is how long Publish and the methods of Operator wait for the broker, if
+	// their context does not end before. Zero means DefaultTimeout.
+	Timeout time.Duration
+	// Logger receives operational records. If nil, nothing is logged.
+	Logger *slog.Logger
+
+	once   sync.Once
+	ctx    context.Context // ends with Close, with cause bus.ErrClosed
+	cancel context.CancelCauseFunc
+	owned  sync.WaitGroup
+	// out carries what is published and in everything else: the broker stops reading from
+	// a connection that publishes when its disk is full.
+	in, out  line
+	declared names // what is known to be there
+}
+
+var (
+	_ bus.Bus      = (*Bus)(nil)
+	_ bus.Operator = (*Bus)(nil)
+	_ bus.Keeper   = (*Bus)(nil)
+)
+
+// begin makes what the zero value has not.
+func (b *Bus) begin() {
+	b.once.Do(func() {
+		b.ctx, b.cancel = context.WithCancelCause(context.Background())
+		b.in = line{bus: b, changed: make(chan struct{})}
+		b.out = line{bus: b, changed: make(chan struct{}), channels: publishChannels}
+	})
+}
+
+// Check returns what is wrong with the fields. It does not connect.
+func (b *Bus) Check() error {
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Host == "" {
+		return errURL // what the parser says would have the password in it
+	}
+	if _, err := amqp.ParseURI(b.URL); err != nil {
+		return errURL
+	}
+	return nil
+}
+
+var errURL = errors.New("address of RabbitMQ is not amqp://user:password@host:port/vhost or amqps://…, " +
+	"where special characters in names and passwords are percent-encoded")
+
+// where returns the address without what is secret.
+func (b *Bus) where() string {
+	u, err := url.Parse(b.URL)
+	if err != nil {
+		return "?"
+	}
+	return u.Scheme + "://" + u.Host + u.EscapedPath()
+}
+
+func (b *Bus) log() *slog.Logger {
+	if b.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return b.Logger
+}
+
+// within returns a context that ends after Timeout, and with the bus.
+func (b *Bus) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(b.Timeout, DefaultTimeout), errTimeout)
+	return b.alive(ctx, cancel)
+}
+
+// alive returns a context that also ends with the bus.
+func (b *Bus) alive(ctx context.Context, done context.CancelFunc) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(b.ctx, func() { cancel(bus.ErrClosed) })
+	return ctx, func() { stop(); cancel(nil); done() }
+}
+
+var errTimeout = errors.New("no answer in time")
+
+// check returns why nothing can be done with at.
+func (b *Bus) check(at bus.Address) error {
+	b.begin()
+	if b.ctx.Err() != nil {
+		return bus.ErrClosed
+	}
+	if err := b.Check(); err != nil {
+		return err
+	}
+	return at.Check()
+}
+
+// Keeps implements bus.Keeper: what is in queues survives all processes, and the broker's.
+func (b *Bus) Keeps() bool { return true }
+
+// Close implements bus.Bus.
+func (b *Bus) Close() error {
+	b.begin()
+	b.cancel(bus.ErrClosed)
+	b.owned.Wait()
+	return nil
+}
+
+// Publish implements bus.Bus.
+func (b *Bus) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if err := b.publish(ctx, to, e); err != nil {
+		return fmt.Errorf("publish %q at %s: %w", e.ID, to, err)
+	}
+	return nil
+}
+
+func (b *Bus) publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if err := b.check(to); err != nil {
+		return err
+	}
+	body, err := e.Encode()
+	if err != nil {
+		return err
+	}
+	m := &message{to: to, properties: properties(e, body)}
+	if to.Kind == bus.TopicKind {
+		m.exchange = topics
+		m.properties.DeliveryMode = amqp.Transient
+	}
+	return b.send(ctx, m)
+}
+
+// properties returns what RabbitMQ shows of an envelope to people. Nothing depends on it.
+func properties(e *bus.Envelope, body []byte) amqp.Publishing {
+	return amqp.Publishing{
+		ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: body,
+		MessageId: short(e.ID), Type: short(string(e.Type)), CorrelationId: short(e.Correlation), AppId: short(e.Source),
+	}
+}
+
+// short returns s, or nothing if it is too long for a short string of AMQP.
+func short(s string) string {
+	if len(s) > 255 {
+		return ""
+	}
+	return s
+}

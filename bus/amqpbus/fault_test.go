@@ -1,0 +1,136 @@
+package amqpbus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/rabbittest"
+)
+
+// What many goroutines were told is kept is there after kill -9, and what they were not
+// told is unknown to them, not said to be refused.
+func TestKillLosesNothing(t *testing.T) {
+	s := rabbittest.Start(t)
+	b, q := newBus(t, s.VHost(t)), bus.Queue("q")
+	mustPublish(t, b, q, "first")
+	s.Sync(t)
+	var (
+		mu        sync.Mutex
+		confirmed []string
+		owned     sync.WaitGroup
+	)
+	ctx, stop := context.WithCancel(t.Context())
+	enough := make(chan struct{}, 1)
+	for g := range 32 {
+		owned.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("%d-%d", g, i)
+				err := b.Publish(ctx, q, envelope(id))
+				switch {
+				case err == nil:
+					mu.Lock()
+					if confirmed = append(confirmed, id); len(confirmed) == 500 {
+						enough <- struct{}{}
+					}
+					mu.Unlock()
+				case !errors.Is(err, bus.ErrUnknown) && !errors.Is(err, bus.ErrUnavailable):
+					t.Errorf("Publish = %v, want ErrUnknown or ErrUnavailable", err)
+				}
+			}
+		})
+	}
+	<-enough
+	s.Kill()
+	stop()
+	owned.Wait()
+	s.Launch(t)
+	missing := map[string]bool{"first": true}
+	for _, id := range confirmed {
+		missing[id] = true
+	}
+	t.Logf("%d confirmed", len(missing))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for d, err := range b.Receive(ctx, bus.Subscription{At: q, Prefetch: 100}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(missing, d.ID)
+		if err := d.Ack(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(missing) == 0 {
+			return
+		}
+	}
+	t.Errorf("%d confirmed messages are lost", len(missing))
+}
+
+// A broker that stands still, and one that is full, hold nobody up beyond his time; many
+// publishers fill every buffer on the way.
+func TestNothingHangs(t *testing.T) {
+	s := rabbittest.Start(t)
+	b, q := newBus(t, s.VHost(t)), bus.Queue("q")
+	mustPublish(t, b, q, "1")
+	large := envelope("large")
+	large.Body = fmt.Appendf(nil, "%q", strings.Repeat("x", 100<<10))
+	tests := []struct {
+		name string
+		harm func() (mend func())
+		want []error // one of these
+	}{
+		{"frozen", func() func() { return s.Freeze(t) }, []error{bus.ErrUnknown, bus.ErrUnavailable}},
+		{"full", func() func() { return s.Fill(t) }, []error{bus.ErrFull}},
+	}
+	for _, tt := range tests {
+		mend := tt.harm()
+		began := time.Now()
+		var owned sync.WaitGroup
+		for range 64 {
+			owned.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err := b.Publish(ctx, q, large)
+				if !isOne(err, tt.want) {
+					t.Errorf("%s: Publish = %v, want one of %v", tt.name, err, tt.want)
+				}
+			})
+		}
+		owned.Wait()
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: Publish with a second to do it took %v", tt.name, took)
+		}
+		mend()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		for err := errors.New("never tried"); err != nil && ctx.Err() == nil; {
+			if err = b.Publish(ctx, q, envelope("after")); err != nil {
+				t.Logf("%s: %v", tt.name, err)
+			}
+		}
+		cancel()
+	}
+	mend := s.Fill(t)
+	if err := b.Publish(t.Context(), bus.Topic("x"), envelope("opens")); err != nil {
+		t.Logf("topic: %v", err)
+	}
+	began := time.Now()
+	if err := b.Close(); err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("Close of a blocked bus = %v after %v", err, time.Since(began))
+	}
+	mend()
+}
+
+func isOne(err error, of []error) bool {
+	for _, one := range of {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}

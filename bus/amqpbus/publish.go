@@ -1,0 +1,251 @@
+package amqpbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// publishChannels is how many channels publish. What goes to one address goes over one of
+// them, so that it stays in order.
+const publishChannels = 4
+
+// message is something on its way to the broker.
+type message struct {
+	to         bus.Address
+	exchange   string        // empty for a queue
+	delay      time.Duration // of the exchange, if that is one for delays
+	properties amqp.Publishing
+}
+
+// confirmed says whether m waits for the broker's word that it is kept.
+func (m *message) confirmed() bool { return m.to.Kind == bus.QueueKind }
+
+// send publishes m and waits until the broker keeps it, or until it is clear that it does
+// not.
+func (b *Bus) send(ctx context.Context, m *message) error {
+	ctx, cancel := b.within(ctx)
+	defer cancel()
+	for tries := 1; ; tries++ {
+		s, err := b.out.session(ctx)
+		if err == nil {
+			err = s.room(ctx)
+		}
+		if err == nil {
+			err = b.declare(ctx, m)
+		}
+		if err == nil {
+			err = s.publisher(m).publish(ctx, m)
+		}
+		switch {
+		case errors.Is(err, errReturned) && tries < maxReturns:
+			b.declared.forget(m.declares()) // somebody has deleted the queue
+		case errors.Is(err, errReturned):
+			return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
+		case !errors.Is(err, errLost):
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", bus.ErrUnavailable, context.Cause(ctx))
+		}
+	}
+}
+
+// maxReturns is how often a message that the broker gives back is sent.
+const maxReturns = 5
+
+// errReturned is about a message that no queue took: the broker has given it back.
+var errReturned = errors.New("broker has no such queue")
+
+var seed = maphash.MakeSeed()
+
+func (s *session) publisher(m *message) *publisher {
+	return s.publishers[maphash.String(seed, m.to.Name)%uint64(len(s.publishers))]
+}
+
+// publisher publishes on one channel, whose confirms it hears. Callers wait side by side:
+// each message goes out at once, whatever was confirmed.
+type publisher struct {
+	s    *session
+	ch   *amqp.Channel
+	jobs chan *job
+
+	mu      sync.Mutex // guards the field below
+	waiting map[uint64]*job
+
+	returned map[string]string // why, by id; listen alone uses it
+}
+
+// job is a message with somebody who waits for it.
+type job struct {
+	*message
+	done chan error // capacity 1
+}
+
+// newPublisher opens a channel and starts what serves it, until the connection ends.
+func newPublisher(s *session) (*publisher, error) {
+	ch, err := s.conn.Channel()
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.Confirm(false); err != nil {
+		return nil, err
+	}
+	p := &publisher{s: s, ch: ch, jobs: make(chan *job), waiting: map[uint64]*job{}, returned: map[string]string{}}
+	// They have no room, so that what is returned is heard before it is confirmed.
+	confirms, returns := ch.NotifyPublish(make(chan amqp.Confirmation)), ch.NotifyReturn(make(chan amqp.Return))
+	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
+	s.spawn(p.write)
+	s.spawn(func() { p.listen(confirms, returns, closed) })
+	return p, nil
+}
+
+// publish hands m to the channel. The error is errLost if the broker has not got it, and
+// bus.ErrUnknown if it may have it.
+func (p *publisher) publish(ctx context.Context, m *message) error {
+	j := &job{message: m, done: make(chan error, 1)}
+	select {
+	case p.jobs <- j:
+	case <-p.s.gone:
+		return errLost
+	case <-ctx.Done():
+		return p.late(ctx, bus.ErrUnavailable)
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		return p.late(ctx, bus.ErrUnknown)
+	}
+}
+
+// late is the error of a message that ctx has not left enough time; kind is what is known
+// of it.
+func (p *publisher) late(ctx context.Context, kind error) error {
+	switch again, why := p.s.blocked(); {
+	case again == nil:
+		return fmt.Errorf("%w: %w", kind, context.Cause(ctx))
+	case errors.Is(kind, bus.ErrUnknown):
+		return fmt.Errorf("%w: %s: %w", bus.ErrFull, why, kind)
+	default:
+		return fmt.Errorf("%w: %s", bus.ErrFull, why)
+	}
+}
+
+// write publishes the jobs, until the connection ends. It alone does, so that it knows
+// their numbers.
+func (p *publisher) write() {
+	for {
+		select {
+		case j := <-p.jobs:
+			p.put(j)
+		case <-p.s.gone:
+			return
+		}
+	}
+}
+
+func (p *publisher) put(j *job) {
+	number := p.ch.GetNextPublishSeqNo()
+	if j.confirmed() {
+		p.mu.Lock()
+		p.waiting[number] = j
+		p.mu.Unlock()
+	}
+	err := p.ch.Publish(j.exchange, j.to.Name, j.confirmed(), false, j.properties)
+	switch {
+	case err == nil && j.confirmed():
+	case err == nil:
+		j.done <- nil
+	default:
+		p.take(number)
+		kind := bus.ErrUnknown
+		if errors.Is(err, amqp.ErrClosed) {
+			kind = errLost
+		}
+		j.end(fmt.Errorf("%w: %w", kind, err))
+	}
+}
+
+// end tells who waits, unless that was done.
+func (j *job) end(err error) {
+	select {
+	case j.done <- err:
+	default:
+	}
+}
+
+// take returns the job with a number, once.
+func (p *publisher) take(number uint64) *job {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j := p.waiting[number]
+	delete(p.waiting, number)
+	return j
+}
+
+// listen hears what the broker says about what was published, until the channel ends. A
+// channel that the broker closes takes the connection along: the next one is whole.
+func (p *publisher) listen(confirms <-chan amqp.Confirmation, returns <-chan amqp.Return, closed <-chan *amqp.Error) {
+	for confirms != nil || returns != nil {
+		select {
+		case c, ok := <-confirms:
+			if !ok {
+				confirms = nil
+				continue
+			}
+			p.confirm(c)
+		case r, ok := <-returns:
+			if !ok {
+				returns = nil
+				continue
+			}
+			p.returned[r.MessageId] = r.ReplyText
+		}
+	}
+	err := error(errConnection)
+	if e := <-closed; e != nil {
+		err = e
+	}
+	p.fail(err)
+	if !p.s.conn.IsClosed() {
+		p.s.spawn(func() { _ = p.s.conn.Close() })
+	}
+}
+
+var errConnection = errors.New("connection was lost before the broker's answer")
+
+func (p *publisher) confirm(c amqp.Confirmation) {
+	j := p.take(c.DeliveryTag)
+	if j == nil {
+		return
+	}
+	id := j.properties.MessageId
+	why, returned := p.returned[id]
+	delete(p.returned, id)
+	switch {
+	case returned:
+		j.end(fmt.Errorf("%w: %s", errReturned, why))
+	case !c.Ack:
+		j.end(fmt.Errorf("broker refuses it: %w: %w", bus.ErrFull, bus.ErrUnknown))
+	default:
+		j.end(nil)
+	}
+}
+
+// fail tells all who wait that nothing is known.
+func (p *publisher) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for number, j := range p.waiting {
+		delete(p.waiting, number)
+		j.end(fmt.Errorf("%w: %w", bus.ErrUnknown, err))
+	}
+}

@@ -1,0 +1,294 @@
+package amqpbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// What the broker keeps for a listener at a topic who is slow. The oldest goes first.
+const (
+	maxWaiting      = 4096
+	maxWaitingBytes = 8 << 20
+	// ahead is how much of it is on its way to the listener.
+	ahead = 64
+)
+
+// Receive implements bus.Bus. Subscription.Lease does not count: the broker knows when a
+// receiver dies.
+func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	return func(yield func(*bus.Delivery, error) bool) {
+		err := b.check(s.At)
+		if err == nil {
+			err = b.receive(ctx, s, yield)
+		}
+		if err != nil && ctx.Err() == nil {
+			yield(nil, fmt.Errorf("receive at %s: %w", s.At, err))
+		}
+	}
+}
+
+// receive yields what arrives, over as many connections as that takes. It returns nil when
+// the loop was left.
+func (b *Bus) receive(ctx context.Context, s bus.Subscription, yield func(*bus.Delivery, error) bool) error {
+	ctx, cancel := b.alive(ctx, func() {})
+	r := &receiver{bus: b, s: s, arrivals: make(chan *held)}
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	defer cancel()
+	done := make(chan error, 1)
+	owned.Go(func() { done <- r.run(ctx) })
+	for {
+		select {
+		case h := <-r.arrivals:
+			if !h.deliver(ctx, yield) {
+				return nil
+			}
+		case err := <-done:
+			return err
+		}
+	}
+}
+
+// receiver is a call of Receive. Its goroutine subscribes again while the loop is busy, so
+// that a listener misses no more than it must.
+type receiver struct {
+	bus      *Bus
+	s        bus.Subscription
+	arrivals chan *held
+}
+
+// run subscribes, again and again, until ctx ends or there is no use.
+func (r *receiver) run(ctx context.Context) error {
+	for tries := 0; ctx.Err() == nil; tries++ {
+		c, err := r.bus.subscribe(ctx, r.s)
+		var final errFinal
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &final) || forGood(err):
+			return err
+		case err != nil:
+			r.bus.log().Warn("cannot receive from RabbitMQ", "at", r.s.At.String(), "error", err)
+			pause(ctx, tries)
+			continue
+		}
+		tries = 0
+		if r.s.Ready != nil {
+			r.s.Ready()
+		}
+		c.serve(ctx, r.arrivals)
+		c.end(ctx)
+	}
+	return context.Cause(ctx)
+}
+
+// consumer is a subscription on one connection.
+type consumer struct {
+	bus        *Bus
+	session    *session
+	at         bus.Address
+	ch         *amqp.Channel
+	deliveries <-chan amqp.Delivery
+	lost       <-chan *amqp.Error // closed with the channel
+	over       atomic.Bool        // the loop was left
+}
+
+// consumerTag names the one consumer on its channel.
+const consumerTag = "parley"
+
+// subscribe asks the broker for what arrives.
+func (b *Bus) subscribe(ctx context.Context, s bus.Subscription) (*consumer, error) {
+	in, err := b.in.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &consumer{bus: b, session: in, at: s.At}
+	err = in.call(ctx, func(ch *amqp.Channel) error {
+		c.ch, c.lost = ch, ch.NotifyClose(make(chan *amqp.Error, 1))
+		if s.At.Kind == bus.TopicKind {
+			return c.listen()
+		}
+		return c.consume(min(max(s.Prefetch, 1), math.MaxUint16))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *consumer) consume(prefetch int) error {
+	if err := c.bus.declareQueue(c.session, c.at.Name); err != nil {
+		return err
+	}
+	return c.begin(c.at.Name, prefetch)
+}
+
+// listen makes a queue that is the listener's alone and goes with it.
+func (c *consumer) listen() error {
+	if err := declareTopics(c.ch); err != nil {
+		return err
+	}
+	q, err := c.ch.QueueDeclare("", false, true, true, false, amqp.Table{
+		"x-max-length": maxWaiting, "x-max-length-bytes": maxWaitingBytes,
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.ch.QueueBind(q.Name, c.at.Name, topics, false, nil); err != nil {
+		return err
+	}
+	return c.begin(q.Name, ahead)
+}
+
+func (c *consumer) begin(queue string, prefetch int) error {
+	err := c.ch.Qos(prefetch, 0, false)
+	if err == nil {
+		c.deliveries, err = c.ch.Consume(queue, consumerTag, false, false, false, false, nil)
+	}
+	return err
+}
+
+// serve hands on what arrives, until the connection is lost or ctx ends.
+func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
+	for {
+		select {
+		case d, ok := <-c.deliveries:
+			if !ok {
+				return
+			}
+			h := &held{consumer: c, d: &d, number: numberOf(&d)}
+			select {
+			case arrivals <- h:
+			case <-c.lost:
+				return
+			case <-ctx.Done():
+				h.untouched(ctx)
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// deliver yields h, and returns what yield returns.
+func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) bool) bool {
+	c := h.consumer
+	e, err := c.read(h.d)
+	switch {
+	case c.at.Kind == bus.TopicKind:
+		defer func() { _ = h.d.Ack(false) }() // what is lost of a topic is lost
+		if err != nil {
+			c.bus.log().Warn("not an envelope", "at", c.at.String(), "error", err)
+			return true
+		}
+		return yield(&bus.Delivery{Envelope: e, At: c.at, Number: 1}, nil)
+	case err != nil:
+		h.giveUp(ctx, err.Error())
+		return true
+	case h.number > bus.MaxDeliveries && c.at != bus.Dead:
+		h.giveUp(ctx, bus.TooOften(c.at))
+		return true
+	}
+	return yield(&bus.Delivery{Envelope: e, At: c.at, Number: h.number, Settle: h.settle}, nil)
+}
+
+// read decodes what has arrived. At bus.Dead everything can be read.
+func (c *consumer) read(d *amqp.Delivery) (*bus.Envelope, error) {
+	if c.at != bus.Dead {
+		return bus.Decode(d.Body)
+	}
+	e := bus.ReadDead(d.Body)
+	if from, why := deathOf(d.Headers); e.Reason == "" && why != "" {
+		e.Reason, e.Queue = why, from.Name // the broker has put it there
+	}
+	return e, nil
+}
+
+// giveUp buries what nobody is to see.
+func (h *held) giveUp(ctx context.Context, reason string) {
+	if err := h.bury(ctx, reason); err != nil {
+		h.consumer.bus.log().Warn("cannot bury a message", "at", h.consumer.at.String(), "error", err)
+	}
+}
+
+// end gives up the subscription. What nobody has seen goes back; what somebody has, and has
+// not settled, comes again. At a lost connection the broker has done so already.
+func (c *consumer) end(ctx context.Context) {
+	c.over.Store(true)
+	if !c.ch.IsClosed() && c.ch.Cancel(consumerTag, false) == nil {
+		for d := range c.deliveries { // closed by Cancel
+			h := &held{consumer: c, d: &d, number: numberOf(&d)}
+			h.untouched(ctx)
+		}
+	}
+	_ = c.ch.Close() // the connection is lost, or it is closed
+}
+
+// untouched puts h at the end of its queue, as if it had not been delivered; the broker
+// would count that. If it cannot be published, the broker takes it back nevertheless.
+func (h *held) untouched(ctx context.Context) {
+	if h.consumer.at.Kind == bus.TopicKind || h.consumer.bus.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	_ = h.again(ctx, 0, h.number-1)
+}
+
+// The headers of messages. The first is the bus's own: how often the envelope was
+// delivered before the message that has it was published.
+const (
+	deliveriesHeader = "parley-deliveries"
+	countHeader      = "x-delivery-count" // of quorum queues: how often it came back
+)
+
+// numberOf returns the number of a delivery.
+func numberOf(d *amqp.Delivery) int {
+	return int(integer(d.Headers[deliveriesHeader])+integer(d.Headers[countHeader])) + 1
+}
+
+// integer returns a number of a header; 0 for what is none, or is absurd.
+func integer(v any) int64 {
+	var n int64
+	switch v := v.(type) {
+	case int64:
+		n = v
+	case int32:
+		n = int64(v)
+	case int16:
+		n = int64(v)
+	case int8:
+		n = int64(v)
+	case uint8:
+		n = int64(v)
+	}
+	return min(max(n, 0), math.MaxInt32)
+}
+
+// deathOf reads from which queue the broker has moved a message to Dead, and why.
+func deathOf(h amqp.Table) (from bus.Address, why string) {
+	deaths, _ := h["x-death"].([]any)
+	for _, one := range deaths { // the newest first
+		death, _ := one.(amqp.Table)
+		queue, _ := death["queue"].(string)
+		switch reason, _ := death["reason"].(string); reason {
+		case "expired":
+			continue // a delay is over
+		case "delivery_limit":
+			return bus.Queue(queue), "taken back by the broker too often"
+		default:
+			return bus.Queue(queue), "broker: " + reason
+		}
+	}
+	return bus.Address{}, ""
+}

@@ -1,0 +1,102 @@
+package amqpbus
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// held is a message that the broker has handed out.
+type held struct {
+	consumer *consumer
+	d        *amqp.Delivery
+	number   int
+	settled  atomic.Bool
+}
+
+// settle is Delivery.Settle.
+func (h *held) settle(ctx context.Context, s bus.Settlement) error {
+	if s.Verdict == bus.Extended || h.consumer.over.Load() || !h.settled.CompareAndSwap(false, true) {
+		return nil // the broker waits as long as the connection is there
+	}
+	if err := h.apply(ctx, s); err != nil {
+		return fmt.Errorf("settle %q at %s: %w", h.d.MessageId, h.consumer.at, err)
+	}
+	return nil
+}
+
+func (h *held) apply(ctx context.Context, s bus.Settlement) error {
+	last := h.number >= bus.MaxDeliveries && h.consumer.at != bus.Dead
+	switch {
+	case s.Verdict == bus.Acked:
+		return h.tell(h.d.Ack(false))
+	case s.Verdict == bus.Refused && last:
+		return h.bury(ctx, bus.TooOften(h.consumer.at))
+	case s.Verdict == bus.Refused && s.After > 0:
+		if h.again(ctx, s.After, h.number) == nil {
+			return nil
+		}
+		fallthrough // rather too early than never
+	case s.Verdict == bus.Refused:
+		return h.tell(h.d.Nack(false, true))
+	case s.Verdict == bus.Buried:
+		return h.bury(ctx, s.Reason)
+	}
+	return fmt.Errorf("verdict %d: %w", s.Verdict, bus.ErrInvalid)
+}
+
+// bury moves the message to Dead. If it cannot be published there, the broker moves it,
+// which knows no reason.
+func (h *held) bury(ctx context.Context, reason string) error {
+	at := h.consumer.at
+	h.consumer.bus.log().Warn("envelope is dead", "at", at.String(), "id", h.d.MessageId, "reason", reason)
+	m := &message{to: bus.Dead, properties: h.properties()}
+	m.properties.Body = bus.DeadLetter(h.d.Body, at, reason)
+	if h.replace(ctx, m) == nil {
+		return nil
+	}
+	return h.tell(h.d.Reject(at == bus.Dead))
+}
+
+// again publishes a held message once more, for later or at once, and drops the original.
+func (h *held) again(ctx context.Context, after time.Duration, delivered int) error {
+	m := &message{to: h.consumer.at, properties: h.properties()}
+	m.properties.Headers = amqp.Table{deliveriesHeader: int64(delivered)}
+	if after > 0 {
+		m.delay = delayFor(after)
+		m.exchange = delayName(m.delay)
+	}
+	return h.replace(ctx, m)
+}
+
+// properties are those of the message, without what the broker has added.
+func (h *held) properties() amqp.Publishing {
+	d := h.d
+	return amqp.Publishing{
+		ContentType: d.ContentType, DeliveryMode: amqp.Persistent, Body: d.Body,
+		MessageId: d.MessageId, Type: d.Type, CorrelationId: d.CorrelationId, AppId: d.AppId,
+	}
+}
+
+// replace publishes m in place of the message. Both are there if the process ends in
+// between.
+func (h *held) replace(ctx context.Context, m *message) error {
+	if err := h.consumer.bus.send(ctx, m); err != nil {
+		return err
+	}
+	return h.tell(h.d.Ack(false))
+}
+
+// tell makes an error of the bus of one of the connection: then the message comes again. A
+// subscription that was given up is none.
+func (h *held) tell(err error) error {
+	if err == nil || h.consumer.over.Load() {
+		return nil
+	}
+	return fmt.Errorf("it comes again: %w: %w", bus.ErrUnavailable, err)
+}

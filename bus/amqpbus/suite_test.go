@@ -1,0 +1,89 @@
+package amqpbus_test
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/bus/bustest"
+	"github.com/parley-a2a/parley/internal/rabbittest"
+)
+
+func TestMain(m *testing.M) {
+	bustest.Child(func(url string) (bus.Bus, error) { return &amqpbus.Bus{URL: url}, nil })
+	goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit))
+}
+
+// TestSuite shares one broker, and one for the tests that stop or fill it, which take turns.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	calm, wild := rabbittest.Shared(t), rabbittest.Start(t)
+	var turn sync.Mutex
+	bustest.Run(t, bustest.Features{Keeps: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
+		if !strings.Contains(outages, "/"+path.Base(t.Name())+"/") {
+			return onBroker(calm, calm.VHost(t))
+		}
+		turn.Lock()
+		t.Cleanup(turn.Unlock)
+		b := onBroker(wild, wild.VHost(t))
+		harm(t, wild, b)
+		return b
+	})
+}
+
+// outages are the tests that stop or fill the broker.
+const outages = "/Restart/PublishDuringOutage/PublishAcrossOutage/NothingLost/HoldAcrossOutage/CloseDuringOutage/Full/"
+
+// harm lets b be stopped and filled. It is whole again when t ends.
+func harm(t *testing.T, s *rabbittest.Server, b *bustest.Broker) {
+	t.Helper()
+	stopped := false
+	b.Stop = func(t *testing.T) {
+		s.Sync(t)
+		s.Kill()
+		stopped = true
+	}
+	b.Start = func(t *testing.T) {
+		s.Launch(t)
+		stopped = false
+	}
+	b.Fill = func(t *testing.T) func() { return s.Fill(t) }
+	t.Cleanup(func() {
+		if stopped {
+			s.Launch(t)
+		}
+	})
+}
+
+func onBroker(s *rabbittest.Server, address string) *bustest.Broker {
+	return &bustest.Broker{
+		URL:  address,
+		Open: func(t *testing.T) bus.Bus { return newBus(t, address) },
+		Poison: func(t *testing.T, at bus.Address, data []byte) {
+			if at.Kind == bus.TopicKind {
+				putAt(t, address, "parley.topics", at.Name, data)
+				return
+			}
+			declare(t, address, at)
+			putAt(t, address, "", at.Name, data)
+		},
+	}
+}
+
+// declare makes a queue that is not there yet as the bus does.
+func declare(t *testing.T, address string, at bus.Address) {
+	t.Helper()
+	if _, err := channel(t, address).QueueDeclarePassive(at.Name, true, false, false, false, nil); err == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, err := range newBus(t, address).Receive(ctx, bus.Subscription{At: at, Ready: cancel}) {
+		t.Errorf("receive at %s: %v", at, err)
+	}
+}

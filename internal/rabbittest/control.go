@@ -1,0 +1,131 @@
+package rabbittest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// user and password are those that a new broker has.
+const user, password = "guest", "guest"
+
+// URL returns the address of a virtual host.
+func (s *Server) URL(vhost string) string {
+	return fmt.Sprintf("amqp://%s:%s@127.0.0.1:%d/%s", user, password, s.port, url.PathEscape(vhost))
+}
+
+// Port returns the port at which the broker speaks AMQP.
+func (s *Server) Port() int { return s.port }
+
+// vhosts counts the virtual hosts of all servers.
+var vhosts atomic.Int64
+
+// VHost makes a virtual host and returns its address. It stays: where one is deleted,
+// RabbitMQ 3.10 may stop to move messages in all others.
+func (s *Server) VHost(tb testing.TB) string {
+	tb.Helper()
+	name := fmt.Sprintf("v%d", vhosts.Add(1))
+	if err := s.call(http.MethodPut, "/api/vhosts/"+name, ""); err != nil {
+		tb.Fatal(err)
+	}
+	grant := `{"configure":".*","write":".*","read":".*"}`
+	if err := s.call(http.MethodPut, "/api/permissions/"+name+"/"+user, grant); err != nil {
+		tb.Fatal(err)
+	}
+	return s.URL(name)
+}
+
+// call sends a request to the management plugin.
+func (s *Server) call(method, path, body string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d%s", s.api, path), strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.SetBasicAuth(user, password)
+	req.Close = true // no connection stays behind for a test of leaks to find
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, text)
+	}
+	return nil
+}
+
+// Sync lets the broker write down which quorum queues there are. RabbitMQ 3.10 does so by
+// itself some seconds after a queue was declared; a broker that is killed before that has
+// the queue no more, whatever it had confirmed.
+func (s *Server) Sync(tb testing.TB) {
+	tb.Helper()
+	s.must(tb, "eval", "[dets:sync(T) || T <- [ra_directory_reverse, ra_log_meta]].")
+}
+
+// Kill ends the broker as a power failure does.
+func (s *Server) Kill() { end(&s.broker, syscall.SIGKILL) }
+
+// Stop lets the broker end as it wants to.
+func (s *Server) Stop() { end(&s.broker, syscall.SIGTERM) }
+
+// Launch starts a broker that was stopped or killed, on the same folder and port.
+func (s *Server) Launch(tb testing.TB) {
+	tb.Helper()
+	if err := s.launch(); err != nil {
+		tb.Fatalf("start RabbitMQ again: %v\n%s", err, s.lastWords())
+	}
+}
+
+// Freeze lets the broker stand still until the returned function is called; connections
+// stay open.
+func (s *Server) Freeze(tb testing.TB) (thaw func()) {
+	tb.Helper()
+	send := func(sig syscall.Signal) {
+		if err := s.broker.Process.Signal(sig); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	send(stop)
+	return func() { send(proceed) }
+}
+
+// Fill lets the broker believe that its disk is full, until the returned function is
+// called. It takes nothing from publishers then.
+func (s *Server) Fill(tb testing.TB) (empty func()) {
+	tb.Helper()
+	s.must(tb, "set_disk_free_limit", "4000GB")
+	return func() { s.must(tb, "set_disk_free_limit", "1MB") }
+}
+
+// Cut closes all connections of clients.
+func (s *Server) Cut(tb testing.TB) {
+	tb.Helper()
+	s.must(tb, "close_all_connections", "cut by a test")
+}
+
+// Ctl runs rabbitmqctl with args.
+func (s *Server) Ctl(tb testing.TB, args ...string) {
+	tb.Helper()
+	s.must(tb, args...)
+}
+
+func (s *Server) must(tb testing.TB, args ...string) {
+	tb.Helper()
+	began := time.Now()
+	if err := s.ctl(args...); err != nil {
+		tb.Fatalf("after %v: %v", time.Since(began), err)
+	}
+}
