@@ -122,6 +122,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 				}
 				o.open()
 				stop := person(t, o.in, func(n int, it *inbox.Item) string { return fmt.Sprintf("p%d to %s", n, it.Draft) })
+				before := counted(t, "parley.a2a.input_required_rounds", name, "")
 				tr, r := newTracer(), say(task.Agent(name), "ask 10")
 				r.ReturnImmediately = true
 				begun, err := o.Send(t.Context(), tr.caller(), r)
@@ -152,7 +153,7 @@ func TestTwoHubsNegotiate(t *testing.T) {
 					}
 				}
 				tr.looped(t, 10, policy, "completed")
-				if n := counted(t, "parley.a2a.input_required_rounds", name, ""); n != 10 {
+				if n := counted(t, "parley.a2a.input_required_rounds", name, "") - before; n != 10 {
 					t.Errorf("%d rounds are counted, want 10", n)
 				}
 				wired(t, w, 11)
@@ -195,7 +196,13 @@ func TestBreaksAreMeasured(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := startHub(t, new(task.Memory), &dialogue.Desk{Answerer: "clerk", Default: dialogue.Auto}, agents{task.Agent(name): asker(1000, tt.ask), "clerk": tt.clerk})
-			tr := newTracer()
+			count := func() []int64 {
+				return []int64{
+					counted(t, "parley.a2a.input_required_rounds", name, ""),
+					counted(t, "parley.a2a.input_required_breaks", name, tt.reason),
+				}
+			}
+			tr, before := newTracer(), count()
 			if _, err := h.Send(t.Context(), tr.caller(), say(task.Agent(name), "go")); err != nil {
 				t.Fatal(err)
 			}
@@ -205,11 +212,8 @@ func TestBreaksAreMeasured(t *testing.T) {
 			if of(&last, "reason") != tt.reason {
 				t.Errorf("the last round has %v, want the reason %s", last.Attributes, tt.reason)
 			}
-			got := []int64{
-				counted(t, "parley.a2a.input_required_rounds", name, ""),
-				counted(t, "parley.a2a.input_required_breaks", name, tt.reason),
-			}
-			if diff := cmp.Diff([]int64{int64(tt.rounds - 1), 1}, got); diff != "" {
+			got := count()
+			if diff := cmp.Diff([]int64{before[0] + int64(tt.rounds) - 1, before[1] + 1}, got); diff != "" {
 				t.Errorf("answers and breaks (-want +got):\n%s", diff)
 			}
 		})
