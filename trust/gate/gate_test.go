@@ -59,6 +59,8 @@ type world struct {
 	// agent is behind the gate; traits are its.
 	agent  agent.Func
 	traits agent.Traits
+	// questions answers what the agents ask; nil leaves it to callers.
+	questions engine.Questions
 	// drain is how long the hub lets runs go on; zero means not at all.
 	drain time.Duration
 
@@ -91,7 +93,7 @@ func (w *world) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, DrainTimeout: cmp.Or(w.drain, -1), Contact: func(p *auth.Principal) {
+	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Contact: func(p *auth.Principal) {
 		w.trust.Contact(trust.Who(p.ID), time.Now())
 	}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
@@ -686,6 +688,31 @@ func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
 		}
 		w.is(bob, id, task.Failed, "interrupted by restart in 3 attempts")
 		w.ran(3)
+	})
+}
+
+// helper answers in the place of callers.
+type helper struct{}
+
+func (helper) Takes(name task.Agent) bool { return name == "desk" }
+
+func (helper) Reply(context.Context, *engine.Question) (engine.Reply, error) {
+	return engine.Reply{Text: "answer of the hub"}, nil
+}
+
+// TestAnApprovalIsGoodForAnswersOfTheHub, which it gives in the caller's place.
+func TestAnApprovalIsGoodForAnswersOfTheHub(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.agent, w.questions = asker, helper{}
+		w.start()
+		id := w.send(bob, "desk", "one")
+		if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Completed, "thanks")
+		w.ran(2)
 	})
 }
 
