@@ -175,6 +175,10 @@ class Worker:
             return
         about = envelope["source"], envelope.get("owner", ""), envelope.get("task")
         type, epoch, body = envelope["type"], envelope.get("epoch", 0), envelope.get("body") or {}
+        if type == "job.grant" and not any(key[:3] == about for key in self.jobs):  # nobody waits for it any more
+            more = {name: envelope[name] for name in ("task", "owner", "epoch") if name in envelope}
+            body = {"token": body["token"], "worker": self.id, "givenBack": True}
+            self.publish("queue", "hub.report." + about[0].removeprefix("hub/"), "job.report", body, destination=about[0], seq=1, **more)
         for key, job in list(self.jobs.items()):
             if key[:3] != about:
                 continue

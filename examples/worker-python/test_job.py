@@ -150,6 +150,12 @@ class Jobs(unittest.TestCase):
         self.assertEqual([(held["epoch"], held["token"]) for held in beat["body"]["jobs"]], [(3, "new")])
         hub.hear("job.stop", {"reason": "r"}, epoch=3)
 
+    def test_a_grant_that_comes_too_late(self):
+        hub = Hub(echo)
+        hub.hear("job.grant", {"nonce": "n", "token": "s", "lease": 30000}, epoch=3)
+        (_, report), = hub.done()
+        self.assertEqual((report["task"], report["epoch"], report["seq"], report["body"]["givenBack"]), ("t", 3, 1, True))
+
     def test_events_are_sent_again(self):
         hub = Hub(echo)
         hub.grant()

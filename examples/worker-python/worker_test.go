@@ -3,13 +3,34 @@
 package workerpython
 
 import (
+	"context"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/examples/exampletest"
+	"github.com/parley-a2a/parley/internal/natstest"
 	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/task"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // python returns the interpreter of the virtual environment that .ci/venvs makes here.
 func python(t *testing.T) string {
@@ -29,5 +50,298 @@ func TestCore(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python(t), "-B", "-m", "unittest")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// broker is one that hub and workers use.
+type broker struct {
+	bus    bus.Bus
+	script string
+	url    string
+	// cut ends all connections, for a while.
+	cut func()
+}
+
+// brokers are those that there is a worker for.
+var brokers = map[string]func(t *testing.T) *broker{
+	"nats":     func(t *testing.T) *broker { return startNATS(t, natstest.Current(t)) },
+	"nats 2.9": func(t *testing.T) *broker { return startNATS(t, natstest.Debian(t)) },
+}
+
+func startNATS(t *testing.T, p natstest.Program) *broker {
+	t.Helper()
+	server := natstest.Start(t, p)
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &broker{b, "worker_nats.py", server.URL, func() {
+		server.Stop(t)
+		server.Start(t)
+	}}
+}
+
+// stage is a hub with one agent, "pythonist", whose workers are elsewhere.
+type stage struct {
+	*broker
+	t      *testing.T
+	signer *bus.Signer
+	client *client.Client
+}
+
+func newStage(t *testing.T, b *broker) *stage {
+	t.Helper()
+	signer, err := bus.NewSigner("h1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := new(task.Memory)
+	d := &queue.Dispatcher{Bus: b.bus, ID: signer.Hub(), Tasks: store, Signer: signer, Lease: 3 * time.Second}
+	hub := parley.Hub{Store: store}
+	hub.Handle(&a2a.AgentCard{Name: "pythonist"}, &queue.Agent{Dispatcher: d})
+	server := httptest.NewServer(hub.Handler())
+	hearing, deafen := context.WithCancel(context.WithoutCancel(t.Context()))
+	running, stop := context.WithCancel(hearing)
+	var wg, last sync.WaitGroup
+	last.Go(func() {
+		if err := d.Run(hearing); err != nil {
+			t.Errorf("dispatcher: %v", err)
+		}
+	})
+	wg.Go(func() {
+		if err := hub.Run(running); err != nil {
+			t.Errorf("hub: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		wg.Wait()
+		deafen()
+		last.Wait()
+		server.Close()
+		if err := b.bus.Close(); err != nil {
+			t.Errorf("close the bus: %v", err)
+		}
+	})
+	return &stage{b, t, signer, exampletest.Dial(t, server.URL, "")}
+}
+
+// worker is a process in Python.
+type worker struct {
+	cmd *exec.Cmd
+	// wait waits until it has ended.
+	wait func() error
+}
+
+// start starts a worker that believes the hub with key. It is killed when the test ends.
+func (s *stage) start(key bus.HubKey) *worker {
+	s.t.Helper()
+	cmd := exec.Command(python(s.t), "-B", s.script, s.url, "pythonist", key.String())
+	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	w := &worker{cmd, sync.OnceValue(cmd.Wait)}
+	s.t.Cleanup(w.kill)
+	return w
+}
+
+// kill ends the worker as "kill -9" does.
+func (w *worker) kill() {
+	_ = w.cmd.Process.Kill() // it may be gone already
+	_ = w.wait()
+}
+
+// say returns the task that a message has led to, as it is when the caller is answered.
+func (s *stage) say(m *a2a.Message) *a2a.Task {
+	s.t.Helper()
+	result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	task, ok := result.(*a2a.Task)
+	if !ok {
+		s.t.Fatalf("the answer is %T, want a task", result)
+	}
+	return task
+}
+
+func message(text string) *a2a.Message {
+	return a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))
+}
+
+// TestWorkers tells the same stories on each broker.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	stories := map[string]func(*stage){
+		"an agent that is not running yet": (*stage).late,
+		"a stream":                         (*stage).stream,
+		"a question":                       (*stage).question,
+		"kill -9, cut, cancel":             (*stage).faults,
+		"an orderly end":                   (*stage).orderly,
+		"a hub that is not trusted":        (*stage).stranger,
+	}
+	for name, connect := range brokers {
+		for story, tell := range stories {
+			t.Run(name+"/"+story, func(t *testing.T) {
+				t.Parallel()
+				tell(newStage(t, connect(t)))
+			})
+		}
+	}
+}
+
+// late calls the agent before there is a worker.
+func (s *stage) late() {
+	req := exampletest.Say("hello")
+	req.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
+	result, err := s.client.Send(s.t.Context(), req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	task, ok := result.(*a2a.Task)
+	if !ok || task.Status.State.Terminal() {
+		s.t.Fatalf("the answer is %+v, want a task that waits", result)
+	}
+	s.start(s.signer.HubKey())
+	task, err = s.client.Wait(s.t.Context(), task.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if got := exampletest.Answer(s.t, task); got != "hello" {
+		s.t.Errorf("the answer is %q, want %q", got, "hello")
+	}
+}
+
+// stream reads an artifact in many chunks.
+func (s *stage) stream() {
+	const count = 500
+	s.start(s.signer.HubKey())
+	var got, want strings.Builder
+	for n := range count {
+		fmt.Fprintf(&want, "%d ", n)
+	}
+	var reply client.Fold
+	for event, err := range s.client.Stream(s.t.Context(), exampletest.Say(fmt.Sprintf("stream %d", count))) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reply.Apply(event)
+		if e, ok := event.(*a2a.TaskArtifactUpdateEvent); ok {
+			got.WriteString(e.Artifact.Parts[0].Text())
+		}
+	}
+	if got.String() != want.String() {
+		s.t.Errorf("the chunks are %q, want %q", got.String(), want.String())
+	}
+	if got, want := exampletest.Answer(s.t, reply.Task), fmt.Sprintf("%d numbers", count); got != want {
+		s.t.Errorf("the answer is %q, want %q", got, want)
+	}
+}
+
+// question answers what the agent asks; one of two workers has asked, any may go on.
+func (s *stage) question() {
+	s.start(s.signer.HubKey())
+	s.start(s.signer.HubKey())
+	for _, name := range []string{"Ada", "Grace", "Barbara"} {
+		task := s.say(message("ask"))
+		if task.Status.State != a2a.TaskStateInputRequired {
+			s.t.Fatalf("the state is %s, want %s", task.Status.State, a2a.TaskStateInputRequired)
+		}
+		answer := message(name)
+		answer.TaskID = task.ID
+		if got, want := exampletest.Answer(s.t, s.say(answer)), "Hello, "+name+"!"; got != want {
+			s.t.Errorf("the answer is %q, want %q", got, want)
+		}
+	}
+}
+
+// faults kills the worker that performs a task. Another one gets it; its connection is
+// cut, and then the task is canceled.
+func (s *stage) faults() {
+	first := s.start(s.signer.HubKey())
+	req := exampletest.Say("wait")
+	var second *worker
+	var reply client.Fold
+	for event, err := range s.client.Stream(s.t.Context(), req) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reply.Apply(event)
+		said := client.UpdateOf(event).Text
+		switch {
+		case second == nil && said == waits(first):
+			second = s.start(s.signer.HubKey())
+			first.kill()
+		case second != nil && said == waits(second):
+			s.cut()
+			if _, err := s.client.Cancel(s.t.Context(), &a2a.CancelTaskRequest{ID: reply.Task.ID}); err != nil {
+				s.t.Errorf("cancel: %v", err)
+			}
+		}
+	}
+	if state := reply.Task.Status.State; second == nil || state != a2a.TaskStateCanceled {
+		s.t.Errorf("the state is %s, and the second worker %v, want %s and one", state, second, a2a.TaskStateCanceled)
+	}
+}
+
+// waits is what a worker says that waits.
+func waits(w *worker) string { return fmt.Sprintf("process %d waits", w.cmd.Process.Pid) }
+
+// orderly asks a worker to end. What it has begun, another one goes on with at once.
+func (s *stage) orderly() {
+	first := s.start(s.signer.HubKey())
+	var second *worker
+	var reply client.Fold
+	for event, err := range s.client.Stream(s.t.Context(), exampletest.Say("wait")) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		reply.Apply(event)
+		said := client.UpdateOf(event).Text
+		switch {
+		case second == nil && said == waits(first):
+			if err := first.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				s.t.Fatal(err)
+			}
+			if err := first.wait(); err != nil {
+				s.t.Errorf("the worker has ended with %v, want nil", err)
+			}
+			second = s.start(s.signer.HubKey())
+		case second != nil && said == waits(second):
+			if _, err := s.client.Cancel(s.t.Context(), &a2a.CancelTaskRequest{ID: reply.Task.ID}); err != nil {
+				s.t.Errorf("cancel: %v", err)
+			}
+		}
+	}
+	if state := reply.Task.Status.State; state != a2a.TaskStateCanceled {
+		s.t.Errorf("the state is %s, want %s", state, a2a.TaskStateCanceled)
+	}
+}
+
+// stranger starts a worker that trusts another key. It buries the work, with the reason.
+func (s *stage) stranger() {
+	other, err := bus.NewSigner("h1", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.start(other.HubKey())
+	req := exampletest.Say("hello")
+	req.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
+	if _, err := s.client.Send(s.t.Context(), req); err != nil {
+		s.t.Fatal(err)
+	}
+	for letter, err := range s.bus.Receive(s.t.Context(), bus.Subscription{At: bus.Dead}) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		want := "key " + s.signer.HubKey().ID() + " is not trusted"
+		if letter.Reason != want || letter.Queue != job.WorkAt("pythonist").Name {
+			s.t.Errorf("the reason at %s is %q, want %q", letter.Queue, letter.Reason, want)
+		}
+		if err := letter.Ack(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+		break
 	}
 }

@@ -51,7 +51,8 @@ func Current(t *testing.T) Program {
 	t.Helper()
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+		// Modules beside the main one have a go.mod, too.
+		if _, err := os.Stat(filepath.Join(dir, ".ci")); err == nil || dir == filepath.Dir(dir) {
 			break
 		}
 	}

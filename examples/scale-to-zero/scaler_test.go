@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+)
+
+func TestWanted(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, tc := range []struct {
+		name     string
+		ready    int64
+		old, new int // processes that have had time to take something, and others
+		want     int
+	}{
+		{"nothing waits", 0, 0, 0, 0},
+		{"one waits", 1, 0, 0, 1},
+		{"more than may run", 9, 0, 0, 4},
+		{"some are busy", 9, 3, 0, 1},
+		{"all are busy", 9, 4, 0, 0},
+		{"one is coming for it", 1, 0, 1, 0},
+		{"one is coming, two wait", 2, 0, 1, 1},
+		{"more are coming than wait", 1, 0, 3, 0},
+	} {
+		s := &scaler{max: 4, settle: time.Second, running: map[*exec.Cmd]time.Time{}}
+		for range tc.old {
+			s.running[new(exec.Cmd)] = now.Add(-time.Second)
+		}
+		for range tc.new {
+			s.running[new(exec.Cmd)] = now
+		}
+		if got := s.wanted(tc.ready, now); got != tc.want {
+			t.Errorf("%s: wanted = %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// depths is a broker whose queue has as much in it as the test says next.
+type depths chan bus.Depth
+
+func (d depths) Depth(ctx context.Context, _ bus.Address) (bus.Depth, error) {
+	select {
+	case depth, ok := <-d:
+		if !ok {
+			return bus.Depth{}, errors.New("no such broker")
+		}
+		return depth, nil
+	case <-ctx.Done():
+		return bus.Depth{}, ctx.Err()
+	}
+}
+
+func (d depths) Purge(context.Context, bus.Address) (int64, error) { return 0, errors.ErrUnsupported }
+
+// start runs a scaler whose workers run until finish is called.
+func start(t *testing.T) (s *scaler, queue depths, result chan error) {
+	t.Helper()
+	queue = make(depths)
+	s = &scaler{
+		broker: queue, queue: job.WorkAt("poet"), command: []string{"sleep", "3600"}, max: 2, every: time.Millisecond,
+		settle: time.Hour, log: slog.New(slog.DiscardHandler),
+	}
+	result = make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { result <- s.run(ctx); close(result) }() // ends with ctx
+	t.Cleanup(func() {
+		cancel()
+		<-result
+	})
+	return s, queue, result
+}
+
+// finish ends the workers.
+func (s *scaler) finish(t *testing.T) {
+	t.Helper()
+	s.note(func() {
+		for cmd := range s.running {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func (s *scaler) count() (n int) {
+	s.note(func() { n = len(s.running) })
+	return n
+}
+
+// TestScaler lets tasks come and go.
+func TestScaler(t *testing.T) {
+	t.Parallel()
+	s, queue, _ := start(t)
+	for _, step := range []struct {
+		ready int64
+		want  int
+	}{{0, 0}, {1, 1}, {1, 1}, {5, 2}, {5, 2}} {
+		queue <- bus.Depth{Ready: step.ready}
+		queue <- bus.Depth{} // when this is taken, the processes are there
+		if got := s.count(); got != step.want {
+			t.Fatalf("%d processes while %d wait, want %d", got, step.ready, step.want)
+		}
+	}
+	s.finish(t)
+	for s.count() > 0 {
+		queue <- bus.Depth{}
+	}
+	queue <- bus.Depth{Ready: 1}
+	queue <- bus.Depth{}
+	if got := s.count(); got != 1 {
+		t.Errorf("%d processes for one that waits after the others have ended, want 1", got)
+	}
+}
+
+// TestScalerEnds asks its workers to end.
+func TestScalerEnds(t *testing.T) {
+	t.Parallel()
+	s, queue, result := start(t)
+	queue <- bus.Depth{Ready: 2}
+	queue <- bus.Depth{}
+	close(queue)
+	if err := <-result; err == nil || !strings.Contains(err.Error(), "look at queue agent.task.poet: no such broker") {
+		t.Errorf("run = %v, want an error with the queue", err)
+	}
+	if got := s.count(); got != 0 {
+		t.Errorf("%d processes are left, want none", got)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--agent":                       {"--agent", "no name", "--", "true"},
+		"the command of a worker":       {"--agent", "poet"},
+		"--max and --every above zero":  {"--agent", "poet", "--max", "0", "--", "true"},
+		`scheme "http" is not nats`:     {"--agent", "poet", "--bus", "http://x", "--", "true"},
+		"flag provided but not defined": {"--many", "1"},
+	} {
+		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("run(%q) = %v, want %q", args, err, want)
+		}
+	}
+}
