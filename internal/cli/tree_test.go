@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +145,36 @@ func TestTreeOfOtherServers(t *testing.T) {
 			t.Errorf("%d: over is %v, want %v", code, got, want)
 		}
 		srv.Close()
+	}
+}
+
+// TestTreeIsTakenUpAgain: a stream that breaks is asked for again, and what is known by
+// then is told once.
+func TestTreeIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.EscapedPath() + " " + r.Header.Get("Authorization"); got != "/api/v1/tasks/a%2Fb/tree/events Bearer key" {
+			t.Errorf("asked for %s", got)
+		}
+		if asked.Add(1) == 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"taskId\":\"1\",\"agent\":\"main\",\"state\":\"TASK_STATE_WORKING\",\"ageMs\":5}\n\n"+
+			"data: {\"taskId\":\"2\",\"parentId\":\"1\",\"agent\":\"far\",\"state\":\"TASK_STATE_WORKING\",\"ageMs\":5}\n\n")
+		if asked.Load() == 3 {
+			fmt.Fprint(w, "data: {\"taskId\":\"2\",\"parentId\":\"1\",\"agent\":\"far\",\"state\":\"TASK_STATE_COMPLETED\",\"ageMs\":9}\n\nevent: end\ndata: {}\n\n")
+		}
+	}))
+	defer srv.Close()
+	s, out := treeOf(false, false)
+	w := &treeWatch{hub: hubFlags{URL: srv.URL, APIKey: "key"}, id: "a/b", show: s, retry: time.Millisecond}
+	w.follow(t.Context())
+	want := "1\t-\tworking\tmain\t0s\t\n2\t1\tworking\tfar\t0s\t\n2\t1\tcompleted\tfar\t0s\t\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" || asked.Load() != 3 {
+		t.Errorf("asked %d times, shown (-want +got):\n%s", asked.Load(), diff)
 	}
 }
 

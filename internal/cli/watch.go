@@ -79,6 +79,8 @@ type treeWatch struct {
 	hub  hubFlags
 	id   string
 	show *show
+	// retry is the first pause before a stream that broke is taken up again.
+	retry time.Duration
 
 	cancel context.CancelFunc
 	over   chan struct{} // closed once there is nothing more to say of the tree
@@ -88,7 +90,7 @@ type treeWatch struct {
 // startTree begins to follow the tree of the task.
 func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &treeWatch{hub: hubFlags{URL: c.URL, APIKey: c.APIKey}, id: c.ID, show: s, cancel: cancel, over: make(chan struct{})}
+	w := &treeWatch{hub: hubFlags{URL: c.URL, APIKey: c.APIKey}, id: c.ID, show: s, retry: treeRetry, cancel: cancel, over: make(chan struct{})}
 	if c.NoTree {
 		close(w.over)
 		return w
@@ -150,7 +152,7 @@ func (w *treeWatch) tick(ctx context.Context) {
 // follow shows the tree until it is complete. A stream that breaks is taken up again; a
 // server without trees has none.
 func (w *treeWatch) follow(ctx context.Context) {
-	for pause := treeRetry; ; pause = min(2*pause, treeRetryMost) {
+	for pause := w.retry; ; pause = min(2*pause, treeRetryMost) {
 		if w.stream(ctx) {
 			return
 		}
