@@ -1,0 +1,149 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// grant is one that the machine has made. Its worker says the numbers from 1 to said.
+type grant struct {
+	epoch int64
+	token string
+	said  int
+}
+
+// ordering sends reports of all grants that there ever were in any order, twice, and cut
+// into pieces, and starts the hub again in between. Of each epoch, what counts are the
+// numbers from 1 on, in order, each once, and only while it is the newest one.
+type ordering struct {
+	place  place
+	grants []*grant
+	// took is what was taken of the newest epoch.
+	took []int64
+}
+
+func TestOrdering(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		o := &ordering{place: place{Key: "k", Delivery: 1}}
+		o.claim(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"":       o.check,
+			"say":    o.say,
+			"report": o.report,
+			"forge":  o.forge,
+			"stop":   o.again,
+			"lose":   o.lose,
+			"claim":  o.claim,
+		})
+	})
+}
+
+func (o *ordering) claim(t *rapid.T) {
+	if o.place.claimed() {
+		t.Skip("somebody has it")
+	}
+	token := rapid.StringMatching("[a-z]{8}").Draw(t, "token")
+	o.place.claim("w", "n", token)
+	o.grants, o.took = append(o.grants, &grant{epoch: o.place.Epoch, token: token}), nil
+}
+
+func (o *ordering) lose(t *rapid.T) {
+	if !o.place.claimed() {
+		t.Skip("nobody has it")
+	}
+	delivery := o.place.Delivery
+	o.place.free()
+	if o.took = nil; o.place.claimed() || o.place.Delivery != delivery+1 {
+		t.Fatalf("a job that is free is %+v", o.place)
+	}
+}
+
+func (o *ordering) say(t *rapid.T) { rapid.SampledFrom(o.grants).Draw(t, "grant").said++ }
+
+// again starts the hub again.
+func (o *ordering) again(t *rapid.T) {
+	p, err := placeOf(o.place.encode(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(o.place, p); diff != "" {
+		t.Fatalf("checkpoint (-want +got):\n%s", diff)
+	}
+	o.place = p
+}
+
+func (o *ordering) report(t *rapid.T) {
+	g := rapid.SampledFrom(o.grants).Draw(t, "grant")
+	if g.said == 0 {
+		t.Skip("it has said nothing")
+	}
+	first := rapid.IntRange(1, g.said).Draw(t, "first")
+	n := rapid.IntRange(1, g.said-first+1).Draw(t, "n")
+	v, skip := o.place.judge(g.epoch, g.token, int64(first), n)
+	newest := o.place.claimed() && g.epoch == o.place.Epoch
+	switch {
+	case !newest && v != stale, newest && v == stale, v == forged:
+		t.Fatalf("a report of epoch %d is judged %d in epoch %d", g.epoch, v, o.place.Epoch)
+	case v == takes:
+		for i := skip; i < n; i++ {
+			o.place.Seq++
+			o.took = append(o.took, int64(first+i))
+		}
+	case v == known && int64(first+n-1) > o.place.Seq:
+		t.Fatalf("the numbers %d to %d are known after %d", first, first+n-1, o.place.Seq)
+	case v == gap && int64(first) == o.place.Seq+1:
+		t.Fatalf("%d is refused after %d", first, o.place.Seq)
+	}
+}
+
+func (o *ordering) forge(t *rapid.T) {
+	epoch := rapid.Int64Range(-1, o.place.Epoch+1).Draw(t, "epoch")
+	first := rapid.Int64Range(-1, o.place.Seq+2).Draw(t, "first")
+	token := rapid.SampledFrom([]string{"", "guess", string(o.place.Token)}).Draw(t, "token")
+	if v, _ := o.place.judge(epoch, token, first, 3); v != stale && v != forged {
+		t.Fatalf("a forged report is judged %d", v)
+	}
+}
+
+// check is called after each step.
+func (o *ordering) check(t *rapid.T) {
+	for i, n := range o.took {
+		if n != int64(i+1) {
+			t.Fatalf("what was taken is %v", o.took)
+		}
+	}
+	if o.place.claimed() && o.place.Seq != int64(len(o.took)) {
+		t.Fatalf("%d were taken, and the last one is %d", len(o.took), o.place.Seq)
+	}
+}
+
+// TestNumbersOutOfRange wants numbers that no worker sends to be asked for again.
+func TestNumbersOutOfRange(t *testing.T) {
+	t.Parallel()
+	p := place{}
+	p.claim("w", "n", "t")
+	p.Seq = 5
+	for _, first := range []int64{-1 << 63, -1, 0, 7, 1<<63 - 1} {
+		if v, skip := p.judge(1, "t", first, 10); v != gap || skip != 0 {
+			t.Errorf("judge(%d) = %d, %d; want a gap", first, v, skip)
+		}
+	}
+}
+
+// TestNextMessage begins anew with another message, and goes on counting.
+func TestNextMessage(t *testing.T) {
+	t.Parallel()
+	p := place{Key: "a", Delivery: 4}
+	p.claim("w", "n", "t")
+	p.Seq, p.Working, p.Told = 7, true, true
+	next, err := placeOf(p.encode(), "b")
+	if diff := cmp.Diff(place{Key: "b", Delivery: 5, Epoch: 1}, next); diff != "" || err != nil {
+		t.Errorf("placeOf: %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := placeOf([]byte("{"), "b"); err == nil {
+		t.Error("half a checkpoint is fine")
+	}
+}
