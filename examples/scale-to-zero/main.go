@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/task"
@@ -36,7 +37,7 @@ func main() {
 func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("scale-to-zero", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	address := flags.String("bus", "nats://127.0.0.1:4222", "the broker: nats://…")
+	address := flags.String("bus", "nats://127.0.0.1:4222", "the broker: nats://… or amqp://…")
 	agent := flags.String("agent", "", "the name of the agent")
 	most := flags.Int("max", 4, "how many workers may run at one time")
 	every := flags.Duration("every", time.Second, "how often the queue is looked at")
@@ -77,6 +78,9 @@ func open(ctx context.Context, address string) (operated, error) {
 	switch u.Scheme {
 	case "nats", "tls":
 		return natsbus.Open(ctx, natsbus.Options{URL: address})
+	case "amqp", "amqps":
+		b := &amqpbus.Bus{URL: address}
+		return b, b.Check()
 	}
-	return nil, fmt.Errorf("scheme %q is not nats", u.Scheme)
+	return nil, fmt.Errorf("scheme %q is neither nats nor amqp", u.Scheme)
 }

@@ -140,11 +140,12 @@ func TestScalerEnds(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"--agent":                       {"--agent", "no name", "--", "true"},
-		"the command of a worker":       {"--agent", "poet"},
-		"--max and --every above zero":  {"--agent", "poet", "--max", "0", "--", "true"},
-		`scheme "http" is not nats`:     {"--agent", "poet", "--bus", "http://x", "--", "true"},
-		"flag provided but not defined": {"--many", "1"},
+		"--agent":                           {"--agent", "no name", "--", "true"},
+		"the command of a worker":           {"--agent", "poet"},
+		"--max and --every above zero":      {"--agent", "poet", "--max", "0", "--", "true"},
+		"neither nats nor amqp":             {"--agent", "poet", "--bus", "http://x", "--", "true"},
+		"address of RabbitMQ is not amqp:/": {"--agent", "poet", "--bus", "amqp:///", "--", "true"},
+		"flag provided but not defined":     {"--many", "1"},
 	} {
 		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("run(%q) = %v, want %q", args, err, want)

@@ -8,6 +8,8 @@ from job import Ack, Extend, Keys, Publish, Worker
 DEAD = {"x-queue-type": "quorum", "x-delivery-limit": 1 << 30}
 QUEUE = {"x-queue-type": "quorum", "x-delivery-limit": 20, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 
+COUNTS = "parley-deliveries", "x-delivery-count"  # headers: how often it was delivered before
+
 
 def main(url, name, *keys):
     worker = Worker(name, agent, Keys(*keys), {**CARD, "name": name}, idempotent=True)
@@ -40,7 +42,8 @@ def serve(connection, worker, concurrency=8):
 
     def on_work(_, method, properties, data):
         if worker.left is None:  # else it goes to somebody else when the connection ends
-            worker.work(data, method.delivery_tag)
+            headers = properties.headers or {}
+            worker.work(data, method.delivery_tag, 1 + sum(int(headers.get(name, 0)) for name in COUNTS))
 
     def wake():
         try:

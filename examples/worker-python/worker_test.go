@@ -21,16 +21,18 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/examples/exampletest"
 	"github.com/parley-a2a/parley/internal/natstest"
 	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/rabbittest"
 	"github.com/parley-a2a/parley/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
 
 // python returns the interpreter of the virtual environment that .ci/venvs makes here.
 func python(t *testing.T) string {
@@ -64,6 +66,11 @@ type broker struct {
 
 // brokers are those that there is a worker for.
 var brokers = map[string]func(t *testing.T) *broker{
+	"rabbitmq": func(t *testing.T) *broker {
+		server := rabbittest.Shared(t)
+		url := server.VHost(t)
+		return &broker{&amqpbus.Bus{URL: url}, "worker_pika.py", url, func() { server.Cut(t) }}
+	},
 	"nats":     func(t *testing.T) *broker { return startNATS(t, natstest.Current(t)) },
 	"nats 2.9": func(t *testing.T) *broker { return startNATS(t, natstest.Debian(t)) },
 }
