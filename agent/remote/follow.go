@@ -154,11 +154,15 @@ func (r *run) because() string {
 	return ": " + reason(r.doubt)
 }
 
+// resends is how often a message is sent again to an agent that takes it once, before it
+// is given up: the connection may break each time.
+const resends = 5
+
 // unknown sends the message again if that does no harm.
 func (r *run) unknown(ctx context.Context) bool {
 	switch {
-	case r.agent.Idempotent && !r.resent:
-		r.resent = true
+	case r.agent.Idempotent && r.resent < resends:
+		r.resent++
 		return r.send(ctx)
 	case peer.Interrupted(r.state):
 		return r.again() // it waits, and does not have the answer

@@ -43,8 +43,8 @@ type run struct {
 	doubt error
 	// canceling is set when the peer is asked to cancel the task, until it refuses to.
 	canceling atomic.Bool
-	// resent is set once the message was sent again to an idempotent peer.
-	resent bool
+	// resent counts how often the message was sent again to an idempotent peer.
+	resent int
 	// told is signaled when the peer has something to say; nil without callbacks. hook
 	// is the id of the callback. deaf says that the peer does not want to call back.
 	told chan struct{}
