@@ -20,8 +20,9 @@
 //
 // # What it does not promise
 //
-// A task may fail where its agent must not be executed twice and was killed in the
-// middle. The log of the test says how many did.
+// A task may fail where the design says so: its agent must not be executed twice and was
+// killed in the middle, or was killed three times, or the other hub was not there in three
+// tries. The log of the test says how many did.
 //
 // # Concurrency
 //
