@@ -122,9 +122,9 @@ func (b *Bus) send(ctx context.Context, to bus.Address, id string, data []byte) 
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	if to.Kind == bus.TopicKind {
-		return b.post(ctx, subject(to), data)
+		return b.post(ctx, Subject(to), data)
 	}
-	m := nats.NewMsg(subject(to))
+	m := nats.NewMsg(Subject(to))
 	m.Header.Set(jetstream.MsgIDHeader, messageID(to.Name, id))
 	m.Data = data
 	return b.store(ctx, m)

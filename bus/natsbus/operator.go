@@ -62,11 +62,11 @@ func (b *Bus) stored(ctx context.Context, queue bus.Address) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject(queue)))
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(Subject(queue)))
 	if err != nil {
 		return 0, err
 	}
-	return int64(info.State.Subjects[subject(queue)]), nil //nolint:gosec // a count
+	return int64(info.State.Subjects[Subject(queue)]), nil //nolint:gosec // a count
 }
 
 // Purge implements bus.Operator. It takes what is held as well.
@@ -92,5 +92,5 @@ func (b *Bus) purge(ctx context.Context, queue bus.Address) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return n, s.Purge(ctx, jetstream.WithPurgeSubject(subject(queue)))
+	return n, s.Purge(ctx, jetstream.WithPurgeSubject(Subject(queue)))
 }

@@ -120,7 +120,7 @@ func (it *item) die(ctx context.Context, reason string) error {
 	b := it.r.b
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
-	m := nats.NewMsg(subject(bus.Dead))
+	m := nats.NewMsg(Subject(bus.Dead))
 	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s/from %s %d", bus.Dead.Name, it.r.at.Name, it.seq))
 	m.Data = bus.DeadLetter(it.m.Data, it.r.at, reason)
 	if err := b.store(ctx, m); err != nil {

@@ -25,8 +25,8 @@ const (
 // remembered is how long the stream knows the ids of what it has taken.
 const remembered = 2 * time.Minute
 
-// subject returns where an address is.
-func subject(a bus.Address) string {
+// Subject returns the subject at which an address is on NATS.
+func Subject(a bus.Address) string {
 	if a.Kind == bus.TopicKind {
 		return topicPrefix + a.Name
 	}
@@ -132,7 +132,7 @@ func (b *Bus) consumer(ctx context.Context, queue bus.Address, lease time.Durati
 		return fmt.Errorf("consumer %s: %w", name, err)
 	}
 	_, err = b.js.CreateOrUpdateConsumer(ctx, b.options.Stream, jetstream.ConsumerConfig{
-		Durable: name, FilterSubject: subject(queue), AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
+		Durable: name, FilterSubject: Subject(queue), AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
 		MaxDeliver:    -1, // the receiver moves to Dead, see docs/adr
 		MaxAckPending: -1, MaxWaiting: 2048,
 	})

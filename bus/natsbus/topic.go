@@ -46,7 +46,7 @@ func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*
 
 // listen subscribes, and calls s.Ready when the server knows it.
 func (b *Bus) listen(ctx context.Context, s bus.Subscription) (*nats.Subscription, error) {
-	sub, err := b.nc.SubscribeSync(subject(s.At))
+	sub, err := b.nc.SubscribeSync(Subject(s.At))
 	if err != nil {
 		return nil, err
 	}

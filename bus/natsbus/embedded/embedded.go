@@ -1,0 +1,254 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/parley-a2a/parley/bus/natsbus"
+)
+
+// DefaultMaxBytes is the MaxBytes of Options without one.
+const DefaultMaxBytes = 256 << 20
+
+// startTime is how long a server may take to be ready. It takes a few milliseconds.
+const startTime = 10 * time.Second
+
+// maxPending is what may wait for one client that does not read, in bytes, before it is
+// disconnected.
+const maxPending = 16 << 20
+
+// Options say who may reach the server. The zero value is for this process alone.
+type Options struct {
+	// Folder is the data folder: bus.json is written there if Listen is set, and the
+	// server keeps its lists in its subfolder "nats". Empty means that there is no file,
+	// and a temporary folder.
+	Folder string
+	// Listen is the address for other processes, such as "127.0.0.1:0" or ":4222". Empty
+	// means none. An address that is not on loopback needs TLS and Agent.
+	Listen string
+	// TLS, if set, is what clients from outside must speak. The server needs a certificate
+	// in it.
+	TLS *tls.Config
+	// Agent returns which agent a key belongs to; ok is false for what is no key. If nil,
+	// there are none.
+	Agent func(key string) (name string, ok bool)
+	// Hub is put into bus.json for workers: the hub's bus.HubKey as a string.
+	Hub string
+	// MaxBytes is how much all queues together may hold. Zero means DefaultMaxBytes.
+	MaxBytes int64
+	// Logger is told what the server warns about. If nil, nobody is.
+	Logger *slog.Logger
+}
+
+// Server is a NATS server in this process. Start makes one.
+type Server struct {
+	options Options
+	log     *slog.Logger
+	server  *server.Server
+	door    *door
+	contact natsbus.Contact
+	file    string // of contact; empty if there is none
+	scratch string // a folder to remove; empty if there is none
+	closing sync.Once
+	closed  error
+}
+
+// Start starts a server, and returns when it is ready. Close ends it.
+func Start(o Options) (*Server, error) {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = DefaultMaxBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{options: o, log: o.Logger}
+	if err := s.start(); err != nil {
+		return nil, fmt.Errorf("start embedded bus: %w", errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+func (s *Server) start() error {
+	so, err := s.serverOptions()
+	if err != nil {
+		return err
+	}
+	s.server, err = server.NewServer(so)
+	if err != nil {
+		return err
+	}
+	s.server.SetLoggerV2(logger{s.log}, false, false, false)
+	s.server.Start()
+	if !s.server.ReadyForConnections(startTime) {
+		return fmt.Errorf("not ready within %v: is %q in use?", startTime, s.options.Listen)
+	}
+	if s.options.Listen == "" {
+		return nil
+	}
+	s.contact = natsbus.Contact{URL: s.url(), Token: s.door.local, Hub: s.options.Hub}
+	if s.options.Folder == "" {
+		return nil
+	}
+	s.file = filepath.Join(s.options.Folder, natsbus.ContactFile)
+	return writeContact(s.file, s.contact)
+}
+
+func (s *Server) serverOptions() (*server.Options, error) {
+	s.door = &door{hub: rand.Text(), local: rand.Text(), agent: s.options.Agent, log: s.log}
+	folder, err := s.folder()
+	if err != nil {
+		return nil, err
+	}
+	so := &server.Options{
+		ServerName: "parley", NoSigs: true, JetStream: true, StoreDir: folder,
+		JetStreamMaxMemory: s.options.MaxBytes, JetStreamMaxStore: 1 << 20, MaxPending: maxPending,
+		CustomClientAuthentication: s.door, DontListen: s.options.Listen == "",
+	}
+	if so.DontListen {
+		return so, nil
+	}
+	if so.Host, so.Port, err = s.listen(); err != nil {
+		return nil, err
+	}
+	if s.options.TLS != nil {
+		so.TLSConfig = s.options.TLS.Clone()
+		so.TLS, so.TLSTimeout = true, 5
+	}
+	return so, nil
+}
+
+// folder returns where the server may write.
+func (s *Server) folder() (string, error) {
+	if s.options.Folder != "" {
+		return filepath.Join(s.options.Folder, "nats"), nil
+	}
+	var err error
+	s.scratch, err = os.MkdirTemp("", "parley-nats-")
+	return s.scratch, err
+}
+
+// listen returns the address, unless it would be open to strangers.
+func (s *Server) listen() (host string, port int, err error) {
+	at := s.options.Listen
+	host, text, err := net.SplitHostPort(at)
+	if err != nil {
+		return "", 0, fmt.Errorf("listen at %q: %w", at, err)
+	}
+	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 1<<16-1 {
+		return "", 0, fmt.Errorf("listen at %q: port %q is none", at, text)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	if loopback(host) {
+		return host, port, nil
+	}
+	switch {
+	case s.options.TLS == nil || len(s.options.TLS.Certificates) == 0 && s.options.TLS.GetCertificate == nil:
+		return "", 0, fmt.Errorf("listen at %q: an address that is not on loopback needs TLS with a certificate", at)
+	case s.options.Agent == nil:
+		return "", 0, fmt.Errorf("listen at %q: an address that is not on loopback needs keys of agents", at)
+	}
+	return host, port, nil
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// url is where clients on this machine reach the server.
+func (s *Server) url() string {
+	scheme := "nats"
+	if s.options.TLS != nil {
+		scheme = "tls"
+	}
+	at, _ := s.server.Addr().(*net.TCPAddr)
+	host := at.IP.String()
+	if at.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
+}
+
+// Contact returns how other processes of this machine reach the server; it is zero if they
+// do not.
+func (s *Server) Contact() natsbus.Contact { return s.contact }
+
+// Open returns a bus on the server, connected within the process. Of o, what is about the
+// connection or a new stream is not used.
+func (s *Server) Open(ctx context.Context, o natsbus.Options) (*natsbus.Bus, error) {
+	o.URL, o.User, o.Password, o.Credentials, o.TLS = "", "", "", "", nil
+	o.Server, o.Token = s.server, s.door.hub
+	o.Memory, o.Replicas, o.MaxBytes = true, 1, s.options.MaxBytes
+	return natsbus.Open(ctx, o)
+}
+
+// Drop ends the connections of an agent's workers. Those whose key still counts come back.
+func (s *Server) Drop(agent string) error {
+	list, err := s.server.Connz(&server.ConnzOptions{Username: true, User: userOf(agent)})
+	if err != nil {
+		return fmt.Errorf("drop workers of %q: %w", agent, err)
+	}
+	for _, c := range list.Conns {
+		err = errors.Join(err, s.server.DisconnectClientByID(c.Cid))
+	}
+	return err
+}
+
+// Close ends the server and removes its files. Buses should be closed before.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		if s.file != "" {
+			s.closed = removeContact(s.file, s.contact)
+		}
+		if s.server != nil {
+			s.server.Shutdown()
+			s.server.WaitForShutdown()
+		}
+		if s.scratch != "" {
+			s.closed = errors.Join(s.closed, os.RemoveAll(s.scratch))
+		}
+	})
+	return s.closed
+}
+
+// logger hands on what the server warns about.
+type logger struct{ log *slog.Logger }
+
+// Noticef implements server.Logger.
+func (l logger) Noticef(format string, v ...any) { l.log.Debug("nats: " + fmt.Sprintf(format, v...)) }
+
+// Warnf implements server.Logger.
+func (l logger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+
+// Errorf implements server.Logger.
+func (l logger) Errorf(format string, v ...any) { l.log.Error("nats: " + fmt.Sprintf(format, v...)) }
+
+// Fatalf implements server.Logger. It does not end the process: Start says what is wrong.
+func (l logger) Fatalf(format string, v ...any) { l.log.Error("nats: " + fmt.Sprintf(format, v...)) }
+
+// Debugf implements server.Logger.
+func (logger) Debugf(string, ...any) {}
+
+// Tracef implements server.Logger.
+func (logger) Tracef(string, ...any) {}
