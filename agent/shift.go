@@ -34,8 +34,11 @@ type shift struct {
 	work sync.WaitGroup
 	idle *time.Timer // nil if the worker waits for ever
 
-	mu   sync.Mutex // guards the field below
+	mu   sync.Mutex // guards the fields below
 	jobs map[jobKey]*workJob
+	// pace is the time between two beats; quicker is signaled when it gets shorter.
+	pace    time.Duration
+	quicker chan struct{}
 }
 
 // jobKey finds a job: hubs do not know each other's tasks.
@@ -305,7 +308,7 @@ func (s *shift) inquiries(ctx context.Context) error {
 
 // tend announces the agent, beats, and keeps the work that is being done.
 func (s *shift) tend(ctx context.Context) {
-	announce, beat := time.NewTicker(job.AnnounceEvery), time.NewTicker(job.BeatEvery)
+	announce, beat := time.NewTicker(job.AnnounceEvery), time.NewTicker(s.paceNow())
 	defer announce.Stop()
 	defer beat.Stop()
 	s.announce(ctx)
@@ -317,8 +320,38 @@ func (s *shift) tend(ctx context.Context) {
 			s.announce(ctx)
 		case <-beat.C:
 			s.beat(ctx)
+		case <-s.quicker:
+			beat.Reset(s.paceNow())
 		}
 	}
+}
+
+// beatsPerLease is how often a worker beats within a lease, and leastPace the shortest
+// time between two beats, whatever a hub says.
+const (
+	beatsPerLease = job.Lease / job.BeatEvery
+	leastPace     = 100 * time.Millisecond
+)
+
+// keepWithin lets the worker beat often enough for a hub with such a lease, from now on.
+func (s *shift) keepWithin(lease time.Duration) {
+	pace := max(lease/beatsPerLease, leastPace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lease <= 0 || pace >= s.pace {
+		return
+	}
+	s.pace = pace
+	select {
+	case s.quicker <- struct{}{}:
+	default:
+	}
+}
+
+func (s *shift) paceNow() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pace
 }
 
 // maxHeld is how many jobs go into one beat.

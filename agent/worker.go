@@ -128,4 +128,5 @@ func (s *shift) fill() {
 	}
 	s.places = make(chan struct{}, s.Concurrency)
 	s.listening = make(chan struct{})
+	s.pace, s.quicker = job.BeatEvery, make(chan struct{}, 1)
 }

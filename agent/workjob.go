@@ -169,12 +169,15 @@ func (j *workJob) granted(e *bus.Envelope) bool {
 		return false
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.epoch != 0 && j.epoch != e.Epoch {
-		return false
+	same := j.epoch == 0 || j.epoch == e.Epoch
+	if same {
+		j.epoch, j.token = e.Epoch, g.Token
 	}
-	j.epoch, j.token = e.Epoch, g.Token
-	return true
+	j.mu.Unlock()
+	if same {
+		j.shift.keepWithin(time.Duration(g.Lease) * time.Millisecond)
+	}
+	return same
 }
 
 // hear takes what the hub says.

@@ -552,3 +552,18 @@ func TestConcurrency(t *testing.T) {
 		}
 	})
 }
+
+// TestShortLease has a hub that misses its workers sooner than others do.
+func TestShortLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHub(t, func(d *queue.Dispatcher) { d.Lease = 2 * time.Second })
+		h.startWorker(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			time.Sleep(20 * time.Second)
+			yield(status(ec, a2a.TaskStateCompleted, "slow"), nil)
+		}), nil)
+		if a := h.send(say("hi")); a.Head.State != task.Completed {
+			t.Errorf("the task is %s", describe(a))
+		}
+	})
+}

@@ -17,6 +17,8 @@ const patience = 60 * time.Second
 
 // Command says what a process runs: the command with arguments.
 type Command struct {
+	// Path is that of another program than the command; "" is the command.
+	Path string
 	// Args are the arguments, such as "serve".
 	Args []string
 	// Dir is the working directory; "" is that of the test.
@@ -38,7 +40,11 @@ type Process struct {
 // test.
 func Launch(tb testing.TB, c Command) *Process {
 	tb.Helper()
-	p, err := launch(Binary(tb), c)
+	path := c.Path
+	if path == "" {
+		path = Binary(tb)
+	}
+	p, err := launch(path, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
