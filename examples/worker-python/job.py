@@ -140,7 +140,7 @@ class Worker:
 
     def __init__(self, name, agent, keys, card, idempotent=False, wake=lambda: None, clock=time.monotonic):
         self.name, self.agent, self.keys, self.card, self.idempotent = name, agent, keys, card, idempotent
-        self.id, self.wake, self.clock = secrets.token_hex(8), wake, clock
+        self.id, self.wake, self.clock = name + "." + secrets.token_hex(8), wake, clock
         self.source, self.topic, self.queue = "worker/" + self.id, "worker." + self.id, "agent.task." + name
         self.jobs = {}  # (hub, owner, task, delivery) → Job
         self.todo = collections.deque()

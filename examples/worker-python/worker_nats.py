@@ -31,7 +31,8 @@ async def main(url, name, *keys):
         worker.leave()
         woken.set()
 
-    connection = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=1, reconnected_cb=reconnected)
+    connection = await nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=1, reconnected_cb=reconnected,
+                                    inbox_prefix="_INBOX." + name)  # a key of the embedded broker opens that one
     await connection.subscribe("parley.topic." + worker.topic, cb=heard)
     await connection.subscribe("parley.topic.discovery.inquire", cb=inquired)
     loop.add_signal_handler(signal.SIGTERM, leave)
@@ -84,7 +85,7 @@ async def declare(js, worker):
     try:
         await js.consumer_info(STREAM, consumer)
     except NotFoundError:
-        await js.add_consumer(STREAM, ConsumerConfig(durable_name=consumer, filter_subject="parley.queue." + worker.queue, ack_policy=AckPolicy.EXPLICIT,
+        await js.add_consumer(STREAM, ConsumerConfig(name=consumer, durable_name=consumer, filter_subject="parley.queue." + worker.queue, ack_policy=AckPolicy.EXPLICIT,
                                                      ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048))
     return await js.pull_subscribe_bind(consumer, STREAM)
 
