@@ -33,6 +33,8 @@ type hub struct {
 	bus   *bus.Memory
 	store task.Store
 	alter func(*queue.Dispatcher)
+	// peer returns one more connection to the bus.
+	peer func() bus.Bus
 	*engine.Engine
 	dispatcher *queue.Dispatcher
 	stop       func()
@@ -41,6 +43,7 @@ type hub struct {
 func startHub(t testing.TB, alter func(*queue.Dispatcher)) *hub {
 	t.Helper()
 	h := &hub{t: t, bus: new(bus.Memory), store: new(task.Memory), alter: alter}
+	h.peer = func() bus.Bus { return h.bus.Peer() }
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -48,7 +51,7 @@ func startHub(t testing.TB, alter func(*queue.Dispatcher)) *hub {
 
 func (h *hub) start() {
 	h.t.Helper()
-	hears := &ears{Bus: h.bus.Peer()}
+	hears := &ears{Bus: h.peer()}
 	hears.Add(2)
 	h.dispatcher = &queue.Dispatcher{Bus: hears, ID: "h", Tasks: h.store, Logger: logger(h.t)}
 	if h.alter != nil {
@@ -119,7 +122,7 @@ type crew struct {
 // startWorker starts a worker for the agent far.
 func (h *hub) startWorker(x a2asrv.AgentExecutor, alter func(*agent.Worker)) *crew {
 	h.t.Helper()
-	w := &agent.Worker{Bus: h.bus.Peer(), Name: "far", Executor: x, DrainTimeout: -1, Logger: logger(h.t)}
+	w := &agent.Worker{Bus: h.peer(), Name: "far", Executor: x, DrainTimeout: -1, Logger: logger(h.t)}
 	if alter != nil {
 		alter(w)
 	}
