@@ -436,7 +436,7 @@ func (d *Directory) rebuild(name task.Agent) {
 	}
 	e := &Entry{Sources: sources, Registered: sources[0] == registeredName}
 	if a.entry != nil {
-		e.Health, e.CardAt = a.entry.Health, a.entry.CardAt
+		e.Health, e.CardAt, e.Workers = a.entry.Health, a.entry.CardAt, a.entry.Workers
 	} else if a.record != nil {
 		e.Health.SeenAt = a.record.SeenAt
 	}
@@ -448,11 +448,12 @@ func (d *Directory) rebuild(name task.Agent) {
 			e.Health = Health{}
 		}
 	}
-	fresh := a.entry == nil || !a.entry.Spec.Same(specs[0])
-	e.fill(specs[0], a.a2a())
-	e.Problems = shadows(specs, sources)
+	spec, others := withQueue(specs)
+	fresh := a.entry == nil || !a.entry.Spec.Same(spec)
+	e.fill(spec, a.a2a())
+	e.Problems = shadows(others, sources)
 	d.publish(a, e)
-	if fresh && d.checked(specs[0]) {
+	if fresh && d.checked(spec) {
 		d.work.at(name, time.Now())
 	}
 }
@@ -464,13 +465,16 @@ func sameAddress(a, b *Spec) bool {
 
 // checked reports whether an agent is asked for its card.
 func (d *Directory) checked(s *Spec) bool {
-	return d.cfg.Fetcher != nil && !s.Local && !s.Pinned
+	return d.cfg.Fetcher != nil && !s.Local && !s.Pinned && s.URL != ""
 }
 
 // shadows says which other sources name the same agent in vain.
 func shadows(specs []*Spec, sources []string) []string {
 	var all []string
 	for i := 1; i < len(specs); i++ {
+		if specs[i] == nil {
+			continue
+		}
 		all = append(all, fmt.Sprintf("%s does not count: %s has an agent with the name, too",
 			cmp.Or(specs[i].Where, sources[i]), cmp.Or(specs[0].Where, sources[0])))
 	}

@@ -33,6 +33,11 @@ type Entry struct {
 	CardAt time.Time
 
 	Health Health
+	// Workers is how many workers have announced themselves for the agent's queue and are
+	// there.
+	Workers int
+	// byBroker says what the card prefers, if it names a broker; nil if it does not.
+	byBroker *bool
 	// Problems are what an operator should know: two files that name the same agent, a
 	// card that is not there.
 	Problems []string
@@ -93,6 +98,24 @@ func (e *Entry) LastSeen() string {
 		return "never"
 	}
 	return e.Health.SeenAt.UTC().Format(time.RFC3339)
+}
+
+// Transport says how the agent is called: HTTP or Queue.
+func (e *Entry) Transport() string {
+	s := &e.Spec
+	switch {
+	case s.Queue == "":
+		return HTTP
+	case s.URL == "":
+		return Queue
+	case s.Transport != "":
+		return s.Transport
+	case e.byBroker != nil && *e.byBroker:
+		return Queue
+	case e.byBroker != nil:
+		return HTTP
+	}
+	return Queue // nobody would know of it if no worker had been seen
 }
 
 // Name returns the agent's name in the hub.

@@ -34,6 +34,26 @@ func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 		e.OutputModes = c.DefaultOutputModes
 	}
 	e.Extensions = c.Capabilities.Extensions
+	if c.Capabilities.Extensions == nil {
+		e.Extensions = s.Extensions
+	}
+	e.byBroker = byBroker(c)
+}
+
+// byBroker reports whether a card prefers the address of a broker to others; nil if it has
+// none.
+func byBroker(c *a2a.AgentCard) *bool {
+	for i, x := range c.SupportedInterfaces {
+		if x == nil {
+			continue
+		}
+		switch scheme, _, _ := strings.Cut(x.URL, "://"); scheme {
+		case "nats", "tls", "amqp", "amqps":
+			first := i == 0
+			return &first
+		}
+	}
+	return nil
 }
 
 // protocolOf returns the newest version of the protocol that a card names.
@@ -95,4 +115,50 @@ func gone(before, after []Skill) []string {
 		}
 	}
 	return ids
+}
+
+// withQueue returns the first of specs with what a later one says of its queue, and the
+// specs without that one: an agent may have a URL and a queue, and one whose queue stands
+// in a file says the rest itself.
+func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
+	first = specs[0]
+	if first.Local {
+		return first, specs
+	}
+	i := 1 + slices.IndexFunc(specs[1:], func(s *Spec) bool {
+		return s.Queue != "" && s.URL == "" && (first.Queue == "" || first.Queue == s.Queue)
+	})
+	if i == 0 {
+		return first, specs
+	}
+	both, own := *first, specs[i]
+	both.Queue, both.Serial = own.Queue, first.Serial || own.Serial
+	if first.URL == "" && !first.Pinned {
+		both.Title, both.Description = cmp.Or(first.Title, own.Title), cmp.Or(first.Description, own.Description)
+		both.Version = cmp.Or(first.Version, own.Version)
+		both.Skills = mergeSpecs(first.Skills, own.Skills)
+		if both.Extensions == nil {
+			both.Extensions = own.Extensions
+		}
+		if len(both.InputModes) == 0 {
+			both.InputModes = own.InputModes
+		}
+		if len(both.OutputModes) == 0 {
+			both.OutputModes = own.OutputModes
+		}
+	}
+	counted = slices.Clone(specs)
+	counted[i] = nil
+	return &both, counted
+}
+
+// mergeSpecs returns the first skills, and those of the others with other ids.
+func mergeSpecs(first, others []Skill) []Skill {
+	merged := slices.Clone(first)
+	for _, s := range others {
+		if !slices.ContainsFunc(merged, func(m Skill) bool { return strings.EqualFold(m.ID, s.ID) }) {
+			merged = append(merged, s)
+		}
+	}
+	return merged
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -38,7 +41,15 @@ type Spec struct {
 	Name task.Agent `json:"name"`
 	// Title is the name as people write it. If empty, it is Name.
 	Title string `json:"title,omitempty"`
-	// URL is where the agent is. It is required, unless the agent is local. It is also
+	// Queue is the agent's name on the bus, if workers at a queue perform its tasks; Serial
+	// is set if those of one context come one after the other.
+	Queue  task.Agent `json:"queue,omitempty"`
+	Serial bool       `json:"serial,omitempty"`
+	// Transport says how an agent is called that has a URL and a queue: "http" or "queue".
+	// If empty, its card says it: the first of its interfaces, if one of them is that of a
+	// broker. If that says nothing, it is "queue" once a worker was seen.
+	Transport string `json:"transport,omitempty"`
+	// URL is where the agent is. It is required, unless the agent is local or at a queue. It is also
 	// where the agent is called, whatever its card says, unless Call.FollowCard is set.
 	URL string `json:"url,omitempty"`
 	// Description and Version take the place of those of the card.
@@ -47,6 +58,8 @@ type Spec struct {
 	// Skills take the place of those of the card with the same id, field by field; they
 	// stay when the card has none such.
 	Skills []Skill `json:"skills,omitempty"`
+	// Extensions count where the card has none.
+	Extensions []a2a.AgentExtension `json:"extensions,omitempty"`
 	// Streaming says whether the agent streams, whatever its card says; nil leaves it to
 	// the card.
 	Streaming *bool `json:"streaming,omitempty"`
@@ -117,6 +130,18 @@ func (s *Spec) Same(o *Spec) bool {
 // and digits, with a dash for every run of other characters.
 func NameOf(title string) task.Agent { return task.AgentNamed(title) }
 
+// The transports of agents.
+const (
+	HTTP  = "http"
+	Queue = "queue"
+)
+
+// maxQueue is the length of the longest name on a bus: the names of queues are made of it.
+const maxQueue = 128
+
+// queueName is a name on a bus.
+var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
 // maxName is the length of the longest name.
 const maxName = 64
 
@@ -137,11 +162,19 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("gatedSkills: there are more than %d", maxSkills)
 	case s.Local:
 		return nil
-	case s.URL == "":
+	case s.URL == "" && s.Queue == "":
 		return fmt.Errorf("url: is missing")
+	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
+		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, - and _, with single dots between them", clip(string(s.Queue)), maxQueue)
+	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
+		return fmt.Errorf("transport: %q is neither %s nor %s", clip(s.Transport), HTTP, Queue)
+	case s.Transport == HTTP && s.URL == "" || s.Transport == Queue && s.Queue == "":
+		return fmt.Errorf("transport: %q is not there", s.Transport)
 	}
-	if err := checkURL(s.URL); err != nil {
-		return fmt.Errorf("url: %w", err)
+	if s.URL != "" {
+		if err := checkURL(s.URL); err != nil {
+			return fmt.Errorf("url: %w", err)
+		}
 	}
 	for i := range s.Skills {
 		if s.Skills[i].ID == "" {

@@ -24,6 +24,7 @@ import (
 const (
 	AgentsName    = "agents.yaml"
 	WellKnownName = "well-known-agents.json"
+	KnownName     = "known-agents.json"
 )
 
 // maxFile is the largest file that is read.
@@ -88,6 +89,30 @@ func Agents(p Places) *File { return p.file(AgentsName, parseAgents) }
 
 // WellKnown is the file well-known-agents.json.
 func WellKnown(p Places) *File { return p.file(WellKnownName, parseWellKnown) }
+
+// Known is the file known-agents.json, for a hub that only reads it.
+func Known(p Places) *File { return p.file(KnownName, parseKnown) }
+
+// ReadKnown reads known-agents.json once, for a hub that writes it from then on, and
+// returns where it is to be written. What is wrong with it is a problem that names file,
+// line and key: nothing is to be written over it then.
+func ReadKnown(p Places) (path string, all []directory.Known, err error) {
+	f := Known(p)
+	f.must = false
+	texts, err := f.texts()
+	if err != nil {
+		return "", nil, err
+	}
+	path = f.paths[len(f.paths)-1]
+	for _, t := range texts {
+		d := yamlfile.New(t.path, f.lookup)
+		path, all = t.path, knownAgents(d, t.src)
+		if len(d.Problems()) > 0 {
+			return "", nil, d.Problems()
+		}
+	}
+	return path, all, nil
+}
 
 // Specs is the file or folder of agent specs that p.Flag names.
 func Specs(p Places) *File {

@@ -134,6 +134,13 @@ type wellKnownSkill struct {
 	Trust       string   `yaml:"trust" enum:"open,gated"`
 }
 
+func (k *wellKnownSkill) skill() directory.Skill {
+	return directory.Skill{
+		ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples,
+		InputModes: k.InputModes, OutputModes: k.OutputModes,
+	}
+}
+
 // parseWellKnown reads well-known-agents.json.
 func parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file []wellKnown
@@ -152,6 +159,9 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true, Trust: directory.Trust(w.Trust),
 		Call: directory.Call{Credentials: directory.Credentials{HeaderName: w.HeaderName}},
 	}
+	if w.URL == "" {
+		s.Queue = task.Agent(w.AgentName) // it waits at a queue
+	}
 	if w.HeaderValue != "" {
 		value, err := directory.DecodeHeaderValue(w.HeaderValue)
 		if err != nil {
@@ -160,9 +170,7 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		s.Call.Credentials.HeaderValue = value
 	}
 	for _, k := range w.Skills {
-		s.Skills = append(s.Skills, directory.Skill{
-			ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples, InputModes: k.InputModes, OutputModes: k.OutputModes,
-		})
+		s.Skills = append(s.Skills, k.skill())
 		gate(&s, k.ID, k.Trust)
 	}
 	return s
@@ -173,6 +181,61 @@ func gate(s *directory.Spec, skill, trust string) {
 	if directory.Trust(trust) == directory.Gated {
 		s.GatedSkills = append(s.GatedSkills, skill)
 	}
+}
+
+// knownAgent is an agent of known-agents.json.
+type knownAgent struct {
+	AgentName   string           `yaml:"agentName"`
+	URL         string           `yaml:"url"`
+	Description string           `yaml:"description"`
+	Version     string           `yaml:"version"`
+	Skills      []wellKnownSkill `yaml:"skills"`
+	LastSeen    string           `yaml:"lastSeen"`
+}
+
+// parseKnown reads known-agents.json: agents that have announced themselves on a bus.
+// Those that nobody has seen for long are left out.
+func parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	var specs []directory.Spec
+	for _, k := range knownAgents(d, src) {
+		if time.Since(k.SeenAt) < knownFor {
+			specs = append(specs, k.Spec)
+		}
+	}
+	return specs
+}
+
+// knownFor is how long an agent counts that was announced.
+const knownFor = 24 * time.Hour
+
+func knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
+	var file []knownAgent
+	d.Decode(src, &file)
+	var specs []found
+	seen := make(map[task.Agent]time.Time)
+	for i := range file {
+		f, key := &file[i], "["+strconv.Itoa(i)+"]"
+		s := directory.Spec{
+			Name: directory.NameOf(f.AgentName), Title: f.AgentName, URL: f.URL, Description: f.Description, Version: f.Version,
+		}
+		if f.URL == "" {
+			s.Queue = task.Agent(f.AgentName)
+		}
+		for _, k := range f.Skills {
+			s.Skills = append(s.Skills, k.skill())
+		}
+		at, err := time.Parse(time.RFC3339, f.LastSeen)
+		if err != nil {
+			d.Problem(nil, key+".lastSeen", "%q is not a time like 2026-01-02T03:04:05Z", yamlfile.Clip(f.LastSeen))
+		}
+		seen[s.Name] = at
+		specs = append(specs, found{s, key})
+	}
+	var all []directory.Known
+	for _, s := range right(d, specs, map[string]string{"name": "agentName", "queue": "agentName"}) {
+		all = append(all, directory.Known{Spec: s, SeenAt: seen[s.Name]})
+	}
+	return all
 }
 
 // agentSpec is an agent spec. What says how a model behaves is read and left alone.

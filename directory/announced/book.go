@@ -1,0 +1,334 @@
+package announced
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/ledger"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Bounds of what is kept.
+const (
+	maxAgents  = 1000
+	maxWorkers = 10_000 // of one agent
+	// seenEvery is how exact the store is about when an agent was seen.
+	seenEvery = 10 * time.Minute
+	// tendEvery is the time between two looks at who has gone.
+	tendEvery = time.Minute
+	// silence is how long a worker that says nothing counts as being there.
+	silence = 2*job.AnnounceEvery + 30*time.Second
+)
+
+// Notes keep what is known over a restart; ledger.Notes are.
+type Notes interface {
+	// Note returns what was put last under a name; nil if nothing was.
+	Note(ctx context.Context, name string) ([]byte, error)
+	// PutNote stores a note in place of the one with its name.
+	PutNote(ctx context.Context, name string, note []byte) error
+}
+
+var _ Notes = (ledger.Notes)(nil)
+
+// noteName is the note with the agents.
+const noteName = "agents on the bus"
+
+// Book knows who has announced themselves. Bus and Notes are required.
+type Book struct {
+	Bus   bus.Bus
+	Notes Notes
+	// Hub is what workers are told of the hub. It may be zero.
+	Hub job.Hub
+	// File, if not empty, is where the agents are written to, as known-agents.json.
+	File string
+	// First are agents that were known before anything was announced, from such a file.
+	First []directory.Known
+	// See is told who was seen. If nil, nobody is.
+	See func(name task.Agent, s directory.Sighting)
+	// Logger is told what is refused. If nil, nobody is.
+	Logger *slog.Logger
+
+	// strangers has room for one: a worker was seen for the first time.
+	strangers chan struct{}
+
+	mu     sync.Mutex // guards the fields below
+	agents map[task.Agent]*known
+	loaded bool
+}
+
+// known is what is known of an agent, by its name in the hub.
+type known struct {
+	directory.Known
+	// stored is the SeenAt that is stored; session says that it was seen in this process.
+	stored  time.Time
+	session bool
+	workers map[string]time.Time
+}
+
+var _ directory.Source = (*Book)(nil)
+
+// Name implements directory.Source.
+func (*Book) Name() string { return "the bus" }
+
+func (b *Book) log() *slog.Logger {
+	if b.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return b.Logger
+}
+
+// Load implements directory.Source.
+func (b *Book) Load(ctx context.Context) directory.Update {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.loaded {
+		return b.updateLocked()
+	}
+	b.loaded, b.agents, b.strangers = true, make(map[task.Agent]*known), make(chan struct{}, 1)
+	var stored []directory.Known
+	note, err := b.Notes.Note(ctx, noteName)
+	if err == nil && note != nil {
+		err = json.Unmarshal(note, &stored)
+	}
+	for _, k := range slices.Concat(b.First, stored) {
+		if old := b.agents[k.Spec.Name]; old == nil || !old.SeenAt.After(k.SeenAt) {
+			b.agents[k.Spec.Name] = &known{Known: k, stored: k.SeenAt, workers: make(map[string]time.Time)}
+		}
+	}
+	b.pruneLocked(time.Now())
+	u := b.updateLocked()
+	if err != nil {
+		u.Problems = append(u.Problems, fmt.Errorf("agents that were announced before: %w", err))
+	}
+	return u
+}
+
+// updateLocked returns what is known now.
+func (b *Book) updateLocked() directory.Update {
+	var u directory.Update
+	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
+		u.Specs = append(u.Specs, b.agents[name].Spec)
+	}
+	return u
+}
+
+// pruneLocked forgets agents that were not seen for long; it reports whether there were
+// any.
+func (b *Book) pruneLocked(now time.Time) bool {
+	before := len(b.agents)
+	maps.DeleteFunc(b.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= job.AnnounceFor })
+	return len(b.agents) < before
+}
+
+// Follow implements directory.Source.
+func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ready := make(chan struct{}, 1)
+	wg.Go(func() { b.tend(ctx, ready, changed) })
+	defer stop()
+	sub := bus.Subscription{At: job.Discovery, Ready: func() {
+		select {
+		case ready <- struct{}{}:
+		default:
+		}
+	}}
+	b.tellAll()
+	for d, err := range b.Bus.Receive(ctx, sub) {
+		if err != nil {
+			return fmt.Errorf("announcements: %w", err)
+		}
+		b.hear(ctx, d.Envelope, changed)
+	}
+	return nil
+}
+
+// tend asks who is there when the bus is, says now and then whose hub this is, and forgets
+// who has gone.
+func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(directory.Update)) {
+	tick, greet := time.NewTicker(tendEvery), time.NewTicker(job.AnnounceEvery)
+	defer tick.Stop()
+	defer greet.Stop()
+	for {
+		select {
+		case <-ready:
+			b.publish(ctx, job.Discovery)
+			b.publish(ctx, job.Inquiry)
+		case <-b.strangers:
+			b.publish(ctx, job.Discovery)
+		case <-greet.C:
+			b.publish(ctx, job.Discovery)
+		case now := <-tick.C:
+			b.expire(ctx, now, changed)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// publish says whose hub this is: to all, or to those who announce themselves then.
+func (b *Book) publish(ctx context.Context, to bus.Address) {
+	hub := b.Hub
+	if hub.Hub == "" {
+		hub.Hub = "unnamed"
+	}
+	body, err := json.Marshal(&hub)
+	if err == nil {
+		err = b.Bus.Publish(ctx, to, &bus.Envelope{
+			ID: uuid.NewString(), Type: job.TypeHub, Time: task.MillisOf(time.Now()), Source: "hub/" + hub.Hub, Body: body,
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		b.log().Warn("tell workers of the hub", "at", to, "error", err)
+	}
+}
+
+// hear takes an announcement, or a farewell.
+func (b *Book) hear(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) {
+	var err error
+	switch e.Type {
+	case job.TypeAnnounce:
+		err = b.announce(ctx, e, changed)
+	case job.TypeLeave:
+		err = b.leave(e)
+	}
+	if err != nil {
+		b.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
+	}
+}
+
+func (b *Book) announce(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) error {
+	var a job.Announce
+	if err := json.Unmarshal(e.Body, &a); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	if want := "agent/" + string(a.Agent); e.Source != want {
+		return fmt.Errorf("source is not %q", want)
+	}
+	s, err := directory.Announced(a.Agent, a.Card)
+	if err != nil {
+		return err
+	}
+	s.Serial, s.Where = a.Serial, "the bus"
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.agents[s.Name]
+	if k == nil && len(b.agents) >= maxAgents {
+		return fmt.Errorf("there are %d agents on the bus already", maxAgents)
+	}
+	fresh := k == nil || !k.Spec.Same(&s)
+	if k == nil {
+		k = &known{workers: make(map[string]time.Time)}
+		b.agents[s.Name] = k
+	}
+	now := task.MillisOf(time.Now()).Time()
+	k.Spec, k.SeenAt, k.session = s, now, true
+	if _, there := k.workers[a.Worker]; there || len(k.workers) < maxWorkers {
+		k.workers[a.Worker] = time.Now()
+		if !there {
+			b.greet()
+		}
+	}
+	if fresh {
+		changed(b.updateLocked())
+	}
+	if fresh || now.Sub(k.stored) >= seenEvery {
+		b.keepLocked(ctx)
+	}
+	b.tell(k)
+	return nil
+}
+
+// greet tells a worker that is new whose hub this is.
+func (b *Book) greet() {
+	select {
+	case b.strangers <- struct{}{}:
+	default:
+	}
+}
+
+// leave notes that a worker has gone. Its agent stays.
+func (b *Book) leave(e *bus.Envelope) error {
+	var l job.Leave
+	if err := json.Unmarshal(e.Body, &l); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.agents[directory.NameOf(string(l.Agent))]
+	if k == nil {
+		return nil
+	}
+	delete(k.workers, l.Worker)
+	b.tell(k)
+	return nil
+}
+
+// expire forgets workers that say nothing, and agents that nobody has announced for long.
+func (b *Book) expire(ctx context.Context, now time.Time, changed func(directory.Update)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.agents {
+		before := len(k.workers)
+		maps.DeleteFunc(k.workers, func(_ string, at time.Time) bool { return now.Sub(at) >= silence })
+		if len(k.workers) < before {
+			b.tell(k)
+		}
+	}
+	if b.pruneLocked(now) {
+		changed(b.updateLocked())
+		b.keepLocked(ctx)
+	}
+}
+
+// tell says who was seen.
+func (b *Book) tell(k *known) {
+	if b.See != nil {
+		b.See(k.Spec.Name, directory.Sighting{At: k.SeenAt, Session: k.session, Workers: len(k.workers)})
+	}
+}
+
+// tellAll says when agents were seen by an earlier process.
+func (b *Book) tellAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.agents {
+		b.tell(k)
+	}
+}
+
+// keepLocked stores what is known.
+func (b *Book) keepLocked(ctx context.Context) {
+	all := make([]directory.Known, 0, len(b.agents))
+	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
+		k := b.agents[name]
+		k.stored = k.SeenAt
+		all = append(all, k.Known)
+	}
+	note, err := json.Marshal(all)
+	if err == nil {
+		err = b.Notes.PutNote(ctx, noteName, note)
+	}
+	if err != nil && ctx.Err() == nil {
+		b.log().Error("remember agents on the bus", "error", err)
+	}
+	if b.File == "" {
+		return
+	}
+	if err := write(b.File, all); err != nil {
+		b.log().Error("write agents on the bus", "file", b.File, "error", err)
+	}
+}
