@@ -63,6 +63,10 @@ type Run interface {
 	Asked() <-chan struct{}
 }
 
+// ErrAnew is the cause with which the context of an execution ends that counts no more,
+// because an operator has the message dispatched anew. See Call.Forgotten.
+var ErrAnew = errors.New("an operator has the message dispatched anew")
+
 // NewCall returns call with what the hub does for its run. It is for the hub and for
 // tests of executors.
 func NewCall(call Call, run Run) *Call {

@@ -291,7 +291,7 @@ func (a *agent) a2a() *a2a.AgentCard {
 func tell(e *Entry) string {
 	c := &e.Spec.Call.Credentials
 	b, err := json.Marshal([]any{
-		e.Card(), e.Spec, e.Streaming, e.Push, c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
+		e.Card(), e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
 	})
 	if err != nil {
 		panic("directory: " + err.Error()) // nothing in an Entry can fail

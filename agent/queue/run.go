@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -115,9 +116,13 @@ func (r *run) leave() {
 	}
 }
 
-// dismiss stops the worker if the hub has ended the task without it. If the run has ended
+// dismiss stops the worker if the hub has ended the task without it, or begins anew. If the run has ended
 // for another reason, it is to be resumed.
 func (r *run) dismiss(ctx context.Context) {
+	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrAnew) {
+		r.d.stop(ctx, r.note(), cause.Error())
+		return
+	}
 	if fate, err := r.d.fateOf(ctx, r.key); err == nil && (fate == ended || fate == unknown) {
 		r.d.stop(ctx, r.note(), fate.reason())
 	}

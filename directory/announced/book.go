@@ -39,7 +39,7 @@ type Notes interface {
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
-var _ Notes = (ledger.Notes)(nil)
+var _ Notes = ledger.Notes(nil)
 
 // noteName is the note with the agents.
 const noteName = "agents on the bus"
@@ -239,7 +239,7 @@ func (b *Book) announce(ctx context.Context, e *bus.Envelope, changed func(direc
 	if _, there := k.workers[a.Worker]; there || len(k.workers) < maxWorkers {
 		k.workers[a.Worker] = time.Now()
 		if !there {
-			b.greet()
+			defer b.greet()
 		}
 	}
 	if fresh {

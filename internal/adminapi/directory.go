@@ -24,6 +24,11 @@ type Remote struct {
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 	Streaming       bool   `json:"streaming"`
 	Push            bool   `json:"pushNotifications"`
+	// Queue is the agent's name on the bus, Transport says how it is called: "http" or
+	// "queue". Workers is how many have announced themselves for the queue and are there.
+	Queue     string `json:"queue,omitempty"`
+	Transport string `json:"transport"`
+	Workers   int    `json:"workers,omitempty"`
 	// Sources are the files that name the agent, or "registered"; the first one counts.
 	Sources []string `json:"sources"`
 	// Registered agents may be changed and removed here.
@@ -171,6 +176,7 @@ func (h *Handler) enrich(r *http.Request, a Agent) Agent {
 		return a
 	}
 	a.Remote = &Remote{
+		Queue: string(e.Spec.Queue), Transport: e.Transport(), Workers: e.Workers,
 		URL: e.Spec.URL, ProtocolVersion: e.ProtocolVersion, Streaming: e.Streaming, Push: e.Push,
 		Sources: e.Sources, Registered: e.Registered, Pinned: e.Spec.Pinned,
 		Credentials: e.Spec.Call.Credentials.Kind(), Target: e.Spec.Call.Target, Problems: e.Problems,

@@ -105,7 +105,10 @@ func (c *agentsListCmd) row(w io.Writer, a *adminapi.Agent) error {
 	}
 	at, trouble := "-", "-"
 	if a.Remote != nil {
-		at, trouble = a.Remote.URL, agentTrouble(a.Remote)
+		at, trouble = or(a.Remote.URL, "-"), agentTrouble(a.Remote)
+		if a.Remote.Transport == "queue" {
+			at = "queue " + a.Remote.Queue
+		}
 	}
 	state := or(oneLine(a.State), "up")
 	if a.Paused {

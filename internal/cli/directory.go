@@ -52,13 +52,14 @@ func (h *hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	at := func(flag string) agentfile.Places { return agentfile.Places{Flag: flag, Data: h.dir.Path()} }
 	own := slices.DeleteFunc(h.engine.Agents(), func(a engine.Agent) bool {
-		return h.remotes.ofConfiguration(a.Name) != nil
+		return h.elsewhere(a.Name)
 	})
 	all := []directory.Source{localAgents(own), configuredAgents{h.cfg}}
 	for _, path := range c.Specs {
 		all = append(all, agentfile.Specs(at(path)))
 	}
-	return append(all, agentfile.Agents(at(c.AgentsFile)), agentfile.WellKnown(at(c.WellKnown)))
+	all = append(all, agentfile.Agents(at(c.AgentsFile)), agentfile.WellKnown(at(c.WellKnown)))
+	return append(all, h.knownOnBus()...)
 }
 
 // localAgents are the agents of the hub itself, as a source: they can be found like
@@ -110,6 +111,7 @@ type madeExecutor struct {
 	spec      directory.Spec
 	streaming bool
 	push      bool
+	transport string
 	executor  a2asrv.AgentExecutor
 }
 
@@ -134,14 +136,14 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had, ok := r.made[e.Name()]
-	if ok && had.spec.Same(&e.Spec) && had.streaming == e.Streaming && had.push == e.Push {
+	if ok && had.spec.Same(&e.Spec) && had.streaming == e.Streaming && had.push == e.Push && had.transport == e.Transport() {
 		return had.executor, nil
 	}
 	x, err := r.make(e)
 	if err != nil {
 		return nil, err
 	}
-	r.made[e.Name()] = madeExecutor{e.Spec, e.Streaming, e.Push, x}
+	r.made[e.Name()] = madeExecutor{e.Spec, e.Streaming, e.Push, e.Transport(), x}
 	return x, nil
 }
 

@@ -99,14 +99,21 @@ func (r *remotes) close() error {
 }
 
 // configured returns the agents of the configuration.
-func (h *hub) configured() []engine.Agent {
+func (h *hub) configured() ([]engine.Agent, error) {
 	var all []engine.Agent
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard()}
 		switch {
-		case a.Elsewhere():
+		case a.Remotely():
 			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, backends[a.Backend()](a)), true
+		case a.Queue != "":
+			s := a.Spec()
+			x, err := h.queueExecutor(&s)
+			if err != nil {
+				return nil, usagef("agents: %s: %w; take away bus: off", a.Name, err)
+			}
+			e.Executor, e.ListedSkills = x, true
 		case a.Bound():
 			for _, own := range builtin.Agents() {
 				if own.Name == e.Name {
@@ -119,7 +126,17 @@ func (h *hub) configured() []engine.Agent {
 		h.guard(a, &e)
 		all = append(all, e)
 	}
-	return all
+	return all, nil
+}
+
+// elsewhere reports whether the configuration names an agent elsewhere so.
+func (h *hub) elsewhere(name task.Agent) bool {
+	for i := range h.cfg.Agents {
+		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
+			return a.Elsewhere()
+		}
+	}
+	return false
 }
 
 // configuredAgents are the agents elsewhere that the configuration names, as a source of

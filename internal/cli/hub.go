@@ -64,6 +64,7 @@ type hub struct {
 	telemetry    *telemetry.Telemetry
 	trust        trustParts
 	control      *control.Desk
+	busParts     busParts
 	unwatch      func() // ends what measures the parts; nil before they are there
 }
 
@@ -187,8 +188,12 @@ func (h *hub) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := h.openBus(ctx); err != nil {
+		return err
+	}
 	h.engine = engine.New(engine.Config{
-		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
+		Listener: h.hears(),
+		Chooser:  h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
@@ -218,7 +223,7 @@ func (h *hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.missGated()
-	if len(h.engine.Agents()) == 0 {
+	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
 		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
 	h.server = httpfront.NewServer(httpfront.New(h.front()))
@@ -251,7 +256,7 @@ func (h *hub) front() httpfront.Config {
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Keys: h.keys, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
-			Trust: h.trust.book, Control: h.control, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Trust: h.trust.book, Control: h.control, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -312,7 +317,10 @@ func (h *hub) register() error {
 	if h.cfg.Conformance {
 		return h.engine.Register(engine.Agent{Name: conformance.Name, Card: conformance.Card(), Executor: conformance.Executor()})
 	}
-	all := h.configured()
+	all, err := h.configured()
+	if err != nil {
+		return err
+	}
 	if h.cfg.Builtin() {
 		for _, a := range builtin.Agents() {
 			if !slices.ContainsFunc(all, func(b engine.Agent) bool { return b.Name == a.Name }) {
@@ -418,6 +426,7 @@ func (h *hub) run(ctx context.Context) error {
 	group.Go(func() error { return h.runDirectory(ctx) })
 	group.Go(func() error { return h.broker.Run(learning) })
 	group.Go(func() error { return h.runTrust(ctx, learning) })
+	group.Go(func() error { return h.runBus(ctx, learning) })
 	if h.grpc != nil {
 		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
 	}
@@ -455,7 +464,7 @@ func (h *hub) close() error {
 			l.Close() // served listeners are closed already, and say so
 		}
 	}
-	errs = append(errs, h.remotes.close())
+	errs = append(errs, h.remotes.close(), h.busParts.shut())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}

@@ -14,6 +14,16 @@ import (
 // remoteExecutor makes what calls an agent of the directory. One that somebody else than
 // the operator has named is called through the guard.
 func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
+	if e.Transport() == directory.Queue {
+		x, err := h.queueExecutor(&e.Spec)
+		if err != nil {
+			return nil, err
+		}
+		if h.elsewhere(e.Name()) {
+			return h.guardElsewhere(e.Name(), x), nil
+		}
+		return h.guardKnown(&e.Spec, x), nil
+	}
 	if a := h.remotes.ofConfiguration(e.Name()); a != nil {
 		return h.guardElsewhere(e.Name(), a), nil
 	}

@@ -41,6 +41,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)
+	checkBus(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)
 	checkQuestions(d, c)

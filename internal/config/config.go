@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/agent/frontdesk"
+	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -80,6 +82,8 @@ type Config struct {
 	// Agents are served beside the built-in ones. One with the name of a built-in
 	// agent takes its place.
 	Agents []Agent `yaml:"agents"`
+	// Bus says how agents are reached that need not be running when they are called.
+	Bus Bus `yaml:"bus"`
 	// Directory says where further agents are known from.
 	Directory Directory `yaml:"directory"`
 	// MCPServices are MCP servers that can be searched for beside the agents.
@@ -115,6 +119,9 @@ type Config struct {
 
 	// File is where the configuration came from; empty if from nowhere.
 	File string `yaml:"-"`
+	// OpenBus, if set, opens the bus in the place of Bus.URL, for tests. No file can ask
+	// for it.
+	OpenBus func(context.Context) (bus.Bus, error) `yaml:"-"`
 	// Conformance serves the agent of the conformance kits and no other. No file can
 	// ask for it.
 	Conformance bool `yaml:"-"`
@@ -138,6 +145,11 @@ type Agent struct {
 	URL string `yaml:"url"`
 	// Endpoint is the same with all that can be said of it.
 	Endpoint Endpoint `yaml:"endpoint"`
+	// Queue is the agent's name on the bus, if workers at a queue perform its tasks.
+	Queue string `yaml:"queue"`
+	// Transport says how an agent with a URL and a queue is called. If empty, its card says
+	// it, or else it is queue once a worker was seen.
+	Transport string `yaml:"transport" enum:"http,queue"`
 	// Dir is the folder that the program runs in: that of the file.
 	Dir string `yaml:"dir"`
 	// Env is added to the hub's environment.

@@ -26,6 +26,11 @@ type Directory struct {
 	// Trust is what counts for an agent that only the directory knows, and of which nothing
 	// is said: open.
 	Trust string `yaml:"trust" enum:"open,gated"`
+	// KnownAgents is the list of agents that have announced themselves on the bus:
+	// known-agents.json in the places where well-known-agents.json is looked for.
+	KnownAgents string `yaml:"known_agents"`
+	// WriteKnownAgents keeps that list up to date.
+	WriteKnownAgents bool `yaml:"write_known_agents"`
 	// Refresh is the time after which the card of an agent is read again: 10m.
 	Refresh Duration `yaml:"refresh" never:"true"`
 	// Probe is the time after which an agent is asked again whether it answers: 1m.

@@ -92,7 +92,10 @@ func (a *Agent) at() *Endpoint {
 }
 
 // Elsewhere reports whether somebody else runs the agent.
-func (a *Agent) Elsewhere() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
+func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" }
+
+// Remotely reports whether the agent has an address where it is called.
+func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
 
 // Backend returns how an agent elsewhere is spoken to.
 func (a *Agent) Backend() string { return a.at().Backend }
@@ -150,7 +153,8 @@ func (a *Agent) Spec() directory.Spec {
 	e := a.at()
 	r := a.Remote()
 	s := directory.Spec{
-		Name: task.Agent(a.Name), Title: a.Name, URL: e.BaseURL, Description: a.Description, Version: a.Version,
+		Name: task.Agent(a.Name), Title: a.Name, URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
+		Transport: a.Transport, WellKnown: a.Queue != "", Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes,
 		Call: directory.Call{
 			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, HistoryLength: e.Options.HistoryLength,
@@ -208,19 +212,39 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	case kinds > 1:
 		d.Problem(nil, key, "an agent has one of command, url and endpoint")
 		return
+	case len(a.Command) > 0 && a.Queue != "":
+		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
+		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
-		d.Problem(nil, key+".command", "is missing; so are url and endpoint, and the hub brings no agent with this name")
+		d.Problem(nil, key+".command", "is missing; so are url, endpoint and queue, and the hub brings no agent with this name")
 		return
 	}
 	if len(a.Command) == 0 {
 		checkNoProgram(d, key, a)
 	}
-	if !a.Elsewhere() {
+	checkQueue(d, key, a)
+	if !a.Remotely() {
 		return
 	}
 	checkURL(d, key+".url", a.URL)
 	if a.URL == "" {
 		checkEndpoint(d, key+".endpoint", a)
+	}
+}
+
+// checkQueue notes what is wrong with how an agent at a queue is called.
+func checkQueue(d *yamlfile.Decoder, key string, a *Agent) {
+	if a.Queue != "" {
+		s := directory.Spec{Name: "x", Queue: task.Agent(a.Queue)}
+		if err := s.Check(); err != nil {
+			d.Problem(nil, key+".queue", "%s", strings.TrimPrefix(err.Error(), "queue: "))
+		}
+	}
+	switch {
+	case a.Transport == directory.Queue && a.Queue == "":
+		d.Problem(nil, key+".transport", "the agent has no queue")
+	case a.Transport == directory.HTTP && !a.Remotely():
+		d.Problem(nil, key+".transport", "the agent has no url")
 	}
 }
 
@@ -239,7 +263,7 @@ func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
 		{"grace", a.Grace != 0},
 		{"max_output", a.MaxOutput != 0},
 		{"silence", a.Silence != 0},
-		{"serial", a.Serial},
+		{"serial", a.Serial && a.Queue == ""},
 		{"timeout", a.Timeout != 0 && a.Bound()},
 		{"idempotent", a.Idempotent && a.Bound()},
 	} {

@@ -61,7 +61,7 @@ agents:
 
 func TestEndpointProblems(t *testing.T) {
 	t.Parallel()
-	const missing = "is missing; so are url and endpoint, and the hub brings no agent with this name"
+	const missing = "is missing; so are url, endpoint and queue, and the hub brings no agent with this name"
 	for _, tt := range []struct{ src, want string }{
 		{"- name: clock\n  endpoint: {}\n  dir: x\n", "parley.yaml:4: agents[0].dir: is for programs, and this agent has no command"},
 		{"- name: a\n", "parley.yaml:2: agents[0].command: " + missing},

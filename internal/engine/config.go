@@ -36,6 +36,8 @@ type Config struct {
 	// with what agents send on their behalf, and once for a message that is repeated by its
 	// key. It must return at once. It may be nil.
 	Contact func(p *auth.Principal)
+	// Listener hears what agents say. If nil, nobody does.
+	Listener Listener
 	// Questions answers what agents ask their callers. If nil, the callers do.
 	Questions Questions
 	// Rates bound what one caller may ask for; the bindings keep to them with

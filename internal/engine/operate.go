@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,9 +24,6 @@ var (
 	// ErrSaid: the agent has said something already.
 	ErrSaid = errors.New("the agent has said something to the caller already")
 )
-
-// errRedriven is why a run ends whose message is dispatched again.
-var errRedriven = errors.New("an operator has dispatched the message again")
 
 // Redrive dispatches the message that a task is at once more: the run that it has counts
 // no more, whatever it still does, and another one begins from the start. It is for an
@@ -98,7 +96,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		stopped = l.run
 		l.mu.Unlock()
 		if stopped != nil {
-			stopped.fence(errRedriven) // before its epoch is anybody's
+			stopped.fence(agent.ErrAnew) // before its epoch is anybody's
 		}
 		e.queue(&c.Next)
 		c.Next.Read = h.Read - 1

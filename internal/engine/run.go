@@ -350,6 +350,7 @@ func (r *run) flush() error {
 	defer r.writing.Unlock()
 	taken := 0
 	var saved note
+	var said []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		r.mu.Lock()
 		batch := r.pending[:len(r.pending):len(r.pending)]
@@ -359,13 +360,16 @@ func (r *run) flush() error {
 		if taken == 0 && saved.blob == nil {
 			return errUnchanged
 		}
-		return r.apply(c, batch, saved.blob)
+		err := r.apply(c, batch, saved.blob)
+		said = c.Entries
+		return err
 	})
 	var bad *badEvent
 	switch {
 	case err == nil:
 		r.took(taken)
 		r.keptNote(saved)
+		r.tellSaid(said)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):

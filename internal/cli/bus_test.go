@@ -1,0 +1,427 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/grpctest"
+)
+
+// busHub is a hub in this process, on a bus in this process.
+type busHub struct {
+	*hub
+	t    *testing.T
+	stop func()
+}
+
+// serveOn starts a hub on a bus with its data in a folder; it is stopped with the test.
+func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Config)) *busHub {
+	t.Helper()
+	c := serveCmd{Listen: "127.0.0.1:0", Data: data, LogLevel: "error", Agents: "none"}
+	cfg, err := c.settings(&OS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.OpenBus = func(context.Context) (bus.Bus, error) { return b.Peer(), nil }
+	if change != nil {
+		change(cfg)
+	}
+	h, err := openHub(t.Context(), cfg, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.run(ctx) }()
+	var once sync.Once
+	stop := func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("run = %v", err)
+			}
+			if err := h.close(); err != nil {
+				t.Errorf("close = %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	<-h.engine.Recovered()
+	return &busHub{h, t, stop}
+}
+
+// work performs the tasks of an agent until the test ends.
+func work(t *testing.T, w *agent.Worker) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("worker: %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// greeter answers with a greeting.
+func greeter() a2asrv.AgentExecutor {
+	return agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		text := "hello " + agent.Text(x.Message)
+		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+	})
+}
+
+// call sends a request to the hub.
+func (h *busHub) call(request, body string, lines ...string) (int, string) {
+	h.t.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url()+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(bytes.TrimSpace(b))
+}
+
+// waitingCall is how a dialect sends a message without waiting, and looks for the answer.
+type waitingCall struct {
+	send, sendBody string
+	get, getBody   string
+	header         []string
+	// id finds the task in what was answered.
+	id func(answer map[string]any) any
+}
+
+func inside(v any, path ...string) any {
+	for _, name := range path {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return v
+}
+
+// waitingCalls are the dialects over HTTP in which one can wait.
+var waitingCalls = map[string]waitingCall{
+	"JSON-RPC v1.0": {
+		send:     "POST /a2a/greeter",
+		sendBody: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}}`,
+		get:      "POST /a2a/greeter", getBody: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"%s"}}`,
+		header: []string{"A2A-Version: 1.0"},
+		id:     func(a map[string]any) any { return inside(a, "result", "task", "id") },
+	},
+	"HTTP+JSON v1.0": {
+		send:     "POST /v1/a2a/greeter/message:send",
+		sendBody: `{"message":{"messageId":"m2","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}`,
+		get:      "GET /v1/a2a/greeter/tasks/%s",
+		header:   []string{"A2A-Version: 1.0"},
+		id:       func(a map[string]any) any { return inside(a, "task", "id") },
+	},
+	"JSON-RPC v0.3": {
+		send:     "POST /a2a/greeter",
+		sendBody: `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m3","role":"user","parts":[{"kind":"text","text":"you"}]},"configuration":{"blocking":false}}}`,
+		get:      "POST /a2a/greeter", getBody: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"%s"}}`,
+		id: func(a map[string]any) any { return inside(a, "result", "id") },
+	},
+	"RockBot": {
+		send:     "POST /",
+		sendBody: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m4","role":"user","parts":[{"text":"you"}]},"metadata":{"skill":"greeter"},"configuration":{"returnImmediately":true}}}`,
+		get:      "POST /", getBody: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"%s"}}`,
+		id: func(a map[string]any) any { return inside(a, "result", "task", "id") },
+	},
+}
+
+// TestAgentThatIsNotRunning calls an agent that is not there in every dialect in which one
+// can wait, restarts the hub, and starts the agent then: each caller finds its answer.
+func TestAgentThatIsNotRunning(t *testing.T) {
+	t.Parallel()
+	b, data := new(bus.Memory), t.TempDir()
+	named := func(c *config.Config) {
+		c.Agents = []config.Agent{{Name: "greeter", Queue: "Greeter", Skills: []config.Skill{{ID: "greeter"}}}}
+		c.GRPCListen = "127.0.0.1:0"
+	}
+	h := serveOn(t, b, data, named)
+	ids := make(map[string]string)
+	for name, c := range waitingCalls {
+		code, answer := h.call(c.send, c.sendBody, c.header...)
+		var v map[string]any
+		if err := json.Unmarshal([]byte(answer), &v); err != nil || code != 200 {
+			t.Fatalf("%s: send = %d %s", name, code, answer)
+		}
+		if ids[name] = fmt.Sprint(c.id(v)); len(ids[name]) < 10 {
+			t.Fatalf("%s: no id of a task in %s", name, answer)
+		}
+	}
+	ids["gRPC"] = h.grpcSend()
+	// This one's caller waits, and loses its connection.
+	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
+	ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	req, err := http.NewRequestWithContext(ctx, "POST", h.url()+"/a2a/greeter/tasks/send", strings.NewReader(job))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("a job of an agent that is not there was answered with %s", resp.Status)
+	}
+	leave()
+	h.stop()
+
+	h = serveOn(t, b, data, named)
+	work(t, &agent.Worker{Bus: b.Peer(), Name: "Greeter", Executor: greeter()})
+	for name, c := range waitingCalls {
+		h.follow(ids[name])
+		code, answer := h.call(fill(c.get, ids[name]), fill(c.getBody, ids[name]), c.header...)
+		if code != 200 || !strings.Contains(answer, "hello you") {
+			t.Errorf("%s: the answer is %d %s", name, code, answer)
+		}
+	}
+	h.follow(ids["gRPC"])
+	if got := h.grpcGet(ids["gRPC"]); !strings.Contains(got, "hello you") {
+		t.Errorf("gRPC: the answer is %s", got)
+	}
+	if code, answer := h.call("POST /a2a/greeter/tasks/send", job); code != 200 || !strings.Contains(answer, "hello you") {
+		t.Errorf("job: the answer is %d %s", code, answer)
+	}
+}
+
+func fill(format, id string) string { return strings.ReplaceAll(format, "%s", id) }
+
+// follow waits until a task has ended.
+func (h *busHub) follow(id string) {
+	h.t.Helper()
+	if code, answer := h.call("POST /v1/a2a/tasks/"+id+":subscribe", "{}", "A2A-Version: 1.0", "Last-Event-ID: 1"); code != 200 && code != 204 {
+		h.t.Errorf("subscribe to %s = %d %s", id, code, answer)
+	}
+}
+
+func (h *busHub) grpcCall(method, request string) string {
+	h.t.Helper()
+	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close()
+	c := grpctest.Client{Conn: conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")}
+	answer := ""
+	err = c.Call(h.t.Context(), method, request, func(m string) bool {
+		answer = m
+		return true
+	})
+	if err != nil {
+		h.t.Fatalf("%s = %v", method, err)
+	}
+	return answer
+}
+
+func (h *busHub) grpcSend() string {
+	h.t.Helper()
+	var v map[string]any
+	answer := h.grpcCall("SendMessage", `{"tenant":"greeter","message":{"messageId":"m5","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}`)
+	if err := json.Unmarshal([]byte(answer), &v); err != nil {
+		h.t.Fatal(err)
+	}
+	return fmt.Sprint(inside(v, "task", "id"))
+}
+
+func (h *busHub) grpcGet(id string) string {
+	h.t.Helper()
+	return h.grpcCall("GetTask", `{"tenant":"greeter","id":"`+id+`"}`)
+}
+
+// send sends a message to an agent and returns the id of the task.
+func (h *busHub) send(agent, text string) string {
+	h.t.Helper()
+	body := `{"message":{"messageId":"` + text + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]},"configuration":{"returnImmediately":true}}`
+	code, answer := h.call("POST /v1/a2a/"+agent+"/message:send", body, "A2A-Version: 1.0", "X-Correlation-Id: corr-1")
+	var v map[string]any
+	if err := json.Unmarshal([]byte(answer), &v); err != nil || code != 200 {
+		h.t.Fatalf("send to %s = %d %s", agent, code, answer)
+	}
+	return fmt.Sprint(inside(v, "task", "id"))
+}
+
+// get returns a task as text.
+func (h *busHub) get(id string) string {
+	h.t.Helper()
+	_, answer := h.call("GET /v1/a2a/tasks/"+id, "", "A2A-Version: 1.0")
+	return answer
+}
+
+// hears returns what arrives at a topic; it is there when the function returns.
+func hears(t *testing.T, b bus.Bus, at bus.Address) <-chan *bus.Envelope {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done, heard := make(chan struct{}), make(chan struct{}), make(chan *bus.Envelope, 100)
+	var once sync.Once
+	go func() {
+		defer close(done)
+		for d, err := range b.Receive(ctx, bus.Subscription{At: at, Ready: func() { once.Do(func() { close(ready) }) }}) {
+			if err != nil {
+				t.Errorf("receive at %s: %v", at, err)
+				return
+			}
+			heard <- d.Envelope
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	<-ready
+	return heard
+}
+
+// TestAnnouncedAgent: to announce itself is enough for an agent to be listed, found by its
+// skill and called, also after a restart without it; and what it says is told on the bus.
+func TestAnnouncedAgent(t *testing.T) {
+	t.Parallel()
+	b, data := new(bus.Memory), t.TempDir()
+	h := serveOn(t, b, data, nil)
+	chat := hears(t, b, job.ChatTopic)
+	discovery := hears(t, b, job.Discovery)
+	stop := work(t, &agent.Worker{
+		Bus: b.Peer(), Card: &a2a.AgentCard{Name: "Greeter", Description: "Greets.", Version: "3", Skills: []a2a.AgentSkill{{ID: "greet", Name: "Greet", Description: "Greets you."}}},
+		Executor: greeter(),
+	})
+	for e := range discovery {
+		if e.Type != job.TypeHub {
+			continue // the hub greets whom it has heard for the first time
+		}
+		code, answer := h.call("GET /api/v1/agents/greeter", "")
+		if code == 200 && strings.Contains(answer, `"kind":"queue"`) && strings.Contains(answer, `"id":"greet"`) && strings.Contains(answer, `"workers":1`) {
+			break
+		}
+	}
+	if code, answer := h.call("GET /a2a/greeter/.well-known/agent-card.json", ""); code != 200 || !strings.Contains(answer, `"Greets you."`) {
+		t.Errorf("card = %d %s", code, answer)
+	}
+	id := h.send("greeter", "you")
+	h.follow(id)
+	if got := h.get(id); !strings.Contains(got, "hello you") {
+		t.Errorf("task = %s", got)
+	}
+	told := ""
+	for e := range chat {
+		told += string(e.Body) + e.Correlation + " "
+		if strings.Contains(told, "COMPLETED") {
+			break
+		}
+	}
+	if want := `{"agent":"greeter","type":"status","text":"hello you","state":"TASK_STATE_COMPLETED"}corr-1`; !strings.Contains(told, want) {
+		t.Errorf("the live view is told %s, want %s in it", told, want)
+	}
+	stop()
+	h.stop()
+	h = serveOn(t, b, data, nil)
+	id = h.send("greeter", "again")
+	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
+	h.follow(id)
+	if got := h.get(id); !strings.Contains(got, "hello again") {
+		t.Errorf("after a restart: %s", got)
+	}
+}
+
+// TestDeadLetterFailsItsTask buries the work of a task, and publishes it again.
+func TestDeadLetterFailsItsTask(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
+	id := h.send("greeter", "poison")
+	ctx, cancel := context.WithCancel(t.Context())
+	for d, err := range b.Receive(ctx, bus.Subscription{At: job.WorkAt("greeter")}) {
+		if err == nil {
+			err = d.Bury(ctx, "it makes me ill")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	cancel()
+	h.follow(id)
+	if got := h.get(id); !strings.Contains(got, "TASK_STATE_FAILED") || !strings.Contains(got, "it makes me ill") {
+		t.Errorf("the task of dead work is %s", got)
+	}
+	code, answer := h.call("GET /api/v1/dead?task="+id, "")
+	var page adminapi.DeadList
+	if err := json.Unmarshal([]byte(answer), &page); err != nil || code != 200 || len(page.Letters) != 1 || page.Letters[0].Queue != "agent.task.greeter" {
+		t.Fatalf("dead letters = %d %s", code, answer)
+	}
+	code, answer = h.call("POST /api/v1/dead/"+string(page.Letters[0].ID)+"/replay", "{}")
+	if d, err := b.Depth(t.Context(), job.WorkAt("greeter")); code != 200 || err != nil || d.Ready != 1 {
+		t.Errorf("replay = %d %s, the queue has %+v, %v", code, answer, d, err)
+	}
+}
+
+// TestRedriveAtAQueue: a worker that hangs loses its task to another one.
+func TestRedriveAtAQueue(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
+	began, stopped := make(chan struct{}), make(chan struct{})
+	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
+		func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			close(began)
+			<-ctx.Done()
+			close(stopped)
+		})})
+	id := h.send("greeter", "you")
+	<-began
+	if code, answer := h.call("POST /api/v1/agents/greeter/pause", "{}"); code != 200 {
+		t.Fatalf("pause = %d %s", code, answer)
+	}
+	if code, answer := h.call("POST /api/v1/tasks/"+id+"/redrive", "{}"); code != 200 {
+		t.Fatalf("redrive = %d %s", code, answer)
+	}
+	if code, answer := h.call("POST /api/v1/tasks/"+id+"/redrive", "{}"); code != 200 {
+		t.Fatalf("redrive of a task in line = %d %s", code, answer)
+	}
+	<-stopped
+	if code, answer := h.call("POST /api/v1/tasks/"+id+"/fail", `{"reason":"enough"}`); code != 200 || !strings.Contains(answer, "FAILED") {
+		t.Errorf("fail = %d %s", code, answer)
+	}
+	if got := h.get(id); !strings.Contains(got, "enough") {
+		t.Errorf("the task is %s", got)
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/dead"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/announced"
+	"github.com/parley-a2a/parley/internal/agentfile"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/hubkey"
+	"github.com/parley-a2a/parley/internal/livechat"
+	"github.com/parley-a2a/parley/task"
+)
+
+// busParts are the parts of a hub at a bus. All of them are nil where there is none.
+type busParts struct {
+	bus        bus.Bus
+	close      func() error
+	where      string // for people, without credentials
+	dispatcher *queue.Dispatcher
+	book       *announced.Book
+	dead       *dead.Desk
+	chat       *livechat.View
+}
+
+// openBus takes the hub's place on the bus, unless there is to be none.
+func (h *hub) openBus(ctx context.Context) error {
+	c, p := &h.cfg.Bus, &h.busParts
+	if h.cfg.Conformance || c.URL == config.BusOff {
+		return nil
+	}
+	signer, err := hubkey.Load(h.dir.Join(hubkey.FileName))
+	if err != nil {
+		return err
+	}
+	if err := h.connect(ctx, signer.HubKey()); err != nil || p.bus == nil {
+		return err
+	}
+	p.dispatcher = &queue.Dispatcher{
+		Bus: p.bus, ID: signer.Hub(), Tasks: h.db.Tasks(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
+		Logger: h.logger,
+	}
+	p.dead = &dead.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: h.undelivered, Logger: h.logger}
+	p.book = &announced.Book{
+		Bus: p.bus, Notes: h.db.Ledger(), Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())},
+		See: func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }, Logger: h.logger,
+	}
+	if !c.NoLiveView {
+		p.chat = &livechat.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
+	}
+	if h.cfg.Directory.WriteKnownAgents {
+		at := agentfile.Places{Flag: h.cfg.Directory.KnownAgents, Data: h.dir.Path()}
+		if p.book.File, p.book.First, err = agentfile.ReadKnown(at); err != nil {
+			return fmt.Errorf("known agents: %w", err)
+		}
+		if p.book.File, err = filepath.Abs(p.book.File); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hears hears what agents say for the live view; nil if there is none.
+func (h *hub) hears() engine.Listener {
+	if h.busParts.chat == nil {
+		return nil
+	}
+	return h.busParts.chat
+}
+
+// undelivered ends the task of work that nobody could take.
+func (h *hub) undelivered(_ context.Context, e *bus.Envelope) error {
+	h.busParts.dispatcher.Undeliverable(e)
+	return nil
+}
+
+// queueExecutor returns what performs the tasks of an agent at a queue.
+func (h *hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
+	d := h.busParts.dispatcher
+	if d == nil {
+		return nil, fmt.Errorf("the hub has no bus, and the agent is at the queue %s", s.Queue)
+	}
+	return &queue.Agent{Dispatcher: d, Queue: s.Queue, Serial: s.Serial}, nil
+}
+
+// knownOnBus are the sources of agents that have announced themselves.
+func (h *hub) knownOnBus() []directory.Source {
+	var all []directory.Source
+	if !h.cfg.Directory.WriteKnownAgents {
+		all = append(all, agentfile.Known(agentfile.Places{Flag: h.cfg.Directory.KnownAgents, Data: h.dir.Path()}))
+	}
+	if b := h.busParts.book; b != nil {
+		all = append(all, b)
+	}
+	return all
+}
+
+// runBus does the hub's work on the bus until ctx ends. Workers are heard until no task
+// runs any more, which is when learning ends.
+func (h *hub) runBus(ctx, learning context.Context) error {
+	p := &h.busParts
+	if p.bus == nil {
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.dispatcher.Run(learning) })
+	group.Go(func() error {
+		select {
+		case <-h.engine.Recovered(): // only then tasks can be told
+		case <-ctx.Done():
+			return nil
+		}
+		return p.dead.Run(ctx)
+	})
+	if p.chat != nil {
+		group.Go(func() error { return p.chat.Run(learning) })
+	}
+	return group.Wait()
+}
+
+func (p *busParts) shut() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}

@@ -1,0 +1,47 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// hearer notes what agents of one kind say.
+type hearer struct {
+	kind string
+
+	mu    sync.Mutex // guards the field below
+	heard []string
+}
+
+// Hears implements engine.Listener.
+func (h *hearer) Hears(kind string) bool { return kind == h.kind }
+
+// Said implements engine.Listener.
+func (h *hearer) Said(s *engine.Said) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range s.Entries {
+		en := &s.Entries[i]
+		h.heard = append(h.heard, fmt.Sprintf("%s %v v%d: %s", s.Agent, en.Kind == task.Artifact, en.Version, task.TextOf(en.Body)))
+	}
+}
+
+func TestListener(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{
+		"local": "main false v2: , main true v3: a, main true v4: b, main false v5: done", "remote": "",
+	} {
+		h := &hearer{kind: kind}
+		b := start(t, engine.Config{Listener: h}, words("a", "b"))
+		b.send(text("hi"))
+		b.stop()
+		if got := strings.Join(h.heard, ", "); got != want {
+			t.Errorf("of %s agents %q was heard, want %q", kind, got, want)
+		}
+	}
+}
