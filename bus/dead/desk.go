@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
@@ -67,24 +67,20 @@ func ownDead(hub string) bus.Address { return bus.Queue("hub.dead." + hub) }
 
 // Run receives until ctx ends. It returns an error only if the bus does not work for good.
 func (d *Desk) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	at := []bus.Address{bus.Dead}
 	if hub := d.hub(); hub != "" {
 		at = append(at, ownDead(hub))
 	}
+	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range at {
-		wg.Go(func() {
-			if err := d.receive(ctx, a); err != nil {
-				cancel(fmt.Errorf("dead letters: %w", err))
-			}
-		})
+		group.Go(func() error { return d.receive(ctx, a) })
 	}
-	d.keepSweeping(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, bus.ErrClosed) || !errors.Is(cause, context.Canceled) && ctx.Err() != nil {
-		return cause
+	group.Go(func() error {
+		d.keepSweeping(ctx)
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("dead letters: %w", err)
 	}
 	return nil
 }

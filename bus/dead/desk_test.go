@@ -56,7 +56,8 @@ func signer(t *testing.T, hub string) *bus.Signer {
 // run runs desks until the test ends.
 func run(t *testing.T, desks ...*dead.Desk) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancelCause(t.Context())
+	cancel := func() { stop(errors.New("interrupted")) }
 	var wg sync.WaitGroup
 	for _, d := range desks {
 		wg.Go(func() {

