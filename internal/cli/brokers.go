@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/config"
 )
@@ -16,7 +17,15 @@ import (
 type openBroker func(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error)
 
 // brokers connect to the brokers of other programs, by the scheme of their address.
-var brokers = map[string]openBroker{"nats": openNATS, "tls": openNATS}
+var brokers = map[string]openBroker{
+	"nats": openNATS, "tls": openNATS, "amqp": openAMQP, "amqps": openAMQP,
+}
+
+// openAMQP does not wait for the broker: it is connected to as soon as it is there.
+func openAMQP(_ context.Context, url string, log *slog.Logger) (bus.Bus, error) {
+	b := &amqpbus.Bus{URL: url, Logger: log}
+	return b, b.Check()
+}
 
 func openNATS(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error) {
 	b, err := natsbus.Open(ctx, natsbus.Options{URL: url, Logger: log})
