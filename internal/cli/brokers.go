@@ -2,15 +2,23 @@ package cli
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"net"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/hubkey"
 )
 
 // openBroker connects to a broker.
@@ -54,8 +62,23 @@ func openBusAt(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus,
 
 // openBusOf connects to the broker of the hub whose data folder is at a path, and returns
 // the hub's key.
-func openBusOf(_ context.Context, data string, _ *slog.Logger) (bus.Bus, []bus.HubKey, error) {
-	return nil, nil, usagef("there is no broker in %s; say --bus URL", quote(data))
+func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []bus.HubKey, error) {
+	c, err := natsbus.ReadContact(filepath.Join(data, natsbus.ContactFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, usagef("no hub with a broker of its own runs in %s; say --bus URL, or --data DIR", quote(data))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("broker of the hub: %w", err)
+	}
+	b, err := natsbus.Open(ctx, natsbus.Options{URL: c.URL, Token: c.Token, Logger: log})
+	if err != nil {
+		return nil, nil, fmt.Errorf("bus at %s: %w", redactedURL(c.URL), err)
+	}
+	signer, err := hubkey.Load(filepath.Join(data, hubkey.FileName))
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	return b, []bus.HubKey{signer.HubKey()}, nil
 }
 
 // redactedURL is the address of a broker for people, without what it is shown.
@@ -72,14 +95,14 @@ func redactedURL(at string) string {
 }
 
 // connect connects the hub to its bus.
-func (h *hub) connect(ctx context.Context, _ bus.HubKey) (err error) {
+func (h *hub) connect(ctx context.Context) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts
 	switch {
 	case h.cfg.OpenBus != nil:
 		p.bus, err = h.cfg.OpenBus(ctx)
 		p.where = "within this process"
 	case c.URL == "":
-		return nil
+		return h.startBroker(ctx)
 	default:
 		p.bus, err = openBusAt(ctx, c.URL, "bus.url", h.logger)
 		p.where = redactedURL(c.URL)
@@ -88,4 +111,53 @@ func (h *hub) connect(ctx context.Context, _ bus.HubKey) (err error) {
 		p.close = p.bus.Close
 	}
 	return err
+}
+
+// startBroker starts the broker that the hub brings along. Workers on this machine find it
+// by bus.json in the data folder. Its address and its token stay the same, so that workers
+// that run come back after a restart of the hub.
+func (h *hub) startBroker(ctx context.Context) error {
+	p := &h.busParts
+	at := h.cfg.Bus.Listen
+	if at == "" {
+		at = h.lastBusAddress(ctx)
+	}
+	s, err := embedded.Start(embedded.Options{
+		Folder: h.dir.Path(), Listen: at, Token: hex.EncodeToString(h.box.Key("bus")), Logger: h.logger,
+	})
+	if err != nil {
+		return fmt.Errorf("--bus-listen: %w; or say --bus off", err)
+	}
+	b, err := s.Open(ctx, natsbus.Options{Logger: h.logger})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
+	contact, err := natsbus.ReadContact(h.dir.Join(natsbus.ContactFile))
+	if err != nil {
+		return err
+	}
+	p.where = redactedURL(contact.URL) + ", for programs on this machine"
+	u, err := url.Parse(contact.URL)
+	if err != nil {
+		return err
+	}
+	return h.db.Ledger().PutNote(ctx, busAddress, []byte(u.Host))
+}
+
+// busAddress is the note with the address of the hub's broker.
+const busAddress = "bus address"
+
+// lastBusAddress is where the hub's broker listened last, if it is free and on this machine.
+func (h *hub) lastBusAddress(ctx context.Context) string {
+	const anywhere = "127.0.0.1:0"
+	note, err := h.db.Ledger().Note(ctx, busAddress)
+	if err != nil || note == nil || !client.Loopback(string(note)) {
+		return anywhere
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(note))
+	if err != nil || l.Close() != nil {
+		return anywhere
+	}
+	return string(note)
 }

@@ -35,7 +35,8 @@ type serveCmd struct {
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
-	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://." placeholder:"off|URL"`
+	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it the hub brings one along, for programs on this machine." placeholder:"off|URL"`
+	BusListen      string   `name:"bus-listen" help:"The address of the broker that the hub brings along (a free port of 127.0.0.1)." placeholder:"ADDR"`
 	AgentsFile     string   `name:"agents-file" help:"A list of agents elsewhere (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
 	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
 	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
@@ -104,6 +105,7 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, usagef("--bus %s", wrong)
 	}
 	cfg.Bus.URL = cmp.Or(c.Bus, cfg.Bus.URL)
+	cfg.Bus.Listen = cmp.Or(c.BusListen, cfg.Bus.Listen)
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -39,6 +40,9 @@ type Options struct {
 	// Listen is the address for other processes, such as "127.0.0.1:0" or ":4222". Empty
 	// means none. An address that is not on loopback needs TLS and Agent.
 	Listen string
+	// Token is that of bus.json. If empty, it is new at each start; if it stays the same,
+	// and Listen does, workers outlive the server.
+	Token string
 	// TLS, if set, is what clients from outside must speak. The server needs a certificate
 	// in it.
 	TLS *tls.Config
@@ -107,7 +111,7 @@ func (s *Server) start() error {
 }
 
 func (s *Server) serverOptions() (*server.Options, error) {
-	s.door = &door{hub: rand.Text(), local: rand.Text(), agent: s.options.Agent, log: s.log}
+	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, log: s.log}
 	folder, err := s.folder()
 	if err != nil {
 		return nil, err
