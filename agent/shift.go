@@ -27,6 +27,8 @@ type shift struct {
 	places    chan struct{}
 	listening chan struct{}
 	heard     sync.Once
+	// present has room for one: the worker hears from now on when hubs ask who is there.
+	present chan struct{}
 
 	// base outlives the tasks; over ends the shift.
 	base context.Context
@@ -297,7 +299,13 @@ func keyOf(e *bus.Envelope) jobKey {
 
 // inquiries announces the agent to hubs that ask.
 func (s *shift) inquiries(ctx context.Context) error {
-	for _, err := range s.Bus.Receive(ctx, bus.Subscription{At: job.Inquiry}) {
+	sub := bus.Subscription{At: job.Inquiry, Ready: func() {
+		select {
+		case s.present <- struct{}{}:
+		default:
+		}
+	}}
+	for _, err := range s.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
@@ -311,11 +319,13 @@ func (s *shift) tend(ctx context.Context) {
 	announce, beat := time.NewTicker(job.AnnounceEvery), time.NewTicker(s.paceNow())
 	defer announce.Stop()
 	defer beat.Stop()
-	s.announce(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.present:
+			// Who listens from now on asks; who listened before hears it now.
+			s.announce(ctx)
 		case <-announce.C:
 			s.announce(ctx)
 		case <-beat.C:

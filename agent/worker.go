@@ -127,6 +127,6 @@ func (s *shift) fill() {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.places = make(chan struct{}, s.Concurrency)
-	s.listening = make(chan struct{})
+	s.listening, s.present = make(chan struct{}), make(chan struct{}, 1)
 	s.pace, s.quicker = job.BeatEvery, make(chan struct{}, 1)
 }
