@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/hubkey"
 )
 
 // openBroker connects to a broker.
@@ -74,11 +73,14 @@ func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []b
 	if err != nil {
 		return nil, nil, fmt.Errorf("bus at %s: %w", redactedURL(c.URL), err)
 	}
-	signer, err := hubkey.Load(filepath.Join(data, hubkey.FileName))
-	if err != nil {
-		return nil, nil, errors.Join(err, b.Close())
+	if c.Hub == "" {
+		return b, nil, nil
 	}
-	return b, []bus.HubKey{signer.HubKey()}, nil
+	key, err := bus.ParseHubKey(c.Hub)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("broker of the hub: %w", err), b.Close())
+	}
+	return b, []bus.HubKey{key}, nil
 }
 
 // redactedURL is the address of a broker for people, without what it is shown.
@@ -95,14 +97,14 @@ func redactedURL(at string) string {
 }
 
 // connect connects the hub to its bus.
-func (h *hub) connect(ctx context.Context) (err error) {
+func (h *hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts
 	switch {
 	case h.cfg.OpenBus != nil:
 		p.bus, err = h.cfg.OpenBus(ctx)
 		p.where = "within this process"
 	case c.URL == "":
-		return h.startBroker(ctx)
+		return h.startBroker(ctx, key)
 	default:
 		p.bus, err = openBusAt(ctx, c.URL, "bus.url", h.logger)
 		p.where = redactedURL(c.URL)
@@ -116,14 +118,14 @@ func (h *hub) connect(ctx context.Context) (err error) {
 // startBroker starts the broker that the hub brings along. Workers on this machine find it
 // by bus.json in the data folder. Its address and its token stay the same, so that workers
 // that run come back after a restart of the hub.
-func (h *hub) startBroker(ctx context.Context) error {
+func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	p := &h.busParts
 	at := h.cfg.Bus.Listen
 	if at == "" {
 		at = h.lastBusAddress(ctx)
 	}
 	s, err := embedded.Start(embedded.Options{
-		Folder: h.dir.Path(), Listen: at, Token: hex.EncodeToString(h.box.Key("bus")), Logger: h.logger,
+		Folder: h.dir.Path(), Listen: at, Token: hex.EncodeToString(h.box.Key("bus")), Hub: key.String(), Logger: h.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("--bus-listen: %w; or say --bus off", err)
@@ -133,12 +135,8 @@ func (h *hub) startBroker(ctx context.Context) error {
 		return errors.Join(err, s.Close())
 	}
 	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
-	contact, err := natsbus.ReadContact(h.dir.Join(natsbus.ContactFile))
-	if err != nil {
-		return err
-	}
-	p.where = redactedURL(contact.URL) + ", for programs on this machine"
-	u, err := url.Parse(contact.URL)
+	p.where = redactedURL(s.Contact().URL) + ", for programs on this machine"
+	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err
 	}

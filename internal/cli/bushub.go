@@ -44,7 +44,7 @@ func (h *hub) openBus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.connect(ctx); err != nil || p.bus == nil {
+	if err := h.connect(ctx, signer.HubKey()); err != nil || p.bus == nil {
 		return err
 	}
 	p.dispatcher = &queue.Dispatcher{
