@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/examples/exampletest"
 	"github.com/parley-a2a/parley/internal/natstest"
@@ -73,6 +74,34 @@ var brokers = map[string]func(t *testing.T) *broker{
 	},
 	"nats":     func(t *testing.T) *broker { return startNATS(t, natstest.Current(t)) },
 	"nats 2.9": func(t *testing.T) *broker { return startNATS(t, natstest.Debian(t)) },
+	"embedded": startEmbedded,
+}
+
+// startEmbedded starts the broker of a hub, which workers may use with the key of their
+// agent, and for nothing else than they need.
+func startEmbedded(t *testing.T) *broker {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{
+		Listen: "127.0.0.1:0", Agent: func(key string) (string, bool) { return "pythonist", key == "secret" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Errorf("close the broker: %v", err)
+		}
+	})
+	b, err := server.Open(t.Context(), natsbus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.Replace(server.Contact().URL, "://", "://secret@", 1)
+	return &broker{b, "worker_nats.py", url, func() {
+		if err := server.Drop("pythonist"); err != nil {
+			t.Errorf("drop the workers: %v", err)
+		}
+	}}
 }
 
 func startNATS(t *testing.T, p natstest.Program) *broker {
