@@ -31,6 +31,7 @@ func goals(rs []rows.Result) []goal {
 	j.streams()
 	j.lookups()
 	j.remote()
+	j.queue()
 	for _, w := range []struct {
 		row, what string
 		most      float64
@@ -72,6 +73,22 @@ func (j *judge) remote() {
 	if peer != nil && own != nil && hub != nil {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1_000 }
 		j.atMost("remote: milliseconds added to p50 beside two commits", ms(hub.P50-own.P50), 0.5)
+	}
+}
+
+// queue judges what an agent at a queue costs beside bare requests over its broker.
+func (j *judge) queue() {
+	for i := range j.results {
+		bare := &j.results[i]
+		hub := find(j.results, "queue", bare.Case, serve.ParleySQLite)
+		if bare.Row != "queue" || bare.Server != serve.Replier || hub == nil || hub.Value == 0 || bare.P50 == 0 {
+			continue
+		}
+		if strings.HasSuffix(bare.Case, ", 1 at a time") {
+			j.atMost("queue: p50 beside bare requests ("+bare.Case+")", float64(hub.P50)/float64(bare.P50), 2)
+		} else {
+			j.atMost("queue: bare requests ÷ answers ("+bare.Case+")", bare.Value/hub.Value, 2)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ func serveMain(args []string) int {
 	f.IntVar(&o.MaxRuns, "max-runs", 0, "the most tasks that are executed at one time")
 	f.BoolVar(&o.Owners, "owners", false, "take owners from a header")
 	f.StringVar(&o.Remote, "remote", "", "the URL of another server that performs the tasks of parley")
+	f.StringVar(&o.Bus, "bus", "", "the URL of the broker of workers and repliers, and over which they perform the tasks of parley")
 	f.BoolVar(&o.Open, "open", false, "hold no runs")
 	_ = f.Parse(args) // exits
 	o.Kind = serve.Kind(f.Arg(0))
@@ -78,6 +79,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	servers := f.String("servers", "", "the servers to measure, such as parley-sqlite,bare")
 	f.StringVar(&o.bench.Work, "work", filepath.Join(os.TempDir(), "parley-bench"), "a folder for files; those of many tasks are kept there")
 	f.StringVar(&o.bench.Profiles, "profile", "", "a folder for profiles of the servers in Go in the rows blocking, stream and lookup")
+	brokers := f.String("brokers", "", "the URLs of the brokers of the row queue, such as nats://127.0.0.1:4222,amqp://guest:guest@127.0.0.1:5672/")
 	f.BoolVar(&o.quick, "quick", false, "a small load for a moment, to see that everything works")
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	warmup := f.Duration("warmup", 0, "how long to warm up")
@@ -102,6 +104,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	override(&l.Soak, *soak)
 	override(&l.IdleWait, *idle)
 	override(&l.MemoryWait, *idle)
+	o.bench.Brokers = split(*brokers)
 	for _, k := range split(*servers) {
 		o.bench.Kinds = append(o.bench.Kinds, serve.Kind(k))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/bench/internal/rows"
 	"github.com/parley-a2a/parley/bench/internal/serve"
+	"github.com/parley-a2a/parley/internal/natstest"
 	"github.com/parley-a2a/parley/internal/need"
 )
 
@@ -60,6 +61,34 @@ func measured(t *testing.T, r *report) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	broker := natstest.Start(t, natstest.Debian(t))
+	r, _ := runBench(t, "-only", "queue", "-brokers", broker.URL)
+	if diff := cmp.Diff([]string{"queue parley-sqlite", "queue replier"}, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+// An agent at a queue may cost twice what bare requests do.
+func TestGoalsOfQueues(t *testing.T) {
+	t.Parallel()
+	line := func(conns string, k serve.Kind, value float64, p50 time.Duration) rows.Result {
+		return rows.Result{Row: "queue", Case: "nats, " + conns + " at a time", Server: k, Value: value, P50: p50}
+	}
+	got := goals([]rows.Result{
+		line("64", serve.Replier, 1_000, time.Millisecond), line("64", serve.ParleySQLite, 400, 9*time.Millisecond),
+		line("1", serve.Replier, 100, time.Millisecond), line("1", serve.ParleySQLite, 10, 2*time.Millisecond),
+	})
+	want := []goal{
+		{"queue: bare requests ÷ answers (nats, 64 at a time)", "at most 2", 2.5, false},
+		{"queue: p50 beside bare requests (nats, 1 at a time)", "at most 2", 2, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("goals (-want +got):\n%s", diff)
+	}
 }
 
 func TestRowsOfPeers(t *testing.T) {

@@ -28,6 +28,8 @@ type Bench struct {
 	Work string
 	// Kinds are the servers to measure; empty means all.
 	Kinds []serve.Kind
+	// Brokers are the URLs of the brokers to measure; what they keep may be deleted.
+	Brokers []string
 	// Profiles is a folder for profiles of the servers in Go, or empty.
 	Profiles string
 	// Log is told what goes on.
@@ -118,6 +120,7 @@ func All() []Row {
 		{"idle-streams", "memory of an idle stream", idleStreams, false},
 		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
 		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
+		{"queue", "blocking sends to an agent at a queue, and requests over the bare broker", atQueue, false},
 		{"startup", "from exec of parley serve to /readyz", startup, false},
 		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
 		{"idle-memory", "memory of an idle parley serve", idleMemory, false},

@@ -2,9 +2,11 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
@@ -28,11 +30,27 @@ func (o *Options) onSQLite(g *gate) (server, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.hub(g, db.Tasks()), db.Close, nil
+	if o.Bus == "" {
+		return o.hub(db.Tasks(), o.agent(g)), db.Close, nil
+	}
+	x, stop, err := o.atQueue(db.Tasks())
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return o.hub(db.Tasks(), x), func() error { return errors.Join(stop(), db.Close()) }, nil
 }
 
-// hub returns a hub with the given store; nil is the memory store.
-func (o *Options) hub(g *gate, store task.Store) *parley.Hub {
+// agent returns the agent that performs the tasks.
+func (o *Options) agent(g *gate) a2asrv.AgentExecutor {
+	if o.Remote != "" {
+		return &remote.Agent{URL: o.Remote}
+	}
+	// Like the built-in echo, the agent declares what is true of it.
+	return agent.With(executor{g}, agent.Traits{Idempotent: true, NoMessage: true})
+}
+
+// hub returns a hub with the given store, of which nil is that in memory.
+func (o *Options) hub(store task.Store, x a2asrv.AgentExecutor) *parley.Hub {
 	h := &parley.Hub{
 		Store: store,
 		Limits: parley.Limits{
@@ -45,11 +63,6 @@ func (o *Options) hub(g *gate, store task.Store) *parley.Hub {
 	}
 	if o.Owners {
 		h.Auth = auth.Func(byHeader)
-	}
-	// Like the built-in echo, the agent declares what is true of it.
-	x := agent.With(executor{g}, agent.Traits{Idempotent: true, NoMessage: true})
-	if o.Remote != "" {
-		x = &remote.Agent{URL: o.Remote}
 	}
 	h.Handle(&a2a.AgentCard{
 		Name: string(AgentName), Description: "Answers a load generator.", Version: "1",

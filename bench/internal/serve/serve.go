@@ -31,6 +31,10 @@ const (
 	// Bare is a handler of package net/http that decodes the request, and encodes the
 	// finished task that the others answer with.
 	Bare Kind = "bare"
+	// Worker performs the tasks of Parley that come over a bus.
+	Worker Kind = "worker"
+	// Replier answers requests at a broker with the broker's own client.
+	Replier Kind = "replier"
 )
 
 // Options say what to serve.
@@ -47,6 +51,9 @@ type Options struct {
 	// Remote, if not empty, is the URL of another server that performs the tasks of
 	// Parley.
 	Remote string
+	// Bus, if not empty, is the URL of the broker over which workers perform the tasks of
+	// ParleySQLite, and at which Worker and Replier are.
+	Bus string
 	// Open lets the runs of Hold pass from the beginning.
 	Open bool
 }
@@ -92,11 +99,15 @@ func (o *Options) open(g *gate) (server, func() error, error) {
 	case ParleySQLite:
 		return o.onSQLite(g)
 	case ParleyMemory:
-		return o.hub(g, nil), nothing, nil
+		return o.hub(nil, o.agent(g)), nothing, nil
 	case GoSDK:
 		return sdkServer(g), nothing, nil
 	case Bare:
 		return bareServer(), nothing, nil
+	case Worker:
+		return o.worker(g)
+	case Replier:
+		return replier{o.Bus}, nothing, nil
 	}
 	return nil, nil, fmt.Errorf("no server %q", o.Kind)
 }
