@@ -43,9 +43,10 @@ type outbox struct {
 	mu sync.Mutex // guards the fields below
 	// kept are those with the numbers from base+1 on; base is the number of the last one
 	// that is confirmed, sent that of the last one that is published.
-	kept       []said
-	base, sent int64
-	bytes      int
+	kept []said
+	// What has a number up to slow is published at the hub's queue.
+	base, sent, slow int64
+	bytes            int
 	// closed is set once the last one was added.
 	closed bool
 	final  bool
@@ -121,15 +122,16 @@ func (o *outbox) moveLocked() {
 }
 
 // next fills in what is to be published next, and returns its first number; zero if there
-// is nothing.
-func (o *outbox) next(rep *job.Report) (first int64) {
+// is nothing. It is slow if the hub's queue is to keep it.
+func (o *outbox) next(rep *job.Report) (first int64, slow bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	rest := o.kept[o.sent-o.base:]
 	if len(rest) == 0 {
-		return 0
+		return 0, false
 	}
-	first, size := o.sent+1, 0
+	first = o.sent + 1
+	size := 0
 	for i := range rest {
 		s := &rest[i]
 		size += s.size()
@@ -143,7 +145,7 @@ func (o *outbox) next(rep *job.Report) (first int64) {
 		}
 		rep.Events = append(rep.Events, s.event)
 	}
-	return first
+	return first, first <= o.slow
 }
 
 // confirm notes that everything up to a number is durable, and whether the job is over.
@@ -179,18 +181,23 @@ func (o *outbox) from(seq int64) {
 // again publishes everything once more.
 func (o *outbox) again() { o.from(0) }
 
-// late publishes everything once more that was published and not confirmed for d. It
-// returns when to look again; zero if there is nothing to wait for.
-func (o *outbox) late(now time.Time, d time.Duration) time.Duration {
+// late publishes everything at the hub's queue that was published and not confirmed in
+// time. It returns when to look again; zero if there is nothing to wait for.
+func (o *outbox) late(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.sent == o.base {
 		return 0
 	}
+	d := confirmWithin
+	if o.sent > o.slow {
+		d = keepAfter
+	}
 	if left := d - now.Sub(o.since); left > 0 {
 		return left
 	}
-	o.since, o.sent = now, o.base
+	o.since, o.slow, o.sent = now, o.sent, o.base
+	o.signal()
 	return 0
 }
 

@@ -50,7 +50,7 @@ func (m *mail) add(t *rapid.T) {
 // publish takes the next report out; the hub takes what comes next for it.
 func (m *mail) publish(t *rapid.T, arrives bool) {
 	var rep job.Report
-	first := m.box.next(&rep)
+	first, _ := m.box.next(&rep)
 	if first == 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (m *mail) finish(t *rapid.T) {
 	m.box.again()
 	for m.known < m.put {
 		var rep job.Report
-		first := m.box.next(&rep)
+		first, _ := m.box.next(&rep)
 		if first == 0 || first > m.known+1 {
 			t.Fatalf("the next report begins with %d, and %d is known of %d", first, m.known, m.put)
 		}
@@ -141,18 +141,22 @@ func TestOutboxIsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		box := newOutbox()
-		if d := box.late(time.Now(), time.Second); d != 0 {
+		if d := box.late(time.Now()); d != 0 {
 			t.Errorf("an empty outbox is late in %v", d)
 		}
 		box.put(t.Context(), said{event: json.RawMessage("1")}, false)
-		box.next(new(job.Report))
-		if d := box.late(time.Now(), time.Second); d != time.Second {
-			t.Errorf("it is late in %v", d)
+		if first, slow := box.next(new(job.Report)); first != 1 || slow {
+			t.Errorf("number %d is published first, at the queue: %t", first, slow)
 		}
-		time.Sleep(time.Second)
-		box.late(time.Now(), time.Second)
-		if first := box.next(new(job.Report)); first != 1 {
-			t.Errorf("number %d is published once more, want 1", first)
+		for _, d := range []time.Duration{keepAfter, confirmWithin} {
+			if got := box.late(time.Now()); got != d {
+				t.Errorf("it is late in %v, want %v", got, d)
+			}
+			time.Sleep(d)
+			box.late(time.Now())
+			if first, slow := box.next(new(job.Report)); first != 1 || !slow {
+				t.Errorf("number %d is published once more, at the queue: %t", first, slow)
+			}
 		}
 		if box.flush(canceledContext()) {
 			t.Error("what is not confirmed is durable")

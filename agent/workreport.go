@@ -15,25 +15,28 @@ const (
 	// reportPause is the time between two attempts, at first and at most.
 	reportPause    = 250 * time.Millisecond
 	reportMaxPause = 5 * time.Second
-	// confirmWithin is how long the hub may take to confirm before everything is published
-	// once more.
+	// keepAfter is how long the hub may take to confirm what it was told at its topic, before
+	// its queue keeps that; confirmWithin is the time between two attempts there.
+	keepAfter     = time.Second
 	confirmWithin = 5 * time.Second
 )
 
 // report publishes what is in the outbox until the job is over. What comes while a report
-// is under way goes together into the next one.
+// is under way goes together into the next one. A report goes to the hub's topic, which
+// costs the broker nothing, and to the queue only if the hub does not answer: the outbox
+// has it meanwhile.
 func (j *workJob) report() {
 	pause := time.Duration(0)
 	timer := time.NewTimer(confirmWithin)
 	defer timer.Stop()
 	for j.ctx.Err() == nil {
 		rep := job.Report{Token: j.tokenNow(), Worker: j.shift.id}
-		first := j.out.next(&rep)
+		first, slow := j.out.next(&rep)
 		if first == 0 {
 			j.rest(timer)
 			continue
 		}
-		switch err := j.publish(first, &rep); {
+		switch err := j.publish(first, &rep, slow); {
 		case err == nil:
 			pause = 0
 		case errors.Is(err, bus.ErrTooLarge), errors.Is(err, bus.ErrInvalid):
@@ -61,17 +64,19 @@ func short(err error) string {
 	return bus.ErrInvalid.Error()
 }
 
-func (j *workJob) publish(first int64, rep *job.Report) error {
-	e := j.envelope(job.TypeReport)
-	e.Seq = first
+func (j *workJob) publish(first int64, rep *job.Report, slow bool) error {
+	e, to := j.envelope(job.TypeReport), j.hub
+	if e.Seq = first; slow {
+		to = j.reports
+	}
 	ctx, stop := context.WithTimeout(j.ctx, reportWithin)
 	defer stop()
-	return j.shift.publish(ctx, j.reports, e, rep)
+	return j.shift.publish(ctx, to, e, rep)
 }
 
 // rest waits until there may be something to publish.
 func (j *workJob) rest(timer *time.Timer) {
-	if d := j.out.late(time.Now(), confirmWithin); d > 0 {
+	if d := j.out.late(time.Now()); d > 0 {
 		timer.Reset(d)
 	} else {
 		timer.Reset(confirmWithin)

@@ -40,6 +40,8 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		d.claimed(ctx, delivery.Envelope)
 	case job.TypeBeat:
 		d.beaten(ctx, delivery.Envelope)
+	case job.TypeReport:
+		d.report(ctx, delivery)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
 	}
@@ -86,7 +88,7 @@ func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
 	}
 }
 
-// report takes what a worker says at the hub's queue.
+// report takes what an agent says, at the hub's queue or its topic.
 func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
 	if delivery.Type != job.TypeReport {
 		d.refuse(ctx, delivery, fmt.Sprintf("type %q is not known at the queue of a hub", delivery.Type))

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// maxMail is how many things may wait in a mailbox that are not reports: those come again
-// by themselves. How many reports wait is bounded by what the bus hands out.
+// maxMail is how many things may wait in a mailbox that are not from a queue: they come
+// again by themselves. How many from a queue wait is bounded by what the bus hands out.
 const maxMail = 256
 
 // mailbox holds what has come for a run. Use newMailbox.
@@ -26,7 +26,7 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 func (m *mailbox) put(item any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, report := item.(*bus.Delivery); !report {
+	if d, ok := item.(*bus.Delivery); !ok || d.At.Kind == bus.TopicKind {
 		if m.others >= maxMail {
 			return
 		}

@@ -365,3 +365,69 @@ func TestBadEnvelopes(t *testing.T) {
 		h.wait(id, task.Completed)
 	})
 }
+
+// TestGrantIsForgotten has a worker go on with a grant that was lost with the hub which gave
+// it, as those for idempotent agents may be: the work comes again, with a higher epoch.
+func TestGrantIsForgotten(t *testing.T) {
+	t.Parallel()
+	for name, goOn := range map[string]func(*held){
+		"the worker reports": func(j *held) { j.report(1, word("a"), completed) },
+		"the worker beats":   (*held).beat,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h, p := stage(t)
+				id := h.send(now(say("hi"))).Head.ID
+				j := p.take()
+				if err := j.d.Ack(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				j.epoch, j.token = 1, "of a hub that is gone"
+				goOn(j)
+				p.hears(job.TypeStop, 0)
+				again := p.take().granted(true)
+				if again.work.Delivery != 2 || again.epoch != 2 {
+					t.Errorf("the work is delivery %d, its epoch %d", again.work.Delivery, again.epoch)
+				}
+				goOn(j)
+				p.hears(job.TypeStop, 0)
+				again.report(1, word("b"), completed)
+				p.hears(job.TypeConfirm, 2)
+				h.wait(id, task.Completed)
+				if got := strings.Join(h.chunks(id), ""); got != "b" {
+					t.Errorf("the answer is %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestReportsAtTheTopic sends reports over the topic of the hub, which keeps none.
+func TestReportsAtTheTopic(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(true)
+		j.work.Reports = ""
+		at := bus.Topic(j.d.ReplyTo)
+		say := func(seq int64, events ...string) {
+			rep := &job.Report{Token: j.token, Worker: j.id}
+			for _, ev := range events {
+				rep.Events = append(rep.Events, json.RawMessage(ev))
+			}
+			j.say(at, job.TypeReport, seq, rep)
+		}
+		say(2, word("b"))
+		p.hears(job.TypeResend, 1)
+		say(1, word("a"), word("b"))
+		p.hears(job.TypeConfirm, 2)
+		say(3, completed)
+		p.hears(job.TypeConfirm, 3)
+		h.wait(id, task.Completed)
+		if got := strings.Join(h.chunks(id), ""); got != "ab" {
+			t.Errorf("the answer is %q", got)
+		}
+	})
+}

@@ -228,7 +228,8 @@ func (r *run) deny(c *claim, reason string) {
 // working says that a worker has begun.
 var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
 
-// accept makes the claim durable and then grants it.
+// accept grants a claim once it is durable. That of a worker which may be repeated is granted
+// at once: what is lost with the hub is found again by what the worker says (missed).
 func (r *run) accept(c *claim) {
 	r.token = rand.Text()
 	r.place.claim(c.Worker, c.Nonce, r.token)
@@ -240,9 +241,43 @@ func (r *run) accept(c *claim) {
 	r.place.Working = true
 	r.work, r.body = nil, nil
 	r.due = schedule{lease: time.Now().Add(r.d.lease()), deadline: r.due.deadline}
-	r.remember(event)
-	if r.flush() && !r.over {
-		r.grant()
+	if r.remember(event); r.over {
+		return
+	}
+	if c.Idempotent {
+		r.dirty = false // nobody waits for it
+	} else if !r.flush() {
+		return
+	}
+	r.grant()
+}
+
+// missed puts the work into the queue again if its grant was lost together with the hub
+// that gave it: somebody has an epoch that this run knows nothing of. That worker stops, and
+// the work that it has is gone.
+func (r *run) missed(epoch int64) {
+	if r.place.claimed() || r.closed || epoch != r.place.Epoch+1 {
+		return
+	}
+	r.place.Epoch = epoch
+	r.again()
+}
+
+// again publishes the message as new work.
+func (r *run) again() {
+	r.place.free()
+	r.token = ""
+	if r.remember(quiet); !r.flush() || r.over {
+		return
+	}
+	for _, delivery := range r.owed { // of a worker that does not count
+		r.d.settled(delivery.Ack(r.ctx))
+	}
+	r.owed, r.due = r.owed[:0], schedule{}
+	if r.prepare(); !r.over {
+		now := time.Now()
+		r.place.Published = task.MillisOf(now)
+		r.publish(now)
 	}
 }
 
@@ -293,6 +328,7 @@ func (r *run) beaten(b beat) {
 		r.due.lease = time.Now().Add(r.d.lease())
 	case b.epoch != r.place.Epoch || !r.place.claimed():
 		r.d.stop(r.ctx, &note{to: b.worker, about: r.key, epoch: b.epoch}, "the job was given to another worker")
+		r.missed(b.epoch)
 	default:
 		r.suspect(b.worker)
 	}

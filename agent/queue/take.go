@@ -30,6 +30,7 @@ func (r *run) report(delivery *bus.Delivery) {
 	switch verdict {
 	case stale:
 		r.d.stop(r.ctx, &note{to: rep.Worker, about: r.key, epoch: delivery.Epoch}, "the job was given to another worker")
+		defer r.missed(delivery.Epoch)
 	case forged:
 		r.suspect(rep.Worker)
 	case gap:
@@ -140,21 +141,7 @@ func (r *run) lose(how string) {
 		return
 	}
 	r.d.stop(r.ctx, r.note(), "the job is given to another worker")
-	p.free()
-	r.token = ""
-	if r.remember(quiet); !r.flush() || r.over {
-		return
-	}
-	for _, delivery := range r.owed { // of the worker that is lost
-		r.d.settled(delivery.Ack(r.ctx))
-	}
-	r.owed = r.owed[:0]
-	r.due = schedule{}
-	if r.prepare(); !r.over {
-		now := time.Now()
-		p.Published = task.MillisOf(now)
-		r.publish(now)
-	}
+	r.again()
 }
 
 // stateOf returns the state that an event sets; Unspecified if it is no status.

@@ -9,12 +9,13 @@
 // down before it answers. A [Denial] says that there is nothing to do: the worker
 // acknowledges the work and forgets it, unless the denial says Later.
 //
-// The worker executes the agent and reports its events at the queue of the hub, in
+// The worker executes the agent and reports its events at the topic of the hub, in
 // [Report]s, numbered from 1 within the epoch of its grant. The hub takes the next number
 // alone: it drops what it has, and asks for what is missing. Whatever is durable it
 // confirms ([Confirm]) at the worker's topic. The worker keeps what is not confirmed,
 // sends it again when it is asked to, when it has waited too long and when its connection
-// is back, and acknowledges the work when its last event is confirmed.
+// is back, and acknowledges the work when its last event is confirmed. What the hub does
+// not confirm within a second, because it is away, the queue of the hub keeps for it.
 //
 // While it holds grants the worker sends a [Beat] to the hub that gave them, several times
 // within a lease. A hub that hears none for a lease gives the job to somebody else, with a
@@ -26,7 +27,8 @@
 // it does for one that is lost, without waiting for it to be missed.
 //
 // A job ends with an event that is final or waits for the caller (INPUT_REQUIRED), or with
-// the end of the run after AUTH_REQUIRED. What the caller says then is a new job, with the task so far, for whichever worker is free.
+// the end of the run after AUTH_REQUIRED. What the caller says then is a new job, with the
+// task so far, for whichever worker is free.
 //
 // # Guarantees
 //
