@@ -22,9 +22,10 @@ const (
 	// handshake is how long a connection may take to begin, goodbye how long to end.
 	handshake = 15 * time.Second
 	goodbye   = 2 * time.Second
-	// backoffFirst and backoffMost are the pauses between two attempts to connect.
+	// backoffFirst and backoffMost are the pauses between two attempts to connect. They are
+	// well below DefaultTimeout, so that who publishes when the broker is back succeeds.
 	backoffFirst = 100 * time.Millisecond
-	backoffMost  = 15 * time.Second
+	backoffMost  = 2 * time.Second
 )
 
 // line is one connection to the broker that is made anew when it breaks. It begins with

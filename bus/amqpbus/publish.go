@@ -23,6 +23,8 @@ type message struct {
 	exchange   string        // empty for a queue
 	delay      time.Duration // of the exchange, if that is one for delays
 	properties amqp.Publishing
+	foreign    *Exchange // whose message it is, if it is no envelope
+	waits      *Queue    // where it goes if nobody has a queue for it
 }
 
 // confirmed says whether m waits for the broker's word that it is kept.
@@ -45,6 +47,10 @@ func (b *Bus) send(ctx context.Context, m *message) error {
 			err = s.publisher(m).publish(ctx, m)
 		}
 		switch {
+		case errors.Is(err, errReturned) && m.foreign != nil && tries < maxReturns:
+			if again, err := b.stranded(ctx, m); !again {
+				return err
+			}
 		case errors.Is(err, errReturned) && tries < maxReturns:
 			b.declared.forget(m.declares()) // somebody has deleted the queue
 		case errors.Is(err, errReturned):

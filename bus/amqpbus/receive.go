@@ -64,12 +64,13 @@ type receiver struct {
 	bus      *Bus
 	s        bus.Subscription
 	arrivals chan *held
+	begin    func(*consumer) error // of an Exchange; else nil
 }
 
 // run subscribes, again and again, until ctx ends or there is no use.
 func (r *receiver) run(ctx context.Context) error {
 	for tries := 0; ctx.Err() == nil; tries++ {
-		c, err := r.bus.subscribe(ctx, r.s)
+		c, err := r.subscribe(ctx)
 		var final errFinal
 		switch {
 		case ctx.Err() != nil:
@@ -77,6 +78,7 @@ func (r *receiver) run(ctx context.Context) error {
 		case errors.As(err, &final) || forGood(err):
 			return err
 		case err != nil:
+			r.bus.declared.forget(r.s.At.Name) // somebody may have deleted the queue
 			r.bus.log().Warn("cannot receive from RabbitMQ", "at", r.s.At.String(), "error", err)
 			pause(ctx, tries)
 			continue
@@ -100,13 +102,15 @@ type consumer struct {
 	deliveries <-chan amqp.Delivery
 	lost       <-chan *amqp.Error // closed with the channel
 	over       atomic.Bool        // the loop was left
+	foreign    bool               // of an Exchange: nobody counts
 }
 
 // consumerTag names the one consumer on its channel.
 const consumerTag = "parley"
 
 // subscribe asks the broker for what arrives.
-func (b *Bus) subscribe(ctx context.Context, s bus.Subscription) (*consumer, error) {
+func (r *receiver) subscribe(ctx context.Context) (*consumer, error) {
+	b, s := r.bus, r.s
 	in, err := b.in.session(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +118,10 @@ func (b *Bus) subscribe(ctx context.Context, s bus.Subscription) (*consumer, err
 	c := &consumer{bus: b, session: in, at: s.At}
 	err = in.call(ctx, func(ch *amqp.Channel) error {
 		c.ch, c.lost = ch, ch.NotifyClose(make(chan *amqp.Error, 1))
-		if s.At.Kind == bus.TopicKind {
+		switch {
+		case r.begin != nil:
+			return r.begin(c)
+		case s.At.Kind == bus.TopicKind:
 			return c.listen()
 		}
 		return c.consume(min(max(s.Prefetch, 1), math.MaxUint16))
@@ -237,7 +244,7 @@ func (c *consumer) end(ctx context.Context) {
 // untouched puts h at the end of its queue, as if it had not been delivered; the broker
 // would count that. If it cannot be published, the broker takes it back nevertheless.
 func (h *held) untouched(ctx context.Context) {
-	if h.consumer.at.Kind == bus.TopicKind || h.consumer.bus.ctx.Err() != nil {
+	if h.consumer.foreign || h.consumer.at.Kind == bus.TopicKind || h.consumer.bus.ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)

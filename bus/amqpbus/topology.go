@@ -54,6 +54,8 @@ func (b *Bus) declare(ctx context.Context, m *message) error {
 	err = in.call(ctx, func(ch *amqp.Channel) error {
 		defer ch.Close()
 		switch {
+		case m.foreign != nil:
+			return m.foreign.declare(in, ch, nil)
 		case m.exchange == topics:
 			return declareTopics(ch)
 		case m.exchange != "":
@@ -93,7 +95,7 @@ func (b *Bus) declareQueue(s *session, name string) error {
 		if b.declared.has(name) {
 			continue
 		}
-		if err := s.declareQueue(name); err != nil {
+		if err := s.declareQueue(name, arguments(name)); err != nil {
 			return fmt.Errorf("declare queue %s: %w", name, err)
 		}
 		b.declared.add(name)
@@ -103,13 +105,13 @@ func (b *Bus) declareQueue(s *session, name string) error {
 
 // declareQueue declares a queue. One that is there with other arguments stays as it is: an
 // operator may have reasons.
-func (s *session) declareQueue(name string) error {
+func (s *session) declareQueue(name string, args amqp.Table) error {
 	ch, err := s.conn.Channel()
 	if err != nil {
 		return err
 	}
 	defer ch.Close()
-	_, err = ch.QueueDeclare(name, true, false, false, false, arguments(name))
+	_, err = ch.QueueDeclare(name, true, false, false, false, args)
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.PreconditionFailed {
 		_, err = s.passive(name)

@@ -42,6 +42,26 @@ func (s *Server) VHost(tb testing.TB) string {
 	return s.URL(name)
 }
 
+// Guest makes a user who may use the virtual host at address only as permissions say, which
+// are JSON with the members configure, write and read, and returns the address for him.
+func (s *Server) Guest(tb testing.TB, address, permissions string) string {
+	tb.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name := fmt.Sprintf("u%d", vhosts.Add(1))
+	u.User = url.UserPassword(name, "secret")
+	err = s.call(http.MethodPut, "/api/users/"+name, `{"password":"secret","tags":""}`)
+	if err == nil {
+		err = s.call(http.MethodPut, "/api/permissions"+u.Path+"/"+name, permissions)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u.String()
+}
+
 // call sends a request to the management plugin.
 func (s *Server) call(method, path, body string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -25,7 +25,7 @@ var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir", "
 
 var (
 	stores = []string{"store/..."}
-	fronts = []string{"internal/httpfront/...", "grpcbind/...", "internal/adminapi/...", "internal/openaifront/...", "internal/console/..."}
+	fronts = []string{"internal/httpfront/...", "grpcbind/...", "internal/adminapi/...", "internal/openaifront/...", "internal/console/...", "internal/rockbotfront/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/config/...", "cmd/..."})
 )
 
@@ -243,6 +243,8 @@ var edgeOnly = map[string][]string{
 	module + "/grpcbind":                        {"internal/cli/...", "internal/hubtest"},
 	module + "/internal/cli":                    {"cmd/..."},
 	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
+	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/..."},
+	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
 	module + "/internal/natstest":               {"tests"},
@@ -313,6 +315,7 @@ var facadeDenied = map[string]string{
 	"zombiezen.com/go/sqlite":             "SQLite belongs to store/sqlitestore",
 	"modernc.org/sqlite":                  "SQLite belongs to store/sqlitestore",
 	"github.com/nats-io/nats.go":          "NATS belongs to bus/natsbus",
+	"github.com/rabbitmq/amqp091-go":      "RabbitMQ belongs to bus/amqpbus",
 	"github.com/nats-io/nats-server/v2":   "the NATS server belongs to bus/natsbus/embedded",
 	"github.com/alecthomas/kong":          "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":            "files that people write belong to internal/yamlfile",

@@ -1,0 +1,179 @@
+package rockbot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Server performs what RockBot's agents ask of the hub's. Its methods may be called
+// concurrently, and more than once for the same request.
+type Server interface {
+	// Send performs a message for a caller, whose name nobody has checked, and returns the
+	// task as v1.0 JSON when it has ended or waits for the caller. The same task id again
+	// is the same task.
+	Send(ctx context.Context, caller string, r *op.Send) ([]byte, error)
+	// Cancel cancels a task of a caller.
+	Cancel(ctx context.Context, caller string, r *op.Cancel) error
+}
+
+// Serve lets RockBot's agents ask one of the hub's, until ctx ends, which is no error. A
+// request leaves its queue when its answer is confirmed; one that cannot be answered goes
+// to the dead letters.
+func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
+	l.begin()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h := &host{line: l, name: name, server: s}
+	errs := make([]error, 2)
+	var owned sync.WaitGroup
+	for i, topic := range []string{taskTopic, cancelTopic} {
+		owned.Go(func() {
+			errs[i] = h.hear(ctx, topic+string(name))
+			cancel()
+		})
+	}
+	owned.Wait()
+	return cmp.Or(errs[0], errs[1])
+}
+
+// host performs requests for one agent.
+type host struct {
+	line   *Line
+	name   task.Agent
+	server Server
+}
+
+// hear performs what arrives side by side, as much as RockBot's agents take at once.
+func (h *host) hear(ctx context.Context, topic string) error {
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	q := queueOf(string(h.name), topic)
+	return h.line.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+		owned.Go(func() { h.perform(ctx, a) })
+	})
+}
+
+// perform answers one request. If ctx ends before, it comes again.
+func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
+	typ, body, err := h.answer(ctx, a)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		h.line.refuse(a, err.Error())
+		return
+	}
+	to := cmp.Or(a.ReplyTo, responseTopic+a.Headers["rb-source"])
+	if h.line.say(ctx, a, &amqpbus.Message{Topic: to, Type: typ, Body: body}, string(h.name)) == nil {
+		h.line.settle(a.Ack())
+	}
+}
+
+// answer performs a request and returns the type and the body of the answer.
+func (h *host) answer(ctx context.Context, a *amqpbus.Arrival) (typ string, body []byte, err error) {
+	caller, id := a.Headers["rb-source"], jobOf(a.Body)
+	if caller == "" || id == "" {
+		return "", nil, fmt.Errorf("no rb-source or no taskId: nobody can be answered")
+	}
+	switch a.Type {
+	case typeRequest:
+		if body, err = h.send(ctx, a, caller, a2a.TaskID(id)); err == nil {
+			return typeResult, body, nil
+		}
+	case typeCancel:
+		r := &op.Cancel{ID: a2a.TaskID(id), Target: op.Target{Agent: h.name}}
+		if err = h.server.Cancel(ctx, caller, r); err == nil {
+			body = rawjson.AppendString([]byte(`{"taskId":`), id)
+			return typeResult, append(body, `,"state":5}`...), nil
+		}
+	default:
+		return "", nil, fmt.Errorf("type %q is not known", a.Type)
+	}
+	report := dialect.Explain(err, uuid.NewString())
+	if report.Hidden {
+		h.line.log().Error("request of RockBot failed", "agent", h.name, "caller", caller, "error", err)
+	}
+	return typeError, report.AppendJobError(nil, a.Body), nil
+}
+
+// send performs a request for a task.
+func (h *host) send(ctx context.Context, a *amqpbus.Arrival, caller string, id a2a.TaskID) ([]byte, error) {
+	d := dialect.Decoder{Fill: true}
+	r, err := d.Job(a.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Agent, r.Dialect, r.Metadata = h.name, uint8(dialect.RockBotTask), bytes.Clone(r.Metadata)
+	r.NewIDs, r.Once, r.Resume, r.Task = true, true, true, true
+	status := rawjson.AppendString([]byte(`{"taskId":`), string(id))
+	m := &amqpbus.Message{Topic: statusTopic, Type: typeStatus, Body: append(status, `,"state":1}`...)}
+	if err := h.line.say(ctx, a, m, string(h.name)); err != nil {
+		return nil, err
+	}
+	t, err := h.server.Send(ctx, caller, r)
+	if err != nil {
+		return nil, err
+	}
+	return withNumberedState(dialect.AppendJobResult(nil, id, t)), nil
+}
+
+// say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
+// The error is the end of ctx.
+func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
+	m.ID, m.Time, m.Correlation = uuid.NewString(), time.Now(), a.Correlation
+	m.Headers = map[string]string{"rb-source": source, "rb-content-trust": "agent-message"}
+	for {
+		err := l.x.Publish(ctx, m, nil)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		l.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
+		select {
+		case <-time.After(answerPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// answerPause is the time between two attempts to answer.
+const answerPause = time.Second
+
+// withNumberedState returns an AgentTaskResult with the number of its state, which is all
+// that RockBot reads on its bus.
+func withNumberedState(result []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(result) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if name == "state" {
+			v = numberOf(v)
+		}
+		out = append(append(rawjson.AppendString(out, name), ':'), v...)
+	}
+	return append(out, '}')
+}
+
+func numberOf(state []byte) []byte {
+	name, _ := rawjson.String(state)
+	for i, one := range states {
+		if one == name {
+			return strconv.AppendInt(nil, int64(i), 10)
+		}
+	}
+	return state
+}

@@ -1,0 +1,225 @@
+package amqpbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
+)
+
+// Exchange is a topic exchange of another system, whose messages are not envelopes of the
+// bus. It shares the connections of a Bus. Fields must not change once it is in use.
+type Exchange struct {
+	// Bus is required.
+	Bus *Bus
+	// Name is the exchange's. What its queues refuse goes to the exchange DeadLetters.
+	Name, DeadLetters string
+}
+
+// Message is one on an Exchange.
+type Message struct {
+	// Topic is the routing key.
+	Topic string
+	// ID, Type, Correlation and ReplyTo are properties of AMQP, of at most 255 bytes.
+	ID, Type, Correlation, ReplyTo string
+	Time                           time.Time
+	// Headers are those whose values are text.
+	Headers map[string]string
+	Body    []byte
+}
+
+// Queue is a durable queue that is bound to a topic. Its dead letters are kept in a queue
+// with ".dlq" behind its name.
+type Queue struct{ Name, Topic string }
+
+// Arrival is a message that has arrived. One of its methods must be called.
+type Arrival struct {
+	Message
+	h *held
+}
+
+// Ack says that the message is done with.
+func (a *Arrival) Ack() error {
+	if !a.h.settled.CompareAndSwap(false, true) {
+		return nil
+	}
+	return a.h.tell(a.h.d.Ack(false))
+}
+
+// Refuse moves the message to the dead letters.
+func (a *Arrival) Refuse() error {
+	if !a.h.settled.CompareAndSwap(false, true) {
+		return nil
+	}
+	return a.h.tell(a.h.d.Reject(false))
+}
+
+// Publish publishes m and waits until the broker keeps it; the errors are those of
+// Bus.Publish. If nobody has a queue for its topic, m is dropped, unless waits is not nil:
+// then that queue is made and m waits in it.
+func (x *Exchange) Publish(ctx context.Context, m *Message, waits *Queue) error {
+	err := x.Bus.ready()
+	if err == nil {
+		err = x.Bus.send(ctx, x.outgoing(m, waits))
+	}
+	if err != nil {
+		return fmt.Errorf("publish %q at %s: %w", m.ID, m.Topic, err)
+	}
+	return nil
+}
+
+func (x *Exchange) outgoing(m *Message, waits *Queue) *message {
+	headers := make(amqp.Table, len(m.Headers))
+	for name, v := range m.Headers {
+		headers[name] = v
+	}
+	return &message{
+		to: bus.Queue(m.Topic), exchange: x.Name, foreign: x, waits: waits,
+		properties: amqp.Publishing{
+			ContentType: "application/json", DeliveryMode: amqp.Persistent, Body: m.Body, Headers: headers,
+			MessageId: short(m.ID), Type: short(m.Type), CorrelationId: short(m.Correlation), ReplyTo: short(m.ReplyTo),
+			Timestamp: m.Time,
+		},
+	}
+}
+
+// ready returns why nothing can be done with b.
+func (b *Bus) ready() error { return b.check(bus.Dead) }
+
+// Receive yields what arrives at a queue, which it makes if it is not there, as Bus.Receive
+// does; at most prefetch arrivals are open.
+func (x *Exchange) Receive(ctx context.Context, q Queue, prefetch int) iter.Seq2[*Arrival, error] {
+	return func(yield func(*Arrival, error) bool) {
+		err := x.Bus.ready()
+		if err == nil {
+			err = x.receive(ctx, q, prefetch, yield)
+		}
+		if err != nil && ctx.Err() == nil {
+			yield(nil, fmt.Errorf("receive at %s: %w", q.Name, err))
+		}
+	}
+}
+
+func (x *Exchange) receive(ctx context.Context, q Queue, prefetch int, yield func(*Arrival, error) bool) error {
+	ctx, cancel := x.Bus.alive(ctx, func() {})
+	r := &receiver{bus: x.Bus, arrivals: make(chan *held), s: bus.Subscription{At: bus.Queue(q.Name)}}
+	r.begin = func(c *consumer) error {
+		c.foreign = true
+		if err := x.declare(c.session, c.ch, &q); err != nil {
+			return err
+		}
+		return c.begin(q.Name, prefetch)
+	}
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	defer cancel()
+	done := make(chan error, 1)
+	owned.Go(func() { done <- r.run(ctx) })
+	for {
+		select {
+		case h := <-r.arrivals:
+			if !yield(&Arrival{incoming(h.d), h}, nil) {
+				return nil
+			}
+		case err := <-done:
+			return err
+		}
+	}
+}
+
+func incoming(d *amqp.Delivery) Message {
+	m := Message{
+		Topic: d.RoutingKey, ID: d.MessageId, Type: d.Type, Correlation: d.CorrelationId, ReplyTo: d.ReplyTo,
+		Time: d.Timestamp, Headers: map[string]string{}, Body: d.Body,
+	}
+	for name, v := range d.Headers {
+		switch v := v.(type) {
+		case string:
+			m.Headers[name] = v
+		case []byte:
+			m.Headers[name] = string(v)
+		}
+	}
+	return m
+}
+
+// declare makes the exchanges, and q with its dead letters unless it is nil.
+func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
+	for _, name := range []string{x.Name, x.DeadLetters} {
+		if err := ch.ExchangeDeclare(name, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+			return fmt.Errorf("declare exchange %s: %w", name, err)
+		}
+	}
+	if q == nil {
+		return nil
+	}
+	dead := Queue{q.Name + ".dlq", q.Topic}
+	if err := s.bound(ch, dead, x.DeadLetters, nil); err != nil {
+		return err
+	}
+	return s.bound(ch, *q, x.Name, amqp.Table{
+		"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic,
+	})
+}
+
+// bound makes a queue and binds it. One that is there with other arguments stays as it is.
+func (s *session) bound(ch *amqp.Channel, q Queue, exchange string, args amqp.Table) error {
+	if err := s.declareQueue(q.Name, args); err != nil {
+		return fmt.Errorf("declare queue %s: %w", q.Name, err)
+	}
+	if err := ch.QueueBind(q.Name, q.Topic, exchange, false, nil); err != nil {
+		return fmt.Errorf("bind queue %s: %w", q.Name, err)
+	}
+	return nil
+}
+
+// Make makes queues that are not there yet, so that they keep what comes from now on.
+func (x *Exchange) Make(ctx context.Context, queues ...Queue) error {
+	if err := x.Bus.ready(); err != nil {
+		return err
+	}
+	ctx, cancel := x.Bus.within(ctx)
+	defer cancel()
+	for _, q := range queues {
+		if err := x.make(ctx, &q); err != nil {
+			return fmt.Errorf("make queue %s: %w", q.Name, err)
+		}
+	}
+	return nil
+}
+
+// make makes a queue, over as many connections as that takes.
+func (x *Exchange) make(ctx context.Context, q *Queue) error {
+	for {
+		in, err := x.Bus.in.session(ctx)
+		if err != nil {
+			return err
+		}
+		err = in.call(ctx, func(ch *amqp.Channel) error {
+			defer ch.Close()
+			return x.declare(in, ch, q)
+		})
+		if err == nil {
+			return nil
+		}
+		if err = unavailable(err); !errors.Is(err, errLost) {
+			return err
+		}
+	}
+}
+
+// stranded goes on with a message of an exchange that no queue took. It reports whether it
+// is worth another try.
+func (b *Bus) stranded(ctx context.Context, m *message) (bool, error) {
+	if m.waits == nil {
+		return false, nil
+	}
+	err := m.foreign.make(ctx, m.waits)
+	return err == nil, err
+}

@@ -1,0 +1,68 @@
+// Package rockbotfront lets agents of RockBot ask agents of a hub over RabbitMQ: it is what
+// stands between agent/rockbot, which knows the wire, and the engine.
+//
+// # Guarantees
+//
+// A request that arrives twice is one task, also across a restart of the hub. Callers see
+// their own tasks alone: the owner is the name of the calling agent, which RockBot's broker
+// vouches for.
+//
+// # What it does not promise
+//
+// Callers hear that their task has begun and how it ended, and nothing in between.
+//
+// # Concurrency
+//
+// A Server is safe for concurrent use.
+//
+// # Testing
+//
+// Its test asks a hub as RockBot's agents do, on a private RabbitMQ.
+package rockbotfront
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/agent/rockbot"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// Server is a rockbot.Server on an engine, which is required.
+type Server struct{ Engine *engine.Engine }
+
+var _ rockbot.Server = (*Server)(nil)
+
+// prefix stands before the names of RockBot's agents, so that nobody else has them.
+const prefix = "rockbot/"
+
+func callerOf(name string) *op.Caller {
+	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name}}
+}
+
+// Send implements rockbot.Server. It waits longer than one call of the engine does.
+func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, error) {
+	for {
+		again := *r
+		a, err := s.Engine.Send(ctx, callerOf(caller), &again)
+		if err != nil {
+			return nil, err
+		}
+		if a.Head.State.Terminal() || a.Head.State.Interrupted() {
+			none := 0
+			shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
+			return dialect.AppendTask(nil, shown, dialect.RPC), nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Cancel implements rockbot.Server.
+func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error {
+	_, err := s.Engine.Cancel(ctx, callerOf(caller), r)
+	return err
+}
