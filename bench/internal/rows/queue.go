@@ -101,7 +101,11 @@ func (b *Bench) workers(ctx context.Context, address string) (rs []Result, err e
 
 // closed runs ops in a closed loop and condenses what comes of it.
 func (b *Bench) closed(ctx context.Context, k serve.Kind, p *child.Process, ops []op) ([]Result, error) {
-	runs, err := b.closedLoop(ctx, p, ops)
+	var runs []run
+	err := b.profiled(ctx, p, fmt.Sprintf("queue-%s-%d", k, len(ops)), func() (err error) {
+		runs, err = b.closedLoop(ctx, p, ops)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
