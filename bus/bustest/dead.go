@@ -114,7 +114,11 @@ func testDeadStays(x *bed) {
 	if err := dead.hold("a").Bury(x.context(), "again"); err != nil {
 		x.Fatalf("Bury = %v", err)
 	}
-	dead.take("a")
+	d := dead.hold("a")
+	if d.Reason != "" {
+		x.Errorf("at Dead it has died again: %s", d.Reason)
+	}
+	dead.ack(d)
 	dead.onlyAt(b, "fence")
 }
 

@@ -26,6 +26,10 @@ const (
 	lastPause  = time.Second
 )
 
+// errSilent is the cause of a new try: a stream that is deleted at that moment, for one,
+// never answers.
+var errSilent = errors.New("the stream does not answer")
+
 // post sends data to whoever listens, once there is a connection.
 func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 	for {
@@ -79,6 +83,8 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 
 // try publishes m once. The error is bus.ErrUnknown if the answer did not come.
 func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
+	ctx, enough := context.WithTimeoutCause(ctx, b.options.Timeout/4, errSilent)
+	defer enough()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(up, func() { cancel(errLost) })()

@@ -1,0 +1,92 @@
+package natsbus_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
+)
+
+// TestDeletedBehindItsBack has an operator who deletes a consumer that is in use.
+func TestDeletedBehindItsBack(t *testing.T) {
+	t.Parallel()
+	s := run(t, server.Options{JetStream: true})
+	_, js := connect(t, s.ClientURL())
+	b := open(t, s.ClientURL(), natsbus.Options{})
+	defer b.Close()
+	got, ready := make(chan string), make(chan struct{}, 9)
+	done, enough := make(chan struct{}), make(chan struct{})
+	go func() { // ends with Close
+		defer close(done)
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Ready: func() { ready <- struct{}{} }}) {
+			if err != nil {
+				return
+			}
+			if err := d.Ack(t.Context()); err != nil {
+				t.Error(err)
+			}
+			select {
+			case got <- d.ID:
+			case <-enough:
+			}
+		}
+	}()
+	<-ready
+	arrives := func(id string) {
+		t.Helper()
+		if err := b.Publish(t.Context(), job.WorkAt("echo"), letter(id)); err != nil {
+			t.Fatalf("Publish(%q) = %v", id, err)
+		}
+		// An acknowledgement goes with the consumer, so others may come again.
+		for now, late := "", time.After(20*time.Second); now != id; {
+			select {
+			case now = <-got:
+			case <-late:
+				t.Fatalf("%q did not arrive", id)
+			}
+		}
+	}
+	arrives("a")
+	if err := js.DeleteConsumer(t.Context(), natsbus.DefaultStream, "agent+task+echo"); err != nil {
+		t.Fatal(err)
+	}
+	arrives("b")
+	close(enough)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+}
+
+// TestCloseWhileBusy closes a bus from within a loop, which does not end before.
+func TestCloseWhileBusy(t *testing.T) {
+	t.Parallel()
+	s := run(t, server.Options{JetStream: true})
+	b, other := open(t, s.ClientURL(), natsbus.Options{}), open(t, s.ClientURL(), natsbus.Options{})
+	defer other.Close()
+	if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+		if err != nil {
+			break // the bus is closed
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		for again, err := range other.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+			if err != nil || again.ID != d.ID {
+				t.Errorf("Receive yields %+v, %v, want %q again", again, err, d.ID)
+			}
+			break
+		}
+		if took := time.Since(began); took > bus.DefaultLease/2 {
+			t.Errorf("it came again after %v: Close has not given it back", took)
+		}
+	}
+}
