@@ -32,8 +32,10 @@
 //
 // The lease is a property of the queue on the server: the Subscription that began last
 // decides it for all. Depth counts a receiver only while it waits. Purge takes what is
-// held as well. A topic's reader that is slow loses what does not fit into 4,096 envelopes
-// or 8 MiB, which is logged.
+// held as well. A server of NATS 2.9 that was killed brings back some of what was
+// acknowledged: nobody is given it, and it takes space in the stream until an operator
+// purges it; Depth does not count it as ready. A topic's reader that is slow loses what
+// does not fit into 4,096 envelopes or 8 MiB, which is logged.
 //
 // # Concurrency
 //

@@ -36,8 +36,11 @@ func (b *Bus) depth(ctx context.Context, queue bus.Address) (bus.Depth, error) {
 	if err != nil {
 		return bus.Depth{}, err
 	}
-	held := min(int64(c.CachedInfo().NumAckPending), n)
-	return bus.Depth{Ready: n - held, Held: held, Receivers: c.CachedInfo().NumWaiting}, nil
+	// A server that was killed may have brought back what was acknowledged: NATS 2.9 does,
+	// and hands it out to nobody. So what waits is what the consumer has before it.
+	info := c.CachedInfo()
+	ready := min(int64(info.NumPending), n) //nolint:gosec // a count
+	return bus.Depth{Ready: ready, Held: min(int64(info.NumAckPending), n-ready), Receivers: info.NumWaiting}, nil
 }
 
 // operate returns ctx for questions about a queue.

@@ -1,0 +1,105 @@
+package busfaults
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/natstest"
+)
+
+func TestDebianNATS(t *testing.T) {
+	t.Parallel()
+	suite(t, func(t *testing.T) *broker { return onNATS(t, natstest.Debian(t)) })
+}
+
+func TestCurrentNATS(t *testing.T) {
+	t.Parallel()
+	suite(t, func(t *testing.T) *broker { return onNATS(t, natstest.Current(t)) })
+}
+
+func TestRabbitMQ(t *testing.T) {
+	t.Parallel()
+	suite(t, onRabbit)
+}
+
+// number returns a positive number of an environment variable, or fallback.
+func number(t *testing.T, name string, fallback uint64) uint64 {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return fallback
+	}
+	n, err := strconv.ParseUint(s, 10, 63)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q is not a positive number", name, s)
+	}
+	return n
+}
+
+// suite hurts a broker, its hub and its workers, and then looks at what is left.
+func suite(t *testing.T, start func(*testing.T) *broker) {
+	n := int(number(t, "PARLEY_BUS_FAULTS", 24)) //nolint:gosec // a small number
+	seed := number(t, "PARLEY_BUS_SEED", rand.Uint64()>>1)
+	began := time.Now()
+	w := newWorld(t, start(t), seed)
+	t.Logf("PARLEY_BUS_SEED=%d; the world took %v", seed, time.Since(began))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(n)*5*time.Second)
+	defer cancel()
+	c := &crowd{url: "http://" + w.addr}
+	begin, enough := context.WithCancel(ctx)
+	over := make(chan struct{})
+	began = time.Now()
+	go func() { // ends with ctx
+		defer close(over)
+		c.run(ctx, begin, 6)
+	}()
+	t.Cleanup(func() { cancel(); <-over })
+	w.hurt(ctx, n)
+	took := time.Since(began)
+	w.calm()
+	enough()
+	<-over
+	settled := time.Since(began) - took
+	patience, done := context.WithTimeout(ctx, 30*time.Second)
+	defer done()
+	w.empty(patience)
+	judge(t, w, c)
+	t.Logf("%d faults in %v: %v; settled after %v, empty after %v", n, took.Round(time.Millisecond), w.done,
+		settled.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
+}
+
+// judge looks at what is left.
+func judge(t *testing.T, w *world, c *crowd) {
+	t.Helper()
+	completed, lost, resumed, repeated, ids := c.sum()
+	violations := c.violations()
+	for _, err := range violations {
+		t.Error(err)
+	}
+	letters := w.stop()
+	w.silent()
+	for _, l := range letters {
+		if !ids[l.Task] || !strings.Contains(l.Reason, "delivered") {
+			t.Errorf("dead letter of task %q at %s: %s from %s: %s", l.Task, l.Queue, l.Type, l.Source, l.Reason)
+		}
+	}
+	most, runs := map[string]int{careful: 1, robust: 3}, map[string]int{}
+	for name, messages := range w.executions() {
+		for message, n := range messages {
+			runs[name] += n
+			if n > most[name] {
+				t.Errorf("message %q of agent %s was executed %d times", message, name, n)
+			}
+		}
+	}
+	t.Logf("%d tasks: %d completed, %d failed with their workers; %d readers resumed, %d messages came again; "+
+		"executions: %v; %d dead letters; %d violations", len(ids), completed, lost, resumed, repeated, runs, len(letters), len(violations))
+	if len(ids) < 10 || resumed == 0 {
+		t.Error("the load was too small to prove anything")
+	}
+}

@@ -1,0 +1,32 @@
+// Package busfaults holds the tests that hurt a hub, its workers and the broker between
+// them, one suite for each broker.
+//
+// A hub on SQLite and some workers run as processes of their own. They reach the broker
+// through a proxy. Callers begin tasks at two agents, one of which may be executed again
+// and one of which may not; the tasks stream chunks, ask back, or fail. Readers come back
+// with Last-Event-ID. Meanwhile workers, the hub and the broker are killed and started
+// again on their folders, workers sleep longer than their lease, connections are cut or
+// stand still, and work and reports are published twice, late and out of order.
+//
+// # Guarantees
+//
+// The tests fail if a task does not end; if the log of a task has words of two runs, or
+// not all words of the one that has completed it; if an agent that may be executed once
+// was executed twice, or another one more than three times; if a reader misses or repeats
+// something; if a queue is not empty at the end; and if there are dead letters of tasks
+// that have not ended, or for another reason than too many deliveries.
+//
+// # What it does not promise
+//
+// A task may fail whose worker was lost; the log of the test says how many did. The loss
+// of power is not simulated.
+//
+// # Concurrency
+//
+// The brokers are hurt side by side, each with processes of its own.
+//
+// # Testing
+//
+// PARLEY_BUS_FAULTS sets how many faults each broker gets; the default suits every run of
+// the tests. PARLEY_BUS_SEED repeats their order.
+package busfaults

@@ -1,0 +1,365 @@
+package busfaults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/dead"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/hubtest"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// world is a hub, its workers, and the broker between them.
+type world struct {
+	t       *testing.T
+	broker  *broker
+	proxy   *proxy
+	rand    *rand.Rand
+	bus     bus.Bus // that of the test, which does not go through the proxy
+	addr    string
+	data    string
+	record  string
+	hub     *hubtest.Process
+	workers []*worker
+	// done counts the faults by name.
+	done map[string]int
+}
+
+// worker is a process that may be asleep.
+type worker struct {
+	*hubtest.Process
+	wakes time.Time // zero if it is awake
+}
+
+const workers = 3
+
+func newWorld(t *testing.T, b *broker, seed uint64) *world {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{
+		t: t, broker: b, proxy: newProxy(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{},
+	}
+	if err := os.WriteFile(w.record, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own, err := openBus(t.Context(), b.through(b.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.bus = own
+	t.Cleanup(func() {
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.startHub()
+	for range workers {
+		w.workers = append(w.workers, &worker{Process: w.launch("worker")})
+	}
+	for _, p := range w.workers {
+		w.await(p.Process)
+	}
+	return w
+}
+
+// launch starts a process.
+func (w *world) launch(role string) *hubtest.Process {
+	w.t.Helper()
+	p := hubtest.Launch(w.t, hubtest.Command{Path: os.Args[0], Env: []string{
+		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
+		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
+	}})
+	w.t.Cleanup(func() {
+		if dir := os.Getenv("BUSFAULTS_LOGS"); dir != "" && w.t.Failed() {
+			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Said()), 0o600)
+		}
+	})
+	return p
+}
+
+// await waits until a process is ready.
+func (w *world) await(p *hubtest.Process) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Await(ctx, readyWords); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) startHub() {
+	w.t.Helper()
+	w.hub = w.launch("hub")
+	w.await(w.hub)
+}
+
+// fault is something that goes wrong, with how often it does beside the others.
+type fault struct {
+	name   string
+	weight int
+	happen func(*world)
+}
+
+func (w *world) faults() []fault {
+	return []fault{
+		{"kill worker", 24, (*world).killWorker},
+		{"kill hub", 16, (*world).killHub},
+		{"kill broker", 16 / w.broker.patience, (*world).killBroker},
+		{"freeze worker", 12, (*world).freeze},
+		{"cut connections", 16, func(w *world) { w.proxy.cut() }},
+		{"stall connections", 12, (*world).stall},
+		{"double work", 16, (*world).doubleWork},
+		{"double report", 16, (*world).doubleReport},
+	}
+}
+
+// hurt lets n faults happen.
+func (w *world) hurt(ctx context.Context, n int) {
+	w.t.Helper()
+	faults, sum := w.faults(), 0
+	for _, f := range faults {
+		sum += f.weight
+	}
+	once := w.rand.Perm(len(faults)) // the first ones: each of them once
+	for i := range n {
+		var f fault
+		if i < len(once) {
+			f = faults[once[i]]
+		} else {
+			at := w.rand.IntN(sum)
+			for _, f = range faults {
+				if at -= f.weight; at < 0 {
+					break
+				}
+			}
+		}
+		f.happen(w)
+		w.done[f.name]++
+		w.wait(ctx, time.Duration(50+w.rand.IntN(300))*time.Millisecond)
+		w.wake(time.Now())
+	}
+}
+
+func (w *world) wait(ctx context.Context, d time.Duration) {
+	w.t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		w.t.Fatal(context.Cause(ctx))
+	}
+}
+
+// wake lets those go on that have slept long enough.
+func (w *world) wake(now time.Time) {
+	w.t.Helper()
+	for _, p := range w.workers {
+		if !p.wakes.IsZero() && now.After(p.wakes) {
+			p.wakes = time.Time{}
+			w.signal(p.Process, syscall.SIGCONT)
+		}
+	}
+}
+
+func (w *world) signal(p *hubtest.Process, s syscall.Signal) {
+	w.t.Helper()
+	if err := syscall.Kill(p.PID(), s); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) killWorker() {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.workers))
+	w.workers[i].Kill()
+	w.workers[i] = &worker{Process: w.launch("worker")}
+}
+
+func (w *world) killHub() {
+	w.t.Helper()
+	w.hub.Kill()
+	w.startHub()
+}
+
+func (w *world) killBroker() {
+	w.t.Helper()
+	w.broker.kill(w.t)
+	w.broker.start(w.t)
+}
+
+// freeze lets a worker sleep for longer than its lease, unless it is asleep.
+func (w *world) freeze() {
+	w.t.Helper()
+	p := w.workers[w.rand.IntN(len(w.workers))]
+	if p.wakes.IsZero() {
+		w.signal(p.Process, syscall.SIGSTOP)
+	}
+	p.wakes = time.Now().Add(jobLease + time.Second)
+}
+
+func (w *world) stall() {
+	flow := w.proxy.stall()
+	defer flow()
+	w.wait(w.t.Context(), time.Duration(200+w.rand.IntN(1300))*time.Millisecond)
+}
+
+func (w *world) doubleWork() {
+	w.t.Helper()
+	at := job.WorkAt([]task.Agent{careful, robust}[w.rand.IntN(2)])
+	w.double(job.TypeWork, at, at, at)
+}
+
+// doubleReport publishes at both ways that a report may take.
+func (w *world) doubleReport() {
+	w.t.Helper()
+	w.double(job.TypeReport, job.ControlAt(hubID), job.ControlAt(hubID), job.ReportAt(hubID))
+}
+
+// double hears or takes an envelope of a kind at an address, and publishes it at others, at
+// once or late.
+func (w *world) double(kind bus.Type, at bus.Address, to ...bus.Address) {
+	w.t.Helper()
+	late := w.rand.IntN(2) == 0
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if d.Type != kind {
+			continue
+		}
+		if late {
+			w.wait(ctx, 300*time.Millisecond)
+		}
+		for _, to := range to {
+			e := *d.Envelope
+			e.ID = uuid.NewString()
+			if err := w.bus.Publish(ctx, to, &e); err != nil {
+				w.t.Fatalf("publish twice: %v", err)
+			}
+		}
+		if err := d.Ack(ctx); err != nil {
+			w.t.Logf("acknowledge what was published twice: %v", err)
+		}
+		return
+	}
+	w.t.Errorf("nothing has come to %s within 20 s", at)
+}
+
+// calm lets everybody go on.
+func (w *world) calm() {
+	w.t.Helper()
+	w.wake(time.Now().Add(time.Hour))
+}
+
+// queues are those that have nothing in the end.
+var queues = []bus.Address{job.WorkAt(careful), job.WorkAt(robust), job.ReportAt(hubID), bus.Dead}
+
+// silent wants nothing to come any more once everybody is gone.
+func (w *world) silent() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), brokerLease+time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, at := range queues {
+		wg.Go(func() {
+			for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
+				if err != nil {
+					w.t.Error(err)
+					return
+				}
+				w.t.Errorf("%s, delivery %d, about task %s is still in %s", d.Type, d.Number, d.Task, at)
+				if err := d.Ack(ctx); err != nil {
+					w.t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// empty waits until nothing is in a queue.
+func (w *world) empty(ctx context.Context) {
+	w.t.Helper()
+	operator, ok := w.bus.(*hasty).Bus.(bus.Operator)
+	if !ok {
+		w.t.Fatal("the bus has no depth")
+	}
+	if w.broker.hidesHeld { // workers claim again within 5 s what they hold, and put it away
+		w.wait(ctx, 6*time.Second)
+	}
+	for _, at := range queues {
+		for {
+			d, err := operator.Depth(ctx, at)
+			if w.broker.hidesHeld {
+				d.Held = 0
+			}
+			if err == nil && d.Ready+d.Held == 0 {
+				break
+			}
+			if !pause(ctx) {
+				w.t.Errorf("%s is not empty: %+v, %v", at, d, err)
+				break
+			}
+		}
+	}
+}
+
+// stop ends all processes, which must end well, and returns the dead letters.
+func (w *world) stop() []dead.Letter {
+	w.t.Helper()
+	for _, p := range w.workers {
+		if err := p.Interrupt(); err != nil {
+			w.t.Errorf("worker: %v", err)
+		}
+	}
+	if err := w.hub.Interrupt(); err != nil {
+		w.t.Errorf("hub: %v", err)
+	}
+	db, err := sqlitestore.Open(w.data, sqlitestore.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	letters, err := db.Letters().Letters(w.t.Context(), &dead.Query{Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return letters
+}
+
+// executions returns how often each message of an agent was executed.
+func (w *world) executions() map[string]map[string]int {
+	w.t.Helper()
+	file, err := os.Open(w.record)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	all := map[string]map[string]int{careful: {}, robust: {}}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var r record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			w.t.Fatal(errors.Join(err, errors.New(lines.Text())))
+		}
+		all[r.Agent][r.Task+" "+r.Key]++
+	}
+	return all
+}
