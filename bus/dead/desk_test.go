@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,13 @@ func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
 	}
 	u.ids = append(u.ids, e.Task+": "+e.Reason)
 	return nil
+}
+
+// heard returns what was told.
+func (u *told) heard() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.ids)
 }
 
 func signer(t *testing.T, hub string) *bus.Signer {
@@ -142,12 +150,12 @@ func TestDesk(t *testing.T) {
 		if len(all) != 1 || all[0].Queue != at.Name || all[0].Reason != "no good" || all[0].Task != "t1" || all[0].Owner != "ann" {
 			t.Fatalf("letters %+v, want that of t1", all)
 		}
-		if len(u.ids) != 0 {
-			t.Errorf("told %v although it failed", u.ids)
+		if len(u.heard()) != 0 {
+			t.Errorf("told %v although it failed", u.heard())
 		}
 		time.Sleep(5 * time.Second) // it comes again
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"t1: no good"}, u.ids); diff != "" || len(list(t, d)) != 1 {
+		if diff := cmp.Diff([]string{"t1: no good"}, u.heard()); diff != "" || len(list(t, d)) != 1 {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 		replays(t, d, s, all[0].ID)
@@ -194,11 +202,11 @@ func TestTwoHubs(t *testing.T) {
 		}
 		bury(t, b, job.ReportAt("h2"), &bus.Envelope{ID: "r", Type: job.TypeReport, Source: "worker/w"})
 		synctest.Wait()
-		if got := len(list(t, desks[0])); got != 0 || len(hears[0].ids) != 0 {
-			t.Errorf("the first hub has %d letters and was told %v, want nothing", got, hears[0].ids)
+		if got := len(list(t, desks[0])); got != 0 || len(hears[0].heard()) != 0 {
+			t.Errorf("the first hub has %d letters and was told %v, want nothing", got, hears[0].heard())
 		}
-		if got := len(list(t, desks[1])); got != 11 || len(hears[1].ids) != 10 {
-			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].ids)
+		if got := len(list(t, desks[1])); got != 11 || len(hears[1].heard()) != 10 {
+			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].heard())
 		}
 	})
 }

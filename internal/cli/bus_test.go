@@ -425,3 +425,29 @@ func TestRedriveAtAQueue(t *testing.T) {
 		t.Errorf("the task is %s", got)
 	}
 }
+
+// TestTwoHubsOnOneBus: two hubs share the workers of an agent, and each gets what it has
+// asked for.
+func TestTwoHubsOnOneBus(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	named := func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} }
+	hubs := []*busHub{serveOn(t, b, t.TempDir(), named), serveOn(t, b, t.TempDir(), named)}
+	var ids [2][]string
+	for n := range 10 {
+		for i, h := range hubs {
+			ids[i] = append(ids[i], h.send("greeter", fmt.Sprint("hub ", i, " message ", n)))
+		}
+	}
+	for range 2 {
+		work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
+	}
+	for i, h := range hubs {
+		for n, id := range ids[i] {
+			h.follow(id)
+			if got := h.get(id); !strings.Contains(got, fmt.Sprint("hello hub ", i, " message ", n)) {
+				t.Errorf("message %d of hub %d: %s", n, i, got)
+			}
+		}
+	}
+}

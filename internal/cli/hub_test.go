@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/internal/rabbittest"
 )
 
 // TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
@@ -42,8 +43,9 @@ func TestHubScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"nats":  func(ts *testscript.TestScript, neg bool, args []string) { natsServer(t, ts, neg, args) },
-			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
+			"rabbitmq": func(ts *testscript.TestScript, neg bool, args []string) { rabbitServer(t, ts, neg, args) },
+			"nats":     func(ts *testscript.TestScript, neg bool, args []string) { natsServer(t, ts, neg, args) },
+			"fetch":    fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
 		},
 	})
 }
@@ -240,4 +242,12 @@ func natsServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string
 		ts.Fatalf("usage: nats")
 	}
 	ts.Setenv("NATS", natstest.Start(t, natstest.Debian(t)).URL)
+}
+
+// rabbitServer starts RabbitMQ, whose address is in $AMQP then: rabbitmq.
+func rabbitServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: rabbitmq")
+	}
+	ts.Setenv("AMQP", rabbittest.Start(t).VHost(t))
 }
