@@ -451,3 +451,36 @@ func TestTwoHubsOnOneBus(t *testing.T) {
 		}
 	}
 }
+
+// TestRedriveGoesToAFreeWorker: what a worker hangs at is given to the next one that is free.
+func TestRedriveGoesToAFreeWorker(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
+	began := make(chan struct{}, 1)
+	var once sync.Once
+	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
+		func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			hangs := false
+			once.Do(func() { hangs = true })
+			if hangs {
+				began <- struct{}{}
+				<-ctx.Done()
+				return
+			}
+			for ev, err := range greeter().Execute(ctx, x) {
+				if !yield(ev, err) {
+					return
+				}
+			}
+		})})
+	id := h.send("greeter", "you")
+	<-began
+	if code, answer := h.call("POST /api/v1/tasks/"+id+"/redrive", "{}"); code != 200 {
+		t.Fatalf("redrive = %d %s", code, answer)
+	}
+	h.follow(id)
+	if got := h.get(id); !strings.Contains(got, "hello you") {
+		t.Errorf("the task is %s", got)
+	}
+}
