@@ -319,8 +319,13 @@ const (
 	sliceNotes = 256
 )
 
-// Run sweeps notes that have ended, until ctx ends.
-func (n *Notes) Run(ctx context.Context) { sweep(ctx, n.store(), 0) }
+// Run sweeps notes that have ended, until ctx ends. Those who watch notes then are told that
+// it ends.
+func (n *Notes) Run(ctx context.Context) {
+	defer n.bell.end()
+	sweep(ctx, n.store(), 0)
+	<-ctx.Done() // not every store can be swept
+}
 
 // sweep removes what is older than age from a store again and again. A store that fails
 // is asked again the next time; those who write to it are told.

@@ -2,6 +2,7 @@ package kills
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -238,6 +239,28 @@ func TestNotesEndByTheClock(t *testing.T) {
 	s.finds(wanted{key, "a2a-result", "t1", "tulips", ""}, false)
 }
 
+// announced opens a stream of notifications and returns what sends the key of the first.
+func (s *shelf) announced(ctx context.Context) <-chan string {
+	s.t.Helper()
+	resp, err := hubtest.Do(ctx, hubtest.Request{URL: s.URL() + "/api/v1/memory/events" + query("prefix", "primary/notifications/")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { resp.Body.Close() })
+	told := make(chan string, 1)
+	go func() {
+		defer close(told)
+		for ev, err := range hubtest.Events(resp.Body) {
+			var n struct{ Key string }
+			if err != nil || ev.Data != "" && json.Unmarshal([]byte(ev.Data), &n) == nil {
+				told <- n.Key
+				return
+			}
+		}
+	}()
+	return told
+}
+
 // TestLateResultsAreAnnounced: the result of a task whose session has ended meanwhile is
 // where the hub tells of it, also if it was killed in between.
 func TestLateResultsAreAnnounced(t *testing.T) {
@@ -259,7 +282,14 @@ func TestLateResultsAreAnnounced(t *testing.T) {
 				s.Restart()
 			}
 			const key = "primary/notifications/a2a/slow/t1"
-			s.awaits(key)
+			told := s.announced(ctx)
+			said, err := s.Parley(ctx, "memory", "watch", "primary/notifications/", "--limit", "1")
+			if err != nil || !strings.HasPrefix(said, key+"\ta2a-notification\t") {
+				t.Errorf("parley memory watch says %q, %v", said, err)
+			}
+			if got := <-told; got != key {
+				t.Errorf("the first event is about %q, want %s", got, key)
+			}
 			if got := s.keys("", "prefix", "session/"); len(got) > 0 {
 				t.Errorf("the session has the notes %q", got)
 			}

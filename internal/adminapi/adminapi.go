@@ -27,6 +27,7 @@
 //	DELETE /api/v1/keys/{id}   revokes a key, with ?after=24h when that time has passed
 //	GET /api/v1/push           the webhooks of all callers: ?task=, ?dead=true, pages
 //	GET /api/v1/memory         the caller's notes: ?prefix=, category=, limit=, after=
+//	GET /api/v1/memory/events  the caller's notes and each that is set, as Server-Sent Events: ?prefix=, category=
 //	GET /api/v1/memory/search  ?q=, category=, tag=, namespace=, limit=
 //	GET, PUT, DELETE /api/v1/memory/note  one note: ?key=; DELETE also takes ?prefix=
 //	DELETE /api/v1/memory/session         ends a session: ?id=

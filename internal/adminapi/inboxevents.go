@@ -45,14 +45,7 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	changes := h.Inbox.Watch(ctx)
 	stream := openEvents(w)
-	var beat sync.WaitGroup
-	defer beat.Wait()
-	defer cancel()
-	beat.Go(func() {
-		if stream.beat(ctx) != nil {
-			cancel() // whoever asked is gone
-		}
-	})
+	defer stream.beating(ctx, cancel)()
 	for it, err := range changes {
 		if errors.Is(err, inbox.ErrBehind) {
 			_ = stream.send("event: behind\ndata: {}\n\n") // the last there is to say
@@ -60,6 +53,20 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 		if err != nil || v.sees(&it) && stream.tell(&it) != nil {
 			return
 		}
+	}
+}
+
+// beating sends comments until what it returns is called, and cancels if nobody reads them.
+func (e *events) beating(ctx context.Context, cancel context.CancelFunc) (stop func()) {
+	var beat sync.WaitGroup
+	beat.Go(func() {
+		if e.beat(ctx) != nil {
+			cancel() // whoever asked is gone
+		}
+	})
+	return func() {
+		cancel()
+		beat.Wait()
 	}
 }
 

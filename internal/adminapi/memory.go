@@ -101,6 +101,8 @@ func (h *Handler) memoryRoute(below string) endpoint {
 	switch below {
 	case "/memory":
 		return endpoint{get: h.listNotes}
+	case "/memory/events":
+		return endpoint{get: h.memoryEvents}
 	case "/memory/search":
 		return endpoint{get: h.searchNotes}
 	case "/memory/note":

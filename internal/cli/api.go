@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminapi"
 )
 
 // hubFlags are the flags of the commands that speak to a hub's own interface, below
@@ -30,11 +31,7 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	// The credential goes to the hub only.
-	here := http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	here := direct()
 	defer here.CloseIdleConnections()
 	resp, err := here.Do(req)
 	if err != nil {
@@ -52,6 +49,47 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 		return fmt.Errorf("%s answers with something else than a Parley hub does", f.URL)
 	}
 	return nil
+}
+
+// direct returns a client that follows nobody elsewhere: the credential goes to the hub
+// only.
+func direct() *http.Client {
+	return &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// maxEvent is the longest line of a stream that is read.
+const maxEvent = 1 << 20
+
+// events opens a stream of events at a path below /api/v1. Its body is the caller's to
+// close, and ctx ends it.
+func (f *hubFlags) events(ctx context.Context, path string) (*http.Response, error) {
+	req, err := f.request(ctx, "GET "+adminapi.Root+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	here := direct()
+	resp, err := here.Do(req)
+	if err != nil {
+		here.CloseIdleConnections()
+		return nil, f.unreachable(ctx, err)
+	}
+	resp.Body = &streamBody{resp.Body, here}
+	return resp, nil
+}
+
+// streamBody lets go of the connections of a client when it is closed.
+type streamBody struct {
+	io.ReadCloser
+	here *http.Client
+}
+
+// Close implements io.Closer.
+func (b *streamBody) Close() error {
+	defer b.here.CloseIdleConnections()
+	return b.ReadCloser.Close()
 }
 
 func (f *hubFlags) request(ctx context.Context, request string, in any) (*http.Request, error) {

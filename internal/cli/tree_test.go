@@ -119,7 +119,7 @@ func TestHostileTree(t *testing.T) {
 	for body, want := range map[string]bool{
 		"data: {}\n\ndata: nonsense\n\n: c\n\n":                    false,
 		"data: {\"taskId\":\"1\"}\n\nevent: end\ndata: {}\n\n":     true,
-		"data: " + strings.Repeat("x", maxTreeEvent+10) + "\n\n":   false,
+		"data: " + strings.Repeat("x", maxEvent+10) + "\n\n":       false,
 		"data: {\"taskId\":7}\n\ndata: {\"state\":\"none\"}\n\n\n": false,
 	} {
 		s, _ := treeOf(false, false)

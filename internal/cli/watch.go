@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -166,19 +167,12 @@ func (w *treeWatch) follow(ctx context.Context) {
 
 // stream shows what one stream says; it reports whether there is nothing more to say.
 func (w *treeWatch) stream(ctx context.Context) (over bool) {
-	req, err := w.hub.request(ctx, "GET "+adminapi.Root+"/tasks/"+url.PathEscape(w.id)+"/tree/events", nil)
+	resp, err := w.hub.events(ctx, "/tasks/"+url.PathEscape(w.id)+"/tree/events")
+	if errors.Is(err, client.ErrUnreachable) || ctx.Err() != nil {
+		return false
+	}
 	if err != nil {
 		return true
-	}
-	// The credential goes to the hub only.
-	here := http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	defer here.CloseIdleConnections()
-	resp, err := here.Do(req)
-	if err != nil {
-		return false
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
@@ -187,13 +181,10 @@ func (w *treeWatch) stream(ctx context.Context) (over bool) {
 	return w.events(resp.Body)
 }
 
-// maxTreeEvent is the longest line of a stream that is read.
-const maxTreeEvent = 1 << 20
-
 // events shows the events of a stream.
 func (w *treeWatch) events(r io.Reader) (over bool) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxTreeEvent)
+	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
 		if lines.Text() == "event: end" {
 			return true

@@ -17,7 +17,8 @@
 //     it, in words that can be read alone.
 //   - a result whose session has ended, or was silent for a day, at
 //     {primary}/notifications/a2a/{agent}/{task} in the memory of the caller, category
-//     "a2a-notification". Whoever watches that prefix (memory.Notes.Watch) hears of it.
+//     "a2a-notification". Whoever watches that prefix hears of it (memory.Notes.Watch,
+//     GET /api/v1/memory/events, parley memory watch).
 //
 // # Guarantees
 //
