@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/hubtest"
 	"github.com/parley-a2a/parley/internal/natstest"
 	"github.com/parley-a2a/parley/internal/rabbittest"
 )
@@ -16,7 +17,9 @@ type broker struct {
 	// proxy; addr is where the proxy finds it.
 	through func(proxy string) string
 	addr    string
-	// kill ends the broker, start starts it again on its folder.
+	// inside says that the broker is in the hub, which listens at addr for it.
+	inside bool
+	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func(t *testing.T)
 	// patience divides how often it is killed: some take long to start.
 	patience int
@@ -34,6 +37,13 @@ func onNATS(t *testing.T, p natstest.Program) *broker {
 	return &broker{
 		through: func(proxy string) string { return "nats://" + proxy },
 		addr:    u.Host, kill: s.Stop, start: s.Start, patience: 1, hidesHeld: !p.Syncs,
+	}
+}
+
+func onEmbedded(t *testing.T) *broker {
+	return &broker{
+		through: func(proxy string) string { return "nats://" + token + "@" + proxy },
+		addr:    hubtest.Addr(t), inside: true,
 	}
 }
 

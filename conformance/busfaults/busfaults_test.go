@@ -22,6 +22,12 @@ func TestCurrentNATS(t *testing.T) {
 	suite(t, func(t *testing.T) *broker { return onNATS(t, natstest.Current(t)) })
 }
 
+// TestEmbedded kills the broker with its hub: it keeps nothing.
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	suite(t, onEmbedded)
+}
+
 func TestRabbitMQ(t *testing.T) {
 	t.Parallel()
 	suite(t, onRabbit)
@@ -50,7 +56,8 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	t.Logf("PARLEY_BUS_SEED=%d; the world took %v", seed, time.Since(began))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(n)*5*time.Second)
 	defer cancel()
-	c := &crowd{url: "http://" + w.addr}
+	c := w.crowd
+	c.url = "http://" + w.addr
 	begin, enough := context.WithCancel(ctx)
 	over := make(chan struct{})
 	began = time.Now()
@@ -68,21 +75,23 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	patience, done := context.WithTimeout(ctx, 30*time.Second)
 	defer done()
 	w.empty(patience)
-	judge(t, w, c)
+	judge(t, w)
 	t.Logf("%d faults in %v: %v; settled after %v, empty after %v", n, took.Round(time.Millisecond), w.done,
 		settled.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
 }
 
 // judge looks at what is left.
-func judge(t *testing.T, w *world, c *crowd) {
+func judge(t *testing.T, w *world) {
 	t.Helper()
-	completed, lost, resumed, repeated, ids := c.sum()
-	violations := c.violations()
+	completed, lost, resumed, repeated, ids := w.crowd.sum()
+	violations := w.crowd.violations()
 	for _, err := range violations {
 		t.Error(err)
 	}
 	letters := w.stop()
-	w.silent()
+	if !w.broker.inside { // it has ended with its hub
+		w.silent()
+	}
 	for _, l := range letters {
 		if !ids[l.Task] || !strings.Contains(l.Reason, "delivered") {
 			t.Errorf("dead letter of task %q at %s: %s from %s: %s", l.Task, l.Queue, l.Type, l.Source, l.Reason)

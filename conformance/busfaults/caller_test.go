@@ -265,6 +265,7 @@ type crowd struct {
 
 	mu      sync.Mutex // guards the fields below
 	errands []*errand
+	active  map[string]*errand
 	errs    []error
 }
 
@@ -284,12 +285,19 @@ func (c *crowd) run(ctx, begin context.Context, n int) {
 func (c *crowd) one(ctx context.Context, name string, kind int) {
 	what := []string{"stream", "ask", "stream", "fail", "stream"}[kind%5]
 	e := &errand{url: c.url, agent: []string{careful, robust}[kind%2], name: name, what: what, chunks: 1 + rand.IntN(30)}
+	c.mu.Lock()
+	if c.active == nil {
+		c.active = map[string]*errand{}
+	}
+	c.active[name] = e
+	c.mu.Unlock()
 	err := e.run(ctx)
 	if err == nil {
 		err = c.insist(ctx, e)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.active, name)
 	c.errands = append(c.errands, e)
 	if err != nil {
 		c.errs = append(c.errs, err)
@@ -312,6 +320,16 @@ func (c *crowd) insist(ctx context.Context, e *errand) error {
 			return err
 		}
 	}
+}
+
+// underWay describes what callers wait for.
+func (c *crowd) underWay() (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, e := range c.active {
+		all = append(all, e.agent+" "+e.what+" "+name)
+	}
+	return all
 }
 
 // sum counts what the crowd has seen.

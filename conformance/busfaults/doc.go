@@ -28,5 +28,6 @@
 // # Testing
 //
 // PARLEY_BUS_FAULTS sets how many faults each broker gets; the default suits every run of
-// the tests. PARLEY_BUS_SEED repeats their order.
+// the tests. PARLEY_BUS_SEED repeats their order. What processes have said goes to the
+// folder that PARLEY_BUS_LOGS names if a test fails.
 package busfaults

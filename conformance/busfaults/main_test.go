@@ -26,8 +26,12 @@ const (
 	addrVar    = "BUSFAULTS_ADDR"
 	dataVar    = "BUSFAULTS_DATA"
 	recordVar  = "BUSFAULTS_RECORD"
+	listenVar  = "BUSFAULTS_LISTEN" // of a broker within the hub; empty without one
 	readyWords = "msg=ready"
 )
+
+// token opens the broker within the hub.
+const token = "secret"
 
 // The leases: of a job, and of what the broker has handed out.
 const (

@@ -24,6 +24,8 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/dead"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -57,12 +59,30 @@ func runHub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := openBus(ctx, os.Getenv(busVar))
+	b, closing, err := hubBus(ctx)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
 	err = serveHub(ctx, store, b)
-	return errors.Join(err, b.Close(), store.Close())
+	return errors.Join(err, b.Close(), closing(), store.Close())
+}
+
+// hubBus connects to the broker, or starts the one that the hub brings along.
+func hubBus(ctx context.Context) (b bus.Bus, closing func() error, err error) {
+	listen := os.Getenv(listenVar)
+	if listen == "" {
+		b, err = openBus(ctx, os.Getenv(busVar))
+		return b, func() error { return nil }, err
+	}
+	s, err := embedded.Start(embedded.Options{Listen: listen, Token: token, Logger: logger()})
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := s.Open(ctx, natsbus.Options{Logger: logger()})
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return &hasty{inner, inner}, s.Close, nil
 }
 
 func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,6 +36,7 @@ type world struct {
 	record  string
 	hub     *hubtest.Process
 	workers []*worker
+	crowd   *crowd
 	// done counts the faults by name.
 	done map[string]int
 }
@@ -51,12 +53,13 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 	t.Helper()
 	dir := t.TempDir()
 	w := &world{
-		t: t, broker: b, proxy: newProxy(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		crowd: new(crowd), t: t, broker: b, proxy: newProxy(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
 		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{},
 	}
 	if err := os.WriteFile(w.record, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w.startHub()
 	own, err := openBus(t.Context(), b.through(b.addr))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +70,6 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 			t.Error(err)
 		}
 	})
-	w.startHub()
 	for range workers {
 		w.workers = append(w.workers, &worker{Process: w.launch("worker")})
 	}
@@ -80,12 +82,16 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 // launch starts a process.
 func (w *world) launch(role string) *hubtest.Process {
 	w.t.Helper()
-	p := hubtest.Launch(w.t, hubtest.Command{Path: os.Args[0], Env: []string{
+	env := []string{
 		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
 		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
-	}})
+	}
+	if w.broker.inside {
+		env = append(env, listenVar+"="+w.broker.addr)
+	}
+	p := hubtest.Launch(w.t, hubtest.Command{Path: os.Args[0], Env: env})
 	w.t.Cleanup(func() {
-		if dir := os.Getenv("BUSFAULTS_LOGS"); dir != "" && w.t.Failed() {
+		if dir := os.Getenv("PARLEY_BUS_LOGS"); dir != "" && w.t.Failed() {
 			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Said()), 0o600)
 		}
 	})
@@ -116,16 +122,19 @@ type fault struct {
 }
 
 func (w *world) faults() []fault {
-	return []fault{
+	all := []fault{
 		{"kill worker", 24, (*world).killWorker},
 		{"kill hub", 16, (*world).killHub},
-		{"kill broker", 16 / w.broker.patience, (*world).killBroker},
 		{"freeze worker", 12, (*world).freeze},
 		{"cut connections", 16, func(w *world) { w.proxy.cut() }},
 		{"stall connections", 12, (*world).stall},
 		{"double work", 16, (*world).doubleWork},
 		{"double report", 16, (*world).doubleReport},
 	}
+	if w.broker.kill != nil {
+		all = append(all, fault{"kill broker", 16 / w.broker.patience, (*world).killBroker})
+	}
+	return all
 }
 
 // hurt lets n faults happen.
@@ -203,10 +212,15 @@ func (w *world) killBroker() {
 	w.broker.start(w.t)
 }
 
-// freeze lets a worker sleep for longer than its lease, unless it is asleep.
+// freeze lets a worker sleep for longer than its lease, or for longer yet. One of them is
+// always awake.
 func (w *world) freeze() {
 	w.t.Helper()
-	p := w.workers[w.rand.IntN(len(w.workers))]
+	i := w.rand.IntN(len(w.workers))
+	p := w.workers[i]
+	if !slices.ContainsFunc(slices.Delete(slices.Clone(w.workers), i, i+1), func(p *worker) bool { return p.wakes.IsZero() }) {
+		w.wake(time.Now().Add(time.Hour))
+	}
 	if p.wakes.IsZero() {
 		w.signal(p.Process, syscall.SIGSTOP)
 	}
@@ -260,7 +274,7 @@ func (w *world) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 		}
 		return
 	}
-	w.t.Errorf("nothing has come to %s within 20 s", at)
+	w.t.Errorf("nothing has come to %s within 20 s; under way are %q", at, w.crowd.underWay())
 }
 
 // calm lets everybody go on.
