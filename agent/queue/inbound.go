@@ -120,7 +120,7 @@ func (f fate) reason() string {
 	case unknown:
 		return "the hub has no such task"
 	}
-	return "the task has no run"
+	return "the task has no run yet"
 }
 
 // fateOf looks into the log.
@@ -205,16 +205,24 @@ func finalOf(rep *job.Report) bool {
 	return s.Terminal() || s == task.InputRequired
 }
 
-// Undeliverable tells what lies at bus.Dead: work that nobody could take ends its task;
-// everything else changes nothing. It reports whether e was work of this hub.
-func (d *Dispatcher) Undeliverable(e *bus.Envelope) bool {
+// Undeliverable tells what lies at bus.Dead: work of this hub that nobody could take ends
+// its task; everything else changes nothing. After an error it is to be told again: the task
+// cannot be told yet, as it is when the hub has just started.
+func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 	if e.Type != job.TypeWork || e.Source != d.source() {
-		return false
+		return nil
 	}
 	var w job.Work
 	if json.Unmarshal(e.Body, &w) != nil {
-		return true
+		return nil // no run waits for it
 	}
-	d.deliver(keyOf(e), dead{w.Delivery, e.Reason})
-	return true
+	k := keyOf(e)
+	if d.deliver(k, dead{w.Delivery, e.Reason}) {
+		return nil
+	}
+	fate, err := d.fateOf(ctx, k)
+	if err == nil && fate == coming {
+		err = fmt.Errorf("undeliverable work of task %s: %s", k.id, fate.reason())
+	}
+	return err
 }

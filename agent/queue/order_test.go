@@ -327,13 +327,43 @@ func TestUndeliverable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for d, err := range h.bus.Receive(t.Context(), bus.Subscription{At: bus.Dead}) {
-			if err != nil || !h.dispatcher.Undeliverable(d.Envelope) {
-				t.Errorf("%s is not work of the hub: %v", d.Type, err)
+			if err == nil {
+				err = h.dispatcher.Undeliverable(t.Context(), d.Envelope)
+			}
+			if err != nil {
+				t.Errorf("Undeliverable(%s) = %v", d.Type, err)
 			}
 			break
 		}
 		if got := describe(h.wait(id, task.Failed)); got != `TASK_STATE_FAILED no worker of agent "far" could take the message: it is poison` {
 			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
+// TestUndeliverableAtStart tells a hub that has not begun to go on with the task: it must be
+// told again, or the task waits for a worker that will never have the work.
+func TestUndeliverableAtStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take()
+		synctest.Wait()
+		h.stop()
+		e := *j.d.Envelope
+		e.Reason = "it is poison"
+		if err := h.dispatcher.Undeliverable(t.Context(), &e); err == nil {
+			t.Error("Undeliverable = nil for a task that cannot be told yet")
+		}
+		h.start()
+		synctest.Wait()
+		if err := h.dispatcher.Undeliverable(t.Context(), &e); err != nil {
+			t.Errorf("Undeliverable = %v after the start", err)
+		}
+		h.wait(id, task.Failed)
+		if err := h.dispatcher.Undeliverable(t.Context(), &e); err != nil {
+			t.Errorf("Undeliverable = %v after the end of the task", err)
 		}
 	})
 }

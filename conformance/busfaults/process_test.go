@@ -91,10 +91,7 @@ func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {
 		return err
 	}
 	d := &queue.Dispatcher{Bus: b, ID: hubID, Tasks: store.Tasks(), Lease: jobLease, Logger: logger()}
-	desk := &dead.Desk{Bus: b, Book: store.Letters(), Logger: logger(), Undelivered: func(_ context.Context, e *bus.Envelope) error {
-		d.Undeliverable(e)
-		return nil
-	}}
+	desk := &dead.Desk{Bus: b, Book: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
 	h := &parley.Hub{Store: store.Tasks(), Logger: logger(), Idempotency: parley.Idempotency{Header: true}}
 	for _, name := range []string{robust, careful} {
 		h.Handle(&a2a.AgentCard{Name: name}, &queue.Agent{Dispatcher: d})

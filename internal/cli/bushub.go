@@ -51,7 +51,7 @@ func (h *hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Tasks: h.db.Tasks(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
-	p.dead = &dead.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: h.undelivered, Logger: h.logger}
+	p.dead = &dead.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
 	p.book = &announced.Book{
 		Bus: p.bus, Notes: h.db.Ledger(), Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())},
 		See: func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }, Logger: h.logger,
@@ -77,12 +77,6 @@ func (h *hub) hears() engine.Listener {
 		return nil
 	}
 	return h.busParts.chat
-}
-
-// undelivered ends the task of work that nobody could take.
-func (h *hub) undelivered(_ context.Context, e *bus.Envelope) error {
-	h.busParts.dispatcher.Undeliverable(e)
-	return nil
 }
 
 // queueExecutor returns what performs the tasks of an agent at a queue.
