@@ -39,10 +39,10 @@ var (
 	_ bus.Keeper   = (*Bus)(nil)
 )
 
-// Open connects to a server. If none can be reached until ctx ends, or for Timeout, the
-// bus goes on trying: Publish returns bus.ErrUnavailable until there is one, and the log
-// says so. The error is about options, or about a server that refuses this client or has
-// no stream for it.
+// Open connects to a server. If none takes the first connection, or the one that does has
+// no stream until ctx ends, or for Timeout, the bus goes on trying: Publish returns
+// bus.ErrUnavailable until there is one, and the log says so. The error is about options,
+// or about a server that refuses this client or has no stream for it.
 func Open(ctx context.Context, o Options) (*Bus, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -68,12 +68,17 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// begin waits for the connection and the stream.
+// begin waits for the stream if there is a connection. For a connection nobody waits: a hub
+// serves its callers also while its broker is away.
 func (b *Bus) begin(ctx context.Context) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	if err := b.nc.LastError(); refused(err) {
 		return err
+	}
+	if up, _ := b.link.state(); up == nil && !b.nc.IsConnected() {
+		b.log.Warn("bus: not reachable yet, trying again", "server", b.options.target(), "error", b.nc.LastError())
+		return nil
 	}
 	err := b.declare(ctx)
 	if err == nil || permanent(err) {

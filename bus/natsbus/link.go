@@ -74,13 +74,22 @@ func (b *Bus) connected(nc *nats.Conn) {
 	}
 	b.mu.Unlock()
 	b.link.connect()
-	b.log.Info("bus: connected", "server", nc.ConnectedUrlRedacted(), "version", nc.ConnectedServerVersion())
+	b.log.Info("bus: connected", "server", b.server(nc), "version", nc.ConnectedServerVersion())
 	if nc.FlushTimeout(b.options.Timeout) != nil {
 		return // it is lost again
 	}
 	for _, f := range ready {
 		f()
 	}
+}
+
+// server names the server of a connection for people. A server of this process has no
+// address here; that which the client tells is the default one.
+func (b *Bus) server(nc *nats.Conn) string {
+	if b.options.Server != nil {
+		return b.options.target()
+	}
+	return nc.ConnectedUrlRedacted()
 }
 
 func (b *Bus) disconnected(_ *nats.Conn, err error) {

@@ -122,8 +122,9 @@ func TestOpenWrongStream(t *testing.T) {
 }
 
 // TestOpenWithoutServer begins when nobody is there.
-func TestOpenWithoutServer(t *testing.T) {
-	t.Parallel()
+// nobodyAt returns an address at which nobody listens.
+func nobodyAt(t *testing.T) *net.TCPAddr {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +133,30 @@ func TestOpenWithoutServer(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return at
+}
+
+// TestOpenDoesNotWait opens a bus whose server is away, and would wait for an hour.
+func TestOpenDoesNotWait(t *testing.T) {
+	t.Parallel()
+	log := new(lines)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	b, err := natsbus.Open(ctx, natsbus.Options{
+		URL: "nats://u:geheim@" + nobodyAt(t).String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil || ctx.Err() != nil {
+		t.Fatalf("Open = %v, and has waited until %v", err, ctx.Err())
+	}
+	defer b.Close()
+	if !log.has("not reachable yet") || log.has("geheim") {
+		t.Errorf("the log is %s, want that the server is not reachable, without the secret", log.text.String())
+	}
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	t.Parallel()
+	at := nobodyAt(t)
 	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: "nats://" + at.String(), Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,10 @@ func (s *Server) serverOptions() (*server.Options, error) {
 	if so.DontListen {
 		return so, nil
 	}
-	if so.Host, so.Port, err = s.listen(); err != nil {
+	if so.Host, so.Port, err = s.listen(); err == nil {
+		err = s.free(so)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if s.options.TLS != nil {
@@ -132,6 +135,19 @@ func (s *Server) serverOptions() (*server.Options, error) {
 		so.TLS, so.TLSTimeout = true, 5
 	}
 	return so, nil
+}
+
+// free returns why nobody can listen where the server is to. The server itself would say
+// nothing but that it is not ready, after startTime.
+func (s *Server) free(so *server.Options) error {
+	if so.Port == server.RANDOM_PORT {
+		return nil
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(so.Host, strconv.Itoa(so.Port)))
+	if err != nil {
+		return fmt.Errorf("listen at %q: %w", s.options.Listen, err)
+	}
+	return l.Close()
 }
 
 // folder returns where the server may write.

@@ -11,11 +11,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -218,6 +220,40 @@ func TestOpenAddresses(t *testing.T) {
 				_ = s.Close()
 			}
 		}
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	began := time.Now()
+	_, err = embedded.Start(embedded.Options{Listen: l.Addr().String()})
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("Start = %v, want that %s is in use", err, l.Addr())
+	}
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("Start has taken %v to find out that an address is in use", took)
+	}
+}
+
+// TestLogNamesItself: within the process there is no address to tell people.
+func TestLogNamesItself(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{})
+	var log strings.Builder // the bus is closed before it is read
+	b, err := s.Open(t.Context(), natsbus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, `server="the server of this process"`) || strings.Contains(got, "4222") {
+		t.Errorf("the log is %q", got)
 	}
 }
 
