@@ -82,11 +82,14 @@ func (s *shift) run(ctx context.Context) error {
 	attend(s.inquiries)
 	wg.Go(func() { s.tend(base) })
 	drained := make(chan error, 1)
+	if s.Idle > 0 {
+		s.idle = time.AfterFunc(s.Idle, func() { s.over(errIdle) })
+		defer s.idle.Stop()
+	}
 	select {
 	case <-s.listening:
-		if s.Idle > 0 {
-			s.idle = time.AfterFunc(s.Idle, func() { s.over(errIdle) })
-			defer s.idle.Stop()
+		if s.idle != nil {
+			s.idle.Reset(s.Idle)
 		}
 		receiving, leave := context.WithCancel(base)
 		wg.Go(func() {
@@ -100,6 +103,9 @@ func (s *shift) run(ctx context.Context) error {
 		}
 		leave()
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), errIdle) {
+			failed <- fmt.Errorf("worker: no broker for %v: %w", s.Idle, bus.ErrUnavailable)
+		}
 		drained <- nil
 	}
 	s.over(nil)

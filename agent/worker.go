@@ -45,8 +45,8 @@ type Worker struct {
 	// Once ends Run after one task, or after Idle without one: for workers that are
 	// started when there is work.
 	Once bool
-	// Idle ends Run when there was no task for so long. Zero means never, or DefaultIdle if
-	// Once is set.
+	// Idle ends Run when there was no task for so long; with bus.ErrUnavailable if the bus
+	// was not to be reached either. Zero means never, or DefaultIdle if Once is set.
 	Idle time.Duration
 	// DrainTimeout is how long tasks may go on when Run is to end. Then they are given
 	// back. Zero means DefaultDrainTimeout; negative means not at all.

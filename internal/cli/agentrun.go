@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -15,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
@@ -37,11 +40,11 @@ type agentRunCmd struct {
 	Card        string        `help:"A file with the agent's card, as JSON." placeholder:"FILE"`
 	Description string        `help:"What the agent does, for its card." placeholder:"TEXT"`
 	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
-	Concurrency int           `help:"How many tasks to perform at one time." default:"8" placeholder:"N"`
+	Concurrency int           `help:"How many tasks to perform at one time (8)." default:"8" placeholder:"N"`
 	Once        bool          `help:"End after one task, or after --idle without one."`
-	Idle        time.Duration `help:"End when there was no task for so long; with --once 30s." placeholder:"TIME"`
+	Idle        time.Duration `help:"End when there was no task for so long, or no broker; with --once 30s." placeholder:"TIME"`
 	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
-	Drain       time.Duration `help:"How long tasks may go on after SIGTERM, before they are given back." default:"10s" placeholder:"TIME"`
+	Drain       time.Duration `help:"How long tasks may go on after SIGTERM, before they are given back (10s)." default:"10s" placeholder:"TIME"`
 	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
 	Serial      bool          `help:"Perform the tasks of one context one after the other."`
 	HubKey      []string      `name:"hub-key" help:"Believe this hub alone, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
@@ -54,7 +57,7 @@ func (agentRunCmd) Help() string {
 		`exit code 0 completes the task, 3 asks the caller for input, any other fails it with the end of standard error. ` +
 		`Hubs learn of the agent as soon as it runs. When it does not run, messages for it wait. SIGINT or SIGTERM lets ` +
 		`tasks come to their end for a while; a second one stops at once. The exit code is 0 when the worker has ended as ` +
-		`it was told to, 4 when the broker is not reachable.
+		`it was told to, 4 when the broker was not reachable for --idle; without --idle, the worker waits for it.
 
 Examples:
 
@@ -88,8 +91,16 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 		if errors.Is(err, agent.ErrWorker) {
 			return usagef("%w", err)
 		}
-		return err
+		return unreachable(err)
 	})
+}
+
+// unreachable says of an error about a broker that is away that nobody was reached.
+func unreachable(err error) error {
+	if errors.Is(err, bus.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", client.ErrUnreachable, err)
+	}
+	return err
 }
 
 // open connects to the broker, and finds out which hubs are believed.
@@ -113,10 +124,7 @@ func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.
 		b, err = openBusAt(ctx, c.Bus, "--bus", w.Logger)
 	}
 	if err != nil || len(keys) == 0 {
-		if errors.Is(err, bus.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", client.ErrUnreachable, err)
-		}
-		return b, nil, err
+		return b, nil, unreachable(err)
 	}
 	ring, err := bus.NewKeyring(keys...)
 	if err != nil {
@@ -134,17 +142,20 @@ func (c *agentRunCmd) worker() (*agent.Worker, error) {
 	switch {
 	case c.Exec != "" && len(program) > 0:
 		return nil, usagef("a program is given with --exec or after --, not both")
-	case c.Exec != "":
-		program = []string{"/bin/sh", "-c", c.Exec}
-	case len(program) == 0:
+	case c.Exec == "" && len(program) == 0:
 		return nil, usagef("which program? say --exec CMD, or give it after --")
 	case c.Concurrency < 1:
 		return nil, usagef("--concurrency is less than 1")
 	case c.Idle < 0 || c.Timeout < 0:
 		return nil, usagef("times are not negative")
+	case c.Exec != "":
+		program = []string{"/bin/sh", "-c", c.Exec}
 	}
 	described, err := c.card()
 	if err != nil {
+		return nil, err
+	}
+	if err := c.check(program[0]); err != nil {
 		return nil, err
 	}
 	drain := c.Drain
@@ -157,6 +168,29 @@ func (c *agentRunCmd) worker() (*agent.Worker, error) {
 			Command: program, Dir: c.Dir, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,
 		},
 	}, nil
+}
+
+// check refuses what would fail each task.
+func (c *agentRunCmd) check(program string) error {
+	if c.Name != "" {
+		if err := job.WorkAt(task.Agent(c.Name)).Check(); err != nil {
+			return usagef("--name: %w", err)
+		}
+	}
+	if c.Dir != "" {
+		if info, err := os.Stat(c.Dir); err != nil {
+			return usagef("--dir: %w", err)
+		} else if !info.IsDir() {
+			return usagef("--dir: %s is not a folder", c.Dir)
+		}
+		if strings.Contains(program, "/") {
+			return nil // it is in that folder
+		}
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return usagef("the program cannot be run: %w", err)
+	}
+	return nil
 }
 
 // card is what the agent says of itself.

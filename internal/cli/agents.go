@@ -236,6 +236,11 @@ func describeAgent(a *adminapi.Agent) string {
 		row("URL", r.URL)
 		row("Target", r.Target)
 		row("Protocol", r.ProtocolVersion)
+		row("Queue", r.Queue)
+		if r.Queue != "" {
+			row("Called by", r.Transport)
+			row("Workers", strconv.Itoa(r.Workers))
+		}
 		row("Known from", strings.Join(r.Sources, ", "))
 		row("Credentials", r.Credentials)
 		if r.Health.CheckedAt != nil {

@@ -83,6 +83,14 @@ func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []b
 	return b, []bus.HubKey{key}, nil
 }
 
+// busName is what --bus or bus.url says, for people.
+func busName(at string) string {
+	if at == config.BusOff {
+		return at
+	}
+	return redactedURL(at)
+}
+
 // redactedURL is the address of a broker for people, without what it is shown.
 func redactedURL(at string) string {
 	var all []string

@@ -105,6 +105,9 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, usagef("--bus %s", wrong)
 	}
 	cfg.Bus.URL = cmp.Or(c.Bus, cfg.Bus.URL)
+	if c.BusListen != "" && cfg.Bus.URL != "" {
+		return nil, usagef("--bus-listen is for the broker that the hub brings along, and the bus is %s", busName(cfg.Bus.URL))
+	}
 	cfg.Bus.Listen = cmp.Or(c.BusListen, cfg.Bus.Listen)
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
