@@ -1,6 +1,7 @@
 package natsbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (b *Bus) begin(ctx context.Context) error {
 		return err
 	}
 	if up, _ := b.link.state(); up == nil && !b.nc.IsConnected() {
-		b.log.Warn("bus: not reachable yet, trying again", "server", b.options.target(), "error", b.nc.LastError())
+		b.log.Warn("bus: not reachable yet, trying again", "server", b.options.target(), "error", cmp.Or(b.nc.LastError(), nats.ErrNoServers))
 		return nil
 	}
 	err := b.declare(ctx)

@@ -149,7 +149,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 		t.Fatalf("Open = %v, and has waited until %v", err, ctx.Err())
 	}
 	defer b.Close()
-	if !log.has("not reachable yet") || log.has("geheim") {
+	if !log.has("not reachable yet") || !log.has("no servers available") || log.has("geheim") {
 		t.Errorf("the log is %s, want that the server is not reachable, without the secret", log.text.String())
 	}
 }
