@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,11 +24,36 @@ const (
 type said struct {
 	event json.RawMessage
 	end   *job.Report // Error, Public, Ended and GivenBack count
+	piece *part
+}
+
+// part is a piece of an event that is too large for an envelope.
+type part struct {
+	of *job.Blob
+	job.Piece
+}
+
+// parts returns what is numbered of s: s itself, or the pieces of an event that is too
+// large.
+func (s said) parts() []said {
+	if len(s.event) <= job.MaxInline || !json.Valid(s.event) {
+		return []said{s}
+	}
+	var all []said
+	of := job.BlobOf(s.event)
+	for data := range slices.Chunk(s.event, job.MaxPiece) {
+		p := &part{of, job.Piece{Blob: of.ID, Offset: int64(len(all)) * job.MaxPiece, Data: data}}
+		all = append(all, said{piece: p})
+	}
+	return all
 }
 
 func (s *said) size() int {
-	if s.end != nil {
+	switch {
+	case s.end != nil:
 		return len(s.end.Error)
+	case s.piece != nil:
+		return len(s.piece.Data)
 	}
 	return len(s.event)
 }
@@ -76,7 +102,7 @@ func (o *outbox) put(ctx context.Context, s said, last bool) bool {
 	if len(o.kept) == 0 {
 		o.since = time.Now()
 	}
-	o.kept = append(o.kept, s)
+	o.kept = append(o.kept, s.parts()...)
 	o.bytes += s.size()
 	o.closed = last
 	o.signal()
@@ -122,7 +148,8 @@ func (o *outbox) moveLocked() {
 }
 
 // next fills in what is to be published next, and returns its first number; zero if there
-// is nothing. It is slow if the hub's queue is to keep it.
+// is nothing. It is slow if the hub's queue is to keep it: that of large events does, which
+// does not lose any as a topic may.
 func (o *outbox) next(rep *job.Report) (first int64, slow bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,11 +158,16 @@ func (o *outbox) next(rep *job.Report) (first int64, slow bool) {
 		return 0, false
 	}
 	first = o.sent + 1
+	if p := rest[0].piece; p != nil {
+		rep.Large, rep.Piece = p.of, &p.Piece
+		o.sent, o.slow = first, max(o.slow, first)
+		return first, true
+	}
 	size := 0
 	for i := range rest {
 		s := &rest[i]
 		size += s.size()
-		if i > 0 && (i >= batchEvents || size > batchBytes) {
+		if i > 0 && (i >= batchEvents || size > batchBytes || s.piece != nil) {
 			break
 		}
 		o.sent++

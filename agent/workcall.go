@@ -17,7 +17,7 @@ import (
 
 // context returns what the executor is called with.
 func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
-	w := &j.work
+	w := j.workNow()
 	x := &a2asrv.ExecutorContext{TaskID: a2a.TaskID(j.key.task), ContextID: w.ContextID}
 	var err error
 	if x.Message, err = task.DecodeMessage(w.Message); err != nil {

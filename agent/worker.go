@@ -40,7 +40,8 @@ type Worker struct {
 	// Skills are handlers for one skill each.
 	Skills []Skill
 	// Concurrency is how many tasks are performed at one time. Zero means
-	// DefaultConcurrency.
+	// DefaultConcurrency. Each may have a message of up to job.MaxLarge in memory, and as
+	// much of what the hub has not confirmed.
 	Concurrency int
 	// Once ends Run after one task, or after Idle without one: for workers that are
 	// started when there is work.

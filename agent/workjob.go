@@ -27,6 +27,8 @@ type workJob struct {
 	out          *outbox
 	// answer has the hub's answer to the claim.
 	answer chan *bus.Envelope
+	// pieces has what the worker has fetched.
+	pieces chan *job.Piece
 	// asked is closed once a further message waits.
 	asked chan struct{}
 	// ctx is that of the job, exec that of its executor.
@@ -35,7 +37,7 @@ type workJob struct {
 	// hands are the goroutines of the job but for its own.
 	hands sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
+	mu       sync.Mutex // guards the fields below, and what of work is fetched
 	delivery *bus.Delivery
 	epoch    int64 // zero before the grant
 	token    string
@@ -68,9 +70,15 @@ func (s *shift) newJob(d *bus.Delivery) (*workJob, error) {
 	j := &workJob{
 		shift: s, key: jobKey{hub, d.Owner, d.Task}, env: d.Envelope, delivery: d, nonce: uuid.NewString(),
 		hub: bus.Topic(d.ReplyTo), out: newOutbox(), answer: make(chan *bus.Envelope, 1), asked: make(chan struct{}),
+		pieces: make(chan *job.Piece, 1),
 	}
 	if err := json.Unmarshal(d.Body, &j.work); err != nil {
 		return nil, fmt.Errorf("decode work: %w", err)
+	}
+	if j.work.Large != nil {
+		if err := j.work.Large.Check(); err != nil {
+			return nil, err
+		}
 	}
 	j.reports = bus.Queue(j.work.Reports)
 	if err := errors.Join(j.hub.Check(), j.reports.Check()); err != nil {
@@ -207,6 +215,8 @@ func (j *workJob) hear(e *bus.Envelope) {
 		}
 	case job.TypeResend:
 		j.out.from(e.Seq)
+	case job.TypePiece:
+		j.arrived(e)
 	case job.TypeCancel:
 		j.cancel(e)
 	case job.TypeAsked:

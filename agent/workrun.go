@@ -21,6 +21,10 @@ func (j *workJob) execute() {
 			j.finish(&job.Report{Error: fmt.Sprintf("agent panicked: %v", p)})
 		}
 	}()
+	if err := j.fetch(); err != nil {
+		j.failed(err)
+		return
+	}
 	x, ctx, err := j.context()
 	if err != nil {
 		j.finish(&job.Report{Error: err.Error()})
@@ -77,6 +81,12 @@ func (j *workJob) yield(ev a2a.Event) bool {
 	event, last, err := encodeEvent(ev)
 	if err != nil {
 		j.finish(&job.Report{Error: err.Error()})
+		return false
+	}
+	if len(event) > job.MaxLarge {
+		j.finish(&job.Report{Public: true, Error: fmt.Sprintf(
+			"the agent has said something of %d bytes at once: %d are allowed, and any number in chunks of an artifact", len(event), job.MaxLarge,
+		)})
 		return false
 	}
 	if !j.out.put(j.exec, said{event: event}, last) || last {

@@ -50,6 +50,10 @@ type Dispatcher struct {
 	// Prefetch is how many reports may be under way to tasks at one time. Zero means
 	// DefaultPrefetch.
 	Prefetch int
+	// Large is how many bytes of content and events that do not fit into an envelope are in
+	// memory at one time; what is too much waits. Zero means DefaultLarge; it should not be
+	// less than job.MaxLarge.
+	Large int64
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -57,7 +61,8 @@ type Dispatcher struct {
 	runs map[taskKey]*run
 	// parked are reports for tasks that will have a run soon.
 	parked map[taskKey][]*bus.Delivery
-	count  int // of all parked
+	count  int   // of all parked
+	held   int64 // of Large
 }
 
 // taskKey finds a task. Its id alone is unique within its owner only.

@@ -36,14 +36,16 @@
 // # What it does not promise
 //
 // What a lost worker has done in the world is done. A cancel request that a hub finds
-// pending when it starts is not discussed: the worker is told to stop. Messages that do
-// not fit into an envelope fail.
+// pending when it starts is not discussed: the worker is told to stop. Messages, with their
+// task, and events of more than job.MaxLarge fail. A large event is not kept by the bus
+// while the hub puts it together: its worker has it until it is durable.
 //
 // # Concurrency
 //
 // A Dispatcher and an Agent are safe for concurrent use once their fields are set. Each
 // task has one goroutine, that of its run; what comes for it is put into its mailbox, which
-// is bounded. Nothing outlives Run but runs, which end with their hub.
+// is bounded, and so is what is held of content and events that do not fit into an
+// envelope (Large). Nothing outlives Run but runs, which end with their hub.
 //
 // # Testing
 //

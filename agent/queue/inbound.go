@@ -42,6 +42,8 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		d.beaten(ctx, delivery.Envelope)
 	case job.TypeReport:
 		d.report(ctx, delivery)
+	case job.TypeFetch:
+		d.fetched(ctx, delivery.Envelope)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
 	}
@@ -177,6 +179,9 @@ func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job
 	if err == nil {
 		err = job.WorkerAt(rep.Worker).Check()
 	}
+	if err == nil && (rep.Piece == nil != (rep.Large == nil) || rep.Piece != nil && plain(rep) > 0) {
+		err = errors.New("a piece of a large event comes with its reference, and alone")
+	}
 	if err != nil {
 		d.refuse(ctx, delivery, "not a report: "+err.Error())
 		return nil, false
@@ -186,6 +191,14 @@ func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job
 
 // length returns how many numbers a report takes.
 func length(rep *job.Report) int {
+	if rep.Piece != nil {
+		return 1
+	}
+	return plain(rep)
+}
+
+// plain is length without pieces.
+func plain(rep *job.Report) int {
 	n := len(rep.Events)
 	if rep.Error != "" || rep.Ended || rep.GivenBack {
 		n++

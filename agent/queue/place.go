@@ -36,6 +36,10 @@ type place struct {
 	// Working is set once the task was shown as WORKING, Told once more was shown.
 	Working bool `json:"working,omitempty"`
 	Told    bool `json:"told,omitempty"`
+
+	// Ahead is how many pieces of a large event were taken after Seq. They are in memory
+	// alone.
+	Ahead int64 `json:"-"`
 }
 
 // placeOf returns the place of a task for the message with a key, given what was saved.
@@ -67,14 +71,14 @@ func (p *place) claimed() bool { return p.Worker != "" }
 func (p *place) claim(worker, nonce, token string) {
 	p.Epoch++
 	p.Tries++
-	p.Worker, p.Nonce, p.Seq = worker, nonce, 0
+	p.Worker, p.Nonce, p.Seq, p.Ahead = worker, nonce, 0, 0
 	p.Token = hashed(token)
 }
 
 // free takes the job from its worker: it is to be published again.
 func (p *place) free() {
 	p.Delivery++
-	p.Worker, p.Nonce, p.Token, p.Published, p.Seq = "", "", nil, 0, 0
+	p.Worker, p.Nonce, p.Token, p.Published, p.Seq, p.Ahead = "", "", nil, 0, 0, 0
 }
 
 // renew makes the place of a message that is dispatched anew: what was published of it
@@ -95,6 +99,9 @@ func hashed(token string) []byte {
 	return sum[:]
 }
 
+// next is the number of what is to be taken next.
+func (p *place) next() int64 { return p.Seq + p.Ahead + 1 }
+
 // verdict is what becomes of a report.
 type verdict uint8
 
@@ -114,10 +121,10 @@ func (p *place) judge(epoch int64, token string, first int64, n int) (v verdict,
 		return stale, 0
 	case !p.vouches(token):
 		return forged, 0
-	case first < 1 || first > p.Seq+1:
+	case first < 1 || first > p.next():
 		return gap, 0
 	}
-	skip = int(min(p.Seq+1-first, int64(n)))
+	skip = int(min(p.next()-first, int64(n)))
 	if skip == n {
 		return known, n
 	}

@@ -31,6 +31,8 @@ type schedule struct {
 	deadline time.Time
 	// cancel is when the worker is asked once more to cancel.
 	cancel time.Time
+	// ask is when it is asked once more for what is missing of a large event.
+	ask time.Time
 }
 
 // never is longer than any wait.
@@ -39,7 +41,7 @@ const never = 1 << 62
 // wait returns how long there is nothing to do.
 func (s *schedule) wait(now time.Time) time.Duration {
 	d := time.Duration(never)
-	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.limit, s.deadline, s.cancel} {
+	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.limit, s.deadline, s.cancel, s.ask} {
 		if !at.IsZero() {
 			d = min(d, max(at.Sub(now), 0))
 		}
@@ -72,6 +74,8 @@ func (r *run) tick(now time.Time) {
 		r.dirty = false // it does not matter when
 	case past(&r.due.cancel, now):
 		r.askCancel(now)
+	case past(&r.due.ask, now):
+		r.askAgain()
 	}
 	r.confirm()
 }
@@ -107,6 +111,9 @@ func (r *run) prepare() {
 		r.body.Alone = err.Error()
 	case onward != nil:
 		r.entrust(e, onward)
+	}
+	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Stored) > job.MaxInline && !r.enlarge() {
+		return
 	}
 	r.work = e
 }
@@ -147,8 +154,13 @@ func (r *run) publish(now time.Time) {
 	switch {
 	case err == nil:
 		r.due.note = now.Add(noteAfter)
+	case errors.Is(err, bus.ErrTooLarge) && r.body.Large == nil:
+		if r.enlarge() {
+			r.publish(now)
+		}
+		return
 	case errors.Is(err, bus.ErrTooLarge):
-		r.fail("the message, with its task, is too large for the bus of agent %q", r.call.Agent)
+		r.fail("what goes along with the message is too large for the bus of agent %q", r.call.Agent)
 		return
 	case errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
 		r.d.log().Error("publish work", "agent", r.name, "task", r.key.id, "error", err)

@@ -47,6 +47,7 @@ type run struct {
 	cancel *cancel
 	closed bool
 	due    schedule
+	large  large
 }
 
 // perform publishes the message, or goes on where an earlier execution was, until no
@@ -101,6 +102,7 @@ func (r *run) begin() {
 // tasks without a run.
 func (r *run) leave() {
 	left := r.d.leave(r)
+	r.forget()
 	for _, delivery := range r.owed {
 		left = append(left, delivery)
 	}
@@ -142,7 +144,9 @@ func (r *run) handle(items []any) {
 		case *claim:
 			r.claimed(item)
 		case beat:
-			r.beaten(item)
+			r.vouched(item)
+		case *fetch:
+			r.fetched(item)
 		case *cancel:
 			r.canceled(item)
 		case dead:
@@ -265,6 +269,7 @@ func (r *run) missed(epoch int64) {
 
 // again publishes the message as new work.
 func (r *run) again() {
+	r.forget()
 	r.place.free()
 	r.token = ""
 	if r.remember(quiet); !r.flush() || r.over {
@@ -319,19 +324,22 @@ func (r *run) tell(kind bus.Type, body any) {
 	}
 }
 
-func (r *run) askAgain() { r.say(job.TypeResend, r.place.Seq+1, &job.Resend{}) }
+func (r *run) askAgain() { r.say(job.TypeResend, r.place.next(), &job.Resend{}) }
 
-// beaten begins the lease anew.
-func (r *run) beaten(b beat) {
+// vouched begins the lease anew, if a sign of life is that of the worker which has the job;
+// it reports whether it is.
+func (r *run) vouched(b beat) bool {
 	switch {
 	case r.place.claimed() && b.epoch == r.place.Epoch && r.place.vouches(b.token):
-		r.due.lease = time.Now().Add(r.d.lease())
+		r.alive()
+		return true
 	case b.epoch != r.place.Epoch || !r.place.claimed():
 		r.d.stop(r.ctx, &note{to: b.worker, about: r.key, epoch: b.epoch}, "the job was given to another worker")
 		r.missed(b.epoch)
 	default:
 		r.suspect(b.worker)
 	}
+	return false
 }
 
 // suspect notes a token that is none. A worker that is told to stop must not be the one

@@ -35,7 +35,7 @@ func (r *run) report(delivery *bus.Delivery) {
 		r.suspect(rep.Worker)
 	case gap:
 		r.alive()
-		r.askAgain()
+		r.lacks(rep)
 	case known, takes:
 		r.alive()
 		r.owed = append(r.owed, delivery)
@@ -48,8 +48,30 @@ func (r *run) report(delivery *bus.Delivery) {
 // alive begins the lease anew.
 func (r *run) alive() { r.due.lease = time.Now().Add(r.d.lease()) }
 
-// takeAll takes the events of a report, but for those that were taken before.
+// lacks asks for what is missing. Pieces of a large event are many and are under way for
+// long: one request is for all that come before its answer.
+func (r *run) lacks(rep *job.Report) {
+	if rep.Piece == nil {
+		r.askAgain()
+	} else if r.due.ask.IsZero() {
+		r.askAgain()
+		r.due.ask = time.Now().Add(askAgainAfter)
+	}
+}
+
+// takeAll takes the events of a report, but for those that were taken before. What follows
+// pieces of an event that is not whole gives that up.
 func (r *run) takeAll(rep *job.Report, skip int) {
+	switch {
+	case skip == length(rep):
+		return
+	case rep.Piece != nil:
+		r.gather(rep)
+		return
+	case r.place.Ahead > 0:
+		r.place.Seq += r.place.Ahead
+		r.forget()
+	}
 	for _, event := range rep.Events[min(skip, len(rep.Events)):] {
 		if r.take(event); r.over {
 			return

@@ -81,10 +81,13 @@ func TestHowWorkersEndRuns(t *testing.T) {
 			func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) { panic("ouch") },
 			`TASK_STATE_FAILED agent "far" failed (reference `,
 		},
-		"too large": {func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		"large event": {func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			if yield(status(ec, a2a.TaskStateWorking, strings.Repeat("x", bus.MaxEnvelope)), nil) {
 				yield(status(ec, a2a.TaskStateCompleted, "late"), nil)
 			}
+		}, "TASK_STATE_COMPLETED late"},
+		"too large": {func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(nil, a2a.NewError(a2a.ErrInternalError, strings.Repeat("x", bus.MaxEnvelope)))
 		}, "TASK_STATE_FAILED the agent has said something that the bus does not take: envelope is too large"},
 		"not JSON": {func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(&agent.Raw{JSON: []byte("{")}, nil)

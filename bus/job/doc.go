@@ -30,6 +30,11 @@
 // the end of the run after AUTH_REQUIRED. What the caller says then is a new job, with the
 // task so far, for whichever worker is free.
 //
+// Content that does not fit into an envelope, such as an image or a long task, is not in
+// the work: the worker fetches it ([Fetch], [Piece]) after its grant. An event that does
+// not fit is reported in pieces, each with a number of its own. Both ways have a limit of
+// [MaxLarge], and are checked by their SHA-256.
+//
 // # Guarantees
 //
 // Two runs never both count: an epoch is in one grant, and events of another epoch change

@@ -162,13 +162,15 @@ func TestNumbersOfTheDocument(t *testing.T) {
 		"announcements":          "| 2 min |",
 		"MaxDeliveries":          "| 5 |",
 		"MaxEnvelope":            "| 960 KiB |",
+		"MaxPiece":               "| 512 KiB |",
+		"MaxLarge":               "| 64 MiB |",
 		"MaxName":                "| 200 bytes |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q of %s", document, want, what)
 		}
 	}
-	if job.AnnounceEvery.Minutes() != 2 || bus.MaxDeliveries != 5 || bus.MaxEnvelope != 960<<10 || bus.MaxName != 200 {
+	if job.AnnounceEvery.Minutes() != 2 || bus.MaxDeliveries != 5 || bus.MaxEnvelope != 960<<10 || job.MaxPiece != 512<<10 || job.MaxLarge != 64<<20 || bus.MaxName != 200 {
 		t.Error("a number has changed: change the document and this test")
 	}
 }

@@ -2,6 +2,8 @@ package job
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -23,6 +25,8 @@ const (
 	TypeCancel   bus.Type = "job.cancel"   // hub → topic of the worker
 	TypeAsked    bus.Type = "job.asked"    // hub → topic of the worker
 	TypeStop     bus.Type = "job.stop"     // hub → topic of the worker
+	TypeFetch    bus.Type = "job.fetch"    // worker → topic of the hub
+	TypePiece    bus.Type = "job.piece"    // hub → topic of the worker
 	TypeHub      bus.Type = "hub.announce" // hub → Discovery
 	TypeAnnounce bus.Type = "agent.announce"
 	TypeLeave    bus.Type = "agent.leave"
@@ -64,6 +68,16 @@ const (
 	MaxWait = 24 * time.Hour
 )
 
+// Sizes in bytes of what does not fit into an envelope.
+const (
+	// MaxLarge is the size of the largest content of work, and of the largest event.
+	MaxLarge = 64 << 20
+	// MaxPiece is the size of the largest piece of one.
+	MaxPiece = 512 << 10
+	// MaxInline is up to which size content and events surely fit into an envelope.
+	MaxInline = 768 << 10
+)
+
 // Work is a job: a message for an agent. Envelope.Task, Owner, Principal, Deadline and
 // Chain belong to it; ReplyTo is the hub's topic, Source "hub/ID".
 type Work struct {
@@ -94,8 +108,8 @@ type Work struct {
 	ParentID   string   `json:"parentId,omitempty"`
 	// Reports is the name of the queue for reports.
 	Reports string `json:"reports"`
-	// Large is where the body is if it was too large for the bus: then Message, Metadata
-	// and Stored are absent. See Blob.
+	// Large refers to a Content if that is too large for an envelope: then Message, Metadata
+	// and Stored are absent. The worker fetches it once it has a grant.
 	Large *Blob `json:"large,omitempty"`
 }
 
@@ -154,8 +168,10 @@ type Report struct {
 	// CancelRefused says why a cancel request was refused; it is no event and has no
 	// number.
 	CancelRefused string `json:"cancelRefused,omitempty"`
-	// Large is where the events are if they were too large.
-	Large *Blob `json:"large,omitempty"`
+	// Large is an event that is too large for an envelope, and Piece is a piece of it. Each
+	// piece is in a report without Events, and has a number of its own; they come in order.
+	Large *Blob  `json:"large,omitempty"`
+	Piece *Piece `json:"piece,omitempty"`
 }
 
 // Confirm says that all events up to Envelope.Seq of Envelope.Epoch are durable. Final
@@ -198,9 +214,67 @@ type Stop struct {
 
 // Blob refers to bytes that do not fit into an envelope.
 type Blob struct {
+	// ID names them within the job.
 	ID     string `json:"id"`
 	Size   int64  `json:"size"`
 	SHA256 []byte `json:"sha256"`
+}
+
+// BlobOf returns the Blob of some bytes.
+func BlobOf(b []byte) *Blob {
+	sum := sha256.Sum256(b)
+	return &Blob{ID: hex.EncodeToString(sum[:16]), Size: int64(len(b)), SHA256: sum[:]}
+}
+
+const maxBlobID = 64
+
+// Check returns an error if b is not what a Blob may be, whoever says it.
+func (b *Blob) Check() error {
+	switch {
+	case b.ID == "" || len(b.ID) > maxBlobID || len(b.SHA256) != sha256.Size:
+		return fmt.Errorf("large content without an id of up to %d bytes or without a SHA-256: %w", maxBlobID, bus.ErrInvalid)
+	case b.Size < 1 || b.Size > MaxLarge:
+		return fmt.Errorf("large content of %d bytes: 1 to %d are allowed: %w", b.Size, MaxLarge, bus.ErrTooLarge)
+	}
+	return nil
+}
+
+// Matches reports whether whole are the bytes that b refers to.
+func (b *Blob) Matches(whole []byte) bool {
+	sum := sha256.Sum256(whole)
+	return int64(len(whole)) == b.Size && bytes.Equal(sum[:], b.SHA256)
+}
+
+// Follows reports whether p is the piece of b that comes after have bytes.
+func (p *Piece) Follows(b *Blob, have int) bool {
+	n := int64(len(p.Data))
+	return p.Blob == b.ID && p.Offset == int64(have) && n > 0 && n <= MaxPiece && n <= b.Size-p.Offset
+}
+
+// Content is what Work.Large refers to, as JSON. Its members are those of Work.
+type Content struct {
+	Message  json.RawMessage `json:"message"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Stored   json.RawMessage `json:"task,omitempty"`
+}
+
+// Fetch asks the hub for a piece of Work.Large. Envelope.Epoch is that of the grant.
+type Fetch struct {
+	Token string `json:"token"`
+	// Worker is the id of the worker's process; the answer goes to its topic.
+	Worker string `json:"worker"`
+	// Blob is the id of the Blob, Offset where the piece begins.
+	Blob   string `json:"blob"`
+	Offset int64  `json:"offset"`
+}
+
+// Piece is a part of the bytes that a Blob refers to.
+type Piece struct {
+	// Blob is the id of the Blob, Offset where Data begins in it.
+	Blob   string `json:"blob"`
+	Offset int64  `json:"offset"`
+	// Data are 1 to MaxPiece bytes.
+	Data []byte `json:"data"`
 }
 
 // Hub is what a hub says of itself when it starts, every AnnounceEvery, and when it hears

@@ -35,6 +35,8 @@ var bodies = map[bus.Type]reflect.Type{
 	job.TypeCancel:     reflect.TypeFor[job.Cancel](),
 	job.TypeAsked:      reflect.TypeFor[job.Asked](),
 	job.TypeStop:       reflect.TypeFor[job.Stop](),
+	job.TypeFetch:      reflect.TypeFor[job.Fetch](),
+	job.TypePiece:      reflect.TypeFor[job.Piece](),
 	job.TypeHub:        reflect.TypeFor[job.Hub](),
 	job.TypeAnnounce:   reflect.TypeFor[job.Announce](),
 	job.TypeLeave:      reflect.TypeFor[job.Leave](),
@@ -46,6 +48,8 @@ var bodies = map[bus.Type]reflect.Type{
 var parts = map[string]reflect.Type{
 	"held":      reflect.TypeFor[job.Held](),
 	"blob":      reflect.TypeFor[job.Blob](),
+	"piece":     reflect.TypeFor[job.Piece](),
+	"content":   reflect.TypeFor[job.Content](),
 	"signature": reflect.TypeFor[bus.Signature](),
 	"principal": reflect.TypeFor[auth.Principal](),
 }

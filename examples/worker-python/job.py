@@ -15,6 +15,8 @@ Nak = collections.namedtuple("Nak", "delivery")
 Extend = collections.namedtuple("Extend", "delivery")
 
 MAX_ENVELOPE = 960 << 10
+MAX_PIECE = 512 << 10  # bytes of what does not fit into an envelope
+MAX_LARGE = 64 << 20  # bytes of such an event, or of such work
 MAX_BATCH = 256 << 10  # bytes of events that go together in one report
 MAX_WAITING = 1 << 20  # bytes of events that wait for a confirmation
 ENDS = {"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED", "TASK_STATE_INPUT_REQUIRED"}
@@ -98,27 +100,39 @@ class Job:
 
     def __init__(self, work, delivery, now):
         self.work, self.delivery, self.body = work, delivery, work["body"]
-        self.message = self.body.get("message", {})
-        self.text = "".join(part.get("text", "") for part in self.message.get("parts", []))
-        self.task = self.body.get("task")  # the task so far, on a further message
+        self.read()
         self.canceled, self.stopped = threading.Event(), threading.Event()
         self.nonce, self.claimed, self.extended = secrets.token_hex(8), now, now
         self.epoch, self.token, self.lease = 0, None, 30.0  # since the grant
         self.items = collections.deque()  # what is not confirmed: (number, report member, value, size)
         self.last = self.sent = 0  # the last number given, and the last one sent
         self.sent_at, self.over = now, False
+        self.content, self.tries, self.asked = bytearray(), 3, None  # of large work; asked: when, until all is there
         self.room = threading.Condition()  # guards items, last and over
+
+    def read(self):
+        self.message = self.body.get("message", {})
+        self.text = "".join(part.get("text", "") for part in self.message.get("parts", []))
+        self.task = self.body.get("task")  # the task so far, on a further message
 
     def add(self, member, value, end):
         """Called by the agent's thread: number what it says; wait while too much is not confirmed."""
-        size = len(json.dumps(value))
-        if member == "events" and size > MAX_ENVELOPE // 2:
-            member, value, end = "error", "an event is too large for the bus", True
+        text = json.dumps(value).encode()
+        items = [(member, value, len(text))]
+        if len(text) > MAX_LARGE:
+            items, end = [("error", f"{len(text)} bytes at once, {MAX_LARGE} are allowed", 100)], True
+        elif member == "events" and len(text) > MAX_PIECE:
+            sum_, offsets = hashlib.sha256(text).digest(), range(0, len(text), MAX_PIECE)
+            large = {"id": sum_.hex()[:32], "size": len(text), "sha256": base64.b64encode(sum_).decode()}
+            pieces = [{"blob": large["id"], "offset": at, "data": base64.b64encode(text[at:at + MAX_PIECE]).decode()} for at in offsets]
+            items = [("piece", {"large": large, "piece": piece}, MAX_BATCH) for piece in pieces]  # alone in a report
         with self.room:
             self.room.wait_for(lambda: self.stopped.is_set() or sum(i[3] for i in self.items) < MAX_WAITING)
             if not self.over:
-                self.last, self.over = self.last + 1, end
-                self.items.append((self.last, member, value, size))
+                self.over = end
+                for item in items:
+                    self.last += 1
+                    self.items.append((self.last, *item))
             return not self.over
 
     def confirmed(self, number):
@@ -160,8 +174,8 @@ class Worker:
             return self.bury(data, f"a worker does not know {envelope['type']} at its queue", delivery)
         if self.left is not None:
             return self.todo.append(Nak(delivery))
-        if "large" in envelope["body"]:
-            return self.bury(data, "this worker does not fetch large work", delivery)
+        if not 0 < envelope["body"].get("large", {}).get("size", 1) <= MAX_LARGE:
+            return self.bury(data, f"large work: {MAX_LARGE} bytes are allowed", delivery)
         key = envelope["source"], envelope.get("owner", ""), envelope["task"], envelope["body"]["delivery"]
         job = self.jobs.setdefault(key, Job(envelope, delivery, self.clock()))
         job.delivery = delivery  # it may have come again
@@ -193,9 +207,33 @@ class Worker:
             job.token, job.lease = body["token"], body["lease"] / 1000  # the hub may have made another token
             if not job.epoch:
                 job.epoch = epoch
-                threading.Thread(target=self.run, args=(job,), daemon=True).start()
+                self.fetch(job) if "large" in job.body else self.begin(job)
         elif not body.get("later") and not job.epoch:
             self.forget(job, Ack)
+
+    def begin(self, job):
+        job.asked = None
+        threading.Thread(target=self.run, args=(job,), daemon=True).start()
+
+    def piece(self, job, body):
+        """A piece of large work has arrived: the next one is asked for, or the job begins."""
+        large = job.body.get("large")
+        if job.asked is None or body.get("blob") != large["id"] or body.get("offset") != len(job.content):
+            return
+        job.content += base64.b64decode(body["data"])
+        if len(job.content) < large["size"]:
+            return self.fetch(job)
+        if hashlib.sha256(job.content).digest() == base64.b64decode(large["sha256"]):
+            job.body.update(json.loads(job.content))
+            job.content.clear()
+            job.read()
+            return self.begin(job)
+        job.content.clear()
+        job.tries -= 1
+        if job.tries:
+            return self.fetch(job)
+        job.asked = None
+        job.add("error", "the message has not arrived as it was sent", True)
 
     def told(self, job, type, seq, body):
         if type == "job.confirm":
@@ -205,6 +243,8 @@ class Worker:
         elif type == "job.resend":
             job.sent = 0
             self.report(job)
+        elif type == "job.piece":
+            self.piece(job, body)
         elif type == "job.cancel":
             job.canceled.set()
         elif type == "job.stop":
@@ -227,6 +267,8 @@ class Worker:
                 job.extended = now
                 self.settle(job, Extend)
             if job.epoch:
+                if job.asked is not None and now - job.asked >= 2:
+                    self.fetch(job)
                 if job.items and now - job.sent_at >= 10:
                     job.sent = 0
                 self.report(job)
@@ -241,6 +283,11 @@ class Worker:
         job.claimed = self.clock()
         body = {"delivery": job.body["delivery"], "worker": self.id, "nonce": job.nonce, "idempotent": self.idempotent}
         self.publish("topic", job.work["replyTo"], "job.claim", body, job)
+
+    def fetch(self, job):
+        job.asked = self.clock()
+        body = {"token": job.token, "worker": self.id, "blob": job.body["large"]["id"], "offset": len(job.content)}
+        self.publish("topic", job.work["replyTo"], "job.fetch", body, job)
 
     def beat(self):
         self.beaten = self.clock()
@@ -263,6 +310,8 @@ class Worker:
                 size += length
                 if member == "events":
                     body.setdefault("events", []).append(value)
+                elif member == "piece":
+                    body.update(value)
                 else:
                     body[member] = value
                 job.sent, job.sent_at = number, self.clock()

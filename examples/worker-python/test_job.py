@@ -246,6 +246,57 @@ class Jobs(unittest.TestCase):
         self.assertTrue(hub.woken.acquire(timeout=10))
         hub.hear("job.stop", {"reason": "enough"}, epoch=3)
 
+    def test_large_work(self):
+        hub, heard = Hub(lambda this: [heard.append(this.text), job.status("COMPLETED")][1:]), []
+        content = json.dumps({"message": {"parts": [{"text": "x" * 1000}]}}).encode()
+        large = {"id": "b", "size": len(content), "sha256": base64.b64encode(job.hashlib.sha256(content).digest()).decode()}
+        hub.work(message={}, large=large)
+        (_, claim), = hub.done("job.claim")
+        hub.hear("job.grant", {"nonce": claim["body"]["nonce"], "token": "s", "lease": 30000}, epoch=3)
+
+        def fetched(offset, data):
+            hub.hear("job.piece", {"blob": "b", "offset": offset, "data": base64.b64encode(data).decode()}, epoch=3)
+            return [fetch["body"]["offset"] for _, fetch in hub.done("job.fetch")]
+        self.assertEqual([fetch["body"] for _, fetch in hub.done("job.fetch")], [{"token": "s", "worker": hub.worker.id, "blob": "b", "offset": 0}])
+        self.assertEqual(fetched(0, content[:500]), [500])
+        self.assertEqual(fetched(0, content[:500]), [])  # it is there already
+        self.assertEqual([kind for kind, _ in hub.after(2)], ["job.fetch"])  # it was lost
+        self.assertEqual(fetched(500, b"another"), [507])
+        self.assertEqual(fetched(507, content[507:]), [0])  # its hash is another one
+        self.assertEqual(fetched(0, content), [])
+        report, = hub.reported(2)
+        self.assertEqual((heard, report["seq"], len(report["body"]["events"])), (["x" * 1000], 1, 1))
+
+    def test_large_work_that_is_wrong(self):
+        hub = Hub(echo)
+        hub.work(message={}, large={"id": "b", "size": 2, "sha256": base64.b64encode(bytes(32)).decode()})
+        (_, claim), = hub.done("job.claim")
+        hub.hear("job.grant", {"nonce": claim["body"]["nonce"], "token": "s", "lease": 30000}, epoch=3)
+        for _ in range(3):
+            hub.hear("job.piece", {"blob": "b", "offset": 0, "data": "e30="}, epoch=3)
+        report, = [report for _, report in hub.after(0) if report["type"] == "job.report"]
+        self.assertEqual(report["body"]["error"], "the message has not arrived as it was sent")
+        hub.work("d3", large={"id": "b", "size": job.MAX_LARGE + 1, "sha256": ""})
+        self.assertEqual([kind for kind, _ in hub.done()], ["job.work", "Ack"])
+
+    def test_large_events(self):
+        text = "x" * (job.MAX_PIECE * 2)
+        hub = Hub(lambda this: [job.artifact("a", "small"), job.artifact("a", text), job.status("COMPLETED")])
+        hub.grant()
+        reports = hub.reported(4)
+        self.assertEqual([report["seq"] for report in reports], [1, 2, 3, 4, 5])
+        self.assertTrue(all(len(json.dumps(report)) < job.MAX_ENVELOPE for report in reports))
+        whole = b"".join(base64.b64decode(report["body"]["piece"]["data"]) for report in reports[1:4])
+        self.assertEqual(json.loads(whole)["artifactUpdate"]["artifact"]["parts"][0]["text"], text)
+        large = reports[1]["body"]["large"]
+        self.assertEqual((large["size"], base64.b64decode(large["sha256"])), (len(whole), job.hashlib.sha256(whole).digest()))
+
+    def test_an_event_that_is_too_large(self):
+        hub = Hub(lambda this: [job.artifact("a", "x" * job.MAX_LARGE)])
+        hub.grant()
+        report, = hub.reported(1)
+        self.assertIn("67108864 are allowed", report["body"]["error"])
+
     def test_leaving(self):
         hub = Hub(lambda this: this.stopped.wait(10) and [])
         hub.grant()

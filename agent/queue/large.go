@@ -1,0 +1,205 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+)
+
+// DefaultLarge is the Large of a Dispatcher without one.
+const DefaultLarge = 4 * job.MaxLarge
+
+// large is the memory of a run for what does not fit into an envelope: content that its
+// worker fetches, and then the pieces of events that it reports.
+type large struct {
+	// bytes are the content, or as much of the event as is there; of says of which. It is nil
+	// if there is nothing.
+	bytes []byte
+	of    *job.Blob
+}
+
+// hold makes room for bytes of a size; it reports whether there is some. All of it is given
+// at once: so runs that have a part each do not wait for each other.
+func (d *Dispatcher) hold(l *large, of *job.Blob) bool {
+	d.drop(l)
+	limit := d.Large
+	if limit == 0 {
+		limit = DefaultLarge
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held+of.Size > limit {
+		d.log().Warn("no room for large content: it waits", "size", of.Size, "held", d.held, "limit", limit)
+		return false
+	}
+	d.held += of.Size
+	l.of = of
+	return true
+}
+
+// drop gives the room of l back.
+func (d *Dispatcher) drop(l *large) {
+	if l.of == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held -= l.of.Size
+	*l = large{}
+}
+
+// content returns what is too large for the envelope of the work. It is made of what is
+// stored, and so the same after a restart of the hub, unless the task has changed.
+func (r *run) content() ([]byte, error) {
+	c := job.Content{Message: r.call.Message, Metadata: r.call.Metadata}
+	if r.ec.StoredTask != nil {
+		c.Stored = r.call.Task
+	}
+	return job.Encode(&c)
+}
+
+// enlarge puts a reference into the work in the place of its content; it reports whether the
+// content is not too large for that.
+func (r *run) enlarge() bool {
+	b, err := r.content()
+	if err != nil {
+		r.fail("the message cannot be encoded for the bus of agent %q", r.call.Agent)
+		return false
+	}
+	if len(b) > job.MaxLarge {
+		r.fail("the message, with its task, has %d bytes, and %d are allowed at the bus of agent %q", len(b), job.MaxLarge, r.call.Agent)
+		return false
+	}
+	r.body.Message, r.body.Metadata, r.body.Stored = nil, nil, nil
+	r.body.Large = job.BlobOf(b)
+	return true
+}
+
+// fetch is a worker that asks for a piece.
+type fetch struct {
+	epoch int64
+	job.Fetch
+}
+
+func (d *Dispatcher) fetched(ctx context.Context, e *bus.Envelope) {
+	f := &fetch{epoch: e.Epoch}
+	if err := json.Unmarshal(e.Body, &f.Fetch); err != nil || job.WorkerAt(f.Worker).Check() != nil {
+		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
+		return
+	}
+	k := keyOf(e)
+	if d.deliver(k, f) {
+		return
+	}
+	if fate, err := d.fateOf(ctx, k); err == nil && fate != coming {
+		d.stop(ctx, &note{to: f.Worker, about: k, epoch: e.Epoch}, fate.reason())
+	}
+}
+
+// fetched answers a worker that asks for a piece of the message. What asks too early or with
+// a wrong offset gets no answer.
+func (r *run) fetched(f *fetch) {
+	if !r.vouched(beat{f.epoch, f.Token, f.Worker}) || r.closed || r.place.Ahead > 0 {
+		return
+	}
+	if r.large.of == nil || r.large.of.ID != f.Blob {
+		if !r.serve(f) {
+			return
+		}
+	}
+	whole := r.large.bytes
+	if f.Offset < 0 || f.Offset >= int64(len(whole)) {
+		return
+	}
+	end := min(f.Offset+job.MaxPiece, int64(len(whole)))
+	r.say(job.TypePiece, 0, &job.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
+	if end == int64(len(whole)) {
+		r.d.drop(&r.large) // if the last piece is lost, the content is made again
+	}
+}
+
+// serve gets the content into memory. If it is not any more what the work says, the worker
+// has nothing to begin with: it stops, and the message is published as it is now.
+func (r *run) serve(f *fetch) bool {
+	b, err := r.content()
+	if err != nil {
+		return false
+	}
+	of := job.BlobOf(b)
+	if of.ID == f.Blob {
+		if !r.d.hold(&r.large, of) {
+			return false
+		}
+		r.large.bytes = b
+		return true
+	}
+	if r.place.Seq == 0 {
+		r.d.log().Info("content of work has changed: it is published again", "agent", r.name, "task", r.key.id)
+		r.d.stop(r.ctx, r.note(), "the message, with its task, is not what it was: it is published again")
+		r.again()
+	}
+	return false
+}
+
+// gather takes a piece of a large event, and the event with its last piece. Until then
+// nothing of it is durable: a hub that is started again asks for all of it.
+func (r *run) gather(rep *job.Report) {
+	event, err := r.collect(rep.Large, rep.Piece)
+	switch {
+	case errors.Is(err, errNoRoom):
+		r.forget()
+		r.due.ask = time.Now().Add(askAgainAfter)
+	case err != nil:
+		r.forget()
+		r.fail("worker %s of agent %q has sent a large event that is none: %v", r.place.Worker, r.call.Agent, err)
+	case event == nil:
+		r.place.Ahead++
+		r.due.ask = time.Time{}
+	default:
+		r.place.Seq += r.place.Ahead
+		r.forget()
+		r.take(event)
+	}
+}
+
+// askAgainAfter is the time between two requests for what is missing of a large event.
+const askAgainAfter = 2 * time.Second
+
+var errNoRoom = errors.New("no room")
+
+// collect adds a piece to those before it; it returns the event with the last one.
+func (r *run) collect(of *job.Blob, p *job.Piece) ([]byte, error) {
+	l := &r.large
+	if r.place.Ahead == 0 {
+		if err := of.Check(); err != nil {
+			return nil, err
+		}
+		if !r.d.hold(l, of) {
+			return nil, errNoRoom
+		}
+	}
+	if of.ID != l.of.ID || !p.Follows(l.of, len(l.bytes)) {
+		return nil, fmt.Errorf("a piece of %d bytes at %d does not follow the %d bytes of %d that are there", len(p.Data), p.Offset, len(l.bytes), l.of.Size)
+	}
+	l.bytes = append(l.bytes, p.Data...)
+	switch {
+	case int64(len(l.bytes)) < l.of.Size:
+		return nil, nil
+	case !l.of.Matches(l.bytes):
+		return nil, errors.New("its SHA-256 is another one")
+	case !json.Valid(l.bytes):
+		return nil, errors.New("it is no JSON")
+	}
+	return l.bytes, nil
+}
+
+// forget drops the pieces that are there.
+func (r *run) forget() {
+	r.place.Ahead = 0
+	r.d.drop(&r.large)
+}
