@@ -19,7 +19,8 @@
 // # What it does not promise
 //
 // A task may fail whose worker was lost; the log of the test says how many did. The loss
-// of power is not simulated.
+// of power is not simulated. A worker that wakes after its lease finds that it was told to
+// stop; that its reports would not count otherwise is tested in agent/queue alone.
 //
 // # Concurrency
 //

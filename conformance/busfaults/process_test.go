@@ -193,7 +193,11 @@ func (x *executor) note(call *agent.Call, ec *a2asrv.ExecutorContext) (run strin
 
 // stream says n chunks, which have the run and their number.
 func stream(ctx context.Context, ec *a2asrv.ExecutorContext, run string, n int, yield func(a2a.Event, error) bool) bool {
-	timer := time.NewTimer(rand.N(200 * time.Millisecond)) // some are killed before they say anything
+	think := 200 * time.Millisecond // some are killed before they say anything
+	if rand.N(3) == 0 {
+		think = 2 * time.Second // so that a run and the one that is to take its place meet
+	}
+	timer := time.NewTimer(rand.N(think))
 	defer timer.Stop()
 	for i := range n {
 		select {

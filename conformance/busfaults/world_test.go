@@ -224,7 +224,7 @@ func (w *world) freeze() {
 	if p.wakes.IsZero() {
 		w.signal(p.Process, syscall.SIGSTOP)
 	}
-	p.wakes = time.Now().Add(jobLease + time.Second)
+	p.wakes = time.Now().Add(jobLease + time.Duration(w.rand.IntN(1000))*time.Millisecond)
 }
 
 func (w *world) stall() {
