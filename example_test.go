@@ -13,6 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/dialogue"
 )
 
 // shout answers in capitals.
@@ -74,6 +76,48 @@ func ExampleHub_ListenAndServe() {
 	fmt.Println(hub.ListenAndServe(context.Background(), "0.0.0.0:4100"))
 	// Output:
 	// listen on 0.0.0.0:4100: anonymous callers are allowed on loopback addresses only
+}
+
+// An agent of the hub answers what the others ask back, so that their callers need not.
+func ExampleHub_questions() {
+	hub := &parley.Hub{Questions: &dialogue.Desk{Answerer: "clerk", Default: dialogue.Auto}}
+	hub.Handle(&a2a.AgentCard{Name: "Weather"}, agent.Func(
+		func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			state, text := a2a.TaskStateCompleted, "Rain in "+ec.Message.Parts[0].Text()
+			if ec.StoredTask == nil {
+				state, text = a2a.TaskStateInputRequired, "Which city?"
+			}
+			answer := a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart(text))
+			yield(a2a.NewStatusUpdateEvent(ec, state, answer), nil)
+		}))
+	hub.Handle(&a2a.AgentCard{Name: "Clerk"}, agent.Func(
+		func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			answer := a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, a2a.NewTextPart("Vienna"))
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, answer), nil)
+		}))
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	done := make(chan error)
+	go func() { done <- hub.Run(ctx) }()
+	srv := httptest.NewServer(hub.Handler())
+
+	body := `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"What is the weather?"}]}}`
+	resp, err := http.Post(srv.URL+"/v1/a2a/weather/message:send", "application/json", strings.NewReader(body))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	fmt.Println(strings.Contains(string(answer), `"Rain in Vienna"`))
+
+	srv.Close()
+	stop()
+	fmt.Println(<-done)
+	// Output:
+	// true
+	// <nil>
 }
 
 func ExampleAgentName() {

@@ -67,6 +67,11 @@ type Hub struct {
 	// Memory writes down what has come of tasks whose requests name a session. If nil,
 	// nothing is written down. Its Store is that of the hub, which must be task.Marks.
 	Memory *recorder.Recorder
+	// Questions answers what agents ask their callers, in their place. A *dialogue.Desk
+	// does; for answers from its Inbox to arrive, set Inbox.Deliver to
+	// dialogue.Deliver(hub.Engine()) and run the Inbox beside the hub. If nil, tasks wait
+	// for their callers.
+	Questions engine.Questions
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
@@ -148,6 +153,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		Recorder:      h.recorder(),
 		Store:         store,
 		Push:          h.push(store),
+		Questions:     h.Questions,
 		Logger:        h.logger(),
 		MaxWait:       h.Limits.MaxWait,
 		AgentSilence:  h.Limits.AgentSilence,
