@@ -29,6 +29,7 @@ type sent struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId"`
 	Parts     []map[string]any
+	Metadata  map[string]any
 }
 
 // wire is a server that notes the messages that reach it.

@@ -33,8 +33,38 @@ func (r *run) message() []byte {
 		switch name {
 		case "messageId", "contextId", "taskId", "referenceTaskIds":
 			continue
+		case "metadata":
+			if value = withoutAnswer(value); value == nil {
+				continue
+			}
 		}
 		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
+	}
+	return append(b, '}')
+}
+
+// answerKey is where the hub notes which question a message answers that is its own. The
+// number means nothing elsewhere.
+const answerKey = "parley.answer"
+
+// withoutAnswer returns the metadata of a message without that note; nil if nothing is
+// left.
+func withoutAnswer(meta []byte) []byte {
+	if member(meta, answerKey) == nil {
+		return meta
+	}
+	b := []byte{'{'}
+	for name, value := range rawjson.Fields(meta) {
+		if name == answerKey {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(rawjson.AppendString(b, name), ':'), value...)
+	}
+	if len(b) == 1 {
+		return nil
 	}
 	return append(b, '}')
 }

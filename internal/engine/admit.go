@@ -189,7 +189,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 			return task.ErrExists // somebody chose the same id at the same time
 		}
 		l.contextID = h.ContextID // nobody reads it before the task is loaded
-		en.Body = l.withIDs(r.Message.Body)
+		en.Body = l.withIDs(bodyOf(r))
 		var err error
 		if ch.Next, en, err = task.Apply(h, en); err != nil {
 			return err
@@ -262,7 +262,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	}
 	ln := laneOf(a, &h)
 	entered := idle(&h) && !e.IsPaused(a.Name) && e.line.tryEnter(ln)
-	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(r.Message.Body), Call: call}
+	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(bodyOf(r)), Call: call}
 	r.Mark = e.markOf(c, r, a.Name)
 	claimed, waits := false, false
 	err = e.change(l, func(ch *task.Change) error {

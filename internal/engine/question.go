@@ -126,16 +126,15 @@ func callsTool(message []byte) bool {
 	return false
 }
 
-// question turns a question for the caller into one for the hub: the task goes on.
+// question turns a question for the caller, whose metadata has no reserved names, into
+// one for the hub: the task goes on.
 func (r *run) question(en task.Entry) task.Entry {
 	if en.Body == nil {
 		en.Body = r.live.textMessage("")
 	}
 	b := append(openQuestion(r.round, en.Body), '}')
 	for name, value := range rawjson.Fields(en.Meta) {
-		if name != questionKey {
-			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
-		}
+		b = appendMember(b, name, value)
 	}
 	en.State, en.Meta = task.Working, append(b, '}')
 	return en

@@ -225,6 +225,7 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 
 // emit queues an entry and reports whether further ones count.
 func (r *run) emit(en task.Entry) bool {
+	en.Meta = unreserved(en.Meta)
 	asks := r.asks(&en)
 	if asks {
 		en = r.question(en)
