@@ -244,7 +244,7 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 
 func TestNotReachable(t *testing.T) {
 	t.Parallel()
-	p := startPair(t, counting(nil), func(a *remote.Agent) { a.Timeout = 4 * time.Second })
+	p := startPair(t, counting(nil), func(a *remote.Agent) { a.Timeout = 2 * time.Second })
 	p.peer.stop()
 	began := time.Now()
 	a := p.hub.send(say("hi"))

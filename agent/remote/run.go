@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,9 +168,12 @@ func (r *run) setDeadline() {
 	}
 }
 
-// How often and how long an agent is tried that has not received anything.
+// How often and how long an agent is tried that has not received anything. Every
+// connectEvery, or up to a second before that, it is tried again, so that one that is
+// started anew has the time for it.
 const (
 	connectTries  = 3
+	connectEvery  = 3 * time.Second
 	connectWithin = 10 * time.Second
 )
 
@@ -182,6 +186,8 @@ func (r *run) send(ctx context.Context) bool {
 		switch {
 		case done:
 			return true
+		case ctx.Err() != nil && !r.accepted() && unreceived(err):
+			return r.expired.Load() && r.fail(unreachable+reason(err))
 		case ctx.Err() != nil && !r.accepted() && r.h.Task == "":
 			return r.expired.Load() && r.fail("gave no answer in time; it is unknown whether it has accepted the message")
 		case ctx.Err() != nil:
@@ -190,15 +196,43 @@ func (r *run) send(ctx context.Context) bool {
 			return r.follow(ctx)
 		case err == nil && r.h.Task != "":
 			return r.taken() || r.follow(ctx)
-		case !errors.Is(err, peer.ErrUnreachable) && (!errors.As(err, new(*cardError)) || refused(err)):
+		case !unreceived(err):
 			return r.unaccepted(ctx, err)
-		case errors.Is(err, errSend), try == connectTries, time.Since(began) > connectWithin:
-			return r.fail("is not reachable: " + reason(err))
+		case !again(err, began, try):
+			return r.fail(unreachable + reason(err))
 		}
-		if !pause(ctx, backoff(try)) {
-			return false
+		if !pause(ctx, untilRetry(began, err, try)) {
+			return r.expired.Load() && r.fail(unreachable+reason(err))
 		}
 	}
+}
+
+const unreachable = "is not reachable: "
+
+// unreceived reports whether an agent has certainly received nothing of a message.
+func unreceived(err error) bool {
+	return errors.Is(err, peer.ErrUnreachable) || errors.As(err, new(*cardError)) && !refused(err)
+}
+
+// again reports whether an agent is tried again that has received nothing. A send has been
+// tried several times already, and is made anew once; calls that are held back are not
+// waited for.
+func again(err error, began time.Time, try int) bool {
+	switch {
+	case try == connectTries, time.Since(began) > connectWithin, errors.Is(err, peer.ErrOpen):
+		return false
+	}
+	return !errors.Is(err, errSend) || try == 1
+}
+
+// untilRetry is how long to wait after a try in vain. A send, which has been tried for
+// some seconds, waits for the time of the last try.
+func untilRetry(began time.Time, err error, try int) time.Duration {
+	if errors.Is(err, errSend) {
+		try = connectTries - 1
+	}
+	at := began.Add(time.Duration(try)*connectEvery - rand.N(time.Second))
+	return max(time.Until(at), backoff(try))
 }
 
 // unaccepted goes on after a send that has failed although something may have arrived.
@@ -242,7 +276,7 @@ func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
 	}
 	done, err = r.pass(p.Run(ctx, r.params(nil)))
 	if errors.Is(err, peer.ErrUnreachable) {
-		err = fmt.Errorf("%w: %w", errSend, err) // it was tried often enough
+		err = fmt.Errorf("%w: %w", errSend, err) // it was tried several times
 	}
 	return done, err
 }
