@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
@@ -213,6 +215,7 @@ func TestWorkers(t *testing.T) {
 		"an agent that is not running yet": (*stage).late,
 		"a stream":                         (*stage).stream,
 		"a question":                       (*stage).question,
+		"Python and Go at one queue":       (*stage).mixed,
 		"kill -9, cut, cancel":             (*stage).faults,
 		"an orderly end":                   (*stage).orderly,
 		"a hub that is not trusted":        (*stage).stranger,
@@ -290,6 +293,82 @@ func (s *stage) question() {
 			s.t.Errorf("the answer is %q, want %q", got, want)
 		}
 	}
+}
+
+// mixed has workers in Python and in Go at the same queue: whoever is free asks, and whoever
+// is free goes on with the answer. It tells until each language has gone on with a question
+// of the other one.
+func (s *stage) mixed() {
+	s.start(s.signer.HubKey())
+	ctx, stop := context.WithCancel(s.t.Context())
+	ended := make(chan error, 1)
+	go func() { // ends before the test does
+		ended <- (&agent.Worker{Bus: s.bus, Name: "pythonist", Executor: agent.Func(gopher), Concurrency: 1}).Run(ctx)
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Errorf("worker in Go: %v", err)
+		}
+	}()
+	const rounds, sideBySide = 50, 8
+	pairs := make(map[string]int)
+	for n := 0; pairs["Python, Go"] == 0 || pairs["Go, Python"] == 0; n++ {
+		if n == rounds {
+			s.t.Fatalf("after %d questions those who asked and went on are %v", n*sideBySide, pairs)
+		}
+		told := make(chan string, sideBySide)
+		for range sideBySide {
+			go func() { told <- s.pair() }()
+		}
+		for range sideBySide {
+			pairs[<-told]++
+		}
+	}
+	s.t.Logf("who asked and who went on: %v", pairs)
+}
+
+// pair answers a question, and returns who has asked and who went on.
+func (s *stage) pair() string {
+	send := func(m *a2a.Message, want a2a.TaskState) *a2a.Task {
+		result, err := s.client.Send(s.t.Context(), &a2a.SendMessageRequest{Message: m})
+		task, ok := result.(*a2a.Task)
+		if err != nil || !ok || task.Status.State != want {
+			s.t.Errorf("the answer is %+v, %v, want a task that is %s", result, err, want)
+			return nil
+		}
+		return task
+	}
+	task := send(message("ask"), a2a.TaskStateInputRequired)
+	if task == nil {
+		return ""
+	}
+	asked, answer := language(task.Status.Message), message("Ada")
+	answer.TaskID = task.ID
+	if task = send(answer, a2a.TaskStateCompleted); task == nil {
+		return ""
+	}
+	if got := task.Status.Message.Parts[0].Text(); !strings.HasPrefix(got, "Hello, Ada!") {
+		s.t.Errorf("the answer is %q", got)
+	}
+	return asked + ", " + language(task.Status.Message)
+}
+
+// gopher asks and greets as the agent in Python does.
+func gopher(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	state, text := a2a.TaskStateInputRequired, "What is your name? (Go)"
+	if ec.StoredTask != nil {
+		state, text = a2a.TaskStateCompleted, "Hello, "+ec.Message.Parts[0].Text()+"! (Go)"
+	}
+	yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+}
+
+// language returns in what the worker is written that has said m.
+func language(m *a2a.Message) string {
+	if strings.HasSuffix(m.Parts[0].Text(), "(Go)") {
+		return "Go"
+	}
+	return "Python"
 }
 
 // faults kills the worker that performs a task. Another one gets it; its connection is
