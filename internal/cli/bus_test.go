@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -162,6 +163,18 @@ var waitingCalls = map[string]waitingCall{
 		get:      "POST /a2a/greeter", getBody: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"%s"}}`,
 		id: func(a map[string]any) any { return inside(a, "result", "id") },
 	},
+	"HTTP+JSON v0.3": {
+		send:     "POST /a2a/greeter/v1/message:send",
+		sendBody: `{"message":{"messageId":"m5","role":"ROLE_USER","content":[{"text":"you"}]},"configuration":{"blocking":false}}`,
+		get:      "GET /a2a/greeter/v1/tasks/%s",
+		id:       func(a map[string]any) any { return inside(a, "task", "id") },
+	},
+	"PromptKit": {
+		send:     "POST /a2a/greeter",
+		sendBody: `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m6","role":"user","parts":[{"text":"you"}]},"configuration":{"blocking":false}}}`,
+		get:      "POST /a2a/greeter", getBody: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"%s"}}`,
+		id: func(a map[string]any) any { return inside(a, "result", "id") },
+	},
 	"RockBot": {
 		send:     "POST /",
 		sendBody: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m4","role":"user","parts":[{"text":"you"}]},"metadata":{"skill":"greeter"},"configuration":{"returnImmediately":true}}}`,
@@ -191,7 +204,13 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 			t.Fatalf("%s: no id of a task in %s", name, answer)
 		}
 	}
-	ids["gRPC"] = h.grpcSend()
+	for name, c := range grpcCalls {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(h.grpcCall(c.send, c.sendBody)), &v); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ids[name] = fmt.Sprint(inside(v, "task", "id"))
+	}
 	// This one's caller waits, and loses its connection.
 	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
 	ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -216,9 +235,11 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 			t.Errorf("%s: the answer is %d %s", name, code, answer)
 		}
 	}
-	h.follow(ids["gRPC"])
-	if got := h.grpcGet(ids["gRPC"]); !strings.Contains(got, "hello you") {
-		t.Errorf("gRPC: the answer is %s", got)
+	for name, c := range grpcCalls {
+		h.follow(ids[name])
+		if got := h.grpcCall(c.get, fill(c.getBody, ids[name])); !strings.Contains(got, "hello you") {
+			t.Errorf("%s: the answer is %s", name, got)
+		}
 	}
 	if code, answer := h.call("POST /a2a/greeter/tasks/send", job); code != 200 || !strings.Contains(answer, "hello you") {
 		t.Errorf("job: the answer is %d %s", code, answer)
@@ -235,14 +256,20 @@ func (h *busHub) follow(id string) {
 	}
 }
 
+// grpcCall calls a method of v1.0, or of v0.3 if it is named "v0.3 METHOD".
 func (h *busHub) grpcCall(method, request string) string {
 	h.t.Helper()
+	service := pb.File_a2av1_proto.Services().ByName("A2AService")
+	method, v03 := strings.CutPrefix(method, "v0.3 ")
+	if v03 {
+		service = pb0.File_a2a_proto.Services().ByName("A2AService")
+	}
 	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	defer conn.Close()
-	c := grpctest.Client{Conn: conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")}
+	c := grpctest.Client{Conn: conn, Service: service}
 	answer := ""
 	err = c.Call(h.t.Context(), method, request, func(m string) bool {
 		answer = m
@@ -254,19 +281,16 @@ func (h *busHub) grpcCall(method, request string) string {
 	return answer
 }
 
-func (h *busHub) grpcSend() string {
-	h.t.Helper()
-	var v map[string]any
-	answer := h.grpcCall("SendMessage", `{"tenant":"greeter","message":{"messageId":"m5","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}`)
-	if err := json.Unmarshal([]byte(answer), &v); err != nil {
-		h.t.Fatal(err)
-	}
-	return fmt.Sprint(inside(v, "task", "id"))
-}
-
-func (h *busHub) grpcGet(id string) string {
-	h.t.Helper()
-	return h.grpcCall("GetTask", `{"tenant":"greeter","id":"`+id+`"}`)
+// grpcCalls are the bindings over gRPC: how a message is sent and a task read.
+var grpcCalls = map[string]struct{ send, sendBody, get, getBody string }{
+	"gRPC v1.0": {
+		"SendMessage", `{"tenant":"greeter","message":{"messageId":"m7","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}`,
+		"GetTask", `{"tenant":"greeter","id":"%s"}`,
+	},
+	"gRPC v0.3": {
+		"v0.3 SendMessage", `{"request":{"messageId":"m8","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"blocking":false},"metadata":{"skill":"greeter"}}`,
+		"v0.3 GetTask", `{"name":"tasks/%s"}`,
+	},
 }
 
 // send sends a message to an agent and returns the id of the task.
