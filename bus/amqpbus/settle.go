@@ -44,6 +44,8 @@ func (h *held) apply(ctx context.Context, s bus.Settlement) error {
 		fallthrough // rather too early than never
 	case s.Verdict == bus.Refused:
 		return h.tell(h.d.Nack(false, true))
+	case s.Verdict == bus.Buried && h.consumer.at == bus.Dead:
+		return h.tell(h.d.Nack(false, true)) // what is dead stays as it is
 	case s.Verdict == bus.Buried:
 		return h.bury(ctx, s.Reason)
 	}
@@ -60,7 +62,7 @@ func (h *held) bury(ctx context.Context, reason string) error {
 	if h.replace(ctx, m) == nil {
 		return nil
 	}
-	return h.tell(h.d.Reject(at == bus.Dead))
+	return h.tell(h.d.Reject(false))
 }
 
 // again publishes a held message once more, for later or at once, and drops the original.

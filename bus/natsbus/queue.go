@@ -18,8 +18,8 @@ import (
 // pullFor is how long the server keeps a request for envelopes, and overdue when it must
 // have said that it has not.
 const (
-	pullFor = 30 * time.Second
-	overdue = pullFor + 5*time.Second
+	pullFor = 10 * time.Second
+	overdue = pullFor + 2*time.Second
 )
 
 // receiver is one loop over Receive at a queue.
