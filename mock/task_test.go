@@ -104,6 +104,7 @@ func TestCancel(t *testing.T) {
 		synctest.Wait()
 		mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`),
 			"TASK_STATE_SUBMITTED")
+		synctest.Wait() // it works
 		mustContain(t, exchange(s, "POST /v1/a2a/tasks/mock-task-1:cancel\n\n"), "200\n", "TASK_STATE_CANCELED")
 		wg.Wait()
 		mustContain(t, blocked, "TASK_STATE_CANCELED")

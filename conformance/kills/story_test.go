@@ -2,6 +2,7 @@ package kills
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -188,14 +189,18 @@ func (st *story) follow(ctx context.Context, was *taskJSON) error {
 }
 
 // moved reports whether an event says that the task waits or has ended, otherwise than it
-// was.
+// was. What was asked before stands in the history of the first event.
 func moved(data string, was *taskJSON) bool {
-	for _, state := range []string{"COMPLETED", "FAILED", "CANCELED", "REJECTED", "INPUT_REQUIRED", "AUTH_REQUIRED"} {
-		if strings.Contains(data, `"TASK_STATE_`+state+`"`) {
-			return state != was.state() || !strings.Contains(data, was.Status.Message.ID)
-		}
+	var ev struct{ Task, StatusUpdate taskJSON }
+	if json.Unmarshal([]byte(data), &ev) != nil {
+		return false
 	}
-	return false
+	now := &ev.Task
+	if now.Status.State == "" {
+		now = &ev.StatusUpdate
+	}
+	asks := now.state() == "INPUT_REQUIRED" || now.state() == "AUTH_REQUIRED"
+	return now.ended() || asks && (now.state() != was.state() || now.Status.Message.ID != was.Status.Message.ID)
 }
 
 // asks reports whether the agent asks something that was not answered yet.
