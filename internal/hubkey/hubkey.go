@@ -30,10 +30,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/keyfile"
 )
 
 // FileName is the name of the file in a data folder.
@@ -66,17 +65,12 @@ func Load(path string) (*bus.Signer, error) {
 }
 
 func read(path string) (*file, error) {
-	info, err := os.Lstat(path)
+	size, err := keyfile.Size(path)
 	if err != nil {
 		return nil, err
 	}
-	switch mode := info.Mode(); {
-	case !mode.IsRegular():
-		return nil, errors.New("is not a regular file")
-	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return nil, fmt.Errorf("others may read it (mode %04o); if nobody has, protect it with: chmod 600 %s", mode.Perm(), path)
-	case info.Size() > maxSize:
-		return nil, fmt.Errorf("has %d bytes, more than any key", info.Size())
+	if size > maxSize {
+		return nil, fmt.Errorf("has %d bytes, more than any key", size)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -92,7 +86,7 @@ func read(path string) (*file, error) {
 	return f, nil
 }
 
-// create makes a file. It appears under its name when it is complete.
+// create makes a file.
 func create(path string) (*file, error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -102,36 +96,8 @@ func create(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := path + ".new"
-	if err := write(next, append(text, '\n')); err != nil {
+	if err := keyfile.Create(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(next, path); err != nil {
-		return nil, err
-	}
-	return f, syncDir(filepath.Dir(path))
-}
-
-func write(path string, text []byte) error {
-	// What a crash has left is incomplete or was never used.
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return f, nil
 }

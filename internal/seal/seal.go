@@ -40,8 +40,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"runtime"
+
+	"github.com/parley-a2a/parley/internal/keyfile"
 )
 
 // FileName is the name of the key in a data folder.
@@ -148,55 +148,22 @@ func Load(path string) (*Box, error) {
 }
 
 func read(path string) ([]byte, error) {
-	info, err := os.Lstat(path)
+	size, err := keyfile.Size(path)
 	if err != nil {
 		return nil, err
 	}
-	switch mode := info.Mode(); {
-	case !mode.IsRegular():
-		return nil, errors.New("is not a regular file")
-	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return nil, fmt.Errorf("others may read it (mode %04o); if nobody has, protect it with: chmod 600 %s", mode.Perm(), path)
-	case info.Size() != keySize:
-		return nil, fmt.Errorf("has %d bytes instead of %d; restore it, or remove it and give up the secrets that were sealed with it", info.Size(), keySize)
+	if size != keySize {
+		return nil, fmt.Errorf("has %d bytes instead of %d; restore it, or remove it and give up the secrets that were sealed with it", size, keySize)
 	}
 	return os.ReadFile(path)
 }
 
-// create makes a key. The file appears under its name when it is complete.
+// create makes a key.
 func create(path string) ([]byte, error) {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails
-	next := path + ".new"
-	if err := write(next, key[:]); err != nil {
+	if err := keyfile.Create(path, key[:]); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(next, path); err != nil {
-		return nil, err
-	}
-	return key[:], syncDir(filepath.Dir(path))
-}
-
-func write(path string, key []byte) error {
-	// What a crash has left is incomplete or was never used.
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(key)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return key[:], nil
 }
