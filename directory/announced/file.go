@@ -2,13 +2,10 @@ package announced
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/atomicfile"
 )
 
 // FileName is the name of the file with the agents that have announced themselves.
@@ -43,26 +40,5 @@ func write(path string, all []directory.Known) error {
 	if err != nil {
 		return err
 	}
-	return replace(path, append(text, '\n'))
-}
-
-// replace puts a file with text in the place of the one at path.
-func replace(path string, text []byte) (err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+FileName+"-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return atomicfile.Replace(path, append(text, '\n'), 0o644)
 }

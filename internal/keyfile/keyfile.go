@@ -29,6 +29,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/parley-a2a/parley/internal/atomicfile"
 )
 
 // Size returns how many bytes a file has. The error is fs.ErrNotExist if there is none, and
@@ -47,7 +49,9 @@ func Size(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// Create makes a file with text in it, in the place of one that is there.
+// Create makes a file with text in it, in the place of one that is there. What a crash
+// leaves has a name that the next Create removes, so that keys do not lie about: that is
+// why it is not atomicfile.Replace.
 func Create(path string, text []byte) error {
 	next := path + ".new"
 	if err := write(next, text); err != nil {
@@ -56,7 +60,7 @@ func Create(path string, text []byte) error {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return atomicfile.SyncFolder(filepath.Dir(path))
 }
 
 func write(path string, text []byte) error {
@@ -70,15 +74,4 @@ func write(path string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil // folders cannot be synced there
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

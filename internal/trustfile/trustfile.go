@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/parley-a2a/parley/internal/atomicfile"
 	"github.com/parley-a2a/parley/internal/livefile"
 	"github.com/parley-a2a/parley/trust"
 )
@@ -127,30 +128,9 @@ func (f *File) Write(entries []trust.Entry) error {
 	if path == "" {
 		path = f.Paths[len(f.Paths)-1]
 	}
-	if err := replace(path, src); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err := atomicfile.Replace(path, src, 0o600); err != nil {
+		return err
 	}
 	f.read, f.last = true, src
 	return nil
-}
-
-// replace puts a file with src in the place of the one at path.
-func replace(path string, src []byte) (err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+Name+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(src)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

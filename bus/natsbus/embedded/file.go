@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/atomicfile"
 )
 
 // writeContact makes the file appear complete, and readable for its owner alone.
@@ -16,19 +16,7 @@ func writeContact(path string, c natsbus.Contact) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), natsbus.ContactFile+".*") // has mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.Replace(path, append(text, '\n'), 0o600)
 }
 
 // removeContact removes the file, unless another server has written it since.
