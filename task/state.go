@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -53,6 +54,11 @@ func (s State) String() string {
 		return fmt.Sprintf("State(%d)", uint8(s))
 	}
 	return string(stateNames[s])
+}
+
+// Word returns the name for people, such as "input-required".
+func (s State) Word() string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
 // A2A returns s as the SDK spells it.

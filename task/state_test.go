@@ -24,6 +24,9 @@ func TestStateNames(t *testing.T) {
 			t.Errorf("state %d is %s and %s, want %s", s, s.String(), s.A2A(), name)
 		}
 	}
+	if got := task.InputRequired.Word(); got != "input-required" {
+		t.Errorf("Word() = %q, want input-required", got)
+	}
 	for _, name := range []string{"", "TASK_STATE_UNSPECIFIED", "working", "TASK_STATE_CANCELLED"} {
 		if got, ok := task.ParseState(name); ok {
 			t.Errorf("ParseState(%q) = %v, want none", name, got)

@@ -95,6 +95,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -164,6 +165,15 @@ var (
 		Message: "no such agent",
 	}
 )
+
+// maxNamed is how much of a name an answer repeats, in characters.
+const maxNamed = 100
+
+// named is a report that something is not there, with what the caller called it.
+func named(report dialect.Report, name string) *dialect.Report {
+	report.Message += fmt.Sprintf(" as %q", memory.Clip(name, maxNamed))
+	return &report
+}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -113,7 +113,7 @@ func (h *Handler) operate(w http.ResponseWriter, r *http.Request, id a2a.TaskID,
 		head, err = do(r.Context(), control.Target{ID: id, Owner: o.Owner}, &o)
 	}
 	if err != nil {
-		h.failOperation(w, r, err, o.Agent)
+		h.failOperation(w, r, err, failed{id, o.Agent})
 		return
 	}
 	h.record(r, "operator has changed a task", "task", id, "state", head.State.String())
@@ -123,14 +123,19 @@ func (h *Handler) operate(w http.ResponseWriter, r *http.Request, id a2a.TaskID,
 	})
 }
 
+// failed is what an operation was about that is not possible.
+type failed struct {
+	task  a2a.TaskID
+	agent task.Agent
+}
+
 // failOperation answers with why an operation is not possible.
-func (h *Handler) failOperation(w http.ResponseWriter, r *http.Request, err error, agent task.Agent) {
+func (h *Handler) failOperation(w http.ResponseWriter, r *http.Request, err error, about failed) {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
-		report := errNoTask
-		refuse(w, r, &report)
+		refuse(w, r, named(errNoTask, string(about.task)))
 	case errors.Is(err, engine.ErrNoAgent):
-		h.noAgent(w, r, string(agent))
+		h.noAgent(w, r, string(about.agent))
 	case errors.Is(err, control.ErrAmbiguous):
 		h.fail(w, r, fault.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error()))
 	case errors.Is(err, control.ErrReason):

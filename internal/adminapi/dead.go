@@ -94,7 +94,7 @@ func (h *Handler) listDead(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) showDead(w http.ResponseWriter, r *http.Request, id dead.ID) {
 	l, err := h.Dead.Book.Letter(r.Context(), id)
 	if err != nil {
-		h.failDead(w, r, err)
+		h.failDead(w, r, id, err)
 		return
 	}
 	h.answer(w, r, l)
@@ -109,7 +109,7 @@ func (h *Handler) replayDead(w http.ResponseWriter, r *http.Request, id dead.ID)
 	}
 	l, err := h.Dead.Replay(r.Context(), id)
 	if err != nil {
-		h.failDead(w, r, err)
+		h.failDead(w, r, id, err)
 		return
 	}
 	h.record(r, "dead letter is published again", "letter", id, "queue", l.Queue, "task", l.Task)
@@ -124,7 +124,7 @@ func (h *Handler) dropDead(w http.ResponseWriter, r *http.Request, id dead.ID) {
 		err = h.Dead.Drop(r.Context(), id)
 	}
 	if err != nil {
-		h.failDead(w, r, err)
+		h.failDead(w, r, id, err)
 		return
 	}
 	h.record(r, "dead letter is dropped", "letter", id, "queue", l.Queue, "task", l.Task)
@@ -132,11 +132,10 @@ func (h *Handler) dropDead(w http.ResponseWriter, r *http.Request, id dead.ID) {
 	h.answer(w, r, l)
 }
 
-func (h *Handler) failDead(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) failDead(w http.ResponseWriter, r *http.Request, id dead.ID, err error) {
 	switch {
 	case errors.Is(err, dead.ErrNoLetter):
-		report := errNoLetter
-		refuse(w, r, &report)
+		refuse(w, r, named(errNoLetter, string(id)))
 	case errors.Is(err, dead.ErrUnreadable), errors.Is(err, dead.ErrNoQueue):
 		refuse(w, r, &dialect.Report{Row: rowNotReplayed, Message: err.Error()})
 	case errors.Is(err, bus.ErrUnavailable), errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrUnknown), errors.Is(err, bus.ErrClosed):

@@ -166,7 +166,7 @@ func (h *Handler) item(r *http.Request, id inbox.ID) (inbox.Item, error) {
 func (h *Handler) showItem(w http.ResponseWriter, r *http.Request, id inbox.ID) {
 	it, err := h.item(r, id)
 	if err != nil {
-		h.failInbox(w, r, err)
+		h.failInbox(w, r, id, err)
 		return
 	}
 	h.answer(w, r, &it)
@@ -184,7 +184,7 @@ func (h *Handler) settleItem(w http.ResponseWriter, r *http.Request, id inbox.ID
 		it, err = settle(r.Context(), id, auth.PrincipalFrom(r.Context()).ID, d.Text)
 	}
 	if err != nil {
-		h.failInbox(w, r, err)
+		h.failInbox(w, r, id, err)
 		return
 	}
 	if h.Logger != nil {
@@ -194,7 +194,7 @@ func (h *Handler) settleItem(w http.ResponseWriter, r *http.Request, id inbox.ID
 }
 
 // failInbox answers with an error of the inbox.
-func (h *Handler) failInbox(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) failInbox(w http.ResponseWriter, r *http.Request, id inbox.ID, err error) {
 	var first *inbox.Settled
 	switch {
 	case errors.As(err, &first):
@@ -202,8 +202,7 @@ func (h *Handler) failInbox(w http.ResponseWriter, r *http.Request, err error) {
 			"state": string(first.Item.State), "by": first.Item.By,
 		}})
 	case errors.Is(err, inbox.ErrNotFound):
-		report := errNoItem
-		refuse(w, r, &report)
+		refuse(w, r, named(errNoItem, string(id)))
 	case errors.Is(err, inbox.ErrInvalid):
 		h.fail(w, r, fault.New(a2a.ErrInvalidParams, "%s", strings.TrimPrefix(err.Error(), "invalid: ")))
 	default:

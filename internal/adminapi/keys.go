@@ -170,8 +170,7 @@ func (h *Handler) revokeKey(w http.ResponseWriter, r *http.Request, id string) {
 	k, err := h.Keys.Revoke(r.Context(), id, after)
 	switch {
 	case errors.Is(err, auth.ErrNoKey):
-		report := errNoKey
-		refuse(w, r, &report)
+		refuse(w, r, named(errNoKey, id))
 	case errors.Is(err, auth.ErrConfigured):
 		report := errConfigured
 		refuse(w, r, &report)

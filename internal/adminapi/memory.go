@@ -121,7 +121,7 @@ func ownerOf(r *http.Request) task.Owner { return auth.PrincipalFrom(r.Context()
 func (h *Handler) badNote(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
-		refuse(w, r, &errNoNote)
+		refuse(w, r, named(errNoNote, r.URL.Query().Get("key")))
 	case errors.Is(err, memory.ErrKey):
 		h.fail(w, r, fault.Field(a2a.ErrInvalidParams, "key", "%s", err.Error()))
 	case errors.Is(err, memory.ErrTooLarge):

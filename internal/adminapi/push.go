@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -272,6 +274,10 @@ func (h *Handler) redeliver(w http.ResponseWriter, r *http.Request, id a2a.TaskI
 		h.fail(w, r, err)
 	case !found:
 		report := errNoHook
+		report.Message += fmt.Sprintf(" of task %q", memory.Clip(string(id), maxNamed))
+		if ask.Config != "" {
+			report = *named(report, ask.Config)
+		}
 		refuse(w, r, &report)
 	default:
 		if h.Logger != nil {

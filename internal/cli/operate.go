@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/task"
@@ -33,12 +34,11 @@ func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op admin
 		if c.JSON {
 			return printJSON(o.Stdout, &t)
 		}
-		state := strings.ToLower(strings.TrimPrefix(t.State, "TASK_STATE_"))
 		by := t.Agent
 		if t.Assigned != "" {
 			by = t.Assigned
 		}
-		_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", printable(string(t.TaskID)), state, oneLine(string(by)))
+		_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), oneLine(string(by)))
 		return err
 	})
 }

@@ -305,7 +305,7 @@ func idle(h *task.Head) bool {
 // sayChange fills in the change that a further message makes.
 func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed, waits *bool) error {
 	if ch.Prev.State.Terminal() {
-		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%v); it takes no further messages", ch.Prev.State)
+		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
 	}
 	if ch.Prev.Asked-ch.Prev.Read >= int64(e.cfg.MaxWaiting) {
 		return &fault.Error{Err: fault.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}

@@ -94,7 +94,7 @@ func (l *live) leaveCancel() bool {
 
 func notCancelable(h *task.Head) error {
 	if h.State.Terminal() {
-		return fault.New(a2a.ErrTaskNotCancelable, "the task has ended (%v)", h.State).With("taskId", string(h.ID))
+		return fault.New(a2a.ErrTaskNotCancelable, "the task has ended (%s)", h.State.Word()).With("taskId", string(h.ID))
 	}
 	return fault.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
 }

@@ -133,13 +133,21 @@ func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
 func dispatchable(h *task.Head) error {
 	switch {
 	case h.State.Terminal() || h.Shown == task.Answered:
-		return fmt.Errorf("%w (%v)", ErrEnded, h.State)
+		return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
 	case h.CancelAt != 0:
 		return ErrCanceling
 	case h.Run.Dispatch != task.Claimed && !h.Waiting():
 		return ErrNotWaiting
 	}
 	return nil
+}
+
+// endOf says for people how a task has ended.
+func endOf(h *task.Head) string {
+	if h.Shown == task.Answered {
+		return "answered"
+	}
+	return h.State.Word()
 }
 
 // Fail ends a task as FAILED with a reason, which is for its caller. Its run counts no
@@ -151,7 +159,7 @@ func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reas
 	}
 	defer e.live.release(l)
 	if h := l.snapshot(); h.State.Terminal() || h.Shown == task.Answered {
-		return h, fmt.Errorf("fail %s: %w (%v)", id, ErrEnded, h.State)
+		return h, fmt.Errorf("fail %s: %w (%s)", id, ErrEnded, endOf(&h))
 	}
 	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil {
 		return task.Head{}, fmt.Errorf("fail %s: %w", id, err)

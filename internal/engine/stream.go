@@ -157,7 +157,7 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 		return nil
 	}
 	if ended {
-		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%v)", s.Task.State).
+		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%s)", s.Task.State.Word()).
 			With("taskId", string(s.Task.ID))
 	}
 	f, err := s.engine.fold(ctx, s.live, &s.Task)
