@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// openBroker connects to a broker.
+// openBroker connects to a broker. Its errors name the address.
 type openBroker func(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error)
 
 // brokers connect to the brokers of other programs, by the scheme of their address.
@@ -31,7 +31,10 @@ var brokers = map[string]openBroker{
 // openAMQP does not wait for the broker: it is connected to as soon as it is there.
 func openAMQP(_ context.Context, url string, log *slog.Logger) (bus.Bus, error) {
 	b := &amqpbus.Bus{URL: url, Logger: log}
-	return b, b.Check()
+	if err := b.Check(); err != nil {
+		return nil, fmt.Errorf("open bus at %s: %w", redactedURL(url), err)
+	}
+	return b, nil
 }
 
 func openNATS(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error) {
@@ -52,11 +55,7 @@ func openBusAt(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus,
 	if open == nil {
 		return nil, usagef("%s: there is no bus for %s:// in this program", flag, scheme)
 	}
-	b, err := open(ctx, at, log)
-	if err != nil {
-		return nil, fmt.Errorf("bus at %s: %w", redactedURL(at), err)
-	}
-	return b, nil
+	return open(ctx, at, log)
 }
 
 // openBusOf connects to the broker of the hub whose data folder is at a path, and returns
@@ -71,7 +70,7 @@ func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []b
 	}
 	b, err := natsbus.Open(ctx, natsbus.Options{URL: c.URL, Token: c.Token, Logger: log})
 	if err != nil {
-		return nil, nil, fmt.Errorf("bus at %s: %w", redactedURL(c.URL), err)
+		return nil, nil, err
 	}
 	if c.Hub == "" {
 		return b, nil, nil

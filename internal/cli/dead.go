@@ -148,6 +148,10 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 			if err != nil {
 				return err
 			}
+			if len(ids) == 0 {
+				_, err := fmt.Fprintln(o.Stderr, "There are no such dead letters.")
+				return err
+			}
 		}
 		var errs []error
 		for _, id := range ids {

@@ -157,7 +157,7 @@ func printNote(w io.Writer, n *adminapi.Note, asJSON bool) error {
 type memorySetCmd struct {
 	hubFlags
 	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
-	Text     string   `arg:"" optional:"" help:"The text; without it, standard input." placeholder:"TEXT"`
+	Text     *string  `arg:"" optional:"" help:"The text; without it, standard input, which must not be empty." placeholder:"TEXT"`
 	TTL      string   `name:"ttl" help:"How long to remember it, such as 2h; without it, 5m unless the hub says otherwise." placeholder:"TIME"`
 	Category string   `help:"What kind of note it is." placeholder:"TEXT"`
 	Tag      []string `help:"A word to find it by. May be repeated." placeholder:"WORD"`
@@ -181,13 +181,9 @@ func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		text := c.Text
-		if text == "" {
-			b, err := io.ReadAll(io.LimitReader(o.Stdin, maxAnswer))
-			if err != nil {
-				return err
-			}
-			text = string(b)
+		text, err := c.text(o.Stdin)
+		if err != nil {
+			return err
 		}
 		var n adminapi.Note
 		ask := &adminapi.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
@@ -197,9 +193,25 @@ func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 		if c.JSON {
 			return printNote(o.Stdout, &n, true)
 		}
-		_, err := fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
+		_, err = fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
 		return err
 	})
+}
+
+// text returns what to remember. That standard input was empty is more often a mistake than
+// an empty note.
+func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
+	if c.Text != nil {
+		return *c.Text, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(stdin, maxAnswer))
+	if err != nil {
+		return "", err
+	}
+	if len(b) == 0 {
+		return "", usagef("standard input is empty; for a note without text, give \"\" as the text")
+	}
+	return string(b), nil
 }
 
 // memoryDeleteCmd forgets notes.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -45,44 +47,126 @@ func (c *memoryWatchCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--limit is a number from 1")
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
-		resp, err := c.events(in.soft, "/memory/events?"+q.Encode())
-		if err != nil {
-			return err
+		w := &noteWatch{cmd: c, out: o.Stdout, told: o.Stderr, retry: treeRetry, seen: make(map[string]noteSeen)}
+		err := w.follow(in.soft)
+		if in.soft.Err() != nil {
+			return nil // that is how watching ends
 		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			body, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
-			if err != nil {
-				return c.unreachable(in.soft, err)
-			}
-			return c.refusal(resp, body)
-		}
-		return c.show(in.soft, o.Stdout, resp.Body)
+		return err
 	})
 }
 
-// show prints the notes of a stream.
-func (c *memoryWatchCmd) show(ctx context.Context, out io.Writer, stream io.Reader) error {
-	lines := bufio.NewScanner(stream)
-	lines.Buffer(nil, maxEvent)
-	for printed := 0; lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		var n adminapi.Note
-		if !ok || json.Unmarshal([]byte(data), &n) != nil || n.Key == "" {
-			continue
-		}
-		if err := c.print(out, &n); err != nil {
+// noteWatch follows the notes of a hub.
+type noteWatch struct {
+	cmd *memoryWatchCmd
+	out io.Writer
+	// told is told when the hub is away, and when it is back.
+	told io.Writer
+	// retry is the first pause before a stream that broke is taken up again.
+	retry   time.Duration
+	printed int
+	// seen has what was printed, so that a hub that begins anew repeats nothing. What has
+	// ended is forgotten when there is twice as much as kept.
+	seen map[string]noteSeen
+	kept int
+}
+
+// noteSeen is what is known of a note that was printed.
+type noteSeen struct{ updated, expires time.Time }
+
+// leastKept is how many notes are remembered before those that have ended are forgotten.
+const leastKept = 1000
+
+// follow prints notes until there were enough, or until ctx ends. A stream that breaks is
+// taken up again; only the first one must be there at once.
+func (w *noteWatch) follow(ctx context.Context) error {
+	pause, away := w.retry, false
+	for {
+		resp, err := w.open(ctx)
+		switch {
+		case err == nil:
+			if away {
+				fmt.Fprintf(w.told, "parley: %s tells of notes again\n", w.cmd.URL)
+			}
+			pause, away = w.retry, false
+			over, err := w.show(resp.Body)
+			resp.Body.Close()
+			if over || err != nil || ctx.Err() != nil {
+				return err
+			}
+		case !away || !passing(err):
 			return err
 		}
-		if printed++; printed == c.Limit {
+		if !away {
+			fmt.Fprintf(w.told, "parley: %s tells no more of notes; waiting for it\n", w.cmd.URL)
+			away = true
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return nil
 		}
+		pause = min(2*pause, treeRetryMost)
 	}
-	if ctx.Err() != nil {
-		return nil // that is how watching ends
+}
+
+// errBusy is about a hub that is there and has no stream now.
+var errBusy = errors.New("not now")
+
+// passing reports whether another attempt may work.
+func passing(err error) bool { return errors.Is(err, client.ErrUnreachable) || errors.Is(err, errBusy) }
+
+// open begins a stream.
+func (w *noteWatch) open(ctx context.Context) (*http.Response, error) {
+	q := url.Values{"prefix": {w.cmd.Prefix}, "category": {w.cmd.Category}}
+	resp, err := w.cmd.events(ctx, "/memory/events?"+q.Encode())
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
 	}
-	return fmt.Errorf("%s %w: it tells no more of notes", c.URL, client.ErrUnreachable)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent))
+	if err != nil {
+		return nil, w.cmd.unreachable(ctx, err)
+	}
+	err = w.cmd.refusal(resp, body)
+	if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
+		err = fmt.Errorf("%w: %w", errBusy, err)
+	}
+	return nil, err
+}
+
+// show prints the notes of a stream. It reports whether there were enough.
+func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var n adminapi.Note
+		if !ok || json.Unmarshal([]byte(data), &n) != nil || n.Key == "" || !w.fresh(&n) {
+			continue
+		}
+		if err := w.cmd.print(w.out, &n); err != nil {
+			return true, err
+		}
+		if w.printed++; w.printed == w.cmd.Limit {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// fresh reports whether a note was not printed, and remembers it.
+func (w *noteWatch) fresh(n *adminapi.Note) bool {
+	if s, ok := w.seen[n.Key]; ok && !n.UpdatedAt.After(s.updated) {
+		return false
+	}
+	if len(w.seen) > 2*max(w.kept, leastKept) {
+		now := time.Now()
+		maps.DeleteFunc(w.seen, func(_ string, s noteSeen) bool { return s.expires.Before(now) })
+		w.kept = len(w.seen)
+	}
+	w.seen[n.Key] = noteSeen{n.UpdatedAt, n.ExpiresAt}
+	return true
 }
 
 // print prints a note on a line.

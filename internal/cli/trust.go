@@ -110,6 +110,9 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 		}
 		ask.Revoke = append(ask.Revoke, s)
 	}
+	if c.Level == "" && len(c.Approve)+len(c.Revoke) == 0 {
+		return usagef("say what to change: --level, --approve or --revoke")
+	}
 	if c.Level != "" {
 		if _, err := trust.ParseLevel(c.Level); err != nil {
 			return usagef("--level: %w", err)
