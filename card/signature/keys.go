@@ -1,0 +1,122 @@
+package signature
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// ErrNoKey is returned for a text in which there is no key.
+var ErrNoKey = errors.New("there is no key")
+
+// ParseSigner reads a private key in PEM: PKCS #8, SEC 1 or PKCS #1.
+func ParseSigner(text []byte) (*Signer, error) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		key, err := parsePrivate(block)
+		if err != nil {
+			return nil, fmt.Errorf("private key: %w", err)
+		}
+		if key == nil {
+			continue
+		}
+		if _, err := algorithmOf(key.Public()); err != nil {
+			return nil, fmt.Errorf("private key: %w", err)
+		}
+		return &Signer{Key: key}, nil
+	}
+	return nil, fmt.Errorf("private key in PEM: %w", ErrNoKey)
+}
+
+// parsePrivate returns nil for a block that has no private key.
+func parsePrivate(block *pem.Block) (crypto.Signer, error) {
+	var key any
+	var err error
+	switch block.Type {
+	case "PRIVATE KEY":
+		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		key, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.New("not readable")
+	}
+	signer, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, ErrKey
+	}
+	return signer, nil
+}
+
+// ParseKeys reads public keys that are to be trusted: a JSON Web Key, a set of them, or
+// PEM with public keys or certificates, whose ids do not count.
+func ParseKeys(text []byte) ([]PinnedKey, error) {
+	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '{' {
+		return parseJWK(text)
+	}
+	var keys []PinnedKey
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		key, err := parsePublic(block)
+		if err != nil {
+			return nil, fmt.Errorf("public key: %w", err)
+		}
+		keys = append(keys, PinnedKey{Key: key})
+	}
+	return checkKeys(keys)
+}
+
+func parsePublic(block *pem.Block) (crypto.PublicKey, error) {
+	switch block.Type {
+	case "PUBLIC KEY":
+		return x509.ParsePKIXPublicKey(block.Bytes)
+	case "RSA PUBLIC KEY":
+		return x509.ParsePKCS1PublicKey(block.Bytes)
+	case "CERTIFICATE":
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return c.PublicKey, nil
+	}
+	return nil, fmt.Errorf("a block of type %q is no public key", block.Type)
+}
+
+func parseJWK(text []byte) ([]PinnedKey, error) {
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, fmt.Errorf("key set: %w", err)
+	}
+	if len(set.Keys) == 0 {
+		var one jose.JSONWebKey
+		if err := json.Unmarshal(text, &one); err != nil {
+			return nil, fmt.Errorf("key: %w", err)
+		}
+		set.Keys = append(set.Keys, one)
+	}
+	var keys []PinnedKey
+	for _, k := range set.Keys {
+		keys = append(keys, PinnedKey{ID: k.KeyID, Key: k.Key})
+	}
+	return checkKeys(keys)
+}
+
+func checkKeys(keys []PinnedKey) ([]PinnedKey, error) {
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("public keys: %w", ErrNoKey)
+	}
+	for _, k := range keys {
+		if _, err := algorithmOf(k.Key); err != nil {
+			return nil, fmt.Errorf("public key %q: %w", k.ID, err)
+		}
+	}
+	return keys, nil
+}
