@@ -44,6 +44,10 @@ var directions = []direction{
 		why: "a leaf package knows nobody",
 	},
 	{
+		from: []string{"content"}, only: leaves, deep: true,
+		why: "content is values in and values out, for whoever speaks to models",
+	},
+	{
 		from: []string{"internal/outcall"}, only: leaves, deep: true,
 		why: "requests to others know nothing of the protocol",
 	},

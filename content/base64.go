@@ -1,0 +1,17 @@
+package content
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+func encode(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
+
+// decode reads base64 as others write it: standard or for URLs, with padding or without.
+func decode(s string) ([]byte, error) {
+	s = strings.TrimRight(s, "=")
+	if strings.ContainsAny(s, "-_") {
+		return base64.RawURLEncoding.DecodeString(s)
+	}
+	return base64.RawStdEncoding.DecodeString(s)
+}
