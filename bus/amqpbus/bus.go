@@ -42,6 +42,7 @@ type Bus struct {
 	// a connection that publishes when its disk is full.
 	in, out  line
 	declared names // what is known to be there
+	reach    reach
 }
 
 var (

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,24 @@ type testWriter struct{ t *testing.T }
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Logf("%s", bytes.TrimSpace(p))
 	return len(p), nil
+}
+
+// logText is a log that somebody reads while others write.
+type logText struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func envelope(id string) *bus.Envelope {
@@ -352,27 +371,54 @@ func TestBadAddress(t *testing.T) {
 	}
 }
 
-// Wrong credentials do not become right: nobody waits, and nobody reads the password.
+// Wrong credentials are told at once and tried now and then, until somebody makes them right;
+// nobody reads the password.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	s := rabbittest.Shared(t)
-	var log bytes.Buffer
-	b := &amqpbus.Bus{
-		URL:    fmt.Sprintf("amqp://guest:SECRET@127.0.0.1:%d/", s.Port()),
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	address := s.Guest(t, s.VHost(t), `{"configure":".*","write":".*","read":".*"}`)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err := b.Publish(t.Context(), bus.Queue("q"), envelope("1"))
-	if !errors.Is(err, bus.ErrUnavailable) || strings.Contains(err.Error(), "SECRET") {
-		t.Errorf("Publish = %v", err)
+	name := u.User.Username()
+	u.User = url.UserPassword(name, "CORRECT")
+	var log logText
+	b := &amqpbus.Bus{URL: u.String(), Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	t.Cleanup(func() { b.Close() })
+	began := time.Now()
+	err = b.Publish(t.Context(), bus.Queue("q"), envelope("1"))
+	const want = "refused: wrong user or password"
+	if !errors.Is(err, bus.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Publish = %v, want ErrUnavailable and %q", err, want)
 	}
-	for _, err := range b.Receive(t.Context(), bus.Subscription{At: bus.Queue("q")}) {
-		if !errors.Is(err, bus.ErrUnavailable) {
-			t.Errorf("Receive = %v", err)
+	if took := time.Since(began); took >= b.Timeout {
+		t.Errorf("Publish took %v", took)
+	}
+	arrived := make(chan string, 1)
+	go func() {
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: bus.Queue("q")}) {
+			if err != nil {
+				arrived <- err.Error()
+				return
+			}
+			arrived <- d.ID
+			return
+		}
+	}()
+	s.Ctl(t, "change_password", name, "CORRECT")
+	right := newBus(t, u.String())
+	mustPublish(t, right, bus.Queue("q"), "2")
+	if got := <-arrived; got != "2" {
+		t.Errorf("received %q, want 2", got)
+	}
+	for _, want := range []string{"RabbitMQ has refused the connection: wrong user or password", `"connected to RabbitMQ"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is without %q:\n%s", want, &log)
 		}
 	}
-	b.Close()
-	if log.Len() == 0 || strings.Contains(log.String(), "SECRET") {
-		t.Errorf("log: %s", log.String())
+	if strings.Contains(log.String(), "CORRECT") || strings.Contains(err.Error(), "CORRECT") {
+		t.Errorf("the password is in the log or in the error: %s, %v", &log, err)
 	}
 }
 

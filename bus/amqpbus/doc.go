@@ -26,6 +26,11 @@
 // delivered once more, also if its receivers have died. So does what is no envelope. What
 // this package moves, to Dead or to a delay, is confirmed there before it leaves its queue.
 //
+// A broker that refuses the user, the password or the virtual host is asked again, at last
+// every half a minute, until somebody has mended that. Meanwhile Publish says so at once,
+// and receivers wait. The log tells when the broker is lost and reached again, and in
+// between what is wrong every half a minute.
+//
 // The address of the broker is never logged or in an error with its user or password.
 //
 // # What it does not promise

@@ -22,10 +22,6 @@ const (
 	// handshake is how long a connection may take to begin, goodbye how long to end.
 	handshake = 15 * time.Second
 	goodbye   = 2 * time.Second
-	// backoffFirst and backoffMost are the pauses between two attempts to connect. They are
-	// well below DefaultTimeout, so that who publishes when the broker is back succeeds.
-	backoffFirst = 100 * time.Millisecond
-	backoffMost  = 2 * time.Second
 )
 
 // line is one connection to the broker that is made anew when it breaks. It begins with
@@ -38,7 +34,6 @@ type line struct {
 	mu      sync.Mutex // guards the fields below
 	current *session   // nil while there is none
 	err     error      // of the last attempt
-	final   bool       // err does not go away by itself
 	changed chan struct{}
 }
 
@@ -56,18 +51,16 @@ type session struct {
 	ending bool // nobody joins owned any more
 }
 
-// session waits for a connection. The error is bus.ErrClosed, or bus.ErrUnavailable.
+// session waits for a connection, unless the broker refuses it: then nobody knows how long
+// that takes. The error is bus.ErrClosed, or bus.ErrUnavailable.
 func (l *line) session(ctx context.Context) (*session, error) {
-	l.once.Do(func() { l.bus.owned.Go(func() { l.run(l.bus.ctx) }) })
 	for {
-		l.mu.Lock()
-		s, err, final, changed := l.current, l.err, l.final, l.changed
-		l.mu.Unlock()
+		s, changed, err := l.now()
 		switch {
-		case s != nil && !s.ended():
+		case s != nil:
 			return s, nil
-		case final:
-			return nil, errFinal{fmt.Errorf("%w: %w", bus.ErrUnavailable, err)}
+		case forGood(err):
+			return nil, fmt.Errorf("%w: refused: %s: %w", bus.ErrUnavailable, refusal(err), err)
 		}
 		select {
 		case <-changed:
@@ -75,6 +68,33 @@ func (l *line) session(ctx context.Context) (*session, error) {
 			return nil, l.noSession(ctx, err)
 		}
 	}
+}
+
+// patient is session for who has time until ctx ends, whatever the broker says.
+func (l *line) patient(ctx context.Context) (*session, error) {
+	for {
+		s, changed, err := l.now()
+		if s != nil {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, l.noSession(ctx, err)
+		}
+	}
+}
+
+// now returns the connection, or nil and why there is none, and what is closed when that
+// changes.
+func (l *line) now() (s *session, changed <-chan struct{}, why error) {
+	l.once.Do(func() { l.bus.owned.Go(func() { l.run(l.bus.ctx) }) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s = l.current; s != nil && s.ended() {
+		s = nil
+	}
+	return s, l.changed, l.err
 }
 
 // noSession says why there was none before ctx ended.
@@ -89,65 +109,52 @@ func (l *line) noSession(ctx context.Context, last error) error {
 	return fmt.Errorf("%w: %w", bus.ErrUnavailable, cause)
 }
 
-// errFinal is an error that does not go away by itself.
-type errFinal struct{ error }
-
-func (e errFinal) Unwrap() error { return e.error }
-
 // run connects, again and again, until ctx ends.
 func (l *line) run(ctx context.Context) {
-	ever := false
+	log, reach := l.bus.log().With("address", l.bus.where()), &l.bus.reach
+	hungUp := false
 	for tries := 0; ctx.Err() == nil; tries++ {
 		s, err := l.open(ctx)
+		if again := errors.Is(err, amqp.ErrCredentials); again != hungUp {
+			if hungUp = again; again {
+				err = errHungUp
+			}
+		}
 		if err != nil {
-			refused := !ever && forGood(err)
-			l.set(nil, err, refused)
+			l.set(nil, err)
 			if ctx.Err() == nil {
-				l.bus.log().Warn("RabbitMQ is not reachable", "address", l.bus.where(), "try", tries+1, "error", err)
+				reach.failed(log, err)
 			}
-			if refused {
-				return
-			}
-			pause(ctx, tries)
+			pause(ctx, tries, err)
 			continue
 		}
-		ever, tries = true, 0
+		tries = 0
 		l.bus.declared.clear() // it may be another broker
-		l.set(s, nil, false)
+		l.set(s, nil)
+		reach.reached(log)
 		select {
 		case <-s.gone:
-			l.bus.log().Warn("connection to RabbitMQ is lost", "address", l.bus.where())
+			reach.lost(log)
 		case <-ctx.Done():
 		}
 		s.end()
-		l.set(nil, nil, false)
+		l.set(nil, nil)
 	}
 }
 
-// pause waits before the next attempt, longer each time, and not everybody equally long.
-func pause(ctx context.Context, tries int) {
-	d := min(backoffFirst<<min(tries, 10), backoffMost)
-	t := time.NewTimer(d/2 + rand.N(d))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
+// errHungUp is about a broker that may have refused a user or a password: RabbitMQ just hangs
+// up then. But so does one that ends, and only the second time in a row counts as refused.
+var errHungUp = errors.New("broker has hung up at login")
 
-func (l *line) set(s *session, err error, final bool) {
+// jitter returns something around d.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+func (l *line) set(s *session, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.current, l.err, l.final = s, err, final
+	l.current, l.err = s, err
 	close(l.changed)
 	l.changed = make(chan struct{})
-}
-
-// forGood reports whether the broker has refused something that it will refuse again:
-// wrong credentials, a virtual host or a permission that is not there.
-func forGood(err error) bool {
-	var e *amqp.Error
-	return errors.As(err, &e) && (e.Code == amqp.AccessRefused || e.Code == amqp.NotAllowed)
 }
 
 // open connects.

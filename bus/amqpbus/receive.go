@@ -2,7 +2,6 @@ package amqpbus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -71,16 +70,15 @@ type receiver struct {
 func (r *receiver) run(ctx context.Context) error {
 	for tries := 0; ctx.Err() == nil; tries++ {
 		c, err := r.subscribe(ctx)
-		var final errFinal
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, &final) || forGood(err):
+		case forGood(err):
 			return err
 		case err != nil:
 			r.bus.declared.forget(r.s.At.Name) // somebody may have deleted the queue
 			r.bus.log().Warn("cannot receive from RabbitMQ", "at", r.s.At.String(), "error", err)
-			pause(ctx, tries)
+			pause(ctx, tries, nil)
 			continue
 		}
 		tries = 0
@@ -111,7 +109,7 @@ const consumerTag = "parley"
 // subscribe asks the broker for what arrives.
 func (r *receiver) subscribe(ctx context.Context) (*consumer, error) {
 	b, s := r.bus, r.s
-	in, err := b.in.session(ctx)
+	in, err := b.in.patient(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,117 @@
+package amqpbus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// reach tells the log whether the broker is reached: once for all connections, and not
+// each time that it is not. The zero reach has not been there yet.
+type reach struct {
+	mu    sync.Mutex // guards the fields below
+	up    bool
+	tries int       // that have failed in a row, over all connections
+	since time.Time // when the first of them did, or the connection was lost
+	told  time.Time // when the log was told so
+	why   string    // what it was told
+}
+
+// tellEvery is the time between two records of the same trouble.
+const tellEvery = 30 * time.Second
+
+// failed notes that an attempt has failed.
+func (r *reach) failed(log *slog.Logger, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.downLocked()
+	r.tries++
+	why := "RabbitMQ is not reachable"
+	if forGood(err) {
+		why = "RabbitMQ has refused the connection: " + refusal(err)
+	}
+	if why == r.why && time.Since(r.told) < tellEvery {
+		return
+	}
+	r.why, r.told = why, time.Now()
+	log.Warn(why, "tries", r.tries, "for", r.lastedLocked(), "error", err)
+}
+
+// lost notes that a connection has ended.
+func (r *reach) lost(log *slog.Logger) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.up {
+		log.Warn("connection to RabbitMQ is lost")
+	}
+	r.downLocked()
+}
+
+// reached notes that a connection is there.
+func (r *reach) reached(log *slog.Logger) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.up:
+		return
+	case r.since.IsZero():
+		log.Info("connected to RabbitMQ")
+	default:
+		log.Info("connected to RabbitMQ", "tries", r.tries+1, "after", r.lastedLocked())
+	}
+	r.up, r.tries, r.since, r.why = true, 0, time.Time{}, ""
+}
+
+func (r *reach) downLocked() {
+	if r.up = false; r.since.IsZero() {
+		r.since = time.Now()
+	}
+}
+
+func (r *reach) lastedLocked() time.Duration { return time.Since(r.since).Round(time.Millisecond) }
+
+// forGood reports whether the broker has refused something that it will refuse again until
+// somebody changes its settings: wrong credentials, a virtual host or a permission that is
+// not there.
+func forGood(err error) bool {
+	var e *amqp.Error
+	return errors.As(err, &e) && (e.Code == amqp.AccessRefused || e.Code == amqp.NotAllowed)
+}
+
+// refusal says for people what the broker has refused.
+func refusal(err error) string {
+	var e *amqp.Error
+	if errors.As(err, &e) && e.Code == amqp.NotAllowed {
+		return e.Reason
+	}
+	return "wrong user or password"
+}
+
+// The pauses between two attempts, at first and at most. Those after a failure are well
+// below DefaultTimeout, so that who publishes when the broker is back succeeds. A broker
+// that refuses is asked less often: it writes each time down.
+const (
+	backoffFirst = 100 * time.Millisecond
+	backoffMost  = 2 * time.Second
+	refusedFirst = time.Second
+	refusedMost  = 30 * time.Second
+)
+
+// pause waits before the next attempt, longer each time, and not everybody equally long.
+func pause(ctx context.Context, tries int, err error) {
+	first, most := backoffFirst, backoffMost
+	if forGood(err) {
+		first, most = refusedFirst, refusedMost
+	}
+	d := min(first<<min(tries, 10), most)
+	t := time.NewTimer(jitter(d))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
