@@ -56,15 +56,10 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	t.Logf("PARLEY_BUS_SEED=%d; the world took %v", seed, time.Since(began))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(n)*5*time.Second)
 	defer cancel()
-	c := w.crowd
-	c.url = "http://" + w.addr
 	begin, enough := context.WithCancel(ctx)
-	over := make(chan struct{})
+	defer enough()
 	began = time.Now()
-	go func() { // ends with ctx
-		defer close(over)
-		c.run(ctx, begin, 6)
-	}()
+	over := w.gather(ctx, begin)
 	t.Cleanup(func() { cancel(); <-over })
 	w.hurt(ctx, n)
 	took := time.Since(began)
@@ -78,6 +73,22 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	judge(t, w)
 	t.Logf("%d faults in %v: %v; settled after %v, empty after %v", n, took.Round(time.Millisecond), w.done,
 		settled.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
+}
+
+// Workers that sleep may hold all that there is, on a broker without a lease. They wake
+// although the test waits for something that they must let go of first.
+func TestAllWorkersSleep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, onRabbit(t), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.staffed(ctx)
+	for _, p := range w.workers {
+		w.sleep(p)
+	}
+	over := w.gather(ctx, ctx)
+	t.Cleanup(func() { cancel(); <-over })
+	w.wait(ctx, time.Second) // each caller waits for one of them now
+	w.doubleWork()
 }
 
 // judge looks at what is left.

@@ -44,10 +44,37 @@ type world struct {
 // worker is a process that may be asleep.
 type worker struct {
 	*hubtest.Process
-	wakes time.Time // zero if it is awake
+	wakes time.Time   // when it does so by itself, or has done so
+	alarm *time.Timer // lets it go on then, whatever the test is at; nil if it never slept
 }
 
-const workers = 3
+func (p *worker) asleep() bool { return time.Now().Before(p.wakes) }
+
+// sleep stops the process for d from now on, also if it sleeps already.
+func (p *worker) sleep(d time.Duration) error {
+	if p.wakes = time.Now().Add(d); p.alarm == nil {
+		p.alarm = time.AfterFunc(d, p.goOn)
+	} else {
+		p.alarm.Reset(d)
+	}
+	return syscall.Kill(p.PID(), syscall.SIGSTOP)
+}
+
+// wake lets the process go on if it sleeps.
+func (p *worker) wake() {
+	if p.alarm != nil && p.alarm.Stop() {
+		p.wakes = time.Time{}
+		p.goOn()
+	}
+}
+
+// goOn does nothing to a process that was killed.
+func (p *worker) goOn() { _ = syscall.Kill(p.PID(), syscall.SIGCONT) }
+
+const (
+	workers = 3
+	callers = 6
+)
 
 func newWorld(t *testing.T, b *broker, seed uint64) *world {
 	t.Helper()
@@ -114,6 +141,18 @@ func (w *world) startHub() {
 	w.await(w.hub)
 }
 
+// gather lets callers begin tasks until begin ends, which they have until ctx ends to end;
+// then the returned channel is closed.
+func (w *world) gather(ctx, begin context.Context) <-chan struct{} {
+	w.crowd.url = "http://" + w.addr
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.crowd.run(ctx, begin, callers)
+	}()
+	return over
+}
+
 // fault is something that goes wrong, with how often it does beside the others.
 type fault struct {
 	name   string
@@ -160,7 +199,6 @@ func (w *world) hurt(ctx context.Context, n int) {
 		f.happen(w)
 		w.done[f.name]++
 		w.wait(ctx, time.Duration(50+w.rand.IntN(300))*time.Millisecond)
-		w.wake(time.Now())
 	}
 }
 
@@ -175,27 +213,10 @@ func (w *world) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wake lets those go on that have slept long enough.
-func (w *world) wake(now time.Time) {
-	w.t.Helper()
-	for _, p := range w.workers {
-		if !p.wakes.IsZero() && now.After(p.wakes) {
-			p.wakes = time.Time{}
-			w.signal(p.Process, syscall.SIGCONT)
-		}
-	}
-}
-
-func (w *world) signal(p *hubtest.Process, s syscall.Signal) {
-	w.t.Helper()
-	if err := syscall.Kill(p.PID(), s); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func (w *world) killWorker() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
+	w.workers[i].wake() // its alarm would be for nobody
 	w.workers[i].Kill()
 	w.workers[i] = &worker{Process: w.launch("worker")}
 }
@@ -217,14 +238,19 @@ func (w *world) killBroker() {
 func (w *world) freeze() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
-	p := w.workers[i]
-	if !slices.ContainsFunc(slices.Delete(slices.Clone(w.workers), i, i+1), func(p *worker) bool { return p.wakes.IsZero() }) {
-		w.wake(time.Now().Add(time.Hour))
+	others := slices.Delete(slices.Clone(w.workers), i, i+1)
+	if !slices.ContainsFunc(others, func(p *worker) bool { return !p.asleep() }) {
+		w.calm()
 	}
-	if p.wakes.IsZero() {
-		w.signal(p.Process, syscall.SIGSTOP)
+	w.sleep(w.workers[i])
+}
+
+// sleep lets a worker sleep for longer than its lease.
+func (w *world) sleep(p *worker) {
+	w.t.Helper()
+	if err := p.sleep(jobLease + time.Duration(w.rand.IntN(1000))*time.Millisecond); err != nil {
+		w.t.Fatal(err)
 	}
-	p.wakes = time.Now().Add(jobLease + time.Duration(w.rand.IntN(1000))*time.Millisecond)
 }
 
 func (w *world) stall() {
@@ -280,7 +306,9 @@ func (w *world) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 // calm lets everybody go on.
 func (w *world) calm() {
 	w.t.Helper()
-	w.wake(time.Now().Add(time.Hour))
+	for _, p := range w.workers {
+		p.wake()
+	}
 }
 
 // queues are those that have nothing in the end.
@@ -312,10 +340,7 @@ func (w *world) silent() {
 // empty waits until nothing is in a queue.
 func (w *world) empty(ctx context.Context) {
 	w.t.Helper()
-	operator, ok := w.bus.(*hasty).Bus.(bus.Operator)
-	if !ok {
-		w.t.Fatal("the bus has no depth")
-	}
+	operator := w.operator()
 	if w.broker.hidesHeld { // workers claim again within 5 s what they hold, and put it away
 		w.wait(ctx, 6*time.Second)
 	}
@@ -331,6 +356,31 @@ func (w *world) empty(ctx context.Context) {
 			if !pause(ctx) {
 				w.t.Errorf("%s is not empty: %+v, %v", at, d, err)
 				break
+			}
+		}
+	}
+}
+
+func (w *world) operator() bus.Operator {
+	w.t.Helper()
+	operator, ok := w.bus.(*hasty).Bus.(bus.Operator)
+	if !ok {
+		w.t.Fatal("the bus has no depth")
+	}
+	return operator
+}
+
+// staffed waits until all workers receive from the queues of both agents.
+func (w *world) staffed(ctx context.Context) {
+	w.t.Helper()
+	for _, name := range []task.Agent{careful, robust} {
+		for {
+			d, err := w.operator().Depth(ctx, job.WorkAt(name))
+			if err == nil && d.Receivers == workers {
+				break
+			}
+			if !pause(ctx) {
+				w.t.Fatalf("the workers of %s are not there: %+v, %v", name, d, err)
 			}
 		}
 	}
