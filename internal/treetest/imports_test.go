@@ -76,6 +76,10 @@ var directions = []direction{
 		why: "stores keep the inbox, and agents put things there, so it knows neither",
 	},
 	{
+		from: []string{"safety"}, only: leaves, deep: true,
+		why: "what a text says does not depend on who reads it",
+	},
+	{
 		from: []string{"trust"}, only: leaves, deep: true,
 		why: "stores keep whom the hub trusts; what that means for agents is for trust/gate",
 	},
