@@ -90,6 +90,7 @@ func (m *Memory) extrasLocked(c *Change) {
 		}
 		m.checkpoints[c.Next.Key] = bytes.Clone(c.Checkpoint)
 	}
+	m.journals.put(c)
 	if c.Lineage != nil {
 		m.kin.put(c.Next.Key, *c.Lineage)
 	}

@@ -11,8 +11,8 @@
 // way. [AppendEntries] and [Fold.AppendBinary] are the forms that stores keep.
 // A [Hook] is a webhook: a reader of the log whose position is kept beside the task.
 // A [Request] is what a caller may repeat and the hub must not: its key is stored with
-// what it has changed. A run keeps a checkpoint beside its task ([Checkpoints]), and a
-// task that was made for another one its [Lineage].
+// what it has changed. A run keeps a checkpoint beside its task ([Checkpoints]) and
+// a journal ([Journals]), and a task that was made for another one its [Lineage].
 // [Memory] is the store for tests and for hubs that need not remember.
 //
 // # Guarantees

@@ -43,6 +43,7 @@ type Memory struct {
 	requests    requestBook
 	aliases     aliasBook
 	checkpoints map[Key][]byte
+	journals    journals
 	kin         kinship
 	marks       markBook
 }
@@ -495,6 +496,7 @@ func (m *Memory) deleteLocked(key Key) error {
 	m.requests.forget(key)
 	m.aliases.forget(key)
 	delete(m.checkpoints, key)
+	delete(m.journals, key)
 	m.kin.forget(key)
 	m.marks.forget(key)
 	return nil

@@ -56,14 +56,19 @@ type Change struct {
 	// Mark, if not nil, is stored together with the change, instead of an earlier one of the
 	// task. Only a store that is also Marks is given one.
 	Mark []byte
+	// Journal are records that are added to the journal of the task together with the
+	// change. A record whose number is there already is not added again. Forget empties
+	// the journal before that. Only a store that is also Journals is given them.
+	Journal []Record
+	Forget  bool
 }
 
 // Log is the record of tasks. Methods are safe for concurrent use.
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict,
 	// ErrExists, ErrKeyUsed or ErrUnavailable. The store retains c.Entries and the byte slices
-	// of c.Next, but not c.Checkpoint and c.Mark; the caller must not change them afterwards. c itself is the caller's
-	// again once Append has returned nil or ErrConflict. Cancelling ctx stops the
+	// of c.Next, but not c.Checkpoint, c.Mark and c.Journal; the caller must not change them
+	// afterwards. c itself is the caller's again once Append has returned nil or ErrConflict. Cancelling ctx stops the
 	// waiting, not the writing. A task has at most one append in flight.
 	Append(ctx context.Context, c *Change) error
 	// Head returns the head of the owner's task, shown or not, or ErrNotFound.

@@ -64,6 +64,8 @@ type Engine struct {
 	drawing drawing
 	// checkpoints is nil if the store keeps none.
 	checkpoints task.Checkpoints
+	// journals is nil if the store keeps none.
+	journals task.Journals
 	// lineages is nil if the store keeps none.
 	lineages task.Lineages
 
@@ -129,6 +131,7 @@ func New(cfg Config) *Engine {
 	e.requests = requestsOf(&e.cfg)
 	e.aliases, _ = cfg.Store.(task.Aliases)
 	e.checkpoints, _ = cfg.Store.(task.Checkpoints)
+	e.journals, _ = cfg.Store.(task.Journals)
 	e.lineages, _ = cfg.Store.(task.Lineages)
 	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
 		e.pusher, e.hooks = cfg.Push, hooks

@@ -28,21 +28,21 @@ func TestNotesBelongToEvents(t *testing.T) {
 	r.Checkpoint([]byte("five"))
 	r.noteNext()
 	r.seq = 5
-	saved := r.notes.upTo(4)
+	four := r.notes.upTo(4)
 	want("with the one before", 4, "four")
 	want("with both", 9, "five")
-	r.keptNote(saved)
+	r.kept(&saved{note: four})
 	want("once the first is durable", 4, "")
 	want("once the first is durable", 5, "five")
-	saved = r.notes.upTo(5)
+	five := r.notes.upTo(5)
 	r.Checkpoint([]byte("five again"))
 	r.notes.close(5)
-	r.keptNote(saved)
+	r.kept(&saved{note: five})
 	want("after one that was overtaken while it was stored", 5, "five again")
 	if r.emptyLocked() || !r.notes.owed(5) {
 		t.Error("nothing is owed")
 	}
-	r.keptNote(r.notes.upTo(5))
+	r.kept(&saved{note: r.notes.upTo(5)})
 	if !r.emptyLocked() {
 		t.Error("something is owed")
 	}

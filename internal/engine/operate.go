@@ -86,6 +86,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		if c.Checkpoint, err = e.forgotten(h); err != nil {
 			return err
 		}
+		c.Forget = e.journals != nil
 		if h.Run.Dispatch != task.Claimed {
 			if c.Next.Assigned == h.Assigned {
 				return errUnchanged

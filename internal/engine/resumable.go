@@ -99,6 +99,7 @@ func (r *run) noteNext() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes.close(r.seq + 1)
+	r.jottings.close(r.seq + 1)
 }
 
 // noteAlone gives the note that waits to the events that came before, because the one
@@ -109,10 +110,11 @@ func (r *run) noteAlone() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.notes == nil || r.notes.next == nil {
+	if !r.waitsLocked() {
 		return
 	}
 	r.notes.close(r.seq)
+	r.jottings.close(r.seq)
 	if !r.flushing && !r.closed {
 		r.flushing = true
 		r.scheduleLocked(noteLinger)
@@ -121,26 +123,27 @@ func (r *run) noteAlone() {
 
 // emptyLocked reports whether nothing waits to be durable.
 func (r *run) emptyLocked() bool {
-	return len(r.pending) == 0 && (r.closed || !r.notes.owed(r.seq))
+	return len(r.pending) == 0 && (r.closed || !r.notes.owed(r.seq) && !r.jottings.owed(r.seq))
 }
 
-// keptNote forgets a note that is durable.
-func (r *run) keptNote(saved note) {
-	if saved.blob == nil {
+// kept forgets what is durable.
+func (r *run) kept(s *saved) {
+	if s.nothing() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notes.drop(saved)
+	r.notes.drop(s.note)
+	r.jottings.drop(len(s.records))
 }
 
-// applyNote makes c a change that stores a checkpoint alone.
-func (r *run) applyNote(c *task.Change, saved []byte) error {
+// applyAlone makes c a change that stores no event.
+func (r *run) applyAlone(c *task.Change, s *saved) error {
 	h := &c.Prev
-	if saved == nil || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
+	if s.nothing() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
 		return errUnchanged
 	}
-	c.Next.Shown, c.Checkpoint = task.ToCaller, saved
+	c.Next.Shown, c.Checkpoint, c.Journal = task.ToCaller, s.note.blob, s.records
 	return nil
 }
 

@@ -88,6 +88,8 @@ type run struct {
 	flushed  int64         // seq of the last durable event
 	// notes are the checkpoints that are not durable; nil for nearly all agents.
 	notes *notes
+	// jottings are the records of the journal that are not durable; nil for nearly all.
+	jottings *jottings
 }
 
 // slab is the memory of a short queue, enough for an agent that answers at once.
@@ -350,18 +352,18 @@ func (r *run) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	taken := 0
-	var saved note
+	var kept saved
 	var said []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		r.mu.Lock()
 		batch := r.pending[:len(r.pending):len(r.pending)]
-		saved = r.notes.upTo(r.seq)
+		kept = r.savedLocked()
 		r.mu.Unlock()
 		taken = len(batch)
-		if taken == 0 && saved.blob == nil {
+		if taken == 0 && kept.nothing() {
 			return errUnchanged
 		}
-		err := r.apply(c, batch, saved.blob)
+		err := r.apply(c, batch, &kept)
 		said = c.Entries
 		return err
 	})
@@ -369,7 +371,7 @@ func (r *run) flush() error {
 	switch {
 	case err == nil:
 		r.took(taken)
-		r.keptNote(saved)
+		r.kept(&kept)
 		r.tellSaid(said)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
@@ -391,14 +393,14 @@ type badEvent struct {
 func (b *badEvent) Error() string { return b.err.Error() }
 func (b *badEvent) Unwrap() error { return b.err }
 
-// apply adds the batch to c, and a checkpoint if it is not nil. Once the engine fences
+// apply adds the batch to c, and what is kept beside it. Once the engine fences
 // its runs, nothing is added.
-func (r *run) apply(c *task.Change, batch []task.Entry, saved []byte) error {
+func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 	if r.engine.fenced.Load() {
 		return fmt.Errorf("engine: %w", task.ErrFenced)
 	}
 	if len(batch) == 0 {
-		return r.applyNote(c, saved)
+		return r.applyAlone(c, kept)
 	}
 	r.mu.Lock()
 	posed := r.posed
@@ -425,10 +427,10 @@ func (r *run) apply(c *task.Change, batch []task.Entry, saved []byte) error {
 		}
 	}
 	if len(c.Entries) == 0 {
-		return r.applyNote(c, saved)
+		return r.applyAlone(c, kept)
 	}
-	if c.Next.State.Open() {
-		c.Checkpoint = saved // a task that has ended does not go on
+	if c.Next.State.Open() { // a task that has ended does not go on
+		c.Checkpoint, c.Journal = kept.note.blob, kept.records
 	}
 	return nil
 }
@@ -495,7 +497,7 @@ func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
 	r.stop(cause) // before anybody can see that nothing is left to be written
-	r.pending, r.bytes, r.notes = nil, 0, nil
+	r.pending, r.bytes, r.notes, r.jottings = nil, 0, nil, nil
 	r.slab = nil // somebody may be writing what it holds
 	r.spaceLocked()
 	r.mu.Unlock()
@@ -507,10 +509,11 @@ func (r *run) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	want := r.seq
 	r.notes.close(want)
+	r.jottings.close(want)
 	r.mu.Unlock()
 	for {
 		r.mu.Lock()
-		done := r.flushed >= want && !r.notes.owed(want) || r.closed && r.emptyLocked()
+		done := r.flushed >= want && !r.notes.owed(want) && !r.jottings.owed(want) || r.closed && r.emptyLocked()
 		r.mu.Unlock()
 		if done {
 			return r.cutOff()

@@ -51,6 +51,9 @@ type change struct {
 	lineage    *task.Lineage
 	// mark is stored together with the change; nil for none.
 	mark []byte
+	// journal is added together with the change; forget empties what is there before.
+	journal []task.Record
+	forget  bool
 }
 
 // expected is what must still be stored for the change to be made.
@@ -96,6 +99,7 @@ func (ch *change) set(c *task.Change) {
 	if c.Mark != nil {
 		ch.mark = ownCheckpoint(c.Mark)
 	}
+	ch.journal, ch.forget = ownRecords(c.Journal), c.Forget
 }
 
 // fit returns how many of es go into one row.
@@ -127,6 +131,9 @@ func check(c *task.Change) error {
 		return errRequestKey
 	case c.Lineage != nil && (c.Prev.Rev != 0 || c.Lineage.Parent == 0):
 		return errLineage
+	}
+	if err := checkRecords(c.Journal); err != nil {
+		return err
 	}
 	for i := range c.Entries {
 		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
@@ -166,7 +173,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	}
 	r := requests.Get().(*request)
 	r.change.set(c)
-	r.size = len(r.change.data) + len(c.Next.StatusMessage) + len(c.Checkpoint)
+	r.size = len(r.change.data) + len(c.Next.StatusMessage) + len(c.Checkpoint) + recordBytes(c.Journal)
 	if r.size > maxAppend {
 		r.free()
 		return fmt.Errorf("%d bytes are more than %d", r.size, maxAppend)
@@ -258,6 +265,9 @@ func (w *writer) addOthers(ch *change, sc scope) error {
 		if err := w.putLineage(ch); err != nil {
 			return err
 		}
+	}
+	if err := w.putJournal(ch); err != nil {
+		return err
 	}
 	if ch.mark != nil {
 		if err := w.putMark(ch); err != nil {

@@ -147,6 +147,9 @@ func (w *writer) deleteTask(t *endedTask) error {
 			return err
 		}
 	}
+	if err := w.dropJournal(t.key); err != nil {
+		return err
+	}
 	if t.version > sliceRows {
 		return w.forKey(qDoom, t.key)
 	}

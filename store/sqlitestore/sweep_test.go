@@ -20,6 +20,7 @@ func tables(t *testing.T, db *DB) map[string]int64 {
 	err := db.view(t.Context(), func(c *conn) error {
 		for _, name := range []string{
 			"tasks", "entries", "doomed", "snapshots", "lineage", "checkpoints", "requests", "messages", "hooks", "dead_letters",
+			"journal",
 		} {
 			n, err := c.number("SELECT count(*) FROM " + name)
 			if err != nil {
@@ -54,6 +55,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 			err := w.conn.script(fmt.Sprintf(`
 				INSERT INTO lineage VALUES (%[1]d, 1, 1, 1, 0);
 				INSERT INTO checkpoints VALUES (%[1]d, 1, x'00');
+				INSERT INTO journal VALUES (%[1]d << 24 | 1, x'00'), (%[1]d << 24 | 2, x'00');
 				INSERT INTO requests VALUES (1, 'r%[1]d', x'00', %[1]d, 1, 1);
 				INSERT INTO messages VALUES (1, 'm%[1]d', %[1]d);
 				INSERT INTO hooks VALUES (%[1]d, 'p', 'https://example.org', 0, '', NULL, 0, 1, 0);
@@ -72,6 +74,7 @@ func TestSweepTakesEverythingOfATask(t *testing.T) {
 	}
 	want := map[string]int64{
 		"tasks": 1, "entries": 1, "snapshots": 1, "lineage": 1, "checkpoints": 1, "requests": 1, "messages": 1, "hooks": 1, "dead_letters": 1,
+		"journal": 2,
 	}
 	if diff := cmp.Diff(want, tables(t, db)); diff != "" {
 		t.Errorf("rows of the other task mismatch (-want +got):\n%s", diff)

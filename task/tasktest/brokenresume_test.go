@@ -61,6 +61,21 @@ var resumeDefects = map[string]defect{
 			return append([]byte(nil), kept[key]...), nil
 		}
 	}},
+	"records forgotten": {"JournalKeep|JournalPages|JournalConflict|JournalForget|JournalSweep", func(b *broken) {
+		b.append = changed(b, func(c *task.Change) { c.Journal = nil })
+	}},
+	"record stored twice": {"JournalKeep", func(b *broken) {
+		b.append = changed(b, func(c *task.Change) {
+			if had, _ := b.Memory.Journal(context.Background(), c.Next.Key, 0); len(had) > 0 {
+				for i := range c.Journal {
+					c.Journal[i].Number = had[len(had)-1].Number + int64(i) + 1
+				}
+			}
+		})
+	}},
+	"journal never forgotten": {"JournalForget", func(b *broken) {
+		b.append = changed(b, func(c *task.Change) { c.Forget = false })
+	}},
 	"lineage forgotten": {"LineageKeep|LineageSweep", func(b *broken) {
 		b.append = changed(b, func(c *task.Change) {
 			if c.Next.Rev == 1 && c.Lineage != nil && c.Lineage.Parent != 0 {

@@ -12,7 +12,7 @@ import (
 // Test runs the suite. It calls open for each of its tests; the store must be empty
 // and is closed with t.Cleanup. If the store implements task.Snapshots, or
 // task.Hooks with task.HookWork and task.HookDesk, that is tested
-// too; so are task.Requests, task.Aliases, task.Checkpoints, task.Lineages,
+// too; so are task.Requests, task.Aliases, task.Checkpoints, task.Journals, task.Lineages,
 // task.Marks and task.Finder.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
@@ -56,6 +56,7 @@ func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	runOptional(t, open, requestTests)
 	runOptional(t, open, aliasTests)
 	runOptional(t, open, checkpointTests)
+	runOptional(t, open, journalTests)
 	runOptional(t, open, lineageTests)
 	runOptional(t, open, markTests)
 	runOptional(t, open, finderTests)

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/task"
+)
+
+var _ agent.Journaler = (*run)(nil)
+
+// jotting is a record that belongs to the event with number seq, see note.
+type jotting struct {
+	seq int64
+	task.Record
+}
+
+// jottings are the records of a run that are not durable, in their order. It is guarded by
+// run.mu. A nil jottings is empty.
+type jottings struct {
+	list []jotting
+	// ready is how many of list have their event; the others wait for it.
+	ready int
+	// last is the number of the newest record of the task, and size that of all together.
+	last, size int64
+}
+
+// upTo returns the records of events up to seq.
+func (j *jottings) upTo(seq int64) []task.Record {
+	if j == nil {
+		return nil
+	}
+	var found []task.Record
+	for _, one := range j.list[:j.ready] {
+		if one.seq <= seq {
+			found = append(found, one.Record)
+		}
+	}
+	return found
+}
+
+// close gives the records that wait for their event to the events up to seq.
+func (j *jottings) close(seq int64) {
+	if j == nil {
+		return
+	}
+	for ; j.ready < len(j.list); j.ready++ {
+		j.list[j.ready].seq = seq
+	}
+}
+
+// drop forgets the first n records, which are stored.
+func (j *jottings) drop(n int) {
+	if j == nil || n == 0 {
+		return
+	}
+	n = min(n, j.ready)
+	clear(j.list[:n])
+	j.list, j.ready = j.list[n:], j.ready-n
+}
+
+// owed reports whether a record of an event up to seq is not durable.
+func (j *jottings) owed(seq int64) bool { return j != nil && j.ready > 0 && j.list[0].seq <= seq }
+
+// waits reports whether something waits for its event.
+func (r *run) waitsLocked() bool {
+	return r.notes != nil && r.notes.next != nil || r.jottings != nil && r.jottings.ready < len(r.jottings.list)
+}
+
+// saved is what is stored with a change beside its events.
+type saved struct {
+	note    note
+	records []task.Record
+}
+
+func (s *saved) nothing() bool { return s.note.blob == nil && len(s.records) == 0 }
+
+// savedLocked returns what may be stored together with the events until now.
+func (r *run) savedLocked() saved { return saved{r.notes.upTo(r.seq), r.jottings.upTo(r.seq)} }
+
+// Journal implements agent.Journaler.
+func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if !r.traits.Resumable || r.engine.journals == nil {
+			return
+		}
+		for rec, err := range r.engine.journal(ctx, r.live.snapshot().Key) {
+			if !yield(rec.Data, err) {
+				return
+			}
+		}
+	}
+}
+
+// journal yields the stored records of a task.
+func (e *Engine) journal(ctx context.Context, key task.Key) iter.Seq2[task.Record, error] {
+	return func(yield func(task.Record, error) bool) {
+		for after := int64(0); ; {
+			page, err := e.journals.Journal(ctx, key, after)
+			if err != nil {
+				yield(task.Record{}, err)
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			for _, rec := range page {
+				after = rec.Number
+				if !yield(rec, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Record implements agent.Journaler.
+func (r *run) Record(ctx context.Context, record []byte) error {
+	if !r.traits.Resumable || r.engine.journals == nil {
+		return nil
+	}
+	if err := r.openJournal(ctx); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	j := r.jottings
+	if j.last >= agent.MaxRecords || j.size+int64(len(record)) > agent.MaxJournal {
+		return fmt.Errorf("record %d, %d bytes after %d: %w", j.last+1, len(record), j.size, agent.ErrJournal)
+	}
+	j.last++
+	j.size += int64(len(record))
+	j.list = append(j.list, jotting{Record: task.Record{Number: j.last, Data: record}})
+	return nil
+}
+
+// openJournal finds out how long the journal is.
+func (r *run) openJournal(ctx context.Context) error {
+	r.mu.Lock()
+	there := r.jottings != nil
+	r.mu.Unlock()
+	if there {
+		return nil
+	}
+	j := new(jottings)
+	if r.attempt > 1 || r.msg.version > 1 {
+		for rec, err := range r.engine.journal(ctx, r.live.snapshot().Key) {
+			if err != nil {
+				return err
+			}
+			j.last = rec.Number
+			j.size += int64(len(rec.Data))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.jottings = j
+	return nil
+}
