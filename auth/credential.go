@@ -1,6 +1,11 @@
 package auth
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
 
 // HeaderKey is the header, or gRPC metadata key, that carries an API key. The same
 // key may come as a bearer token instead.
@@ -12,7 +17,26 @@ const (
 	// maxCredential is the longest credential that is looked at. Longer ones are not
 	// even hashed.
 	maxCredential = 1024
+	// maxToken is the same for what looks like a token.
+	maxToken = 8 << 10
 )
+
+// Tokens takes bearer tokens that somebody else has issued.
+type Tokens interface {
+	// Token returns the principal that a token stands for. An error that wraps
+	// ErrUnauthenticated says why it is refused, which is logged and holds nothing
+	// secret; any other error is an internal one.
+	Token(ctx context.Context, text string) (*Principal, error)
+	// Security returns the schemes of cards by which tokens are asked for, and for each a
+	// requirement that it alone satisfies.
+	Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
+}
+
+// looksLikeToken reports whether text has the three parts of a signed token (RFC 7515
+// §3.1). Keys that the hub makes have no dots.
+func looksLikeToken(text string) bool {
+	return strings.Count(text, ".") == 2 && strings.HasPrefix(text, "eyJ")
+}
 
 // Challenges returns the values of WWW-Authenticate for a caller whose credentials
 // are missing or wrong (RFC 9110 §11.6.1).
@@ -40,7 +64,7 @@ func credential(r *Request) (text, flaw string) {
 		switch {
 		case one == "":
 			return flawEmpty
-		case len(one) > maxCredential:
+		case len(one) > maxToken, len(one) > maxCredential && !looksLikeToken(one):
 			return flawLong
 		case given && one != text:
 			return flawTwo

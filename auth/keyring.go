@@ -44,6 +44,8 @@ type Keyring struct {
 	Configured []Key
 	// Store keeps further keys. If nil, there are none, and none can be added.
 	Store KeyStore
+	// Tokens, if set, takes bearer tokens that others have issued, beside the keys.
+	Tokens Tokens
 	// AllowAnonymous takes callers without credentials, from anywhere, for the
 	// anonymous local principal. Those with wrong credentials are refused all the
 	// same.
@@ -111,10 +113,10 @@ func (r *Keyring) keys() (*keys, error) {
 	return r.known.Load(), nil
 }
 
-// On reports whether callers are asked for keys.
+// On reports whether callers are asked for keys or tokens.
 func (r *Keyring) On() bool {
 	ks, err := r.keys()
-	return err != nil || len(ks.all) > 0
+	return err != nil || r.Tokens != nil || len(ks.all) > 0
 }
 
 // List returns all keys, the configured ones first, then the others in the order of
@@ -134,7 +136,7 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 	if err != nil {
 		return nil, err
 	}
-	if len(ks.all) == 0 {
+	if len(ks.all) == 0 && r.Tokens == nil {
 		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
 			return nobody, nil
 		}
@@ -143,10 +145,15 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 	text, flaw := credential(req)
 	if flaw == "" {
 		k := ks.byHash[HashKey(text)]
-		if k == nil {
+		switch {
+		case k == nil && r.Tokens != nil && looksLikeToken(text):
+			return r.token(ctx, req, text)
+		case k == nil:
 			flaw = flawUnknown
-		} else if flaw = k.flaw(time.Now()); flaw == "" {
-			return &k.Principal, nil
+		default:
+			if flaw = k.flaw(time.Now()); flaw == "" {
+				return &k.Principal, nil
+			}
 		}
 	}
 	if flaw == flawMissing {
@@ -156,6 +163,15 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 		return nil, errRequired // nothing was tried
 	}
 	return nil, r.refuse(ctx, req, attempt{flaw: flaw, hint: hintOf(text)})
+}
+
+// token returns the principal of a token.
+func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Principal, error) {
+	p, err := r.Tokens.Token(ctx, text)
+	if errors.Is(err, ErrUnauthenticated) {
+		return nil, r.refuse(ctx, req, attempt{flaw: err.Error()})
+	}
+	return p, err
 }
 
 // Refuse counts a failed attempt to authenticate, of a kind that the Keyring does

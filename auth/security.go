@@ -1,6 +1,11 @@
 package auth
 
-import "github.com/a2aproject/a2a-go/v2/a2a"
+import (
+	"maps"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
 
 // The schemes of a Keyring, as cards name them (specification §4.5). Either one is
 // enough.
@@ -18,11 +23,18 @@ var (
 // off, schemes that may be used while callers need none, else also that one of them
 // is required. The values are shared and must not be changed.
 func (r *Keyring) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
-	switch {
-	case !r.On():
+	if !r.On() {
 		return nil, nil
-	case r.AllowAnonymous:
-		return keySchemes, nil
 	}
-	return keySchemes, keyRequirements
+	schemes, requirements := keySchemes, keyRequirements
+	if r.Tokens != nil {
+		schemes, requirements = r.Tokens.Security()
+		schemes = maps.Clone(schemes)
+		maps.Copy(schemes, keySchemes)
+		requirements = append(slices.Clone(requirements), keyRequirements...)
+	}
+	if r.AllowAnonymous {
+		requirements = nil
+	}
+	return schemes, requirements
 }

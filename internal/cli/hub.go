@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/agent/conformance"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/broker"
@@ -125,6 +126,9 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 	}
+	if err := h.takeTokens(); err != nil {
+		return err
+	}
 	if err := h.keys.Load(ctx); err != nil {
 		return err
 	}
@@ -135,6 +139,19 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 		return nil
 	}
 	return checkAnonymous(h.cfg)
+}
+
+// takeTokens lets callers in who have tokens of the issuers that are configured.
+func (h *hub) takeTokens() error {
+	if len(h.cfg.Auth.Tokens) == 0 {
+		return nil
+	}
+	issuers, err := h.cfg.Auth.Issuers()
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.cfg.File, err)
+	}
+	h.keys.Tokens = &token.Verifier{Issuers: issuers, Logger: h.logger}
+	return nil
 }
 
 // listen listens on a TCP address; flag is how to choose another one.

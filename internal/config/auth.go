@@ -13,12 +13,14 @@ import (
 )
 
 // Auth says who may call, beside those who have keys in the data folder. As soon as
-// it names a key, every caller needs one, unless allow_anonymous is set.
+// it names a key or an issuer of tokens, every caller needs one, unless allow_anonymous is set.
 type Auth struct {
 	// APIKeys are keys with the callers that they stand for.
 	APIKeys Callers `yaml:"api_keys"`
 	// BearerTokens are more of them: every key is taken in either header.
 	BearerTokens Callers `yaml:"bearer_tokens"`
+	// Tokens are issuers of tokens that are taken beside keys.
+	Tokens []TokenIssuer `yaml:"tokens"`
 }
 
 // Callers is written as a mapping of keys to callers. A key is a text of at least 16

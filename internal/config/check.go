@@ -38,6 +38,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkPush(d, &c.Push)
 	checkMemory(d, &c.Memory)
 	checkAuth(d, &c.Auth)
+	checkTokens(d, &c.Auth)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)

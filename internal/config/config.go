@@ -426,6 +426,11 @@ func (c *Config) resolve(dir string) error {
 			*path = from(*path)
 		}
 	}
+	for i := range c.Auth.Tokens {
+		if c.Auth.Tokens[i].KeysFile != "" {
+			c.Auth.Tokens[i].KeysFile = from(c.Auth.Tokens[i].KeysFile)
+		}
+	}
 	for i := range c.Directory.Specs {
 		c.Directory.Specs[i] = from(c.Directory.Specs[i])
 	}

@@ -252,7 +252,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/cli":                    {"cmd/..."},
 	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
 	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/..."},
-	"github.com/go-jose/go-jose":                {"card/signature"},
+	"github.com/go-jose/go-jose":                {"card/signature", "auth/token"},
 	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
@@ -326,7 +326,7 @@ var facadeDenied = map[string]string{
 	"github.com/nats-io/nats.go":          "NATS belongs to bus/natsbus",
 	"github.com/rabbitmq/amqp091-go":      "RabbitMQ belongs to bus/amqpbus",
 	"github.com/nats-io/nats-server/v2":   "the NATS server belongs to bus/natsbus/embedded",
-	"github.com/go-jose/go-jose/v4":       "signatures belong to card/signature",
+	"github.com/go-jose/go-jose/v4":       "signatures belong to card/signature and auth/token",
 	"github.com/alecthomas/kong":          "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":            "files that people write belong to internal/yamlfile",
 }

@@ -1,0 +1,116 @@
+package token
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/parley-a2a/parley/auth"
+)
+
+// maxSubject is how long the subject of a token may be, in bytes.
+const maxSubject = 256
+
+// claims is what a token says.
+type claims struct {
+	jwt.Claims
+	more map[string]any
+}
+
+// checkClaims says what is wrong with the claims of a verified token (RFC 7519 §4.1).
+func (i *Issuer) checkClaims(c *claims, now time.Time) error {
+	skew := i.skew()
+	switch {
+	case c.Issuer != i.URL:
+		return errors.New("it is of another issuer")
+	case !slices.ContainsFunc(i.Audiences, c.Audience.Contains):
+		return errors.New("it is for another audience")
+	case c.Expiry == nil:
+		return errors.New("it has no end (exp)")
+	case now.After(c.Expiry.Time().Add(skew)):
+		return errors.New("it has expired")
+	case c.NotBefore != nil && now.Add(skew).Before(c.NotBefore.Time()):
+		return errors.New("it is not good yet (nbf)")
+	case c.IssuedAt != nil && now.Add(skew).Before(c.IssuedAt.Time()):
+		return errors.New("it was issued in the future (iat)")
+	case c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unprintable):
+		return errors.New("its subject (sub) is missing, too long or not plain text")
+	}
+	have := c.scopes()
+	for _, s := range i.RequiredScopes {
+		if !slices.Contains(have, s) {
+			return fmt.Errorf("it lacks the scope %q", s)
+		}
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }
+
+// scopes returns the scopes of a token (RFC 8693 §4.2, or a list of another name).
+func (c *claims) scopes() []string {
+	return append(words(c.more["scope"]), words(c.more["scp"])...)
+}
+
+// words returns the texts of a claim that is a list or has spaces between them.
+func words(claim any) []string {
+	switch v := claim.(type) {
+	case string:
+		return strings.Fields(v)
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// principal makes a principal of the claims of a good token.
+func (i *Issuer) principal(c *claims) *auth.Principal {
+	name, _ := c.more["name"].(string)
+	p := &auth.Principal{
+		ID: i.Name + ":" + c.Subject, DisplayName: name, Org: i.org(c), Roles: i.roles(c),
+		Claims: map[string]string{"iss": c.Issuer, "sub": c.Subject},
+	}
+	for _, claim := range []string{"name", "email", "client_id", "azp"} {
+		if s, ok := c.more[claim].(string); ok && s != "" {
+			p.Claims[claim] = s
+		}
+	}
+	if s := c.scopes(); len(s) > 0 {
+		p.Claims["scope"] = strings.Join(s, " ")
+	}
+	return p
+}
+
+func (i *Issuer) org(c *claims) string {
+	if i.OrgClaim == "" {
+		return i.Org
+	}
+	value, _ := c.more[i.OrgClaim].(string)
+	return i.Orgs[value]
+}
+
+// roles returns the roles that claims and scopes become here, each once.
+func (i *Issuer) roles(c *claims) []string {
+	var roles []string
+	if i.RolesClaim != "" {
+		for _, r := range words(c.more[i.RolesClaim]) {
+			roles = append(roles, i.Roles[r])
+		}
+	}
+	for _, s := range c.scopes() {
+		roles = append(roles, i.Scopes[s])
+	}
+	roles = slices.DeleteFunc(roles, func(r string) bool { return r == "" })
+	slices.Sort(roles)
+	return slices.Compact(roles)
+}

@@ -1,0 +1,132 @@
+package token
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/parley-a2a/parley/auth"
+)
+
+// MaxToken is the longest token that is looked at, in bytes.
+const MaxToken = 8 << 10
+
+// ErrToken is wrapped by what is wrong with a token. Callers are told nothing of it.
+// It wraps auth.ErrUnauthenticated.
+var ErrToken error = refusal{}
+
+type refusal struct{}
+
+func (refusal) Error() string { return "token is refused" }
+
+func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
+
+// Verifier authenticates callers by tokens. The zero Verifier knows no issuers.
+type Verifier struct {
+	// Issuers are those whose tokens are taken. Each has passed Issuer.Check.
+	Issuers []*Issuer
+	// Client fetches keys; nil means a client of its own, which follows no redirects.
+	Client *http.Client
+	// Logger receives a record when keys cannot be read, and when they can again. If nil,
+	// nothing is logged.
+	Logger *slog.Logger
+
+	mu   sync.Mutex // guards sets
+	sets map[*Issuer]*keySet
+}
+
+var _ auth.Tokens = (*Verifier)(nil)
+
+// tokenTypes are the types of tokens that are taken (RFC 9068 §2.1), in small letters; a
+// token for another purpose, such as a logout token, has another one.
+var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "application/jwt"}
+
+// Token returns the principal that a token stands for. It implements auth.Tokens.
+func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, error) {
+	if len(text) > MaxToken {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
+	}
+	t, err := jwt.ParseSigned(text, allAlgorithms)
+	if err != nil || len(t.Headers) != 1 {
+		return nil, fmt.Errorf("%w: it is not a token that is signed with an algorithm that counts", ErrToken)
+	}
+	i, err := v.issuerOf(t)
+	if err != nil {
+		return nil, err
+	}
+	c, err := v.claims(ctx, i, t)
+	if err != nil {
+		return nil, fmt.Errorf("issuer %s: %w", i.Name, err)
+	}
+	if err := i.checkClaims(c, time.Now()); err != nil {
+		return nil, fmt.Errorf("issuer %s: %w: %w", i.Name, ErrToken, err)
+	}
+	return i.principal(c), nil
+}
+
+var allAlgorithms = func() []jose.SignatureAlgorithm {
+	return (&Issuer{Algorithms: asymmetric}).algorithms()
+}()
+
+// issuerOf returns the issuer that a token claims to have.
+func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
+	var c jwt.Claims
+	if err := t.UnsafeClaimsWithoutVerification(&c); err != nil {
+		return nil, fmt.Errorf("%w: its claims cannot be read", ErrToken)
+	}
+	for _, i := range v.Issuers {
+		if i.URL == c.Issuer {
+			return i, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it is of another issuer", ErrToken)
+}
+
+// claims verifies the signature of a token and returns what it says.
+func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (*claims, error) {
+	h := t.Headers[0]
+	if !slices.Contains(i.algorithms(), jose.SignatureAlgorithm(h.Algorithm)) {
+		return nil, fmt.Errorf("%w: its algorithm %s is not allowed", ErrToken, h.Algorithm)
+	}
+	typ, _ := h.ExtraHeaders[jose.HeaderType].(string)
+	if !slices.Contains(tokenTypes, strings.ToLower(typ)) {
+		return nil, fmt.Errorf("%w: its type is %.40q", ErrToken, typ)
+	}
+	keys, err := v.keysOf(i).find(ctx, h.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		if k.Algorithm != "" && k.Algorithm != h.Algorithm {
+			continue
+		}
+		c := &claims{}
+		if t.Claims(k.Key, &c.Claims, &c.more) == nil {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: its signature is not of a key of the issuer", ErrToken)
+}
+
+// keysOf returns the keys of an issuer.
+func (v *Verifier) keysOf(i *Issuer) *keySet {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.sets[i]
+	if s == nil {
+		if v.sets == nil {
+			v.sets = make(map[*Issuer]*keySet)
+		}
+		s = newKeySet(i, v.Client, v.Logger)
+		v.sets[i] = s
+	}
+	return s
+}
