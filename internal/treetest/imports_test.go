@@ -260,6 +260,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
 	module + "/internal/grpctest":               {"tests"},
 	module + "/internal/hubtest":                {"tests"},
+	module + "/internal/chattest":               {"tests"},
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {
