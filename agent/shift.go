@@ -62,7 +62,7 @@ const grace = 3 * time.Second
 
 // run receives work until ctx ends, and drains.
 func (s *shift) run(ctx context.Context) error {
-	s.id, s.began = uuid.NewString(), task.MillisOf(time.Now())
+	s.began = task.MillisOf(time.Now())
 	ctx, s.over = context.WithCancelCause(ctx)
 	defer s.over(nil)
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -106,8 +108,20 @@ func (w *Worker) shift() (*shift, error) {
 	if s.cardJSON, err = card.JSON(s.Card, &card.Options{Name: string(s.Name)}); err != nil {
 		return bad("%v", err)
 	}
+	s.id = newWorkerID(s.Name)
+	if err := job.WorkerAt(s.id).Check(); err != nil {
+		return bad("Name %q is too long for the topic of a worker: %v", s.Name, err)
+	}
 	s.fill()
 	return s, nil
+}
+
+// newWorkerID returns an id for a process: it begins with the name of the agent, because
+// that is all that a key of the agent opens, and nobody else has it.
+func newWorkerID(name task.Agent) string {
+	id := make([]byte, 8)
+	_, _ = rand.Read(id) // never fails
+	return string(name) + "." + hex.EncodeToString(id)
 }
 
 // fill sets what has a default.

@@ -130,6 +130,9 @@ type Delivery struct {
 	*Envelope
 	// At is where it has arrived.
 	At Address
+	// From is the agent whose worker has published it at a topic, if the broker vouches for
+	// that: see job.CheckSender. It is empty if it vouches for nobody.
+	From string
 	// Number counts the deliveries of this envelope as far as the bus knows, from 1.
 	Number int
 	// Settle does what a Settlement says; the bus sets it. It is nil at a topic.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -14,8 +15,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// claim is a worker that asks for a job.
-type claim = job.Claim
+// claim is a worker that asks for a job. from is the agent that the broker vouches for; it
+// may be empty.
+type claim struct {
+	job.Claim
+	from string
+}
+
+// fits reports whether a worker with the claim may have work of an agent: it must not be
+// one of another agent, as far as that is known.
+func (c *claim) fits(name task.Agent) bool {
+	if c.from != "" && c.from != string(name) {
+		return false
+	}
+	return !strings.Contains(c.Worker, ".") || job.WorksFor(c.Worker, name)
+}
 
 // beat says that a worker has a job, and is alive.
 type beat struct {
@@ -35,9 +49,13 @@ type dead struct {
 
 // control takes what workers say at the hub's topic.
 func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
+	if err := job.CheckSender(delivery); err != nil {
+		d.log().Warn("envelope ignored", "at", delivery.At, "type", delivery.Type, "task", delivery.Task, "error", err)
+		return
+	}
 	switch delivery.Type {
 	case job.TypeClaim:
-		d.claimed(ctx, delivery.Envelope)
+		d.claimed(ctx, delivery)
 	case job.TypeBeat:
 		d.beaten(ctx, delivery.Envelope)
 	case job.TypeReport:
@@ -51,13 +69,13 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 
 func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)} }
 
-func (d *Dispatcher) claimed(ctx context.Context, e *bus.Envelope) {
-	var c job.Claim
-	if err := json.Unmarshal(e.Body, &c); err != nil || job.WorkerAt(c.Worker).Check() != nil {
+func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
+	c := claim{from: e.From}
+	if err := json.Unmarshal(e.Body, &c.Claim); err != nil || job.WorkerAt(c.Worker).Check() != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
-	k := keyOf(e)
+	k := keyOf(e.Envelope)
 	if d.deliver(k, &c) {
 		return
 	}

@@ -212,6 +212,9 @@ func (r *run) remember(event []byte) {
 func (r *run) claimed(c *claim) {
 	p := &r.place
 	switch {
+	case !c.fits(r.name):
+		r.d.log().Warn("claim of a worker that is not of the agent", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
+		r.deny(c, "it is for another agent")
 	case p.claimed() && c.Worker == p.Worker && c.Nonce == p.Nonce:
 		r.grantAgain()
 	case p.claimed():

@@ -36,7 +36,3 @@ func ReadContact(path string) (Contact, error) {
 	}
 	return c, nil
 }
-
-// Inbox returns the Options.Inbox of the workers of an agent that identify themselves by a
-// key: the key opens that one alone.
-func Inbox(agent string) string { return "_INBOX." + agent }

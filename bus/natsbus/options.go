@@ -36,6 +36,14 @@ type Options struct {
 	// Inbox is the prefix of the subjects at which answers of the server are heard. Empty
 	// means "_INBOX".
 	Inbox string
+	// Agent says that Token is the key of the agent with this name on the broker of a hub.
+	// Then Inbox is that of the agent, if it is empty, and the stream is not looked at: it is
+	// the hub's.
+	Agent string
+	// Rooms says that each agent has an account with the name Room on the server, which
+	// writes into messages of topics from which one they came. It must not be believed of
+	// any other server than the one of package embedded.
+	Rooms bool
 	// Stream is the name of the stream. Empty means DefaultStream.
 	Stream string
 	// Memory makes a new stream keep everything in memory.
@@ -58,6 +66,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Name, "parley")
 	setDefault(&o.Stream, DefaultStream)
 	setDefault(&o.Replicas, 1)
+	if o.Agent != "" {
+		setDefault(&o.Inbox, Inbox(o.Agent))
+	}
 	setDefault(&o.Timeout, DefaultTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -58,7 +58,7 @@ func permanent(err error) bool {
 func (b *Bus) declare(ctx context.Context) error {
 	b.declaring.Lock()
 	defer b.declaring.Unlock()
-	if b.isDeclared() {
+	if b.options.Agent != "" || b.isDeclared() {
 		return nil
 	}
 	if _, err := b.await(ctx); err != nil {

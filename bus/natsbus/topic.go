@@ -38,7 +38,7 @@ func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*
 			b.log.Warn("bus: not an envelope", "at", s.At.String(), "error", err)
 			continue
 		}
-		if !yield(&bus.Delivery{Envelope: e, At: s.At, Number: 1}, nil) {
+		if !yield(&bus.Delivery{Envelope: e, At: s.At, From: b.sender(m), Number: 1}, nil) {
 			return nil
 		}
 	}

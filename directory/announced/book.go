@@ -151,7 +151,7 @@ func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error
 		if err != nil {
 			return fmt.Errorf("announcements: %w", err)
 		}
-		b.hear(ctx, d.Envelope, changed)
+		b.hear(ctx, d, changed)
 	}
 	return nil
 }
@@ -197,20 +197,21 @@ func (b *Book) publish(ctx context.Context, to bus.Address) {
 }
 
 // hear takes an announcement, or a farewell.
-func (b *Book) hear(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) {
-	var err error
-	switch e.Type {
-	case job.TypeAnnounce:
+func (b *Book) hear(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) {
+	err := job.CheckSender(e)
+	switch {
+	case err != nil:
+	case e.Type == job.TypeAnnounce:
 		err = b.announce(ctx, e, changed)
-	case job.TypeLeave:
-		err = b.leave(e)
+	case e.Type == job.TypeLeave:
+		err = b.leave(e.Envelope)
 	}
 	if err != nil {
 		b.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
 	}
 }
 
-func (b *Book) announce(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) error {
+func (b *Book) announce(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) error {
 	var a job.Announce
 	if err := json.Unmarshal(e.Body, &a); err != nil {
 		return fmt.Errorf("body: %w", err)
@@ -228,6 +229,9 @@ func (b *Book) announce(ctx context.Context, e *bus.Envelope, changed func(direc
 	k := b.agents[s.Name]
 	if k == nil && len(b.agents) >= maxAgents {
 		return fmt.Errorf("there are %d agents on the bus already", maxAgents)
+	}
+	if k != nil && e.From != "" && k.Spec.Queue != s.Queue {
+		return fmt.Errorf("in the hub its name is %q, and that agent is at the queue %s", s.Name, k.Spec.Queue)
 	}
 	fresh := k == nil || !k.Spec.Same(&s)
 	if k == nil {

@@ -77,16 +77,17 @@ async def receive(js, worker, concurrency=8):
 
 
 async def declare(js, worker):
-    try:
-        await js.stream_info(STREAM)
-    except NotFoundError:
-        await js.add_stream(StreamConfig(STREAM, subjects=["parley.queue.>"], retention=RetentionPolicy.WORK_QUEUE, discard=DiscardPolicy.NEW, duplicate_window=120))
     consumer = worker.queue.replace(".", "+")
+    config = ConsumerConfig(name=consumer, durable_name=consumer, filter_subject="parley.queue." + worker.queue, ack_policy=AckPolicy.EXPLICIT,
+                            ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048)
     try:
         await js.consumer_info(STREAM, consumer)
     except NotFoundError:
-        await js.add_consumer(STREAM, ConsumerConfig(name=consumer, durable_name=consumer, filter_subject="parley.queue." + worker.queue, ack_policy=AckPolicy.EXPLICIT,
-                                                     ack_wait=30, max_deliver=-1, max_ack_pending=-1, max_waiting=2048))
+        try:
+            await js.add_consumer(STREAM, config)
+        except NotFoundError:  # not on the broker of a hub, where a key opens no stream
+            await js.add_stream(StreamConfig(STREAM, subjects=["parley.queue.>"], retention=RetentionPolicy.WORK_QUEUE, discard=DiscardPolicy.NEW, duplicate_window=120))
+            await js.add_consumer(STREAM, config)
     return await js.pull_subscribe_bind(consumer, STREAM)
 
 

@@ -84,7 +84,9 @@ var brokers = map[string]func(t *testing.T) *broker{
 func startEmbedded(t *testing.T) *broker {
 	t.Helper()
 	server, err := embedded.Start(embedded.Options{
-		Listen: "127.0.0.1:0", Agent: func(key string) (string, bool) { return "pythonist", key == "secret" },
+		Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Pass, bool) {
+			return embedded.Pass{Key: "1", Agent: "pythonist"}, key == "secret"
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +102,7 @@ func startEmbedded(t *testing.T) *broker {
 	}
 	url := strings.Replace(server.Contact().URL, "://", "://secret@", 1)
 	return &broker{b, "worker_nats.py", url, func() {
-		if err := server.Drop("pythonist"); err != nil {
+		if err := server.Drop("1"); err != nil {
 			t.Errorf("drop the workers: %v", err)
 		}
 	}}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/task"
@@ -17,7 +16,8 @@ import (
 type door struct {
 	hub   string // of the hub itself, within the process
 	local string // of bus.json
-	agent func(key string) (name string, ok bool)
+	agent func(key, from string) (Pass, bool)
+	room  func(agent string) (*server.Account, error)
 	log   *slog.Logger
 }
 
@@ -34,12 +34,29 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 	case d.agent == nil || token == "":
 		return false
 	}
-	name, ok := d.agent(token)
-	if !ok || job.WorkAt(task.Agent(name)).Check() != nil {
+	return d.admit(c, token)
+}
+
+// admit lets a worker with a key into the room of its agent.
+func (d *door) admit(c server.ClientAuthentication, key string) bool {
+	from := c.RemoteAddress().String()
+	p, ok := d.agent(key, from)
+	if !ok || job.WorkAt(task.Agent(p.Agent)).Check() != nil {
 		return false
 	}
-	c.RegisterUser(&server.User{Username: userOf(name), Permissions: permissions(name)})
-	d.log.Info("bus: worker connected", "agent", name, "from", c.RemoteAddress().String())
+	room, err := d.room(p.Agent)
+	if err != nil {
+		d.log.Error("bus: worker refused", "agent", p.Agent, "from", from, "error", err)
+		return false
+	}
+	c.RegisterUser(&server.User{
+		Username: userOf(p.Key), Account: room, Permissions: permissions(p.Agent), ConnectionDeadline: p.Until,
+	})
+	// Drop finds the connection from now on. A key that was revoked before is not good now.
+	if again, ok := d.agent(key, from); !ok || again.Agent != p.Agent {
+		return false
+	}
+	d.log.Info("bus: worker connected", "agent", p.Agent, "key", p.Key, "from", from)
 	return true
 }
 
@@ -51,27 +68,14 @@ func near(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-func userOf(agent string) string { return "agent/" + agent }
+func userOf(key string) string { return "key/" + key }
 
-// permissions are what a worker of an agent needs.
+// permissions are what a worker of an agent needs. Its room has nothing else to offer: this
+// says so to whoever tries.
 func permissions(agent string) *server.Permissions {
-	work := job.WorkAt(task.Agent(agent))
-	const stream = natsbus.DefaultStream
-	consumer := natsbus.ConsumerName(work)
+	n := needs(agent)
 	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{
-			natsbus.Subject(job.ReportAt("*")), natsbus.Subject(job.ControlAt("*")),
-			natsbus.Subject(job.Discovery), natsbus.Subject(bus.Dead),
-			"$JS.API.STREAM.INFO." + stream,
-			"$JS.API.CONSUMER.INFO." + stream + "." + consumer,
-			"$JS.API.CONSUMER.CREATE." + stream + "." + consumer + "." + natsbus.Subject(work),
-			"$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer,
-			"$JS.ACK." + stream + "." + consumer + ".>",
-			"$JS.ACK.*.*." + stream + "." + consumer + ".>",
-		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{
-			natsbus.Inbox(agent) + ".>", natsbus.Subject(job.WorkerAt(agent + ".*")), natsbus.Subject(job.Inquiry),
-			natsbus.Subject(job.Discovery),
-		}},
+		Publish:   &server.SubjectPermission{Allow: append(n.asks, n.told...)},
+		Subscribe: &server.SubjectPermission{Allow: append(n.hears, natsbus.Inbox(agent)+".>")},
 	}
 }

@@ -13,15 +13,19 @@
 //
 // A key opens the queue of its agent and what a worker has to say to hubs, and nothing
 // else: no other queue, no topic of another agent's workers, no dead letters, no stream to
-// make or change. An address that is not on loopback is refused without TLS and keys. The
-// streams hold MaxBytes; above it Publish returns bus.ErrFull. bus.json appears complete
-// and with mode 0600, and is gone after Close.
+// look at, to make or to change. Each agent has an account of its own on the server, so
+// that answers of the server, too, go nowhere else, and the hub is told from which agent
+// comes what arrives at its topics (bus.Delivery.From): a worker that says it is another
+// one's is found out. A connection ends with its key, and with Server.Drop. An address that
+// is not on loopback is refused without TLS and keys. The streams hold MaxBytes; above it
+// Publish returns bus.ErrFull. bus.json appears complete and with mode 0600, and is gone
+// after Close.
 //
 // # What it does not promise
 //
-// Nothing outlives the process. A worker with a key may announce an agent of another name
-// and put anything at Dead. A key that is revoked counts until its connection ends: see
-// Server.Drop.
+// Nothing outlives the process. A worker with a key may put anything at Dead and into the
+// queue of reports, which prove by a token what they are about, and may fill the streams.
+// Accounts of agents are kept until Close.
 //
 // # Concurrency
 //

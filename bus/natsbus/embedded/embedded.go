@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -46,15 +47,25 @@ type Options struct {
 	// TLS, if set, is what clients from outside must speak. The server needs a certificate
 	// in it.
 	TLS *tls.Config
-	// Agent returns which agent a key belongs to; ok is false for what is no key. If nil,
-	// there are none.
-	Agent func(key string) (name string, ok bool)
+	// Agent returns what a key opens to a client at an address; ok is false for what is no
+	// key. It may take a moment to say so. If nil, there are none.
+	Agent func(key, from string) (p Pass, ok bool)
 	// Hub is put into bus.json for workers: the hub's bus.HubKey as a string.
 	Hub string
 	// MaxBytes is how much all queues together may hold. Zero means DefaultMaxBytes.
 	MaxBytes int64
 	// Logger is told what the server warns about. If nil, nobody is.
 	Logger *slog.Logger
+}
+
+// Pass is what a key opens.
+type Pass struct {
+	// Key is the id of the key, for Server.Drop and for the log.
+	Key string
+	// Agent is the name of its agent on the bus, as it is spelled there.
+	Agent string
+	// Until is when the connection ends; zero means never.
+	Until time.Time
 }
 
 // Server is a NATS server in this process. Start makes one.
@@ -68,6 +79,9 @@ type Server struct {
 	scratch string // a folder to remove; empty if there is none
 	closing sync.Once
 	closed  error
+
+	entering sync.Mutex // guards rooms
+	rooms    map[string]*server.Account
 }
 
 // Start starts a server, and returns when it is ready. Close ends it.
@@ -78,7 +92,7 @@ func Start(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, log: o.Logger}
+	s := &Server{options: o, log: o.Logger, rooms: make(map[string]*server.Account)}
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("start embedded bus: %w", errors.Join(err, s.Close()))
 	}
@@ -92,6 +106,9 @@ func (s *Server) start() error {
 	}
 	s.server, err = server.NewServer(so)
 	if err != nil {
+		return err
+	}
+	if err := s.exports(); err != nil {
 		return err
 	}
 	s.server.SetLoggerV2(logger{s.log}, false, false, false)
@@ -111,7 +128,7 @@ func (s *Server) start() error {
 }
 
 func (s *Server) serverOptions() (*server.Options, error) {
-	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, log: s.log}
+	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, room: s.room, log: s.log}
 	folder, err := s.folder()
 	if err != nil {
 		return nil, err
@@ -219,15 +236,15 @@ func (s *Server) Contact() natsbus.Contact { return s.contact }
 func (s *Server) Open(ctx context.Context, o natsbus.Options) (*natsbus.Bus, error) {
 	o.URL, o.User, o.Password, o.Credentials, o.TLS = "", "", "", "", nil
 	o.Server, o.Token = s.server, s.door.hub
-	o.Memory, o.Replicas, o.MaxBytes = true, 1, s.options.MaxBytes
+	o.Memory, o.Replicas, o.MaxBytes, o.Rooms = true, 1, s.options.MaxBytes, true
 	return natsbus.Open(ctx, o)
 }
 
-// Drop ends the connections of an agent's workers. Those whose key still counts come back.
-func (s *Server) Drop(agent string) error {
-	list, err := s.server.Connz(&server.ConnzOptions{Username: true, User: userOf(agent)})
+// Drop ends the connections that were made with a key. If it still counts, they come back.
+func (s *Server) Drop(key string) error {
+	list, err := s.server.Connz(&server.ConnzOptions{Username: true, User: userOf(key), Limit: math.MaxInt})
 	if err != nil {
-		return fmt.Errorf("drop workers of %q: %w", agent, err)
+		return fmt.Errorf("drop workers with key %s: %w", key, err)
 	}
 	for _, c := range list.Conns {
 		err = errors.Join(err, s.server.DisconnectClientByID(c.Cid))

@@ -190,14 +190,14 @@ func TestStrangersStayOutside(t *testing.T) {
 	}
 }
 
-func keys(key string) (string, bool) {
+func keys(key, _ string) (embedded.Pass, bool) {
 	switch key {
 	case "key-echo":
-		return "echo", true
+		return embedded.Pass{Key: "k1", Agent: "echo"}, true
 	case "key-wild":
-		return "*", true
+		return embedded.Pass{Key: "k2", Agent: "*"}, true
 	}
-	return "", false
+	return embedded.Pass{}, false
 }
 
 func TestOpenAddresses(t *testing.T) {
@@ -268,7 +268,7 @@ func TestTLS(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(cert.Leaf)
 	b, err := natsbus.Open(t.Context(), natsbus.Options{
-		URL: s.Contact().URL, Token: "key-echo", Inbox: natsbus.Inbox("echo"), TLS: &tls.Config{RootCAs: roots},
+		URL: s.Contact().URL, Token: "key-echo", Agent: "echo", TLS: &tls.Config{RootCAs: roots},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -354,9 +354,12 @@ func TestKeyOpensItsOwn(t *testing.T) {
 	for allowed, list := range map[bool][]string{
 		true: {
 			natsbus.Subject(job.ReportAt("h1")), natsbus.Subject(job.ControlAt("h1")), natsbus.Subject(job.Discovery), natsbus.Subject(bus.Dead),
-			"$JS.API.STREAM.INFO.PARLEY", "$JS.API.CONSUMER.INFO.PARLEY.agent+task+echo",
+			"$JS.API.CONSUMER.INFO.PARLEY.agent+task+echo",
 		},
 		false: {
+			"$JS.API.STREAM.INFO.PARLEY", "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.LIST.PARLEY", "$JS.API.CONSUMER.PAUSE.PARLEY.agent+task+echo",
+			"$JS.API.CONSUMER.CREATE.OTHER.agent+task+echo.parley.queue.agent.task.echo", "$JS.API.CONSUMER.MSG.NEXT.OTHER.agent+task+echo",
+			natsbus.Subject(job.ReportAt("h1.x")), natsbus.Subject(bus.Queue("hub.dead.h1")),
 			natsbus.Subject(job.WorkAt("other")), natsbus.Subject(job.WorkAt("echo")), natsbus.Subject(job.WorkerAt("other.1")),
 			natsbus.Subject(job.WorkerAt("echo.1")), natsbus.Subject(job.Inquiry), natsbus.Subject(job.ChatTopic), "parley.queue.x", "x",
 			"_INBOX.other.1", "_INBOX.echo.1",
@@ -380,9 +383,12 @@ func TestKeyOpensItsOwn(t *testing.T) {
 		}
 	}
 	for subject, allowed := range map[string]bool{
-		natsbus.Subject(job.WorkerAt("echo.1")):  true,
-		natsbus.Subject(job.Inquiry):             true,
-		natsbus.Subject(job.Discovery):           true,
+		natsbus.Subject(job.WorkerAt("echo.1")):   true,
+		natsbus.Subject(job.Inquiry):              true,
+		natsbus.Subject(job.Discovery):            false,
+		natsbus.Subject(job.WorkerAt("echo.*.x")): false,
+		"$JS.EVENT.>":                            false,
+		"_R_.>":                                  false,
 		"_INBOX.echo.*":                          true,
 		natsbus.Subject(job.WorkerAt("other.1")): false,
 		natsbus.Subject(job.WorkerAt("*")):       false,
@@ -412,7 +418,7 @@ func TestDrop(t *testing.T) {
 	gone := make(chan struct{}, 1)
 	connect(t, s.Contact().URL, nats.Token("key-echo"), nats.DisconnectErrHandler(func(*nats.Conn, error) { gone <- struct{}{} }))
 	other := connect(t, s.Contact().URL, nats.Token(s.Contact().Token))
-	if err := s.Drop("echo"); err != nil {
+	if err := s.Drop("k1"); err != nil {
 		t.Fatal(err)
 	}
 	<-gone

@@ -1,0 +1,226 @@
+package queue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/task"
+)
+
+// thief has the key of another agent, and a client that does what it is told to.
+type thief struct {
+	t       *testing.T
+	nc      *nats.Conn
+	heard   *nats.Subscription
+	refused chan string
+}
+
+func newThief(t *testing.T, url string) *thief {
+	t.Helper()
+	th := &thief{t: t, refused: make(chan string, 100)}
+	var err error
+	th.nc, err = nats.Connect(url, nats.Token("key-other"), nats.CustomInboxPrefix(natsbus.Inbox("other")),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { th.refused <- err.Error() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(th.nc.Close)
+	if th.heard, err = th.nc.SubscribeSync(natsbus.Subject(job.WorkerAt("other.*"))); err != nil {
+		t.Fatal(err)
+	}
+	return th
+}
+
+// say publishes an envelope of some worker about a task.
+func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body any) {
+	th.t.Helper()
+	e := *about
+	e.ID, e.Version = uuid.NewString(), bus.Version
+	if e.Source == "" {
+		e.Source = "worker/" + worker
+	}
+	var err error
+	if e.Body, err = job.Encode(body); err != nil {
+		th.t.Fatal(err)
+	}
+	data, err := e.Encode()
+	if err != nil {
+		th.t.Fatal(err)
+	}
+	if err := th.nc.Publish(natsbus.Subject(at), data); err != nil {
+		th.t.Fatal(err)
+	}
+	if err := th.nc.Flush(); err != nil {
+		th.t.Fatal(err)
+	}
+}
+
+// hears returns what the hub says to it next.
+func (th *thief) hears() string {
+	th.t.Helper()
+	m, err := th.heard.NextMsg(10 * time.Second)
+	if err != nil {
+		th.t.Fatalf("the hub says nothing: %v", err)
+	}
+	return string(m.Data)
+}
+
+// mustRefuse waits until the server says that something was not allowed.
+func (th *thief) mustRefuse(at bus.Address) {
+	th.t.Helper()
+	select {
+	case text := <-th.refused:
+		if !strings.Contains(text, natsbus.Subject(at)) {
+			th.t.Errorf("refused is %q, want %s", text, at)
+		}
+	case <-time.After(10 * time.Second):
+		th.t.Errorf("%s is not refused", at)
+	}
+}
+
+// TestThief has a worker with the key of another agent try everything with a task that waits
+// for its own agent, and with one that is at work. It gets nothing, and changes nothing.
+func TestThief(t *testing.T) {
+	t.Parallel()
+	server, err := embedded.Start(embedded.Options{
+		Listen: "127.0.0.1:0",
+		Agent: func(key, _ string) (embedded.Pass, bool) {
+			name, ok := strings.CutPrefix(key, "key-")
+			return embedded.Pass{Key: name, Agent: name}, ok
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []bus.Bus
+	t.Cleanup(func() {
+		for _, b := range open {
+			b.Close()
+		}
+		server.Close()
+	})
+	h := &hub{t: t, store: new(task.Memory)}
+	h.peer = func() bus.Bus {
+		b, err := server.Open(t.Context(), natsbus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, b)
+		return b
+	}
+	h.start()
+	t.Cleanup(func() { h.stop() })
+	th := newThief(t, server.Contact().URL)
+	id := h.send(now(say("for far alone"))).Head.ID
+	about := &bus.Envelope{Type: job.TypeClaim, Task: string(id), Owner: "alice"}
+
+	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(observer.Close)
+	others, err := observer.SubscribeSync(natsbus.Subject(job.WorkerAt("far.*")))
+	if err != nil || observer.Flush() != nil {
+		t.Fatal(err)
+	}
+	// With its own name it is denied the job, with that of another it is not heard.
+	th.say(job.ControlAt("h"), "far.forged", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
+	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
+	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
+	if got := th.hears(); !strings.Contains(got, "job.denial") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
+		t.Errorf("the answer to the claim is %s", got)
+	}
+	if n, _, err := others.Pending(); n > 0 || err != nil || observer.Flush() != nil {
+		t.Errorf("a worker of the agent was told %d things, %v", n, err)
+	}
+	// It cannot speak to the agent's queue or to its workers, nor listen there.
+	for _, at := range []bus.Address{job.WorkAt("far"), job.WorkerAt("far.1")} {
+		th.say(at, "other.1", &bus.Envelope{Type: job.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &job.Work{})
+		th.mustRefuse(at)
+	}
+	_, err = th.nc.SubscribeSync(natsbus.Subject(job.WorkerAt("far.*")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	th.mustRefuse(job.WorkerAt("far.*"))
+
+	// While a worker of the agent is at it, reports, beats and claims change nothing.
+	started, end := make(chan string, 1), make(chan struct{})
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.Contact().URL, Token: "key-far", Agent: "far"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open = append(open, b)
+	h.startWorker(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		started <- agent.Text(ec.Message)
+		<-end
+		yield(status(ec, a2a.TaskStateCompleted, "done by far"), nil)
+	}), func(w *agent.Worker) { w.Bus = b })
+	if got := <-started; got != "for far alone" {
+		t.Errorf("the worker hears %q", got)
+	}
+	about.Epoch, about.Seq, about.Type = 1, 1, job.TypeReport
+	done := job.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
+	th.say(job.ReportAt("h"), "other.1", about, &done)
+	if got := th.hears(); !strings.Contains(got, "job.stop") {
+		t.Errorf("the answer to a report at the queue is %s", got)
+	}
+	th.say(job.ControlAt("h"), "other.1", about, &done)
+	if got := th.hears(); !strings.Contains(got, "job.stop") {
+		t.Errorf("the answer to a report at the topic is %s", got)
+	}
+	about.Type = job.TypeBeat
+	th.say(job.ControlAt("h"), "other.1", about, &job.Beat{Worker: "other.1", Jobs: []job.Held{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
+	if got := th.hears(); !strings.Contains(got, "job.stop") {
+		t.Errorf("the answer to a beat is %s", got)
+	}
+	for _, epoch := range []int64{1, 2} { // the worker must not be told to stop
+		about.Epoch, done.Worker = epoch, "far.1"
+		th.say(job.ReportAt("h"), "other.1", about, &done)
+	}
+	// What is for another hub is given up, and so is what no worker has to say to a hub.
+	about.Type, about.Destination = job.TypeReport, "hub/x"
+	th.say(job.ReportAt("h"), "other.1", about, &done)
+	about.Type, about.Destination = job.TypeConfirm, ""
+	th.say(job.ReportAt("h"), "other.1", about, &job.Confirm{Final: true})
+	for range 2 {
+		d := next(t, open[0], bus.Dead)
+		if d.Queue != job.ReportAt("h").Name {
+			t.Errorf("dead is %s of %s: %s", d.Type, d.Queue, d.Reason)
+		}
+	}
+	close(end)
+	if got := describe(h.wait(id, task.Completed)); got != "TASK_STATE_COMPLETED done by far" {
+		t.Errorf("the task is %s", got)
+	}
+}
+
+// next returns what arrives next.
+func next(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Ack(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	t.Fatalf("nothing arrives at %s", at)
+	return nil
+}

@@ -1,0 +1,92 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Each agent with a key has an account of its own on the server: a room that nothing leaves
+// and nothing enters but what is imported. So an answer of the server goes nowhere else,
+// whatever subject a client names for it, and the server writes into each message from
+// which room it came (natsbus.Options.Rooms).
+
+// subjects are what a worker of an agent needs.
+type subjects struct {
+	// asks are subjects that it publishes at, and told those of them that have more than
+	// one answer.
+	asks, told []string
+	// hears are subjects that others publish at.
+	hears []string
+}
+
+const stream = natsbus.DefaultStream
+
+// needs returns the subjects of the agent with a name; those of all agents if it is "*".
+func needs(agent string) subjects {
+	work := job.WorkAt(task.Agent(agent))
+	consumer := natsbus.ConsumerName(work)
+	create := consumer + "." + natsbus.Subject(work)
+	if agent == "*" {
+		consumer, create = "*", "*.>"
+	}
+	return subjects{
+		asks: []string{
+			natsbus.Subject(job.ReportAt("*")), natsbus.Subject(job.ControlAt("*")),
+			natsbus.Subject(job.Discovery), natsbus.Subject(bus.Dead),
+			"$JS.API.CONSUMER.INFO." + stream + "." + consumer,
+			"$JS.API.CONSUMER.CREATE." + stream + "." + create,
+			"$JS.ACK." + stream + "." + consumer + ".>",
+			"$JS.ACK.*.*." + stream + "." + consumer + ".>",
+		},
+		told:  []string{"$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer},
+		hears: []string{natsbus.Subject(job.WorkerAt(agent + ".*")), natsbus.Subject(job.Inquiry)},
+	}
+}
+
+// exports lets rooms be made.
+func (s *Server) exports() error {
+	hub, all := s.server.GlobalAccount(), needs("*")
+	var err error
+	for _, subject := range all.asks {
+		err = errors.Join(err, hub.AddServiceExport(subject, nil))
+	}
+	for _, subject := range all.told {
+		err = errors.Join(err, hub.AddServiceExportWithResponse(subject, server.Streamed, nil))
+	}
+	for _, subject := range []string{natsbus.Subject(job.WorkerAt(">")), natsbus.Subject(job.Inquiry)} {
+		err = errors.Join(err, hub.AddStreamExport(subject, nil))
+	}
+	return err
+}
+
+// room returns the account of an agent, which is made when it first comes.
+func (s *Server) room(agent string) (*server.Account, error) {
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	if a := s.rooms[agent]; a != nil {
+		return a, nil
+	}
+	a, err := s.server.RegisterAccount(natsbus.Room(agent))
+	if err != nil {
+		return nil, fmt.Errorf("room of agent %q: %w", agent, err)
+	}
+	hub, own := s.server.GlobalAccount(), needs(agent)
+	for _, subject := range append(own.asks, own.told...) {
+		err = errors.Join(err, a.AddServiceImport(hub, subject, subject))
+	}
+	for _, subject := range own.hears {
+		err = errors.Join(err, a.AddStreamImport(hub, subject, ""))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("room of agent %q: %w", agent, err)
+	}
+	s.rooms[agent] = a
+	return a, nil
+}

@@ -1,0 +1,376 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/task"
+)
+
+// agents have the key "key-" and their name.
+func agents(key, _ string) (embedded.Pass, bool) {
+	name, ok := strings.CutPrefix(key, "key-")
+	return embedded.Pass{Key: name, Agent: name}, ok
+}
+
+// worker connects as a worker of an agent does.
+func worker(t *testing.T, s *embedded.Server, agent string) bus.Bus {
+	t.Helper()
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: s.Contact().URL, Token: "key-" + agent, Agent: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// raw connects with a key and nothing of ours. What the server refuses is not told.
+func raw(t *testing.T, s *embedded.Server, agent string) *nats.Conn {
+	t.Helper()
+	return connect(t, s.Contact().URL, nats.Token("key-"+agent), nats.CustomInboxPrefix(natsbus.Inbox(agent)),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+}
+
+// first returns the first envelope that arrives.
+func first(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Ack(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	t.Fatalf("nothing arrives at %s", at)
+	return nil
+}
+
+// TestNameAsSpelled: names on the bus keep their spelling, with a key as without.
+func TestNameAsSpelled(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
+	own := open(t, s)
+	defer own.Close()
+	for _, name := range []string{"PaperFinder", "paperfinder", "a.B_c-9"} {
+		w := worker(t, s, name)
+		if err := own.Publish(t.Context(), job.WorkAt(task.Agent(name)), letter(name)); err != nil {
+			t.Fatal(err)
+		}
+		if got := first(t, w, job.WorkAt(task.Agent(name))).ID; got != name {
+			t.Errorf("at the queue of %s arrives %s", name, got)
+		}
+	}
+}
+
+// TestSenderIsVouchedFor: at its topics the hub is told whose worker has said something,
+// whatever that has said of itself; nothing of those who need no key, and nothing at queues.
+func TestSenderIsVouchedFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
+	own := open(t, s)
+	defer own.Close()
+	local, err := natsbus.Open(t.Context(), natsbus.Options{URL: s.Contact().URL, Token: s.Contact().Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	publishers := map[string]bus.Bus{"": local, "echo": worker(t, s, "echo")}
+	for _, at := range []bus.Address{job.ReportAt("h1"), job.ControlAt("h1"), job.Discovery, bus.Dead} {
+		for from, b := range publishers {
+			ready, got := make(chan struct{}), make(chan *bus.Delivery, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for d, err := range own.Receive(ctx, bus.Subscription{At: at, Ready: func() { close(ready) }}) {
+					if err == nil {
+						_ = d.Ack(ctx)
+						got <- d
+					}
+					return
+				}
+			}()
+			<-ready
+			e := letter(fmt.Sprintf("%s-%s", at.Name, from))
+			e.Source = "worker/other.1"
+			if err := b.Publish(t.Context(), at, e); err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+			want := from
+			if at.Kind == bus.QueueKind {
+				want = ""
+			}
+			if d := <-got; d.From != want || d.ID != e.ID {
+				t.Errorf("%s: %s is from %q, want %q", at, d.ID, d.From, want)
+			}
+			cancel()
+			<-done
+		}
+	}
+	nc := raw(t, s, "echo")
+	heard := make(chan *bus.Delivery, 1)
+	ready := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for d := range own.Receive(ctx, bus.Subscription{At: job.Discovery, Ready: func() { close(ready) }}) {
+			heard <- d
+		}
+	}()
+	<-ready
+	data, err := letter("forged").Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg(natsbus.Subject(job.Discovery))
+	m.Header.Set("Nats-Request-Info", `{"acc":"agent/other"}`)
+	m.Data = data
+	if err := nc.PublishMsg(m); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-heard; d.From != "echo" {
+		t.Errorf("with a forged header it is from %q", d.From)
+	}
+	cancel()
+	<-done
+}
+
+// TestServersAnswersStay: what a client names as the place for answers is in its own room,
+// so that the server cannot be made to say something elsewhere.
+func TestServersAnswersStay(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
+	own := open(t, s)
+	defer own.Close()
+	admin := connect(t, s.Contact().URL, nats.Token(s.Contact().Token))
+	if err := own.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Publish(t.Context(), job.WorkAt("other"), letter("b")); err != nil {
+		t.Fatal(err)
+	}
+	nc := raw(t, s, "echo")
+	const consumer = "PARLEY.agent+task+echo"
+	made := ask(t, nc, "$JS.API.CONSUMER.CREATE."+consumer+".parley.queue.agent.task.echo",
+		`{"stream_name":"PARLEY","config":{"durable_name":"agent+task+echo","filter_subject":"parley.queue.agent.task.echo","ack_policy":"explicit"}}`)
+	if made.Error != nil {
+		t.Fatalf("its own consumer cannot be made: %v", made.Error)
+	}
+	targets := []string{
+		natsbus.Subject(job.WorkAt("other")), natsbus.Subject(job.WorkerAt("other.1")), natsbus.Subject(job.Discovery),
+		natsbus.Subject(job.ControlAt("h1")), "$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY",
+		"$JS.API.CONSUMER.DELETE.PARLEY.agent+task+echo",
+	}
+	before := state(t, admin)
+	for _, target := range targets {
+		for subject, data := range map[string]string{
+			"$JS.API.CONSUMER.INFO." + consumer:     "",
+			"$JS.API.CONSUMER.MSG.NEXT." + consumer: `{"batch":1,"no_wait":true}`,
+		} {
+			if err := nc.PublishRequest(subject, target, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := nc.PublishRequest(natsbus.Subject(job.ReportAt("h1")), targets[0], []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	// Only the report is there when all was looked at.
+	ask(t, nc, "$JS.API.CONSUMER.INFO."+consumer, "")
+	before.Messages++
+	if diff := cmp.Diff(before, state(t, admin)); diff != "" {
+		t.Errorf("the stream has changed (-want +got):\n%s", diff)
+	}
+}
+
+// streamState is what is looked at of the stream.
+type streamState struct {
+	Messages      int
+	ConsumerCount int `json:"consumer_count"`
+}
+
+func state(t *testing.T, nc *nats.Conn) streamState {
+	t.Helper()
+	m, err := nc.Request("$JS.API.STREAM.INFO.PARLEY", nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ State streamState }
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer.State
+}
+
+// answer is what JetStream answers.
+type answer struct{ Error *struct{ Description string } }
+
+func ask(t *testing.T, nc *nats.Conn, subject, data string) answer {
+	t.Helper()
+	m, err := nc.Request(subject, []byte(data), 10*time.Second)
+	if err != nil {
+		t.Fatalf("%s: %v", subject, err)
+	}
+	var a answer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestNothingIsOverheard: a worker that listens at all that there is hears nothing of
+// another agent, nor of the hub.
+func TestNothingIsOverheard(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
+	own := open(t, s)
+	defer own.Close()
+	nc := raw(t, s, "echo")
+	var wide []*nats.Subscription
+	for _, subject := range []string{">", "parley.>", "_INBOX.>", "_INBOX.echo.>", "$JS.>", natsbus.Subject(job.WorkerAt("echo.*"))} {
+		sub, err := nc.SubscribeSync(subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wide = append(wide, sub)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	other := worker(t, s, "other")
+	if err := own.Publish(t.Context(), job.WorkAt("other"), letter("secret")); err != nil {
+		t.Fatal(err)
+	}
+	first(t, other, job.WorkAt("other"))
+	for _, at := range []bus.Address{job.WorkerAt("other.1"), job.ControlAt("h1"), job.Discovery, job.ChatTopic, job.WorkerAt("echo.1")} {
+		if err := own.Publish(t.Context(), at, letter(at.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := wide[len(wide)-1].NextMsg(10 * time.Second) // was published last
+	if err != nil || !strings.Contains(string(m.Data), `"worker.echo.1"`) {
+		t.Errorf("at its own topic: %v, %v", m, err)
+	}
+	for _, sub := range wide {
+		if n, _, err := sub.Pending(); err == nil && n > 0 {
+			m, _ := sub.NextMsg(time.Second)
+			t.Errorf("at %s is heard %s: %s", sub.Subject, m.Subject, m.Data)
+		}
+	}
+}
+
+// TestEndOfKey ends connections when their key does.
+func TestEndOfKey(t *testing.T) {
+	t.Parallel()
+	var good atomic.Bool
+	good.Store(true)
+	until := time.Now().Add(300 * time.Millisecond)
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(key, _ string) (embedded.Pass, bool) {
+		switch key {
+		case "short":
+			return embedded.Pass{Key: "1", Agent: "echo", Until: until}, time.Now().Before(until)
+		case "long":
+			return embedded.Pass{Key: "2", Agent: "echo"}, good.Load()
+		}
+		return embedded.Pass{}, false
+	}})
+	gone := make(map[string]chan error)
+	for _, key := range []string{"short", "long"} {
+		c := make(chan error, 1)
+		gone[key] = c
+		connect(t, s.Contact().URL, nats.Token(key), nats.NoReconnect(),
+			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.ClosedHandler(func(nc *nats.Conn) { c <- nc.LastError() }))
+	}
+	if err := <-gone["short"]; time.Now().Before(until) {
+		t.Errorf("before the end of the key the connection ended: %v", err)
+	}
+	select {
+	case err := <-gone["long"]:
+		t.Fatalf("the connection with another key ended: %v", err)
+	default:
+	}
+	good.Store(false)
+	if err := s.Drop("2"); err != nil {
+		t.Fatal(err)
+	}
+	<-gone["long"]
+	for _, key := range []string{"short", "long"} {
+		if nc, err := nats.Connect(s.Contact().URL, nats.Token(key)); !errors.Is(err, nats.ErrAuthorization) {
+			t.Errorf("Connect with the key that was %s = %v, want a refusal", key, err)
+			if nc != nil {
+				nc.Close()
+			}
+		}
+	}
+}
+
+// TestRevokedWhileItComes: a key that is revoked while its connection is let in is not let
+// in.
+func TestRevokedWhileItComes(t *testing.T) {
+	t.Parallel()
+	var looked atomic.Int32
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: func(string, string) (embedded.Pass, bool) {
+		return embedded.Pass{Key: "1", Agent: "echo"}, looked.Add(1) == 1
+	}})
+	if nc, err := nats.Connect(s.Contact().URL, nats.Token("x")); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("Connect = %v, want a refusal", err)
+		if nc != nil {
+			nc.Close()
+		}
+	}
+}
+
+// TestManyThroughARoom: as much goes through a room as is published.
+func TestManyThroughARoom(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{Listen: "127.0.0.1:0", Agent: agents})
+	own := open(t, s)
+	defer own.Close()
+	w := worker(t, s, "echo")
+	const n = 500
+	go func() {
+		for i := range n {
+			if err := own.Publish(t.Context(), job.WorkAt("echo"), letter(fmt.Sprint(i))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	seen := make(map[string]bool)
+	for d, err := range w.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Prefetch: 20}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Publish(t.Context(), job.ReportAt("h1"), letter("r"+d.ID)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Ack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if seen[d.ID] = true; len(seen) == n {
+			break
+		}
+	}
+	depth, err := own.(bus.Operator).Depth(t.Context(), job.ReportAt("h1"))
+	if err != nil || depth.Ready != n {
+		t.Errorf("of %d reports %+v are there, %v", n, depth, err)
+	}
+}
