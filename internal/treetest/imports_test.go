@@ -256,6 +256,9 @@ var edgeOnly = map[string][]string{
 	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
+	"github.com/modelcontextprotocol/go-sdk":    {"mcptool/mcpserver", "mcptool/mcpclient"},
+	module + "/mcptool/mcpserver":               {"internal/cli/..."},
+	module + "/mcptool/mcpclient":               {"internal/cli/..."},
 	module + "/internal/natstest":               {"tests"},
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
 	module + "/internal/grpctest":               {"tests"},
@@ -318,18 +321,19 @@ var facadeBudget = []string{
 
 // facadeDenied are the modules that must never get in, with the way out.
 var facadeDenied = map[string]string{
-	"google.golang.org/grpc":              "gRPC belongs to grpcbind",
-	"go.opentelemetry.io/otel/sdk":        "the SDK belongs to internal/telemetry",
-	"go.opentelemetry.io/otel/sdk/metric": "the SDK belongs to internal/telemetry",
-	"google.golang.org/protobuf":          "protocol buffers belong to grpcbind",
-	"zombiezen.com/go/sqlite":             "SQLite belongs to store/sqlitestore",
-	"modernc.org/sqlite":                  "SQLite belongs to store/sqlitestore",
-	"github.com/nats-io/nats.go":          "NATS belongs to bus/natsbus",
-	"github.com/rabbitmq/amqp091-go":      "RabbitMQ belongs to bus/amqpbus",
-	"github.com/nats-io/nats-server/v2":   "the NATS server belongs to bus/natsbus/embedded",
-	"github.com/go-jose/go-jose/v4":       "signatures belong to card/signature and auth/token",
-	"github.com/alecthomas/kong":          "the command line belongs to internal/cli",
-	"github.com/goccy/go-yaml":            "files that people write belong to internal/yamlfile",
+	"google.golang.org/grpc":                 "gRPC belongs to grpcbind",
+	"go.opentelemetry.io/otel/sdk":           "the SDK belongs to internal/telemetry",
+	"go.opentelemetry.io/otel/sdk/metric":    "the SDK belongs to internal/telemetry",
+	"google.golang.org/protobuf":             "protocol buffers belong to grpcbind",
+	"zombiezen.com/go/sqlite":                "SQLite belongs to store/sqlitestore",
+	"modernc.org/sqlite":                     "SQLite belongs to store/sqlitestore",
+	"github.com/nats-io/nats.go":             "NATS belongs to bus/natsbus",
+	"github.com/rabbitmq/amqp091-go":         "RabbitMQ belongs to bus/amqpbus",
+	"github.com/nats-io/nats-server/v2":      "the NATS server belongs to bus/natsbus/embedded",
+	"github.com/go-jose/go-jose/v4":          "signatures belong to card/signature and auth/token",
+	"github.com/modelcontextprotocol/go-sdk": "MCP belongs to mcptool/mcpserver and mcptool/mcpclient",
+	"github.com/alecthomas/kong":             "the command line belongs to internal/cli",
+	"github.com/goccy/go-yaml":               "files that people write belong to internal/yamlfile",
 }
 
 func TestFacadeBudget(t *testing.T) {

@@ -1,0 +1,124 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// ErrNoResource is what a Library returns for an address at which there is nothing for
+// this caller.
+var ErrNoResource = errors.New("no such resource")
+
+// Library has what a caller can read. Methods are called concurrently.
+type Library interface {
+	// Templates say how the addresses of resources are made.
+	Templates() []Template
+	// List returns a page of what there is, and the cursor of the next page; empty at
+	// the end. An empty cursor is that of the first page.
+	List(ctx context.Context, cursor string) (page []Resource, next string, err error)
+	// Read returns what is at an address, or ErrNoResource. The media type of a text or of
+	// data may say more than that it is one.
+	Read(ctx context.Context, uri string) ([]*a2a.Part, error)
+}
+
+// Watcher is a Library that can tell of changes.
+type Watcher interface {
+	// Watch yields each time that the resource has changed, until ctx ends or an error.
+	// It returns ErrNoResource if there is none.
+	Watch(ctx context.Context, uri string) iter.Seq2[struct{}, error]
+}
+
+// Template describes resources whose addresses are alike.
+type Template struct {
+	// URI is a template (RFC 6570), such as "parley://tasks/{id}".
+	URI string
+	// Name and Description are for people and models.
+	Name, Description string
+	// MediaType is that of all of them, or empty.
+	MediaType string
+}
+
+// Resource is a thing that can be read.
+type Resource struct {
+	URI, Name, Description string
+	// MediaType and Size are empty and zero if they are not known.
+	MediaType string
+	Size      int64
+}
+
+// serveResources offers the library and the kept results.
+func (d *desk) serveResources() {
+	templates := []Template{{
+		URI: keptPrefix + "{id}", Name: "Large results",
+		Description: "Parts of results that were too large for an answer. They are kept for a while.",
+	}}
+	if d.Library != nil {
+		templates = append(templates, d.Library.Templates()...)
+	}
+	for _, t := range templates {
+		d.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
+			URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType,
+		}, d.read)
+	}
+	d.mcp.AddReceivingMiddleware(d.listing)
+}
+
+// watcher returns the library if it can tell of changes, or nil.
+func (d *desk) watcher() Watcher {
+	w, _ := d.Library.(Watcher)
+	return w
+}
+
+// listing answers with what the library has at the moment: the SDK would list what was
+// registered.
+func (d *desk) listing(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "resources/list" || d.Library == nil {
+			return next(ctx, method, req)
+		}
+		cursor := ""
+		if p, ok := req.GetParams().(*mcp.ListResourcesParams); ok && p != nil {
+			cursor = p.Cursor
+		}
+		page, more, err := d.Library.List(ctx, cursor)
+		if err != nil {
+			return nil, fmt.Errorf("list resources: %w", err)
+		}
+		res := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}, NextCursor: more}
+		for _, r := range page {
+			res.Resources = append(res.Resources, &mcp.Resource{
+				URI: r.URI, Name: r.Name, Description: r.Description, MIMEType: r.MediaType, Size: r.Size,
+			})
+		}
+		return res, nil
+	}
+}
+
+// read answers with a resource.
+func (d *desk) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := req.Params.URI
+	if item := d.kept.get(uri); item != nil {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{item}}, nil
+	}
+	if d.Library == nil {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	found, err := d.Library.Read(ctx, uri)
+	if err != nil {
+		return nil, readError(uri, err)
+	}
+	return &mcp.ReadResourceResult{Contents: contentsOf(found, uri)}, nil
+}
+
+func readError(uri string, err error) error {
+	if errors.Is(err, ErrNoResource) {
+		return mcp.ResourceNotFoundError(uri)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "read " + uri + ": " + err.Error()}
+}

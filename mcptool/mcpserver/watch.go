@@ -1,0 +1,110 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// watches are the resources that somebody subscribes to, by their addresses.
+type watches struct {
+	desk *desk
+
+	mu sync.Mutex // guards the fields below
+	of map[string]*watch
+	// readers are whom a goroutine waits for, to forget them.
+	readers map[*mcp.ServerSession]bool
+}
+
+// watch is one of them.
+type watch struct {
+	cancel  context.CancelFunc
+	readers map[*mcp.ServerSession]bool
+}
+
+// subscribe is called before the SDK notes who subscribes.
+func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
+	d, uri := w.desk, req.Params.URI
+	if d.watcher() == nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "resources cannot be subscribed to"}
+	}
+	if _, err := d.Library.Read(ctx, uri); err != nil {
+		return readError(uri, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of[uri] == nil {
+		if len(w.of) >= d.Limits.Watches {
+			return &jsonrpc.Error{
+				Code:    jsonrpc.CodeInvalidParams,
+				Message: fmt.Sprintf("%d resources are subscribed to, which is as many as there may be", len(w.of)),
+			}
+		}
+		ctx, cancel := context.WithCancel(d.base)
+		w.of[uri] = &watch{cancel: cancel, readers: make(map[*mcp.ServerSession]bool)}
+		d.wg.Go(func() { w.follow(ctx, uri) })
+	}
+	w.of[uri].readers[req.Session] = true
+	w.await(req.Session)
+	return nil
+}
+
+// await forgets a reader when its session has ended. w.mu is held.
+func (w *watches) await(ss *mcp.ServerSession) {
+	if w.readers[ss] {
+		return
+	}
+	if w.readers == nil {
+		w.readers = make(map[*mcp.ServerSession]bool)
+	}
+	w.readers[ss] = true
+	w.desk.wg.Go(func() {
+		_ = ss.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.readers, ss)
+		for uri := range w.of {
+			w.dropLocked(uri, ss)
+		}
+	})
+}
+
+// unsubscribe is called before the SDK forgets who subscribes.
+func (w *watches) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropLocked(req.Params.URI, req.Session)
+	return nil
+}
+
+func (w *watches) dropLocked(uri string, ss *mcp.ServerSession) {
+	of := w.of[uri]
+	if of == nil {
+		return
+	}
+	delete(of.readers, ss)
+	if len(of.readers) == 0 {
+		of.cancel()
+		delete(w.of, uri)
+	}
+}
+
+// follow tells the readers of a resource about its changes.
+func (w *watches) follow(ctx context.Context, uri string) {
+	d := w.desk
+	for _, err := range d.watcher().Watch(ctx, uri) {
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, ErrNoResource) {
+				d.Logger.Warn("a resource cannot be watched any more", "uri", uri, "error", err)
+			}
+			return
+		}
+		if err := d.mcp.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+			d.Logger.Debug("a change was not told", "uri", uri, "error", err)
+		}
+	}
+}
