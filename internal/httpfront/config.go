@@ -54,6 +54,8 @@ type Config struct {
 	// called with the caller's principal in the context; a body must arrive within
 	// Limits.BodyTime.
 	API http.Handler
+	// MCP serves /mcp, as API does what is below /api/v1. If nil, that path is not found.
+	MCP http.Handler
 	// Metrics serves /metrics. If nil, that path is not found.
 	Metrics http.Handler
 	// MetricsReaders are those who may read it.

@@ -20,6 +20,7 @@
 //	GET  /.well-known/agent-card.json                and agent.json
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
 //	GET  /healthz  /readyz  /metrics
+//	POST /mcp  and GET, DELETE                       MCP, by another handler
 //
 // A tenant is the name of an agent. Paths are taken apart by hand: agents and task
 // ids are free text, and ":cancel" counts only where nobody escaped it.
@@ -73,7 +74,7 @@
 // caller who goes away ends its own stream and nothing else.
 //
 // Each request of a caller counts against its limits before its body is read, and the
-// body once it was: all operations of both bindings, and everything below /api/v1. Who
+// body once it was: all operations of both bindings, /mcp, and everything below /api/v1. Who
 // is over a limit gets 429 with Retry-After. Cards and health paths have no caller and
 // are not counted.
 //

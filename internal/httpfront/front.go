@@ -59,7 +59,21 @@ func New(cfg Config) *Front {
 
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)}
+	f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)})
+}
+
+// Inside returns the handler for requests from inside the process, whose caller is the
+// principal in their context. What a caller may do and take is checked as it is for others;
+// credentials, Host and Origin are not looked at. It must not be served to anybody else.
+func (f *Front) Inside() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w), inside: true})
+	})
+}
+
+// exchange answers a request.
+func (f *Front) exchange(x *exchange) {
+	r := x.r
 	x.route = parsePath(r.URL.EscapedPath())
 	switch {
 	case x.route.place == atJob:
@@ -87,6 +101,8 @@ type exchange struct {
 	rc     *http.ResponseController
 	route  route
 	caller op.Caller
+	// inside says that the request comes from inside the process.
+	inside bool
 	// visitor is set if the caller may have come for the extended card. If its Err is
 	// set, there is no principal.
 	visitor *engine.Visitor
@@ -118,7 +134,7 @@ var (
 
 // precheck finds out whether there is something at the path for this method.
 func (x *exchange) precheck() error {
-	if x.front.guarded {
+	if x.front.guarded && !x.inside {
 		if err := guard(x.r); err != nil {
 			return err
 		}
@@ -139,6 +155,8 @@ func (x *exchange) somewhere() bool {
 		return false
 	case atAPI:
 		return x.front.cfg.API != nil
+	case atMCP:
+		return x.front.cfg.MCP != nil
 	case atMetrics:
 		return x.front.cfg.Metrics != nil
 	case atCallback:
@@ -176,7 +194,7 @@ func (x *exchange) serve() {
 		return
 	}
 	x.caller.Params = serviceParams(x.r.Header)
-	if x.route.place != atAPI {
+	if x.route.place != atAPI && x.route.place != atMCP {
 		x.observe()
 	}
 	if err := x.identify(); err != nil {
@@ -191,9 +209,9 @@ func (x *exchange) serve() {
 	}
 	switch {
 	case x.route.place == atAPI:
-		ctx := auth.WithPrincipal(x.r.Context(), x.caller.Principal)
-		x.wrote = true
-		x.front.cfg.API.ServeHTTP(x.w, x.r.WithContext(ctx))
+		x.handOver(x.front.cfg.API)
+	case x.route.place == atMCP:
+		x.handOver(x.front.cfg.MCP)
 	case !x.agentThere():
 		x.fail(errNoAgent)
 	case x.route.rpc:
@@ -205,6 +223,12 @@ func (x *exchange) serve() {
 	default:
 		x.serveREST()
 	}
+}
+
+// handOver lets another handler answer, who finds the caller in the context.
+func (x *exchange) handOver(h http.Handler) {
+	x.wrote = true
+	h.ServeHTTP(x.w, x.r.WithContext(auth.WithPrincipal(x.r.Context(), x.caller.Principal)))
 }
 
 // agentThere reports whether the path names an agent that the hub has. Whoever is

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/errand"
 )
 
@@ -20,6 +21,12 @@ func (x *exchange) identify() error {
 
 // authenticate finds the principal.
 func (x *exchange) authenticate() error {
+	if x.inside {
+		if x.caller.Principal = auth.PrincipalFrom(x.r.Context()); x.caller.Principal == nil {
+			return auth.ErrUnauthenticated
+		}
+		return nil
+	}
 	if x.front.token && x.mayVisit() {
 		return x.visit()
 	}

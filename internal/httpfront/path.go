@@ -28,6 +28,7 @@ const (
 	atCallback
 	atJob
 	atMetrics
+	atMCP
 	numPlaces
 )
 
@@ -49,6 +50,7 @@ var allow = [numPlaces]string{
 	atReady:        "GET, HEAD",
 	atJob:          "POST",
 	atMetrics:      "GET, HEAD",
+	atMCP:          "GET, POST, DELETE",
 }
 
 // route is a path taken apart. Its strings are percent-decoded.
@@ -102,6 +104,8 @@ func parsePath(path string) route {
 		return route{place: atReady}
 	case "/metrics":
 		return route{place: atMetrics}
+	case "/mcp":
+		return route{place: atMCP}
 	case "/" + job:
 		return route{place: atJob}
 	}

@@ -111,6 +111,8 @@ func TestParsePath(t *testing.T) {
 
 		{"/healthz", route{place: atHealth}},
 		{"/readyz", route{place: atReady}},
+		{"/mcp", route{place: atMCP}},
+		{"/mcp/", route{}},
 		{"/api/v1", route{place: atAPI}},
 		{"/api/v1/agents", route{place: atAPI}},
 		{"/api/v10", route{}},
