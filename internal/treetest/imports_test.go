@@ -257,7 +257,7 @@ var edgeOnly = map[string][]string{
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
 	"github.com/modelcontextprotocol/go-sdk":    {"mcptool/mcpserver", "mcptool/mcpclient"},
-	module + "/mcptool/mcpserver":               {"internal/cli/..."},
+	module + "/mcptool/mcpserver":               {"internal/cli/...", "mcptool/hublibrary"},
 	module + "/mcptool/mcpclient":               {"internal/cli/..."},
 	module + "/internal/natstest":               {"tests"},
 	module + "/internal/transcript":             {"tests"}, // to no package: it defines a flag
