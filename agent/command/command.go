@@ -49,6 +49,12 @@
 // of lost runs are removed and their programs are not looked for; and where there
 // are no process groups (Windows), only the program itself is ended, at once.
 //
+// # Companions
+//
+// A [Companion] is a program that runs beside the hub for long, such as an MCP server. It
+// has its group, its record and its end as the others, and speaks with the hub over its
+// input and output.
+//
 // # Concurrency
 //
 // An Agent is safe for concurrent use once its fields are set. Each run has two

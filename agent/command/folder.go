@@ -51,6 +51,19 @@ type folder struct {
 
 // newFolder makes the folder of a run.
 func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*folder, error) {
+	f, err := emptyFolder(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fill(ctx, a, ec); err != nil {
+		f.remove()
+		return nil, err
+	}
+	return f, nil
+}
+
+// emptyFolder makes a folder without files.
+func emptyFolder(a *Agent) (*folder, error) {
 	base := a.Runs
 	if base == "" {
 		base = os.TempDir()
@@ -65,12 +78,7 @@ func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*fold
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{path: path, recorded: a.Runs != ""}
-	if err := f.fill(ctx, a, ec); err != nil {
-		f.remove()
-		return nil, err
-	}
-	return f, nil
+	return &folder{path: path, recorded: a.Runs != ""}, nil
 }
 
 // fill writes the files and makes the environment.
