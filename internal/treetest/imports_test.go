@@ -256,7 +256,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
-	"github.com/modelcontextprotocol/go-sdk":    {"mcptool/mcpserver", "mcptool/mcpclient"},
+	"github.com/modelcontextprotocol/go-sdk":    {"mcptool/mcpserver", "mcptool/mcpclient", "mcptool/mcpwire"},
 	module + "/mcptool/mcpserver":               {"internal/cli/...", "mcptool/hublibrary"},
 	module + "/mcptool/mcpclient":               {"internal/cli/..."},
 	module + "/internal/natstest":               {"tests"},
