@@ -170,6 +170,9 @@ func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 
 // mend settles an item if its question waits no more.
 func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
+	if it.Task == "" {
+		return nil // who has asked waits for the item alone
+	}
 	answer, settled, err := e.Answered(ctx, &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
 	if errors.Is(err, a2a.ErrTaskNotFound) {
 		settled, err = true, nil

@@ -16,8 +16,8 @@ type Inbox struct {
 	Book Book
 	// Retention is how long a settled item is kept; 30 days if zero.
 	Retention time.Duration
-	// Deliver is given what settles an open question, unless it is its time, before that
-	// is stored: who has asked decides whether it comes first. It returns ErrOver if the
+	// Deliver is given what settles an open question of a task, unless it is its time,
+	// before that is stored: who has asked decides whether it comes first. It returns ErrOver if the
 	// question needs no answer any more; any other error leaves the item open. It is
 	// called for one item after the other. If nil, the item alone decides, and who has
 	// asked waits for it.
@@ -171,7 +171,7 @@ func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	case it.Kind == Question && s.State == Approved:
 		s.State, s.Answer = Answered, it.Draft
 	}
-	if it.Kind == Question && b.Deliver != nil {
+	if it.Kind == Question && it.Task != "" && b.Deliver != nil {
 		return b.hand(ctx, id, &s)
 	}
 	return b.conclude(ctx, id, &s)

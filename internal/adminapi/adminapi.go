@@ -17,6 +17,8 @@
 //	GET /api/v1/dead           what queues have given up: ?queue=, ?task=, pages
 //	GET, DELETE /api/v1/dead/{id}       one letter with its envelope; forgets it
 //	POST /api/v1/dead/{id}/replay       publishes it again
+//	GET /api/v1/tasks          the caller's tasks with their agents: ?agent=, ?context=, ?state=, pages
+//	GET /api/v1/tasks/{id}     one of them
 //	GET /api/v1/tasks/{id}/tree         a task of the caller and those that it has delegated
 //	GET /api/v1/tasks/{id}/tree/events  the same, and each that moves, as Server-Sent Events
 //	GET /api/v1/search         agents and MCP servers for ?q=, best first: ?limit=
@@ -34,6 +36,7 @@
 //	GET /api/v1/memory/conversation       what was said in a context: ?context=
 //	POST /api/v1/push/{task}/redeliver  tells webhooks again what they were not told
 //	GET /api/v1/inbox          what waits for a person: ?state=, ?kind=, pages
+//	POST /api/v1/inbox         puts a question of the caller to whoever looks there
 //	GET /api/v1/inbox/{id}     one item of it
 //	GET /api/v1/inbox/events   items that are put or settled, as Server-Sent Events
 //	POST /api/v1/inbox/{id}/answer, approve, refuse  settles an item
@@ -118,9 +121,11 @@ type Handler struct {
 	Hub Hub
 	// Tasks counts the caller's tasks. If nil, the status says nothing about tasks.
 	Tasks task.Index
-	// Trees shows tasks with those below them. If nil, nothing is served below
-	// /api/v1/tasks.
+	// Trees shows tasks with those below them. If nil, no trees are served.
 	Trees Trees
+	// Reader knows the tasks of callers. If nil, nothing is served at /api/v1/tasks and for
+	// single ones.
+	Reader TaskReader
 	// Keys are the API keys. If nil, nothing is served below /api/v1/keys.
 	Keys Keys
 	// Directory knows the agents that are elsewhere. If nil, there are none, and none can
@@ -237,6 +242,9 @@ func (h *Handler) route(path string) endpoint {
 		return e
 	}
 	if e := h.treeRoute(below); e.allow() != "" {
+		return e
+	}
+	if e := h.taskRoute(below); e.allow() != "" {
 		return e
 	}
 	if e := h.inboxRoute(below); e.allow() != "" {

@@ -67,7 +67,7 @@ func (h *Handler) inboxRoute(below string) endpoint {
 		return endpoint{}
 	}
 	if rest == "" {
-		return endpoint{get: h.listInbox}
+		return endpoint{get: h.listInbox, post: h.putQuestion, own: true}
 	}
 	id, verb, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
 	if rest[0] != '/' || id == "" {
