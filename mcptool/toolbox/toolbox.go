@@ -2,10 +2,17 @@ package toolbox
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/args"
 	"github.com/parley-a2a/parley/memory"
 )
 
@@ -28,17 +35,110 @@ type Toolbox struct {
 	Notes     NoteReader
 	Writer    NoteWriter
 	People    People
+
+	once    sync.Once
+	session string
 }
 
 var _ mcptool.Source = (*Toolbox)(nil)
 
 // ResultKey returns the key of the note with the result of a task in a session.
 func ResultKey(session, agent string, id a2a.TaskID) string {
-	return "session/" + memory.Segment(session) + "/a2a/" + memory.Segment(agent) + "/" + memory.Segment(string(id)) + "/result"
+	return place(session) + "a2a/" + memory.Segment(agent) + "/" + memory.Segment(string(id)) + "/result"
 }
 
-// Tools implements mcptool.Source.
-func (b *Toolbox) Tools(context.Context) ([]mcptool.Tool, error) { return nil, nil }
+// place returns how the keys of a session begin.
+func place(session string) string { return "session/" + memory.Segment(session) + "/" }
+
+// SessionID returns Session, or the new one that stands for it.
+func (b *Toolbox) SessionID() string {
+	b.once.Do(func() {
+		if b.session = b.Session; b.session == "" {
+			b.session = "tools-" + rand.Text()[:16]
+		}
+	})
+	return b.session
+}
+
+// tool is an entry of the box.
+type tool struct {
+	mcptool.Tool
+	fields args.Fields
+	// there says whether what is behind the tool is.
+	there bool
+	// run performs a call whose arguments were read.
+	run func(ctx context.Context, c *call) (*mcptool.Result, error)
+}
+
+// call is a call of a tool.
+type call struct {
+	*mcptool.Call
+	args args.Values
+	// key names the call among all of the session; empty if it is not repeated.
+	key string
+}
+
+// Tools implements mcptool.Source. What is behind the tools is not asked.
+func (b *Toolbox) Tools(context.Context) ([]mcptool.Tool, error) {
+	var tools []mcptool.Tool
+	for _, table := range [][]tool{b.calls(), b.finding(), b.following(), b.notes(), b.registering(), b.people()} {
+		for i := range table {
+			if t := &table[i]; t.there {
+				tools = append(tools, b.offered(t))
+			}
+		}
+	}
+	return tools, nil
+}
+
+// offered returns an entry as others see it.
+func (b *Toolbox) offered(t *tool) mcptool.Tool {
+	o := t.Tool
+	o.Input = t.fields.Schema()
+	o.Call = func(ctx context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+		values, err := t.fields.Read(c.Arguments)
+		if err != nil {
+			return problem("%s", err), nil
+		}
+		r, err := t.run(ctx, &call{c, values, b.key(t.Name, c)})
+		if err != nil {
+			return failed(t.Name, err)
+		}
+		return r, nil
+	}
+	return o
+}
 
 // Changed implements mcptool.Source: the tools stay.
 func (b *Toolbox) Changed() <-chan struct{} { return nil }
+
+// key returns the name of a call: the same if it is repeated, and another one for each
+// session, so that two models that count their calls in the same way do not meet.
+func (b *Toolbox) key(tool string, c *mcptool.Call) string {
+	if c.ID == "" {
+		return ""
+	}
+	return digest(b.SessionID(), tool, c.ID, compact(c.Arguments))
+}
+
+// digest returns a name for texts.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%d %s\n", len(t), t)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// compact returns arguments without the blanks that somebody may have put in.
+func compact(raw json.RawMessage) string {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}

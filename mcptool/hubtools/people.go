@@ -1,0 +1,136 @@
+package hubtools
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/toolbox"
+)
+
+// People returns who looks into the inbox of the hub.
+func (h *Hub) People() toolbox.People { return people{h} }
+
+type people struct{ hub *Hub }
+
+// item is a question in the inbox.
+type item struct {
+	ID     string `json:"id"`
+	State  string `json:"state"`
+	Answer string `json:"answer"`
+}
+
+const stateOpen = "open"
+
+// Ask implements toolbox.People.
+func (p people) Ask(ctx context.Context, q *toolbox.PersonQuestion) (*mcptool.Answer, error) {
+	in := struct {
+		Key   string `json:"key,omitempty"`
+		Text  string `json:"text"`
+		Agent string `json:"agent,omitempty"`
+	}{q.Key, q.Text, q.Agent}
+	var it item
+	err := p.hub.ask(ctx, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
+	if errors.Is(err, toolbox.ErrNotFound) {
+		return nil, toolbox.Refuse(toolbox.ErrRefused, "this hub has no inbox, so that nobody can be asked")
+	}
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if q.Wait > 0 {
+		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaited)
+	}
+	defer cancel()
+	err = p.await(wait, &it)
+	switch {
+	case ctx.Err() != nil:
+		p.withdraw(ctx, it.ID)
+		return nil, context.Cause(ctx)
+	case wait.Err() != nil:
+		return nil, toolbox.Refuse(toolbox.ErrRefused, "nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
+	case err != nil:
+		return nil, err
+	case it.State == "answered":
+		return &mcptool.Answer{Text: it.Answer}, nil
+	}
+	return &mcptool.Answer{Refused: true}, nil
+}
+
+// await waits until an item is settled. A hub that is away is waited for.
+func (p people) await(ctx context.Context, it *item) error {
+	for it.State == stateOpen {
+		var heard bool
+		err := p.hub.patiently(ctx, func() (bool, error) {
+			err := p.listen(ctx, it, &heard)
+			return err != nil && !heard && !errors.Is(err, toolbox.ErrNotFound) && !errors.Is(err, toolbox.ErrRefused), err
+		})
+		if err != nil && !heard || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxEvent is the longest line of a stream that is read.
+const maxEvent = 1 << 20
+
+// listen reads the events of the inbox until the item is settled or the stream ends. It
+// looks at the item once it would hear of a change.
+func (p people) listen(ctx context.Context, it *item, heard *bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := p.hub.newRequest(ctx, &request{method: http.MethodGet, path: "/inbox/events"})
+	if err != nil {
+		return err
+	}
+	resp, err := p.hub.http().Do(req)
+	if err != nil {
+		return p.hub.unanswered(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // the status says enough
+		return refusal(p.hub.base(), resp, body)
+	}
+	if err := p.look(ctx, it); err != nil || it.State != stateOpen {
+		return err
+	}
+	*heard = true
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		var told item
+		if !ok || json.Unmarshal([]byte(data), &told) != nil || told.ID != it.ID {
+			continue
+		}
+		if *it = told; it.State != stateOpen {
+			return nil
+		}
+	}
+	return fmt.Errorf("the events of the inbox: %w", errLost)
+}
+
+// look reads an item.
+func (p people) look(ctx context.Context, it *item) error {
+	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + it.ID, out: it, again: true})
+}
+
+// withdraw takes back a question that nobody waits for any more.
+func (p people) withdraw(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	in := map[string]string{"text": "Whoever asked waits no more."}
+	r := &request{method: http.MethodPost, path: "/inbox/" + id + "/refuse", in: in}
+	if err := p.hub.try(ctx, r); err != nil && p.hub.Logger != nil {
+		p.hub.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
+	}
+}

@@ -1,0 +1,184 @@
+package toolbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/args"
+)
+
+const (
+	maxKey       = 512
+	maxNoteHours = 30 * 24
+	// maxHits is how many notes a search finds at most.
+	maxHits = 20
+	// maxNote is how many characters of a note are shown.
+	maxNote = 64 << 10
+)
+
+// notes are the tools of the working memory.
+func (b *Toolbox) notes() []tool {
+	key := args.Field{Name: "key", Required: true, Max: maxKey, Description: "The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."}
+	own := key
+	own.Description = "The key of one of your own notes, such as \"plan\"."
+	search := args.Fields{
+		{Name: "query", Max: 1000, Description: "Words to search for. Without them the newest notes come first."},
+		{Name: "category", Max: 64, Description: "How the category begins, such as \"a2a-result\"."},
+		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Tags that must all be there."},
+		{Name: "namespace", Max: maxKey, Description: "How keys begin, such as \"session/main\". Leave it out to search everything, results of agents included."},
+	}
+	save := args.Fields{
+		own,
+		{Name: "data", Required: true, Description: "The text to remember. Write structured data as JSON text."},
+		{Name: "ttl_minutes", Kind: args.Number, Min: 0.1, Max: maxNoteHours * 60, Description: "How long to remember it. Notes are forgotten after a few minutes unless you say more."},
+		{Name: "category", Max: 64, Description: "A kind of notes, such as \"plan\"."},
+		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Words to find it by."},
+	}
+	return []tool{
+		{fields: args.Fields{key}, there: b.Notes != nil, run: b.getNote, Tool: mcptool.Tool{
+			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(noteMembers), ReadOnly: true,
+			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended.",
+		}},
+		{fields: search, there: b.Notes != nil, run: b.searchNotes, Tool: mcptool.Tool{
+			Name: "search_working_memory", Title: "Search notes", Output: schemaOf(notesOutput), ReadOnly: true,
+			Description: "Finds notes, and results of agents. It shows their beginnings: get_from_working_memory reads them.",
+		}},
+		{fields: save, there: b.Writer != nil, run: b.saveNote, Tool: mcptool.Tool{
+			Name: "save_to_working_memory", Title: "Write a note", Output: schemaOf(noteMembers), Idempotent: true,
+			Description: "Remembers a text for a while, in place of the note with the same key.",
+		}},
+		{fields: args.Fields{own}, there: b.Writer != nil, run: b.deleteNote, Tool: mcptool.Tool{
+			Name: "delete_from_working_memory", Title: "Delete a note", Output: schemaOf(deletedOutput), Idempotent: true, Destructive: true,
+			Description: "Forgets one of your own notes.",
+		}},
+	}
+}
+
+// listedNote is a note as a model sees it.
+type listedNote struct {
+	Key      string     `json:"key"`
+	Value    string     `json:"value,omitempty"`
+	Preview  string     `json:"preview,omitempty"`
+	Size     int64      `json:"size"`
+	Category string     `json:"category,omitempty"`
+	Tags     []string   `json:"tags,omitempty"`
+	Updated  *time.Time `json:"updated,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"`
+	Score    float64    `json:"relevance_score,omitempty"`
+}
+
+// listed returns a note without its text, and whose words it has: an agent's, or those of
+// somebody of this hub.
+func listed(n *Note) (listedNote, string) {
+	l := listedNote{Key: n.Key, Size: n.Size, Category: n.Category, Tags: n.Tags, Score: n.Score}
+	if !n.UpdatedAt.IsZero() {
+		l.Updated = &n.UpdatedAt
+	}
+	if !n.ExpiresAt.IsZero() {
+		l.Expires = &n.ExpiresAt
+	}
+	if !strings.HasPrefix(n.Category, "a2a-") {
+		return l, ""
+	}
+	if s := strings.Split(n.Key, "/"); len(s) > 3 && s[2] == "a2a" {
+		return l, s[3]
+	}
+	return l, others
+}
+
+func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error) {
+	n, err := b.readNote(ctx, c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	l, origin := listed(n)
+	l.Value = clip(n.Value, maxNote)
+	if origin != "" {
+		l.Value = b.words(origin, l.Value)
+	}
+	return from(origin)(structured(&l))
+}
+
+// readNote reads the note that the model means: a key with a slash is a whole one, or else
+// one of its own.
+func (b *Toolbox) readNote(ctx context.Context, key string) (*Note, error) {
+	whole, absolute := strings.CutPrefix(key, "/")
+	if !strings.Contains(key, "/") {
+		whole = place(b.SessionID()) + key
+	}
+	n, err := b.Notes.Note(ctx, whole)
+	if errors.Is(err, ErrNotFound) && !absolute && strings.Contains(key, "/") {
+		n, err = b.Notes.Note(ctx, place(b.SessionID())+key)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil, Refuse(ErrNotFound, "there is no note %s. The result of an agent is there only when its task has ended, for an hour; list_tasks shows which tasks still run, and search_working_memory shows what there is", quote(key))
+	}
+	return n, err
+}
+
+func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*mcptool.Result, error) {
+	found, err := b.Notes.Search(ctx, &NoteQuery{
+		Words: c.args.Text("query"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
+		Namespace: strings.Trim(c.args.Text("namespace"), "/"), Limit: maxHits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Notes []listedNote `json:"notes"`
+		Note  string       `json:"note,omitempty"`
+	}{Notes: []listedNote{}}
+	origin := ""
+	for i := range found {
+		l, whose := listed(&found[i])
+		if l.Preview = found[i].Value; whose != "" {
+			l.Preview, origin = b.words(whose, l.Preview), others
+		}
+		answer.Notes = append(answer.Notes, l)
+	}
+	if len(found) == 0 {
+		answer.Note = "There are no such notes. Use fewer words, or leave out category, tags and namespace."
+	}
+	return from(origin)(structured(&answer))
+}
+
+// ownKey returns the whole key of one of the model's own notes.
+func (b *Toolbox) ownKey(key string) (string, error) {
+	mine := place(b.SessionID())
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), mine)
+	if !ok && (key[0] == '/' || strings.HasPrefix(key, "session/")) {
+		return "", Refuse(ErrRefused, "the note %s belongs to somebody else. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
+	}
+	return mine + rest, nil
+}
+
+func (b *Toolbox) saveNote(ctx context.Context, c *call) (*mcptool.Result, error) {
+	key, err := b.ownKey(c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.Writer.Save(ctx, &Note{
+		Key: key, Value: c.args.Text("data"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
+	}, time.Duration(c.args.Number("ttl_minutes", 0)*float64(time.Minute)))
+	if err != nil {
+		return nil, err
+	}
+	l, _ := listed(n)
+	return structured(&l)
+}
+
+func (b *Toolbox) deleteNote(ctx context.Context, c *call) (*mcptool.Result, error) {
+	key, err := b.ownKey(c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Writer.Delete(ctx, key); err != nil {
+		return nil, err
+	}
+	return structured(&struct {
+		Deleted string `json:"deleted"`
+	}{key})
+}
