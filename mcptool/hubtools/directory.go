@@ -152,7 +152,7 @@ func (g registry) Refresh(ctx context.Context, name string) (*toolbox.Refreshed,
 	}
 	err := g.hub.ask(ctx, &request{method: http.MethodPost, path: pathOf(name) + "/refresh", out: &answer, again: true})
 	if errors.Is(err, toolbox.ErrNotFound) {
-		if a, found := (directory{g.hub}).Agent(ctx, name); found == nil {
+		if a, found := directory(g).Agent(ctx, name); found == nil {
 			return &toolbox.Refreshed{Agent: *a, Skipped: "it is an agent of the hub itself, whose card is always as it is"}, nil
 		}
 	}

@@ -3,6 +3,8 @@ package hubtools
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -50,8 +52,30 @@ func (m notes) one(ctx context.Context, method, key string, in any) (*toolbox.No
 	return &known, nil
 }
 
-// Note implements toolbox.NoteReader.
+// settling is how long the note of a result may come after the end of its task.
+const settling = 2 * time.Second
+
+// Note implements toolbox.NoteReader. Who has heard of the end of a task may ask for its
+// result a moment before that is written down.
 func (m notes) Note(ctx context.Context, key string) (*toolbox.Note, error) {
+	n, err := m.one(ctx, http.MethodGet, key, nil)
+	id := toolbox.TaskOfKey(key)
+	if !errors.Is(err, toolbox.ErrNotFound) || id == "" {
+		return n, err
+	}
+	if info, failed := m.hub.task(ctx, id); failed != nil || !info.State.Terminal() || time.Since(info.ChangedAt) > time.Minute {
+		return n, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	there := func(data string) bool {
+		var told note
+		return json.Unmarshal([]byte(data), &told) == nil && told.Key == key
+	}
+	// It tells of notes that are there already, too.
+	if m.hub.listen(ctx, &request{method: http.MethodGet, path: "/memory/events", query: url.Values{"prefix": {key}}}, there) != nil {
+		return n, err
+	}
 	return m.one(ctx, http.MethodGet, key, nil)
 }
 

@@ -1,14 +1,10 @@
 package hubtools
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/mcptool"
@@ -79,44 +75,21 @@ func (p people) await(ctx context.Context, it *item) error {
 	return nil
 }
 
-// maxEvent is the longest line of a stream that is read.
-const maxEvent = 1 << 20
-
-// listen reads the events of the inbox until the item is settled or the stream ends. It
-// looks at the item once it would hear of a change.
+// listen reads the events of the inbox until the item is settled or the stream ends.
 func (p people) listen(ctx context.Context, it *item, heard *bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	req, err := p.hub.newRequest(ctx, &request{method: http.MethodGet, path: "/inbox/events"})
-	if err != nil {
-		return err
+	opened := func() (bool, error) {
+		// From now on a change would be heard of.
+		err := p.look(ctx, it)
+		*heard = err == nil
+		return err == nil && it.State != stateOpen, err
 	}
-	resp, err := p.hub.http().Do(req)
-	if err != nil {
-		return p.hub.unanswered(ctx, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // the status says enough
-		return refusal(p.hub.base(), resp, body)
-	}
-	if err := p.look(ctx, it); err != nil || it.State != stateOpen {
-		return err
-	}
-	*heard = true
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxEvent)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+	return p.hub.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
 		var told item
-		if !ok || json.Unmarshal([]byte(data), &told) != nil || told.ID != it.ID {
-			continue
+		if json.Unmarshal([]byte(data), &told) == nil && told.ID == it.ID {
+			*it = told
 		}
-		if *it = told; it.State != stateOpen {
-			return nil
-		}
-	}
-	return fmt.Errorf("the events of the inbox: %w", errLost)
+		return it.State != stateOpen
+	})
 }
 
 // look reads an item.

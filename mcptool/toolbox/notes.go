@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/args"
 )
@@ -114,9 +115,19 @@ func (b *Toolbox) readNote(ctx context.Context, key string) (*Note, error) {
 		n, err = b.Notes.Note(ctx, place(b.SessionID())+key)
 	}
 	if errors.Is(err, ErrNotFound) {
-		return nil, Refuse(ErrNotFound, "there is no note %s. The result of an agent is there only when its task has ended, for an hour; list_tasks shows which tasks still run, and search_working_memory shows what there is", quote(key))
+		return nil, b.noNote(ctx, key)
 	}
 	return n, err
+}
+
+// noNote says why there may be no note with a key.
+func (b *Toolbox) noNote(ctx context.Context, key string) error {
+	if id := TaskOfKey(key); id != "" && b.Tasks != nil {
+		if sent, err := b.Tasks.Get(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
+			return Refuse(ErrNotFound, "the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
+		}
+	}
+	return Refuse(ErrNotFound, "there is no note %s. Results of agents are kept for an hour, and only the last one of each agent in a conversation: get_task has the others. search_working_memory shows what there is", quote(key))
 }
 
 func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*mcptool.Result, error) {

@@ -18,7 +18,7 @@ const askMinutes = 5
 func (b *Toolbox) people() []tool {
 	ask := args.Fields{
 		{Name: "question", Required: true, Max: 8000, Description: "What you want to know, with all that is needed to answer it."},
-		{Name: "timeout_minutes", Kind: args.Number, Min: 0.01, Max: maxMinutes, Default: askMinutes, Description: "How long to wait for the answer."},
+		{Name: "timeout_minutes", Kind: args.Number, Min: 0.001, Max: maxMinutes, Default: askMinutes, Description: "How long to wait for the answer."},
 	}
 	update := args.Fields{{Name: "text", Required: true, Max: 2000, Description: "What you are doing, in one sentence."}}
 	return []tool{

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -45,6 +46,16 @@ var _ mcptool.Source = (*Toolbox)(nil)
 // ResultKey returns the key of the note with the result of a task in a session.
 func ResultKey(session, agent string, id a2a.TaskID) string {
 	return place(session) + "a2a/" + memory.Segment(agent) + "/" + memory.Segment(string(id)) + "/result"
+}
+
+// TaskOfKey returns the task whose result, or data, a note with the key has; empty if it is
+// another note.
+func TaskOfKey(key string) a2a.TaskID {
+	s := strings.Split(strings.TrimPrefix(key, "/"), "/")
+	if len(s) != 6 || s[0] != "session" || s[2] != "a2a" || strings.TrimSuffix(s[5], ".data") != "result" {
+		return ""
+	}
+	return a2a.TaskID(s[4])
 }
 
 // place returns how the keys of a session begin.
