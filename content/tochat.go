@@ -307,10 +307,12 @@ func (l *losses) image(at string, p *a2a.Part, url string) *ChatImage {
 
 // json returns a value as JSON; one that is none is lost.
 func (l *losses) json(at string, v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // models read it, and labels have angle brackets
+	if e.Encode(v) != nil {
 		l.gone(at, "is no JSON")
 		return "null"
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -86,10 +86,25 @@ func text(r *mcptool.Result) string {
 	var b strings.Builder
 	for _, p := range r.Parts {
 		if d, ok := p.Content.(a2a.Data); ok {
-			j, _ := json.Marshal(d.Value)
-			b.Write(j)
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			if e.Encode(d.Value) != nil {
+				return "no JSON"
+			}
 		}
 		b.WriteString(p.Text())
 	}
 	return b.String()
+}
+
+// said returns the words between the labels of a text.
+func said(t *testing.T, quoted any) string {
+	t.Helper()
+	text, _ := quoted.(string)
+	_, text, ok := strings.Cut(text, ">\n")
+	end := strings.LastIndex(text, "\n</quoted")
+	if !ok || end < 0 {
+		t.Fatalf("there are no labels at %q", quoted)
+	}
+	return text[:end]
 }

@@ -11,9 +11,9 @@ import (
 // goodAndBad are calls of every tool: what the result has in it, or, after "!", what the
 // model is told.
 var goodAndBad = []struct{ tool, args, want string }{
-	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hello world"}`, `"result":"hello world","state":"completed"`},
+	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hello world"}`, `from=\"agent/echo\">\nhello world\n</quoted`},
 	{"invoke_agent", `{"agent_name":"Echo","skill":"ECHO","message":"x"}`, `"agent":"echo"`},
-	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","data":{"a":[1,"two"]},"metadata":{"n":1,"b":true,"s":"x"}}`, `"data":[{"a":[1,"two"]}]`},
+	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","data":{"a":[1,"two"]},"metadata":{"n":1,"b":true,"s":"x"}}`, `from=\"agent/echo\">\n{\"a\":[1,\"two\"]}\n<`},
 	{"invoke_agent", `{"agent_name":"clock","skill":"clock","message":"now"}`, `/result.data"`},
 	{"invoke_agent", `{"agent_name":"slow","skill":"slow","message":"600","timeout_minutes":0}`, `"working_memory_key":"session/table/a2a/slow/`},
 	{"invoke_agent", `{"agent_name":"interview","skill":"interview","message":"ask 1"}`, `call continue_task with task_id`},
@@ -32,8 +32,8 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"invoke_agent", `"{\"agent_name\":\"echo\"}"`, `!they are a string that holds JSON`},
 	{"invoke_agent", `["echo"]`, `!they are an array; send one JSON object`},
 	{"invoke_agent", `{"agent_name":"echo","agent_name":"clock","skill":"x","message":"x"}`, `!"agent_name" is there twice`},
-	{"chat_with_agent", `{"agent":"echo","message":"hi"}`, `"reply":"hi","state":"completed","taskId":`},
-	{"chat_with_agent", `{"agent":"interview","message":"ask 1"}`, `"reply":"What is your name?","state":"input-required"`},
+	{"chat_with_agent", `{"agent":"echo","message":"hi"}`, `\nhi\n</quoted`},
+	{"chat_with_agent", `{"agent":"interview","message":"ask 1"}`, `What is your name?`},
 	{"chat_with_agent", `{"agent":"echo","message":" "}`, `!"message" must not be empty`},
 	{"chat_with_agent", `{"agent":"echo","message":"x","done":"yes"}`, `!"done" must be true or false, not a string`},
 	{"chat_with_agent", `{"agent":"echo","message":"x","taskId":"nope"}`, `!no such task; list_tasks shows`},
@@ -53,7 +53,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"list_known_agents", `{"skill":"echo"}`, `"id":"echo"`},
 	{"list_known_agents", `{"skill":"clok"}`, `Skills with a similar name: clock, `},
 	{"list_known_agents", `{"agent":"x"}`, `!there is no argument "agent"`},
-	{"get_agent_details", `{"agent_name":"report"}`, `"examples":`},
+	{"get_agent_details", `{"agent_name":"report"}`, `\"examples\":`},
 	{"get_agent_details", `{"agent_name":"reporter"}`, `!The nearest names are: report, `},
 	{"get_agent_details", `{}`, `!"agent_name" is missing`},
 	{"search_known_services", `{"query":"what time is it"}`, `"id":"clock","relevance_score":1`},

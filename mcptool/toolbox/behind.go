@@ -135,8 +135,8 @@ type Found struct {
 
 // Registry changes which agents there are. Its methods are called concurrently.
 type Registry interface {
-	// Register adds an agent elsewhere, or changes one that was registered: what is empty
-	// stays.
+	// Register adds an agent elsewhere, or changes one that was registered: its credential
+	// stays if r has none.
 	Register(ctx context.Context, r *Registration) (*Agent, error)
 	// Unregister removes an agent that was registered.
 	Unregister(ctx context.Context, name string) error

@@ -2,7 +2,6 @@ package toolbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -109,7 +108,7 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*mcptool.Result, error) 
 	if sent.Task != nil {
 		d.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
 		d.Next = b.nextOf(sent, t, "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again.")
-		if len(d.Data) > 0 {
+		if d.Data != "" {
 			d.DataKey = d.Key + ".data"
 		}
 	}
@@ -171,10 +170,10 @@ type said struct {
 	Reply string `json:"reply"`
 	State string `json:"state"`
 	// ContextID and TaskID are left out when the conversation is done.
-	ContextID string            `json:"contextId,omitempty"`
-	TaskID    a2a.TaskID        `json:"taskId,omitempty"`
-	Data      []json.RawMessage `json:"data,omitempty"`
-	Next      string            `json:"next,omitempty"`
+	ContextID string     `json:"contextId,omitempty"`
+	TaskID    a2a.TaskID `json:"taskId,omitempty"`
+	Data      string     `json:"data,omitempty"`
+	Next      string     `json:"next,omitempty"`
 }
 
 // say sends a message and answers with the reply.
@@ -217,11 +216,15 @@ func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *
 	if skill == "" || len(r.Skills) == 0 {
 		return r, nil, nil
 	}
-	ids := make([]string, len(r.Skills))
+	var ids []string
 	for i := range r.Skills {
-		if ids[i] = r.Skills[i].ID; strings.EqualFold(ids[i], skill) {
-			r.skill = ids[i]
+		id := r.Skills[i].ID
+		if strings.EqualFold(id, skill) {
+			r.skill = id
 			return r, nil, nil
+		}
+		if named(id) {
+			ids = append(ids, id)
 		}
 	}
 	return nil, problem("The agent %q has no skill %s. Its skills are: %s. get_agent_details says what each one does.",

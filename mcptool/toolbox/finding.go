@@ -1,12 +1,14 @@
 package toolbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/args"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // finding are the tools that find agents.
@@ -35,23 +37,37 @@ func (b *Toolbox) finding() []tool {
 type (
 	listedAgent struct {
 		Name        string        `json:"name"`
-		Title       string        `json:"title,omitempty"`
 		Description string        `json:"description"`
 		LastSeen    string        `json:"lastSeen,omitempty"`
 		Skills      []listedSkill `json:"skills"`
 	}
 	listedSkill struct {
 		ID          string `json:"id"`
-		Name        string `json:"name,omitempty"`
 		Description string `json:"description,omitempty"`
 	}
 )
 
-// skills returns skills as a model may read them.
-func (b *Toolbox) skills(agent string, skills []Skill) []listedSkill {
-	list := make([]listedSkill, 0, len(skills))
-	for _, s := range skills {
-		list = append(list, listedSkill{s.ID, b.words(agent, s.Name), b.words(agent, s.Description)})
+// listed returns an agent as a model may read it.
+func (b *Toolbox) listed(a *Agent) listedAgent {
+	about := a.Description
+	if about == "" && !strings.EqualFold(a.Title, a.Name) {
+		about = a.Title
+	}
+	return listedAgent{a.Name, b.words(safety.Card(a.Name), about), a.LastSeen, b.skills(a)}
+}
+
+// skills returns the skills of an agent as a model may read them.
+func (b *Toolbox) skills(a *Agent) []listedSkill {
+	list := make([]listedSkill, 0, len(a.Skills))
+	for _, s := range a.Skills {
+		if !named(s.ID) {
+			continue
+		}
+		about := cmp.Or(s.Description, s.Name)
+		if about == a.Description || strings.EqualFold(about, s.ID) {
+			about = "" // it says nothing more
+		}
+		list = append(list, listedSkill{s.ID, b.words(safety.Card(a.Name), about)})
 	}
 	return list
 }
@@ -70,10 +86,12 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*mcptool.Result, err
 	for i := range all {
 		a := &all[i]
 		for _, s := range a.Skills {
-			ids = append(ids, s.ID)
+			if named(s.ID) {
+				ids = append(ids, s.ID)
+			}
 		}
 		if skill == "" || slices.ContainsFunc(a.Skills, func(s Skill) bool { return strings.EqualFold(s.ID, skill) }) {
-			answer.Agents = append(answer.Agents, listedAgent{a.Name, b.words(a.Name, a.Title), b.words(a.Name, a.Description), a.LastSeen, b.skills(a.Name, a.Skills)})
+			answer.Agents = append(answer.Agents, b.listed(a))
 		}
 	}
 	if len(answer.Agents) == 0 && skill != "" {
@@ -81,11 +99,8 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*mcptool.Result, err
 		answer.Note = "No agent has the skill " + quote(skill) + ". Skills with a similar name: " + strings.Join(nearest(skill, slices.Compact(ids), 5), ", ") +
 			". search_known_services finds agents by what they do."
 	}
-	return from(others)(structured(&answer))
+	return structured(&answer)
 }
-
-// others is the origin of results with words of several agents.
-const others = "agents of the directory"
 
 func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*mcptool.Result, error) {
 	a, wrong, err := b.known(ctx, c.args.Text("agent_name"))
@@ -95,12 +110,9 @@ func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*mcptool.Result, e
 	answer := struct {
 		Name     string `json:"name"`
 		LastSeen string `json:"lastSeen,omitempty"`
-		Card     any    `json:"card"`
-	}{a.Name, a.LastSeen, map[string]any{}}
-	if len(a.Card) > 0 {
-		answer.Card = a.Card
-	}
-	return from(a.Name)(structured(&answer))
+		Card     string `json:"card"`
+	}{a.Name, a.LastSeen, b.words(safety.Card(a.Name), string(a.Card))}
+	return structured(&answer)
 }
 
 // maxFound is how many services a search finds at most.
@@ -124,16 +136,29 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*mcptool.Result, error) 
 		Note    string   `json:"note,omitempty"`
 	}{Results: []result{}}
 	for _, f := range found {
-		r := result{ID: f.ID, Type: f.Type, Summary: b.words(f.ID, f.Summary), Score: f.Score}
+		r := result{ID: f.ID, Type: f.Type, Summary: b.words(originOf(&f), f.Summary), Score: f.Score}
 		if f.Type == "mcp" {
-			r.Tools = f.Top
+			r.Tools = filter(f.Top)
 		} else {
-			r.Skills = f.Top
+			r.Skills = filter(f.Top)
 		}
 		answer.Results = append(answer.Results, r)
 	}
 	if len(found) == 0 {
 		answer.Note = "Nothing fits these words. Try others, or list_known_agents."
 	}
-	return from(others)(structured(&answer))
+	return structured(&answer)
+}
+
+// originOf returns whose words the summary of a service is.
+func originOf(f *Found) safety.Origin {
+	if f.Type == "mcp" {
+		return safety.Server(f.ID)
+	}
+	return safety.Card(f.ID)
+}
+
+// filter returns the names that are no more than that.
+func filter(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !named(n) })
 }

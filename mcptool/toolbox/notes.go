@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/args"
+	"github.com/parley-a2a/parley/safety"
 )
 
 const (
@@ -71,9 +72,8 @@ type listedNote struct {
 	Score    float64    `json:"relevance_score,omitempty"`
 }
 
-// listed returns a note without its text, and whose words it has: an agent's, or those of
-// somebody of this hub.
-func listed(n *Note) (listedNote, string) {
+// outline returns a note without its text.
+func outline(n *Note) listedNote {
 	l := listedNote{Key: n.Key, Size: n.Size, Category: n.Category, Tags: n.Tags, Score: n.Score}
 	if !n.UpdatedAt.IsZero() {
 		l.Updated = &n.UpdatedAt
@@ -81,13 +81,20 @@ func listed(n *Note) (listedNote, string) {
 	if !n.ExpiresAt.IsZero() {
 		l.Expires = &n.ExpiresAt
 	}
+	return l
+}
+
+// told returns the text of a note as a model may read it: what the hub has written down was
+// said by an agent.
+func (b *Toolbox) told(n *Note, text string) string {
 	if !strings.HasPrefix(n.Category, "a2a-") {
-		return l, ""
+		return text
 	}
-	if s := strings.Split(n.Key, "/"); len(s) > 3 && s[2] == "a2a" {
-		return l, s[3]
+	whose := safety.Agent("unknown")
+	if s := strings.Split(n.Key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
+		whose = safety.Agent(s[3])
 	}
-	return l, others
+	return b.words(whose, text)
 }
 
 func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error) {
@@ -95,12 +102,9 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	l, origin := listed(n)
-	l.Value = clip(n.Value, maxNote)
-	if origin != "" {
-		l.Value = b.words(origin, l.Value)
-	}
-	return from(origin)(structured(&l))
+	l := outline(n)
+	l.Value = b.told(n, clip(n.Value, maxNote))
+	return structured(&l)
 }
 
 // readNote reads the note that the model means: a key with a slash is a whole one, or else
@@ -142,18 +146,15 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*mcptool.Result, er
 		Notes []listedNote `json:"notes"`
 		Note  string       `json:"note,omitempty"`
 	}{Notes: []listedNote{}}
-	origin := ""
 	for i := range found {
-		l, whose := listed(&found[i])
-		if l.Preview = found[i].Value; whose != "" {
-			l.Preview, origin = b.words(whose, l.Preview), others
-		}
+		l := outline(&found[i])
+		l.Preview = b.told(&found[i], found[i].Value)
 		answer.Notes = append(answer.Notes, l)
 	}
 	if len(found) == 0 {
 		answer.Note = "There are no such notes. Use fewer words, or leave out category, tags and namespace."
 	}
-	return from(origin)(structured(&answer))
+	return structured(&answer)
 }
 
 // ownKey returns the whole key of one of the model's own notes.
@@ -177,7 +178,7 @@ func (b *Toolbox) saveNote(ctx context.Context, c *call) (*mcptool.Result, error
 	if err != nil {
 		return nil, err
 	}
-	l, _ := listed(n)
+	l := outline(n)
 	return structured(&l)
 }
 

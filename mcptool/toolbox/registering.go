@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/args"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // registering are the tools that change which agents there are.
@@ -21,7 +22,7 @@ func (b *Toolbox) registering() []tool {
 	return []tool{
 		{fields: register, there: there, run: b.register, Tool: mcptool.Tool{
 			Name: "register_agent", Title: "Register an agent", Output: schemaOf(agentMembers), Idempotent: true,
-			Description: "Adds an agent elsewhere, so that it can be called by its name, or changes one that was registered: what you leave out stays. Its card is read, and which protocol it speaks is found out.",
+			Description: "Adds an agent elsewhere, so that it can be called by its name, or changes one that was registered: its credential stays if you leave it out. Its card is read, and which protocol it speaks is found out.",
 		}},
 		{fields: args.Fields{agentField}, there: there, run: b.unregister, Tool: mcptool.Tool{
 			Name: "unregister_agent", Title: "Remove an agent", Output: schemaOf(unregisterOutput), Idempotent: true, Destructive: true,
@@ -49,7 +50,8 @@ func (b *Toolbox) register(ctx context.Context, c *call) (*mcptool.Result, error
 	if err != nil {
 		return nil, err
 	}
-	return from(a.Name)(structured(&listedAgent{a.Name, b.words(a.Name, a.Title), b.words(a.Name, a.Description), a.LastSeen, b.skills(a.Name, a.Skills)}))
+	l := b.listed(a)
+	return structured(&l)
 }
 
 func (b *Toolbox) unregister(ctx context.Context, c *call) (*mcptool.Result, error) {
@@ -87,8 +89,8 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*mcptool.Result, error)
 		Status string        `json:"status"`
 		Skills []listedSkill `json:"skills"`
 		Error  string        `json:"error,omitempty"`
-	}{f.Agent.Name, statusOf(f), b.skills(f.Agent.Name, f.Agent.Skills), f.Error}
-	return from(f.Agent.Name)(structured(&answer))
+	}{f.Agent.Name, statusOf(f), b.skills(&f.Agent), b.words(safety.Card(f.Agent.Name), f.Error)}
+	return structured(&answer)
 }
 
 // statusOf says what reading a card again has shown.

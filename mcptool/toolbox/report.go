@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // What a result holds at most; the rest is where its note or its task is.
@@ -27,39 +28,29 @@ type report struct {
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
 	// Result is what the agent says: what it asks, what it has come to, or why not.
-	Result string            `json:"result,omitempty"`
-	Data   []json.RawMessage `json:"data,omitempty"`
-	Next   string            `json:"next,omitempty"`
+	Result string `json:"result,omitempty"`
+	// Data is the structured data, as JSON text.
+	Data string `json:"data,omitempty"`
+	Next string `json:"next,omitempty"`
 }
 
 // reportOf returns what has become of a message.
 func (b *Toolbox) reportOf(s *Sent) report {
-	r := report{Agent: s.Agent, Result: b.words(s.Agent, clip(replyOf(s), maxReply)), State: client.StateName(a2a.TaskStateCompleted)}
+	whose := safety.Agent(s.Agent)
+	r := report{Agent: s.Agent, Result: b.words(whose, clip(replyOf(s), maxReply)), State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
 		r.TaskID, r.ContextID, r.State = s.Task.ID, s.Task.ContextID, client.StateName(s.Task.Status.State)
 	} else if s.Message != nil {
 		r.ContextID = s.Message.ContextID
 	}
-	size := 0
-	for _, p := range outcome(s) {
-		if data := dataOf(p); data != nil {
-			if size += len(data); size > maxData {
-				r.Result += "\n(There is more structured data than fits here.)"
-				break
-			}
-			r.Data = append(r.Data, data)
-		}
-	}
+	r.Data = b.words(whose, dataOf(outcome(s)))
 	return r
 }
-
-// words returns what an agent, or its card, says, as a model may read it.
-func (b *Toolbox) words(_, text string) string { return text }
 
 // answer makes a result of v, which reports what an agent says, and of what the agent has
 // made that is neither text nor data.
 func (b *Toolbox) answer(s *Sent, v any) (*mcptool.Result, error) {
-	r, err := from(s.Agent)(structured(v))
+	r, err := structured(v)
 	if err != nil {
 		return nil, err
 	}
@@ -104,17 +95,28 @@ func outcome(s *Sent) []*a2a.Part {
 	return parts
 }
 
-// dataOf returns the JSON of a data part, or nil.
-func dataOf(p *a2a.Part) json.RawMessage {
-	d, ok := p.Content.(a2a.Data)
-	if !ok {
-		return nil
+// dataOf returns the data of parts as JSON text: the value of the only one, or an array.
+func dataOf(parts []*a2a.Part) string {
+	var values []string
+	size := 0
+	for _, p := range parts {
+		d, ok := p.Content.(a2a.Data)
+		if !ok {
+			continue
+		}
+		b, err := json.Marshal(d.Value)
+		if err != nil {
+			continue
+		}
+		if size += len(b); size > maxData {
+			return clip(strings.Join(append(values, string(b)), "\n"), maxData)
+		}
+		values = append(values, string(b))
 	}
-	b, err := json.Marshal(d.Value)
-	if err != nil {
-		return nil
+	if len(values) < 2 {
+		return strings.Join(values, "")
 	}
-	return b
+	return "[" + strings.Join(values, ",") + "]"
 }
 
 // replyOf returns what an agent says, in words: the question of a task that waits, why one

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/typo"
 	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // Refuse returns an error that wraps kind, which is ErrNotFound or ErrRefused, and whose
@@ -70,15 +71,21 @@ func structured(v any) (*mcptool.Result, error) {
 	return &mcptool.Result{Parts: []*a2a.Part{a2a.NewDataPart(plain)}}, nil
 }
 
-// from marks a result as one with words of an agent in it.
-func from(agent string) func(*mcptool.Result, error) (*mcptool.Result, error) {
-	return func(r *mcptool.Result, err error) (*mcptool.Result, error) {
-		if err == nil {
-			r.Origin = agent
-		}
-		return r, err
+// words returns what others say as a model may read it. It is the only way by which their
+// words get into a result, but for names: those of agents are the hub's, and those of skills
+// are checked by named.
+func (b *Toolbox) words(whose safety.Origin, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
 	}
+	return b.Guard.Quote(whose, text).Text
 }
+
+// maxID is how many bytes the id of a skill has at most.
+const maxID = 128
+
+// named reports whether the id of a skill is no more than that.
+func named(id string) bool { return id != "" && len(id) <= maxID && !safety.Grave(safety.Screen(id)) }
 
 // nearest returns at most n of names that are most like name, the most like first.
 func nearest(name string, names []string, n int) []string {

@@ -8,30 +8,28 @@ import (
 // The results of the tools: the members of the data part, as JSON Schema. A member whose
 // name ends in "?" may be missing.
 const (
-	text    = `{"type":"string"}`
-	texts   = `{"type":"array","items":{"type":"string"}}`
-	number  = `{"type":"number"}`
-	flag    = `{"type":"boolean"}`
-	moment  = `{"type":"string","format":"date-time"}`
-	anyData = `{"type":"array","items":{}}`
-	object  = `{"type":"object"}`
+	text   = `{"type":"string"}`
+	texts  = `{"type":"array","items":{"type":"string"}}`
+	number = `{"type":"number"}`
+	flag   = `{"type":"boolean"}`
+	moment = `{"type":"string","format":"date-time"}`
 )
 
 var (
 	reportMembers = []string{
-		"agent", text, "task_id?", text, "context_id?", text, "state", text, "result?", text, "data?", anyData, "next?", text,
+		"agent", text, "task_id?", text, "context_id?", text, "state", text, "result?", text, "data?", text, "next?", text,
 	}
 	invokeOutput = append([]string{"working_memory_key", text, "working_memory_data_key?", text}, reportMembers...)
 	chatOutput   = []string{
-		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "data?", anyData, "next?", text,
+		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "data?", text, "next?", text,
 	}
 	taskOutput  = []string{"tasks", listOf(taskMembers), "next_page_token?", text}
 	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "updated?", moment}
 
-	skillMembers = []string{"id", text, "name?", text, "description?", text}
-	agentMembers = []string{"name", text, "title?", text, "description", text, "lastSeen?", text, "skills", listOf(skillMembers)}
+	skillMembers = []string{"id", text, "description?", text}
+	agentMembers = []string{"name", text, "description", text, "lastSeen?", text, "skills", listOf(skillMembers)}
 	agentsOutput = []string{"agents", listOf(agentMembers), "note?", text}
-	cardOutput   = []string{"name", text, "lastSeen?", text, "card", object}
+	cardOutput   = []string{"name", text, "lastSeen?", text, "card", text}
 	foundMembers = []string{"id", text, "type", `{"enum":["a2a","mcp"]}`, "summary", text, "relevance_score", number, "top_skills?", texts, "top_tools?", texts}
 	foundOutput  = []string{"results", listOf(foundMembers), "note?", text}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/args"
 	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // Toolbox is the tools for one model, or for one conversation of it. The zero Toolbox has
@@ -36,6 +37,9 @@ type Toolbox struct {
 	Notes     NoteReader
 	Writer    NoteWriter
 	People    People
+	// Guard labels and screens what agents and cards say, before a model reads it. The
+	// zero Guard says what was found.
+	Guard safety.Guard
 
 	once    sync.Once
 	session string
