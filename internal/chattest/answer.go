@@ -40,7 +40,7 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, x *exchange)
 func (x *exchange) whole(w http.ResponseWriter) {
 	t := x.turn
 	if t.At != nil {
-		t.At(0)
+		t.At(0, 1)
 	}
 	if t.Fault.Nonsense != "" {
 		_, _ = w.Write([]byte(t.Fault.Nonsense))

@@ -166,7 +166,7 @@ func TestStallAndBreak(t *testing.T) {
 	t.Parallel()
 	reached := make(chan int, 10)
 	s := New(t, Config{}, func(r *Request) Turn {
-		turn := Turn{Text: "some words", Fault: Fault{Break: 2}, At: func(n int) { reached <- n }}
+		turn := Turn{Text: "some words", Fault: Fault{Break: 2}, At: func(n, _ int) { reached <- n }}
 		if r.Attempt == 0 {
 			turn.Fault = Fault{Hold: 1, Wait: time.Millisecond}
 		}

@@ -19,7 +19,7 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 	chunks, last := x.chunks()
 	for i, c := range chunks {
 		if t.At != nil {
-			t.At(i)
+			t.At(i, len(chunks))
 		}
 		switch {
 		case f.Hold > 0 && i == f.Hold:
@@ -44,7 +44,7 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 		}
 	}
 	if t.At != nil {
-		t.At(len(chunks))
+		t.At(len(chunks), len(chunks))
 	}
 	if !f.NoEnd {
 		out.event(x, len(chunks), "[DONE]")

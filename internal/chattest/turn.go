@@ -17,10 +17,10 @@ type Turn struct {
 	Prompt, Completion int
 	// Fault is what goes wrong; the zero Fault is nothing.
 	Fault Fault
-	// At, if set, is called before each chunk of the stream with its number, and once more
-	// before the end mark. It may wait, and end what the test wants to end. Without a
-	// stream it is called once, with 0.
-	At func(chunk int)
+	// At, if set, is called before each chunk of the stream with its number and that of
+	// all, and once more before the end mark, with chunk == of. It may wait, and end what
+	// the test wants to end. Without a stream it is called once, with 0 and 1.
+	At func(chunk, of int)
 }
 
 // Call is a call of a tool.
