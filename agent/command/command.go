@@ -9,7 +9,10 @@
 //	other  the task is FAILED; the end of standard error says why
 //
 // The output is passed on while the program runs, as chunks of one artifact for
-// each run; a question is in that artifact, too. Output that is not UTF-8 text
+// each run; a question is in that artifact, too. A chunk waits for a moment (50 ms) for
+// the end of the program or for more: what a program says at once and then ends is one
+// chunk, which closes the artifact. If there is nothing left to say at the end, the final
+// status closes it. Output that is not UTF-8 text
 // becomes one raw part at the end. The beginning of a text (16 KiB) is also the
 // message of the final status.
 //
@@ -57,7 +60,7 @@
 //
 // # Concurrency
 //
-// An Agent is safe for concurrent use once its fields are set. Each run has two
+// An Agent is safe for concurrent use once its fields are set. Each run has three
 // goroutines beside the caller's for as long as the program runs, and one that
 // watches the context; none outlives the run.
 //
@@ -67,6 +70,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +123,10 @@ type Agent struct {
 	// program shows life by its output alone.
 	Idempotent, Serial bool
 	Silence            time.Duration
+
+	// quiet is the time after which output is given on that may be the last, for tests;
+	// zero means defaultQuiet.
+	quiet time.Duration
 
 	mu   sync.Mutex // guards runs
 	runs map[runKey][]*run
@@ -223,6 +231,11 @@ func (a *Agent) grace() time.Duration {
 	}
 	return max(0, a.Grace)
 }
+
+// defaultQuiet is long for a program that ends after its last words, and short for a reader.
+const defaultQuiet = 50 * time.Millisecond
+
+func (a *Agent) lull() time.Duration { return cmp.Or(a.quiet, defaultQuiet) }
 
 func (a *Agent) maxOutput() int64 {
 	if a.MaxOutput == 0 {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -193,6 +194,50 @@ func TestOutputStreams(t *testing.T) {
 	}
 }
 
+// TestOneAnswerIsOneChunk: what a program says before it ends is in one part, which closes
+// the artifact, and no part is empty.
+func TestOneAnswerIsOneChunk(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{`printf HELLO`: "HELLO", `echo HELLO`: "HELLO\n", `printf 'a\n\303\244'`: "a\nä"} {
+		a := shell(script)
+		a.quiet = time.Hour
+		r := execute(t, a, asking())
+		if diff := cmp.Diff([]string{want}, r.chunks); diff != "" || !r.sealed {
+			t.Errorf("%s: closed is %v, chunks (-want +got):\n%s", script, r.sealed, diff)
+		}
+	}
+	gate := fifo(t)
+	a := shell(`printf HELLO; read x < "$GATE"`)
+	a.Env = []string{"GATE=" + gate}
+	r := executeWith(t.Context(), t, a, asking(), func(r *result) {
+		if r.text() == "HELLO" && len(r.states) == 1 {
+			open(t, gate)
+		}
+	})
+	r.ended(t, a2a.TaskStateCompleted, "HELLO")
+	if diff := cmp.Diff([]string{"HELLO"}, r.chunks); diff != "" {
+		t.Errorf("a program that ends later: chunks (-want +got):\n%s", diff)
+	}
+}
+
+// TestTextBeforeTheEnd: what a program has said just before it was ended is not lost.
+func TestTextBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	gate := fifo(t)
+	a := shell(`printf partly; echo >"$GATE"; exec sleep 1000`)
+	a.quiet, a.Env = time.Hour, []string{"GATE=" + gate}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		_, _ = os.ReadFile(gate) // until the program has said it
+		cancel()
+	})
+	if r := executeWith(ctx, t, a, asking(), nil); r.text() != "partly" || r.err == nil {
+		t.Errorf("output = %q, error %v", r.text(), r.err)
+	}
+}
+
 func TestRunesAreNotSplit(t *testing.T) {
 	t.Parallel()
 	gate := fifo(t)
@@ -204,7 +249,7 @@ func TestRunesAreNotSplit(t *testing.T) {
 		}
 	})
 	r.ended(t, a2a.TaskStateCompleted, "aäb")
-	if diff := cmp.Diff([]string{"a", "äb", ""}, r.chunks); diff != "" {
+	if diff := cmp.Diff([]string{"a", "äb"}, r.chunks); diff != "" {
 		t.Errorf("chunks mismatch (-want +got):\n%s", diff)
 	}
 }

@@ -30,13 +30,16 @@ type output struct {
 	// everything since the output was found to be binary.
 	held   []byte
 	binary bool
+	// pending can be given on, and is kept for a moment: a program that ends then has its
+	// answer in one piece.
+	pending string
 	// text is the beginning of the text; cut says that it is not all.
 	text strings.Builder
 	cut  bool
 }
 
-// push takes b and returns the text that can be given on now, which may be none. It
-// never ends within a rune.
+// push takes b and returns the text that is to be given on now, which may be none: what
+// was pending before. It never ends within a rune.
 func (o *output) push(b []byte) string {
 	o.held = append(o.held, b...)
 	if o.binary {
@@ -45,14 +48,36 @@ func (o *output) push(b []byte) string {
 	n := wholeRunes(o.held)
 	if !isText(o.held[:n]) {
 		o.binary = true
-		return ""
+		return o.flush()
 	}
 	trimmed := bytes.TrimRight(o.held[:n], "\n")
 	n = max(len(trimmed), n-maxHeld)
 	text := string(o.held[:n])
 	o.held = append(o.held[:0], o.held[n:]...)
 	o.keep(text)
+	if text == "" {
+		return ""
+	}
+	before := o.flush()
+	o.pending = text
+	return before
+}
+
+// flush returns what is pending, which is not any more.
+func (o *output) flush() string {
+	text := o.pending
+	o.pending = ""
 	return text
+}
+
+// end says that nothing more is written. It returns the text that is to be given on before
+// last, which may be none.
+func (o *output) end() string {
+	if o.binary || !isText(o.held) {
+		o.binary = true
+		return o.flush()
+	}
+	return ""
 }
 
 // keep adds text to the answer.
@@ -70,14 +95,14 @@ func (o *output) chunk(ec *a2asrv.ExecutorContext, text string) *a2a.TaskArtifac
 	return o.event(ec, a2a.NewTextPart(text))
 }
 
-// last returns the event that closes the artifact, or nil if nothing was written.
+// last returns the event that closes the artifact, or nil if nothing is left to say: there
+// are no parts without content. It is called after end.
 func (o *output) last(ec *a2asrv.ExecutorContext) *a2a.TaskArtifactUpdateEvent {
-	if o.id == "" && len(o.held) == 0 {
+	if o.pending == "" && len(o.held) == 0 {
 		return nil
 	}
-	part := a2a.NewTextPart(string(o.held))
-	if o.binary || !isText(o.held) {
-		o.binary = true
+	part := a2a.NewTextPart(o.flush() + string(o.held))
+	if o.binary {
 		part = a2a.NewRawPart(o.held)
 		part.MediaType = "application/octet-stream"
 	}

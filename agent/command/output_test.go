@@ -22,6 +22,10 @@ func collect(o *output, pieces ...[]byte) ([]string, *a2a.Part) {
 			o.chunk(ec, text)
 		}
 	}
+	if text := o.end(); text != "" {
+		texts = append(texts, text)
+		o.chunk(ec, text)
+	}
 	last := o.last(ec)
 	if last == nil {
 		return texts, nil
@@ -45,11 +49,11 @@ func TestOutputHoldsBack(t *testing.T) {
 		texts []string
 		last  string
 	}{
-		{"ab", []string{"a", "b"}, ""},
-		{"a\n", []string{"a"}, "\n"},
-		{"a\n\nb", []string{"a", "\n\nb"}, ""},
-		{"aé€😀", []string{"a", "é", "€", "😀"}, ""},
-		{"a" + strings.Repeat("\n", maxHeld+2), []string{"a", "\n", "\n"}, strings.Repeat("\n", maxHeld)},
+		{"ab", []string{"a"}, "b"},
+		{"a\n", nil, "a\n"},
+		{"a\n\nb", []string{"a"}, "\n\nb"},
+		{"aé€😀", []string{"a", "é", "€"}, "😀"},
+		{"a" + strings.Repeat("\n", maxHeld+2), []string{"a", "\n"}, strings.Repeat("\n", maxHeld+1)},
 	} {
 		texts, last := collect(new(output), bytewise(tt.in)...)
 		if diff := cmp.Diff(tt.texts, texts); diff != "" {

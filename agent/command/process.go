@@ -185,8 +185,8 @@ func (e *ending) String() string {
 }
 
 const (
-	// lull is how long an outlet waits for more after the program is gone.
-	lull = 100 * time.Millisecond
+	// restWithin is how long an outlet waits for more after the program is gone.
+	restWithin = 100 * time.Millisecond
 	// maxRest is more than a pipe can hold.
 	maxRest = 4 << 20
 )
@@ -217,7 +217,7 @@ func (o *outlet) Read(b []byte) (int, error) {
 	if o.rest >= maxRest {
 		return 0, io.EOF
 	}
-	if err := o.file.SetReadDeadline(time.Now().Add(lull)); err != nil {
+	if err := o.file.SetReadDeadline(time.Now().Add(restWithin)); err != nil {
 		return 0, err
 	}
 	n, err := o.file.Read(b)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -91,29 +92,26 @@ func (r *run) follow(ctx context.Context, yield yieldFunc, p *process) *ending {
 		watchers.Wait()
 		p.close()
 	}()
-	r.copy(p.stdout, yield)
+	pieces, enough := make(chan []byte), make(chan struct{})
+	watchers.Go(func() { readAll(p.stdout, pieces, enough) })
+	defer close(enough)
+	r.copy(pieces, yield)
 	copied = true
 	watchers.Wait()
 	return &ending{cause: p.cause, state: p.state, err: p.err, stderr: errTail.text()}
 }
 
-// copy yields what the program writes, until it ends. When nothing of it counts any
-// more, it is still read, so that the program is not held up.
-func (r *run) copy(from io.Reader, yield yieldFunc) {
-	var total int64
-	listening := true
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		total += int64(n)
-		if listening && total > r.agent.maxOutput() {
-			listening = false
-			r.stop(errTooLarge)
-		}
-		if listening && n > 0 {
-			if text := r.out.push(buf[:n]); text != "" && !yield(r.out.chunk(r.ec, text), nil) {
-				listening = false
-				r.stop(errUnread)
+// readAll reads until nothing more comes, or until it was enough. A piece is its receiver's
+// until that takes the next one.
+func readAll(from io.Reader, pieces chan<- []byte, enough <-chan struct{}) {
+	defer close(pieces)
+	for bufs := [2][]byte{make([]byte, 32<<10), make([]byte, 32<<10)}; ; bufs[0], bufs[1] = bufs[1], bufs[0] {
+		n, err := from.Read(bufs[0])
+		if n > 0 {
+			select {
+			case pieces <- bufs[0][:n]:
+			case <-enough:
+				return
 			}
 		}
 		if err != nil {
@@ -122,8 +120,48 @@ func (r *run) copy(from io.Reader, yield yieldFunc) {
 	}
 }
 
+// copy yields what the program writes, until it ends. When nothing of it counts any
+// more, it is still read, so that the program is not held up.
+func (r *run) copy(pieces <-chan []byte, yield yieldFunc) {
+	var total int64
+	listening := true
+	say := func(text string) {
+		if listening && text != "" && !yield(r.out.chunk(r.ec, text), nil) {
+			listening = false
+			r.stop(errUnread)
+		}
+	}
+	lull := time.NewTimer(r.agent.lull())
+	defer lull.Stop()
+	for {
+		select {
+		case <-lull.C:
+			say(r.out.flush())
+		case piece, ok := <-pieces:
+			if !ok {
+				say(r.out.end())
+				return
+			}
+			total += int64(len(piece))
+			if listening && total > r.agent.maxOutput() {
+				listening = false
+				r.stop(errTooLarge)
+			}
+			if listening {
+				say(r.out.push(piece))
+			}
+			lull.Reset(r.agent.lull())
+		}
+	}
+}
+
 // conclude yields the rest of the output and the final status.
 func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
+	if end.cause != nil {
+		if text := r.out.flush(); text != "" && !yield(r.out.chunk(r.ec, text), nil) {
+			return
+		}
+	}
 	switch {
 	case end.cause == nil:
 	case errors.Is(end.cause, errCanceled):
