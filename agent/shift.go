@@ -57,8 +57,14 @@ var (
 	errIdle      = errors.New("there was nothing to do")
 )
 
-// grace is how long hubs and executors have to react when a worker ends.
-const grace = 3 * time.Second
+const (
+	// grace is how long hubs and executors have to react when a worker ends.
+	grace = 3 * time.Second
+	// leaveWithin is how long a worker tries to say that it ends: hubs miss it anyway.
+	leaveWithin = 500 * time.Millisecond
+	// busMoment is how long a bus may be away without a word.
+	busMoment = time.Second
+)
 
 // run receives work until ctx ends, and drains.
 func (s *shift) run(ctx context.Context) error {
@@ -86,8 +92,7 @@ func (s *shift) run(ctx context.Context) error {
 		s.idle = time.AfterFunc(s.Idle, func() { s.over(errIdle) })
 		defer s.idle.Stop()
 	}
-	select {
-	case <-s.listening:
+	if s.awaitBus(ctx) {
 		if s.idle != nil {
 			s.idle.Reset(s.Idle)
 		}
@@ -102,7 +107,7 @@ func (s *shift) run(ctx context.Context) error {
 			s.over(err)
 		}
 		leave()
-	case <-ctx.Done():
+	} else {
 		if errors.Is(context.Cause(ctx), errIdle) {
 			failed <- fmt.Errorf("worker: no broker for %v: %w", s.Idle, bus.ErrUnavailable)
 		}
@@ -118,6 +123,23 @@ func (s *shift) run(ctx context.Context) error {
 		err = errors.Join(err, f)
 	}
 	return err
+}
+
+// awaitBus waits until the worker hears what hubs say to it; it reports whether it does. A
+// bus that is away for longer than a moment is something to be known.
+func (s *shift) awaitBus(ctx context.Context) bool {
+	moment := time.NewTimer(busMoment)
+	defer moment.Stop()
+	for {
+		select {
+		case <-s.listening:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-moment.C:
+			s.Logger.Warn("waiting for the broker; until it is there, no task is performed", "agent", s.Name)
+		}
+	}
 }
 
 // receive takes work until ctx ends. From the end of accepting on nothing is taken: it
@@ -207,13 +229,17 @@ func (s *shift) drain() error {
 		defer close(ended)
 		s.work.Wait()
 	}()
+	if n := len(s.all()); n > 0 && s.DrainTimeout > 0 {
+		s.Logger.Info("worker ends when its tasks have ended and hubs know it", "agent", s.Name, "tasks", n, "within", s.DrainTimeout)
+	}
 	if s.DrainTimeout > 0 && within(ended, s.DrainTimeout) {
 		return nil
 	}
+	given := false
 	for _, j := range s.all() {
-		j.giveBack()
+		given = j.giveBack() || given
 	}
-	if within(ended, grace) {
+	if given && within(ended, grace) {
 		return nil
 	}
 	for _, j := range s.all() {
@@ -293,7 +319,10 @@ func (s *shift) decline(ctx context.Context, grant *bus.Envelope) {
 // ready is called when the bus is there, and when it is there again: what the worker has
 // said in between may be lost.
 func (s *shift) ready() {
-	s.heard.Do(func() { close(s.listening) })
+	s.heard.Do(func() {
+		s.Logger.Info("performing the tasks of an agent", "agent", s.Name, "concurrency", s.Concurrency)
+		close(s.listening)
+	})
 	for _, j := range s.all() {
 		j.out.again()
 	}
@@ -401,7 +430,7 @@ func (s *shift) announce(ctx context.Context) {
 
 // leave says that the worker ends.
 func (s *shift) leave() {
-	ctx, stop := context.WithTimeout(s.base, grace)
+	ctx, stop := context.WithTimeout(s.base, leaveWithin)
 	defer stop()
 	e := s.envelope(job.TypeLeave)
 	e.Source = "agent/" + string(s.Name)

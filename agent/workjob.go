@@ -249,10 +249,11 @@ func (j *workJob) ask() {
 	}
 }
 
-// giveBack says that the job will not be done here.
-func (j *workJob) giveBack() {
-	j.out.put(j.ctx, said{end: &job.Report{GivenBack: true}}, true)
-	j.halt(errShiftOver)
+// giveBack says that the job will not be done here. It reports false if the job was done,
+// and only the hub does not know.
+func (j *workJob) giveBack() bool {
+	defer j.halt(errShiftOver)
+	return j.out.put(j.ctx, said{end: &job.Report{GivenBack: true}}, true)
 }
 
 // redelivered takes a delivery of the same work in the place of the one before.

@@ -1,0 +1,172 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+)
+
+// moody is a bus whose broker may be away: what is published then waits in vain, and who
+// begins to receive waits until it is there.
+type moody struct {
+	bus.Bus
+	away atomic.Bool
+	back chan struct{} // closed once the broker is there; nil if it always was
+}
+
+func (m *moody) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if m.away.Load() {
+		<-ctx.Done()
+		return bus.ErrUnavailable
+	}
+	return m.Bus.Publish(ctx, to, e)
+}
+
+func (m *moody) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	return func(yield func(*bus.Delivery, error) bool) {
+		if m.back != nil {
+			select {
+			case <-m.back:
+			case <-ctx.Done():
+				return
+			}
+		}
+		m.Bus.Receive(ctx, s)(yield)
+	}
+}
+
+// unconfirmed gives a worker a task, and never confirms that it was performed.
+func unconfirmed(t *testing.T, b bus.Bus) {
+	t.Helper()
+	control := listen(t, b, job.ControlAt("h"))
+	tell := func(to bus.Address, kind bus.Type, body any) {
+		t.Helper()
+		raw, err := job.Encode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &bus.Envelope{ID: string(kind), Type: kind, Source: "hub/h", ReplyTo: job.ControlAt("h").Name, Task: "t", Epoch: 1, Body: raw}
+		if err := b.Publish(t.Context(), to, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	message, err := json.Marshal(a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(job.WorkAt("far"), job.TypeWork, &job.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: job.ReportAt("h").Name})
+	var c job.Claim
+	if err := json.Unmarshal((<-control).Body, &c); err != nil {
+		t.Fatal(err)
+	}
+	tell(job.WorkerAt(c.Worker), job.TypeGrant, &job.Grant{Nonce: c.Nonce, Token: "secret", Lease: job.Lease.Milliseconds()})
+	for d := range control {
+		if d.Type == job.TypeReport {
+			return
+		}
+	}
+}
+
+// TestHowFastWorkersEnd ends workers that have nothing to do, or nothing that they could do.
+func TestHowFastWorkersEnd(t *testing.T) {
+	t.Parallel()
+	const courtesy = 500 * time.Millisecond
+	for name, tt := range map[string]struct {
+		before      func(*testing.T, *moody)
+		least, most time.Duration
+	}{
+		"idle":                     {func(*testing.T, *moody) {}, 0, 0},
+		"idle without a broker":    {func(_ *testing.T, m *moody) { m.away.Store(true) }, 0, courtesy},
+		"a hub that does not hear": {func(t *testing.T, m *moody) { unconfirmed(t, m.Bus) }, 10 * time.Second, 10 * time.Second},
+		"nobody hears": {func(t *testing.T, m *moody) {
+			unconfirmed(t, m.Bus)
+			m.away.Store(true)
+		}, 10 * time.Second, 10*time.Second + courtesy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var b bus.Memory
+				t.Cleanup(func() { b.Close() })
+				m := &moody{Bus: &b}
+				done := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil), nil)
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				over := make(chan error, 1)
+				go func() { over <- (&agent.Worker{Bus: m, Name: "far", Executor: done}).Run(ctx) }()
+				synctest.Wait()
+				tt.before(t, m)
+				began := time.Now()
+				stop()
+				if err := <-over; err != nil {
+					t.Errorf("Run = %v", err)
+				}
+				if d := time.Since(began); d < tt.least || d > tt.most {
+					t.Errorf("the worker ends after %v, want %v to %v", d, tt.least, tt.most)
+				}
+			})
+		})
+	}
+}
+
+// TestWorkerWaitsForTheBroker: a worker says that it waits, and that it performs tasks only
+// when it does.
+func TestWorkerWaitsForTheBroker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var b bus.Memory
+		t.Cleanup(func() { b.Close() })
+		m := &moody{Bus: &b, back: make(chan struct{})}
+		var log lines
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		w := &agent.Worker{Bus: m, Name: "far", Executor: echo, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		go func() { over <- w.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if got := log.String(); strings.Count(got, "waiting for the broker") != 1 || strings.Contains(got, "performing the tasks") {
+			t.Errorf("without a broker the worker says %q", got)
+		}
+		close(m.back)
+		synctest.Wait()
+		if got := log.String(); strings.Count(got, "performing the tasks of an agent") != 1 {
+			t.Errorf("with a broker the worker says %q", got)
+		}
+		stop()
+		if err := <-over; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
