@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/command"
@@ -74,13 +72,16 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 	}
 	w.Logger = newLogger(o.Stderr, config.Log{Level: c.LogLevel})
 	x, _ := w.Executor.(*command.Agent)
-	x.Runs = filepath.Join(os.TempDir(), "parley-worker-"+uuid.NewString())
-	defer os.RemoveAll(x.Runs)
+	runs, err := openWorkerRuns(os.TempDir(), w.Logger)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = runs.close() }() // what stays is for the next worker
+	x.Runs = runs.path
 	return o.interruptible(ctx, func(in interrupts) error {
 		if w.Bus, w.Keys, err = c.open(in.soft, w); err != nil {
 			return err
 		}
-		w.Logger.Info("performing the tasks of an agent", "agent", cmp.Or(string(w.Name), w.Card.Name), "concurrency", c.Concurrency)
 		done := make(chan error, 1)
 		go func() { done <- errors.Join(w.Run(in.soft), w.Bus.Close()) }() // ends with in.soft, or with the process
 		select {

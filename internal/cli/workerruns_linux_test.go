@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"golang.org/x/sys/unix"
+
+	"github.com/parley-a2a/parley/agent/command"
+)
+
+// TestRunsOfAWorkerThatStopsAtOnce: what runs is ended, and nothing is left behind.
+func TestRunsOfAWorkerThatStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	among := t.TempDir()
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := unix.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := openWorkerRuns(among, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &command.Agent{Command: []string{"/bin/sh", "-c", `echo >"$GATE"; exec sleep 1000`}, Env: []string{"GATE=" + gate}, Runs: runs.path}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ec := &a2asrv.ExecutorContext{TaskID: "t", ContextID: "c", Message: a2a.NewMessage(a2a.MessageRoleUser)}
+		var last a2a.Event
+		for ev, err := range x.Execute(t.Context(), ec) {
+			if err != nil {
+				t.Error(err)
+			}
+			last = ev
+		}
+		if u, ok := last.(*a2a.TaskStatusUpdateEvent); !ok || !strings.Contains(u.Status.Message.Parts[0].Text(), "killed") {
+			t.Errorf("the run ends with %+v, want that its program was killed", last)
+		}
+	})
+	if _, err := os.ReadFile(gate); err != nil {
+		t.Fatal(err)
+	}
+	if err := runs.close(); err != nil {
+		t.Errorf("close = %v", err)
+	}
+	wg.Wait()
+	if left, err := os.ReadDir(among); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestRunsOfOthers: folders that this user's workers have not made are left alone.
+func TestRunsOfOthers(t *testing.T) {
+	t.Parallel()
+	among := t.TempDir()
+	open, file := filepath.Join(among, workerPrefix+"open"), filepath.Join(among, workerPrefix+"file")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(among, workerPrefix+"link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(among, workerPrefix+"left"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	reapWorkers(among, slog.New(slog.DiscardHandler))
+	left, err := os.ReadDir(among)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 3 {
+		t.Errorf("there is %v, want what others have made", left)
+	}
+}
