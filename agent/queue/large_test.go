@@ -202,12 +202,62 @@ func TestLargeIsBounded(t *testing.T) {
 	}
 }
 
-// TestRoomForLarge has many large tasks and little memory.
+// served is a bus of a hub that counts how much the hub serves at one time: what was begun
+// and not ended.
+type served struct {
+	bus.Bus
+	mu   sync.Mutex       // guards the fields below
+	size map[string]int64 // of the blobs of work
+	open map[string]bool
+	most int64
+}
+
+func (s *served) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	var w job.Work
+	var p job.Piece
+	switch {
+	case e.Type == job.TypeWork && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
+		s.mu.Lock()
+		s.size[w.Large.ID] = w.Large.Size
+		s.mu.Unlock()
+	case e.Type == job.TypePiece && json.Unmarshal(e.Body, &p) == nil:
+		s.count(&p)
+	}
+	return s.Bus.Publish(ctx, to, e)
+}
+
+func (s *served) count(p *job.Piece) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[p.Blob] = true
+	var sum int64
+	for blob := range s.open {
+		sum += s.size[blob]
+	}
+	s.most = max(s.most, sum)
+	if p.Offset+int64(len(p.Data)) == s.size[p.Blob] {
+		delete(s.open, p.Blob)
+	}
+}
+
+// slow is a bus of a worker that fetches slowly, so that several do at once.
+type slow struct{ bus.Bus }
+
+func (s *slow) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if e.Type == job.TypeFetch {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return s.Bus.Publish(ctx, to, e)
+}
+
+// TestRoomForLarge has many large tasks and little memory: together they never have more.
 func TestRoomForLarge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := startHub(t, func(d *queue.Dispatcher) { d.Large = 3 << 20 })
-		h.startWorker(mirror, nil)
+		const room = 3 << 20 // for two of five
+		s := &served{size: map[string]int64{}, open: map[string]bool{}}
+		h := startHub(t, func(d *queue.Dispatcher) { s.Bus, d.Bus, d.Large = d.Bus, s, room })
+		h.startWorker(mirror, func(w *agent.Worker) { w.Bus = &slow{w.Bus} })
 		pixels := image(1 << 20)
 		var ids []a2a.TaskID
 		for i := range 5 {
@@ -216,6 +266,11 @@ func TestRoomForLarge(t *testing.T) {
 		for _, id := range ids {
 			h.wait(id, task.InputRequired)
 			h.shown(id, pixels)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.most > room || s.most < room/3 {
+			t.Errorf("the hub serves %d bytes at one time, want as much of %d as is needed, and not more", s.most, room)
 		}
 	})
 }

@@ -433,6 +433,30 @@ func TestGrantIsForgotten(t *testing.T) {
 	}
 }
 
+// TestThreeLostGrantsAtMost: a grant that is lost with its hub is a try, too.
+func TestThreeLostGrantsAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		for n := range 3 {
+			j := p.take()
+			if j.work.Attempt != n+1 {
+				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
+			}
+			if err := j.d.Ack(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			j.epoch, j.token = int64(n+1), "of a hub that is gone"
+			j.beat()
+			p.hears(job.TypeStop, 0)
+		}
+		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
+
 // TestReportsAtTheTopic sends reports over the topic of the hub, which keeps none.
 func TestReportsAtTheTopic(t *testing.T) {
 	t.Parallel()

@@ -261,12 +261,17 @@ func (r *run) accept(c *claim) {
 
 // missed puts the work into the queue again if its grant was lost together with the hub
 // that gave it: somebody has an epoch that this run knows nothing of. That worker stops, and
-// the work that it has is gone.
+// the work that it has is gone. It was a try as any other.
 func (r *run) missed(epoch int64) {
-	if r.place.claimed() || r.closed || epoch != r.place.Epoch+1 {
+	p := &r.place
+	if p.claimed() || r.closed || epoch != p.Epoch+1 {
 		return
 	}
-	r.place.Epoch = epoch
+	p.Epoch = epoch
+	if p.Tries++; p.Tries >= maxTries {
+		r.fail("the worker of agent %q that had the message was lost with the hub, and so were those before: it is tried %d times", r.call.Agent, maxTries)
+		return
+	}
 	r.again()
 }
 
