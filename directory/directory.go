@@ -452,6 +452,11 @@ func (d *Directory) rebuild(name task.Agent) {
 	fresh := a.entry == nil || !a.entry.Spec.Same(spec)
 	e.fill(spec, a.a2a())
 	e.Problems = shadows(others, sources)
+	for _, p := range e.Problems {
+		if a.entry == nil || !slices.Contains(a.entry.Problems, p) {
+			d.cfg.Logger.Warn("two agents have one name", "agent", name, "problem", p)
+		}
+	}
 	d.publish(a, e)
 	if fresh && d.checked(spec) {
 		d.work.at(name, time.Now())
