@@ -243,6 +243,7 @@ func (s *served) count(p *job.Piece) {
 // slow is a bus of a worker that fetches slowly, so that several do at once.
 type slow struct{ bus.Bus }
 
+// Publish runs in a synctest bubble.
 func (s *slow) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if e.Type == job.TypeFetch {
 		time.Sleep(100 * time.Millisecond)

@@ -89,7 +89,7 @@ func (b *Bus) server(nc *nats.Conn) string {
 	if b.options.Server != nil {
 		return b.options.target()
 	}
-	return nc.ConnectedUrlRedacted()
+	return bare(nc.ConnectedUrl())
 }
 
 func (b *Bus) disconnected(_ *nats.Conn, err error) {

@@ -289,3 +289,21 @@ func TestLog(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensAreNotLogged: an address may be a token's, too.
+func TestTokensAreNotLogged(t *testing.T) {
+	t.Parallel()
+	s := run(t, server.Options{JetStream: true, Authorization: "geheim"})
+	log := new(lines)
+	url := strings.Replace(s.ClientURL(), "nats://", "nats://geheim@", 1)
+	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: url, Memory: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if !log.has("bus: connected") || log.has("geheim") {
+		t.Error("the log does not have the server without its token")
+	}
+}

@@ -149,15 +149,19 @@ func (o *Options) target() string {
 	}
 	var list []string
 	for one := range strings.SplitSeq(o.URL, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil {
-			list = append(list, "?")
-			continue
-		}
-		u.User = nil
-		list = append(list, u.String())
+		list = append(list, bare(strings.TrimSpace(one)))
 	}
 	return strings.Join(list, ",")
+}
+
+// bare returns the address of a server without a name, a password or a token.
+func bare(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "?"
+	}
+	u.User = nil
+	return u.String()
 }
 
 // noStream reports whether err says that nobody listens where the stream should be.
