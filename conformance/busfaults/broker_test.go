@@ -19,6 +19,8 @@ type broker struct {
 	addr    string
 	// inside says that the broker is in the hub, which listens at addr for it.
 	inside bool
+	// commands says that hub and workers are the command, and not parts in this program.
+	commands bool
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func(t *testing.T)
 	// patience divides how often it is killed: some take long to start.

@@ -94,19 +94,19 @@ func TestAllWorkersSleep(t *testing.T) {
 // judge looks at what is left.
 func judge(t *testing.T, w *world) {
 	t.Helper()
-	completed, lost, resumed, repeated, ids := w.crowd.sum()
+	sum := w.crowd.sum()
 	violations := w.crowd.violations()
 	for _, err := range violations {
 		t.Error(err)
 	}
 	letters := w.stop()
 	if !w.broker.inside { // it has ended with its hub
-		w.silent()
+		w.silent(sum.ids)
 	}
 	for _, l := range letters {
 		// RabbitMQ gives no reason for what it buries itself, when the worker could not.
 		known := strings.Contains(l.Reason, "delivered") || l.Reason == "broker: rejected"
-		if !ids[l.Task] || !known {
+		if !sum.ids[l.Task] || !known {
 			t.Errorf("dead letter of task %q at %s: %s from %s: %s", l.Task, l.Queue, l.Type, l.Source, l.Reason)
 		}
 	}
@@ -119,9 +119,10 @@ func judge(t *testing.T, w *world) {
 			}
 		}
 	}
-	t.Logf("%d tasks: %d completed, %d failed with their workers; %d readers resumed, %d messages came again; "+
-		"executions: %v; %d dead letters; %d violations", len(ids), completed, lost, resumed, repeated, runs, len(letters), len(violations))
-	if len(ids) < 10 || resumed == 0 {
+	t.Logf("%d tasks: %d completed, %d failed with their workers, %d canceled; %d readers resumed, %d messages came again; "+
+		"executions: %v; %d dead letters; %d violations",
+		len(sum.ids), sum.completed, sum.lost, sum.canceled, sum.resumed, sum.repeated, runs, len(letters), len(violations))
+	if len(sum.ids) < 10 || sum.resumed == 0 {
 		t.Error("the load was too small to prove anything")
 	}
 }

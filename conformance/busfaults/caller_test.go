@@ -66,6 +66,7 @@ func joined(parts []partJSON) string {
 const (
 	completed = "TASK_STATE_COMPLETED"
 	failed    = "TASK_STATE_FAILED"
+	canceled  = "TASK_STATE_CANCELED"
 	asking    = "TASK_STATE_INPUT_REQUIRED"
 )
 
@@ -76,12 +77,19 @@ type errand struct {
 
 	id    string
 	last  int64 // the version of the last event
+	seen  int   // how many there were
 	state string
 	why   string // the words of the last status
 	text  string
 	// sent counts the attempts to begin it, resumed those to go on reading.
 	sent, resumed int
 	answered      bool
+	// cancelAt is how many events are seen before the task is to be canceled; zero if it is
+	// not. canceled says that the hub has done so, over that the task had ended before.
+	cancelAt       int
+	canceled, over bool
+	// blind says that it is not known whether a request to cancel has arrived.
+	blind bool
 }
 
 // violation is what must not be.
@@ -106,7 +114,7 @@ func pause(ctx context.Context) bool {
 // run begins the task and reads until it has ended. Its error is a violation.
 func (e *errand) run(ctx context.Context) error {
 	err := errors.New("not begun")
-	for e.state != completed && e.state != failed {
+	for !e.ended() {
 		if err != nil && e.sent > 0 && !pause(ctx) {
 			return wrong("task %q of %s, %s at %s, does not end: %v", e.id, e.name, e.what, e.state, err)
 		}
@@ -115,6 +123,8 @@ func (e *errand) run(ctx context.Context) error {
 			err = e.begin(ctx)
 		case e.state == asking && !e.answered:
 			err = e.answer(ctx)
+		case e.cancels():
+			err = e.cancel(ctx)
 		default:
 			err = e.resume(ctx)
 		}
@@ -123,6 +133,32 @@ func (e *errand) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (e *errand) ended() bool {
+	return e.state == completed || e.state == failed || e.state == canceled
+}
+
+// cancels reports whether it is time to cancel the task.
+func (e *errand) cancels() bool {
+	return e.cancelAt > 0 && e.seen >= e.cancelAt && !e.canceled && !e.over
+}
+
+// cancel cancels the task.
+func (e *errand) cancel(ctx context.Context) error {
+	var got taskJSON
+	err := hubtest.Call(ctx, hubtest.Request{URL: e.url + "/v1/a2a/tasks/" + e.id + ":cancel", Body: "{}"}, &got)
+	switch code := hubtest.Status(err); {
+	case err == nil && got.Status.State != canceled:
+		return wrong("task %s is canceled, and %s", e.id, got.Status.State)
+	case code == http.StatusConflict || code == http.StatusBadRequest:
+		e.over = true
+		return nil
+	case code/100 == 4:
+		return wrong("task %s cannot be canceled: %v", e.id, err)
+	}
+	e.canceled, e.blind = err == nil, e.blind || err != nil
+	return err
 }
 
 // message is the body of a message that comes again with the same key.
@@ -183,7 +219,7 @@ func (e *errand) read(ctx context.Context, r hubtest.Request) error {
 		if err := e.see(ev); err != nil {
 			return err
 		}
-		if e.state == asking && !e.answered || e.state == completed || e.state == failed {
+		if e.state == asking && !e.answered || e.ended() || e.cancels() {
 			return nil
 		}
 	}
@@ -204,6 +240,7 @@ func (e *errand) see(ev hubtest.Event) error {
 		return wrong("task %s: event %q after %d", e.id, ev.ID, e.last)
 	}
 	e.last = version
+	e.seen++
 	switch {
 	case f.Task != nil && e.id != "" && f.Task.ID != e.id:
 		return wrong("task %s has become %s", e.id, f.Task.ID)
@@ -220,23 +257,26 @@ func (e *errand) see(ev hubtest.Event) error {
 }
 
 // check compares what the caller has seen with the task as it is.
-func (e *errand) check(ctx context.Context) error {
+func (e *errand) check(ctx context.Context, url string) error {
 	var got taskJSON
-	if err := hubtest.Call(ctx, hubtest.Request{URL: e.url + "/v1/a2a/tasks/" + e.id}, &got); err != nil {
+	if err := hubtest.Call(ctx, hubtest.Request{URL: url + "/v1/a2a/tasks/" + e.id}, &got); err != nil {
 		return wrong("get task %s: %v", e.id, err)
 	}
 	if got.Status.State != e.state || got.text() != e.text {
 		return wrong("task %s is %s with %q, its reader saw %s with %q", e.id, got.Status.State, got.text(), e.state, e.text)
 	}
 	run, n, err := oneRun(e.text)
+	by, _, _ := strings.Cut(e.why, ":") // a program says all of it once more
 	if err != nil {
 		return wrong("task %s, %s (%s): %v", e.id, e.state, e.why, err)
 	}
 	switch {
-	case e.state == completed && (n != e.chunks || n > 0 && run != e.why):
+	case e.state == completed && (n != e.chunks || n > 0 && run != by):
 		return wrong("task %s is completed by run %s with %d chunks of %s, want %d: %q", e.id, e.why, n, run, e.chunks, e.text)
 	case e.state == completed && e.what == "fail":
 		return wrong("task %s is completed, and should have failed", e.id)
+	case e.canceled != (e.state == canceled) && !e.blind:
+		return wrong("task %s is %s; that it was canceled: %v", e.id, e.state, e.canceled)
 	case e.state == failed && e.what != "fail" && !strings.Contains(e.why, "worker"):
 		return wrong("task %s (%s) has failed for no fault: %q", e.id, e.what, e.why)
 	}
@@ -261,13 +301,19 @@ func oneRun(text string) (run string, n int, err error) {
 
 // crowd are the callers.
 type crowd struct {
-	url string
+	// url is the hub's behind a proxy, direct its own. kinds are what callers do in turn; if
+	// nil, ownKinds.
+	url, direct string
+	kinds       []string
 
 	mu      sync.Mutex // guards the fields below
 	errands []*errand
 	active  map[string]*errand
 	errs    []error
 }
+
+// ownKinds are what callers do where hub and workers are not the command.
+var ownKinds = []string{"stream", "ask", "stream", "fail", "stream"}
 
 // run begins tasks until begin ends; they have until ctx ends.
 func (c *crowd) run(ctx, begin context.Context, n int) {
@@ -283,8 +329,15 @@ func (c *crowd) run(ctx, begin context.Context, n int) {
 }
 
 func (c *crowd) one(ctx context.Context, name string, kind int) {
-	what := []string{"stream", "ask", "stream", "fail", "stream"}[kind%5]
+	kinds := c.kinds
+	if kinds == nil {
+		kinds = ownKinds
+	}
+	what := kinds[kind%len(kinds)]
 	e := &errand{url: c.url, agent: []string{careful, robust}[kind%2], name: name, what: what, chunks: 1 + rand.IntN(30)}
+	if what == "cancel" {
+		e.cancelAt, e.chunks = 1+rand.IntN(6), 40
+	}
 	c.mu.Lock()
 	if c.active == nil {
 		c.active = map[string]*errand{}
@@ -307,12 +360,12 @@ func (c *crowd) one(ctx context.Context, name string, kind int) {
 // insist checks e, again while the hub is down.
 func (c *crowd) insist(ctx context.Context, e *errand) error {
 	for {
-		err := hubtest.Call(ctx, hubtest.Request{URL: c.url + "/healthz"}, nil)
+		err := hubtest.Call(ctx, hubtest.Request{URL: c.direct + "/healthz"}, nil)
 		if err == nil {
-			if err = e.check(ctx); err == nil {
+			if err = e.check(ctx, c.direct); err == nil {
 				return nil
 			}
-			if hubtest.Call(ctx, hubtest.Request{URL: c.url + "/healthz"}, nil) == nil {
+			if hubtest.Call(ctx, hubtest.Request{URL: c.direct + "/healthz"}, nil) == nil {
 				return err
 			}
 		}
@@ -332,23 +385,31 @@ func (c *crowd) underWay() (all []string) {
 	return all
 }
 
+// tally is what the crowd has seen.
+type tally struct {
+	completed, lost, canceled, resumed, repeated int
+	ids                                          map[string]bool
+}
+
 // sum counts what the crowd has seen.
-func (c *crowd) sum() (done, lost, resumed, repeated int, ids map[string]bool) {
+func (c *crowd) sum() tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ids = map[string]bool{}
+	t := tally{ids: map[string]bool{}}
 	for _, e := range c.errands {
-		ids[e.id] = true
-		resumed += min(e.resumed, 1)
-		repeated += min(e.sent-1, 1)
+		t.ids[e.id] = true
+		t.resumed += min(e.resumed, 1)
+		t.repeated += min(e.sent-1, 1)
 		switch {
 		case e.state == completed:
-			done++
+			t.completed++
+		case e.state == canceled:
+			t.canceled++
 		case e.what != "fail":
-			lost++
+			t.lost++
 		}
 	}
-	return done, lost, resumed, repeated, ids
+	return t
 }
 
 // violations are those that there were so far.

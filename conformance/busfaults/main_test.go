@@ -21,14 +21,23 @@ import (
 
 // The variables that make this program a hub or a worker.
 const (
-	roleVar    = "BUSFAULTS_ROLE"
-	busVar     = "BUSFAULTS_BUS"
-	addrVar    = "BUSFAULTS_ADDR"
-	dataVar    = "BUSFAULTS_DATA"
-	recordVar  = "BUSFAULTS_RECORD"
-	listenVar  = "BUSFAULTS_LISTEN" // of a broker within the hub; empty without one
-	readyWords = "msg=ready"
+	roleVar   = "BUSFAULTS_ROLE"
+	busVar    = "BUSFAULTS_BUS"
+	addrVar   = "BUSFAULTS_ADDR"
+	dataVar   = "BUSFAULTS_DATA"
+	recordVar = "BUSFAULTS_RECORD"
+	listenVar = "BUSFAULTS_LISTEN" // of a broker within the hub; empty without one
 )
+
+// The processes, beside the workers of the command, which are called as their agents.
+const (
+	hubRole    = "hub"
+	workerRole = "worker"
+)
+
+// readyWords are what processes say when they are ready: the hub, and a worker of the
+// command.
+var readyWords = []string{"msg=ready", "performing the tasks of an agent"}
 
 // token opens the broker within the hub.
 const token = "secret"
@@ -40,7 +49,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(context.Context) error{"hub": runHub, "worker": runWorker}
+	roles := map[string]func(context.Context) error{
+		hubRole: runHub, workerRole: runWorker, "program": func(context.Context) error { return runProgram() },
+	}
 	if role := roles[os.Getenv(roleVar)]; role != nil {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

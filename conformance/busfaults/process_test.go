@@ -38,7 +38,7 @@ func logger() *slog.Logger {
 const (
 	robust  = "robust"
 	careful = "careful"
-	hubID   = "h"
+	ownID   = "h" // of a hub that is not the command
 )
 
 // hasty is a bus that hands out again soon what nobody acknowledges.
@@ -90,7 +90,7 @@ func serveHub(ctx context.Context, store *sqlitestore.DB, b bus.Bus) error {
 	if err != nil {
 		return err
 	}
-	d := &queue.Dispatcher{Bus: b, ID: hubID, Tasks: store.Tasks(), Lease: jobLease, Logger: logger()}
+	d := &queue.Dispatcher{Bus: b, ID: ownID, Tasks: store.Tasks(), Lease: jobLease, Logger: logger()}
 	desk := &dead.Desk{Bus: b, Book: store.Letters(), Logger: logger(), Undelivered: d.Undeliverable}
 	h := &parley.Hub{Store: store.Tasks(), Logger: logger(), Idempotency: parley.Idempotency{Header: true}}
 	for _, name := range []string{robust, careful} {

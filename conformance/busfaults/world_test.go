@@ -31,9 +31,12 @@ type world struct {
 	proxy   *proxy
 	rand    *rand.Rand
 	bus     bus.Bus // that of the test, which does not go through the proxy
+	front   *proxy  // between callers and the hub
 	addr    string
 	data    string
 	record  string
+	hubID   string
+	ballast string // is written to fill the disk; empty if there is no small one
 	hub     *hubtest.Process
 	workers []*worker
 	crowd   *crowd
@@ -44,6 +47,7 @@ type world struct {
 // worker is a process that may be asleep.
 type worker struct {
 	*hubtest.Process
+	role  string
 	wakes time.Time   // when it does so by itself, or has done so
 	alarm *time.Timer // lets it go on then, whatever the test is at; nil if it never slept
 }
@@ -81,13 +85,22 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 	dir := t.TempDir()
 	w := &world{
 		crowd: new(crowd), t: t, broker: b, proxy: newProxy(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
-		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{},
+		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{}, hubID: ownID,
+	}
+	w.front = newProxy(t, w.addr)
+	roles := []string{workerRole, workerRole, workerRole}
+	if b.commands {
+		roles = []string{careful, robust, careful, robust}
+		w.prepare(smallDisk(t))
 	}
 	if err := os.WriteFile(w.record, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.startHub()
-	own, err := openBus(t.Context(), b.through(b.addr))
+	if b.commands {
+		w.identify()
+	}
+	own, err := openBus(t.Context(), w.address(b.addr))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +110,8 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 			t.Error(err)
 		}
 	})
-	for range workers {
-		w.workers = append(w.workers, &worker{Process: w.launch("worker")})
+	for _, role := range roles {
+		w.workers = append(w.workers, &worker{Process: w.launch(role), role: role})
 	}
 	for _, p := range w.workers {
 		w.await(p.Process)
@@ -109,14 +122,7 @@ func newWorld(t *testing.T, b *broker, seed uint64) *world {
 // launch starts a process.
 func (w *world) launch(role string) *hubtest.Process {
 	w.t.Helper()
-	env := []string{
-		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
-		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
-	}
-	if w.broker.inside {
-		env = append(env, listenVar+"="+w.broker.addr)
-	}
-	p := hubtest.Launch(w.t, hubtest.Command{Path: os.Args[0], Env: env})
+	p := hubtest.Launch(w.t, w.command(role))
 	w.t.Cleanup(func() {
 		if dir := os.Getenv("PARLEY_BUS_LOGS"); dir != "" && w.t.Failed() {
 			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Said()), 0o600)
@@ -125,26 +131,44 @@ func (w *world) launch(role string) *hubtest.Process {
 	return p
 }
 
+// command is what a process is.
+func (w *world) command(role string) hubtest.Command {
+	if w.broker.commands {
+		return w.commandOf(role)
+	}
+	env := []string{
+		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
+		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
+	}
+	if w.broker.inside {
+		env = append(env, listenVar+"="+w.broker.addr)
+	}
+	return hubtest.Command{Path: os.Args[0], Env: env}
+}
+
 // await waits until a process is ready.
 func (w *world) await(p *hubtest.Process) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	if err := p.Await(ctx, readyWords); err != nil {
+	if err := p.Await(ctx, readyWords...); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) startHub() {
 	w.t.Helper()
-	w.hub = w.launch("hub")
+	w.hub = w.launch(hubRole)
 	w.await(w.hub)
 }
 
 // gather lets callers begin tasks until begin ends, which they have until ctx ends to end;
 // then the returned channel is closed.
 func (w *world) gather(ctx, begin context.Context) <-chan struct{} {
-	w.crowd.url = "http://" + w.addr
+	w.crowd.url, w.crowd.direct = "http://"+w.front.addr(), "http://"+w.addr
+	if w.broker.commands {
+		w.crowd.kinds = []string{"stream", "ask", "stream", "fail", "stream", "cancel", "cancel"}
+	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -166,9 +190,14 @@ func (w *world) faults() []fault {
 		{"kill hub", 16, (*world).killHub},
 		{"freeze worker", 12, (*world).freeze},
 		{"cut connections", 16, func(w *world) { w.proxy.cut() }},
+		{"cut callers", 16, func(w *world) { w.front.cut() }},
 		{"stall connections", 12, (*world).stall},
-		{"double work", 16, (*world).doubleWork},
-		{"double report", 16, (*world).doubleReport},
+	}
+	if !w.broker.commands {
+		all = append(all, fault{"double work", 16, (*world).doubleWork}, fault{"double report", 16, (*world).doubleReport})
+	}
+	if w.ballast != "" {
+		all = append(all, fault{"full disk", 12, (*world).fillDisk})
 	}
 	if w.broker.kill != nil {
 		all = append(all, fault{"kill broker", 16 / w.broker.patience, (*world).killBroker})
@@ -217,8 +246,9 @@ func (w *world) killWorker() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
 	w.workers[i].wake() // its alarm would be for nobody
+	role := w.workers[i].role
 	w.workers[i].Kill()
-	w.workers[i] = &worker{Process: w.launch("worker")}
+	w.workers[i] = &worker{Process: w.launch(role), role: role}
 }
 
 func (w *world) killHub() {
@@ -233,16 +263,17 @@ func (w *world) killBroker() {
 	w.broker.start(w.t)
 }
 
-// freeze lets a worker sleep for longer than its lease, or for longer yet. One of them is
-// always awake.
+// freeze lets a worker sleep for longer than its lease, or for longer yet. One of those with
+// its agents is always awake.
 func (w *world) freeze() {
 	w.t.Helper()
 	i := w.rand.IntN(len(w.workers))
-	others := slices.Delete(slices.Clone(w.workers), i, i+1)
-	if !slices.ContainsFunc(others, func(p *worker) bool { return !p.asleep() }) {
+	p := w.workers[i]
+	awake := func(other *worker) bool { return other != p && other.role == p.role && !other.asleep() }
+	if !slices.ContainsFunc(w.workers, awake) {
 		w.calm()
 	}
-	w.sleep(w.workers[i])
+	w.sleep(p)
 }
 
 // sleep lets a worker sleep for longer than its lease.
@@ -268,7 +299,7 @@ func (w *world) doubleWork() {
 // doubleReport publishes at both ways that a report may take.
 func (w *world) doubleReport() {
 	w.t.Helper()
-	w.double(job.TypeReport, job.ControlAt(hubID), job.ControlAt(hubID), job.ReportAt(hubID))
+	w.double(job.TypeReport, job.ControlAt(w.hubID), job.ControlAt(w.hubID), job.ReportAt(w.hubID))
 }
 
 // double hears or takes an envelope of a kind at an address, and publishes it at others, at
@@ -312,23 +343,29 @@ func (w *world) calm() {
 }
 
 // queues are those that have nothing in the end.
-var queues = []bus.Address{job.WorkAt(careful), job.WorkAt(robust), job.ReportAt(hubID), bus.Dead}
+func (w *world) queues() []bus.Address {
+	return []bus.Address{job.WorkAt(careful), job.WorkAt(robust), job.ReportAt(w.hubID), bus.Dead}
+}
 
-// silent wants nothing to come any more once everybody is gone.
-func (w *world) silent() {
+// silent wants nothing to come any more once everybody is gone. Workers that are the command
+// have the broker hold for half a minute what they have received; nobody waits for that. What
+// comes then is about tasks, all of which have ended.
+func (w *world) silent(ids map[string]bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), brokerLease+time.Second)
 	defer cancel()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for _, at := range queues {
+	for _, at := range w.queues() {
 		wg.Go(func() {
 			for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
 				if err != nil {
 					w.t.Error(err)
 					return
 				}
-				w.t.Errorf("%s, delivery %d, about task %s is still in %s", d.Type, d.Number, d.Task, at)
+				if at == bus.Dead || !w.broker.commands || !ids[d.Task] {
+					w.t.Errorf("%s, delivery %d, about task %s is still in %s", d.Type, d.Number, d.Task, at)
+				}
 				if err := d.Ack(ctx); err != nil {
 					w.t.Error(err)
 				}
@@ -341,13 +378,13 @@ func (w *world) silent() {
 func (w *world) empty(ctx context.Context) {
 	w.t.Helper()
 	operator := w.operator()
-	if w.broker.hidesHeld { // workers claim again within 5 s what they hold, and put it away
+	if w.broker.hidesHeld && !w.broker.commands { // workers claim again within 5 s what they hold, and put it away
 		w.wait(ctx, 6*time.Second)
 	}
-	for _, at := range queues {
+	for _, at := range w.queues() {
 		for {
 			d, err := operator.Depth(ctx, at)
-			if w.broker.hidesHeld {
+			if w.broker.hidesHeld || w.broker.commands {
 				d.Held = 0
 			}
 			if err == nil && d.Ready+d.Held == 0 {
@@ -397,7 +434,12 @@ func (w *world) stop() []dead.Letter {
 	if err := w.hub.Interrupt(); err != nil {
 		w.t.Errorf("hub: %v", err)
 	}
-	db, err := sqlitestore.Open(w.data, sqlitestore.Options{})
+	path := w.data
+	if w.broker.commands {
+		w.leftovers()
+		path = filepath.Join(w.data, "parley.db")
+	}
+	db, err := sqlitestore.Open(path, sqlitestore.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

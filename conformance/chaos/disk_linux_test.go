@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -11,27 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/parley-a2a/parley/internal/hubtest"
-	"github.com/parley-a2a/parley/internal/need"
 )
-
-// disk mounts a small disk.
-func disk(t *testing.T, size string) string {
-	t.Helper()
-	need.Root(t)
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		need.Met(t, false, fmt.Sprintf("the right to mount (%v)", err))
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
-	return dir
-}
 
 // smallHub is a hub on a small disk.
 type smallHub struct {
@@ -83,7 +63,7 @@ func (h *smallHub) fill() (int, string) {
 // TestFullDiskRefusesWritesAndHeals fills the disk of a hub: it refuses messages
 // and says why, still reads, and works again by itself when there is room.
 func TestFullDiskRefusesWritesAndHeals(t *testing.T) {
-	data := disk(t, "12m")
+	data := hubtest.Disk(t, "12m")
 	ballast := filepath.Join(data, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
