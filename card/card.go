@@ -64,6 +64,9 @@ type Options struct {
 	// {"key":{"list":[]}}, with which it refuses the whole card. Readers that keep to
 	// the protocol refuse the bare list.
 	BareScopes bool
+	// Sign makes the signatures of the card, whose v1.0 document it gets. If nil, the card
+	// has none. Package card/signature has one.
+	Sign func(doc []byte) ([]a2a.AgentCardSignature, error)
 }
 
 // Fallbacks for required fields that a registered card leaves empty.
@@ -79,6 +82,9 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	d, err := makeDocument(c, o)
 	if err != nil {
 		return nil, fmt.Errorf("card of %q: %w", c.Name, err)
+	}
+	if d.Signatures, err = Signatures(c, o); err != nil {
+		return nil, err
 	}
 	switch o.Layout {
 	case V1:

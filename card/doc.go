@@ -31,9 +31,10 @@
 // # What it does not promise
 //
 // Interfaces and signatures of the registered card are left out: calls go through
-// the hub, and a signature over another document proves nothing.
+// the hub, and a signature over another document proves nothing. Options.Sign makes
+// new ones.
 //
-// Received cards are not verified, not cached, and not believed: whether to call an
+// Received cards are not verified (package card/signature does that), not cached, and not believed: whether to call an
 // address that a card names is for its reader to say. Security schemes that nobody
 // knows are left out, and of several OAuth flows all but one.
 //

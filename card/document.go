@@ -1,23 +1,26 @@
 package card
 
+import "github.com/a2aproject/a2a-go/v2/a2a"
+
 // The types of this file spell the documents key by key, in the order in which
 // they are written. Keys without omitempty are required by the protocol, or say
 // something by being false.
 
 type document struct {
-	Name                 string            `json:"name"`
-	Description          string            `json:"description"`
-	SupportedInterfaces  []iface           `json:"supportedInterfaces"`
-	Provider             *provider         `json:"provider,omitempty"`
-	Version              string            `json:"version"`
-	DocumentationURL     string            `json:"documentationUrl,omitempty"`
-	Capabilities         capabilities      `json:"capabilities"`
-	SecuritySchemes      map[string]scheme `json:"securitySchemes,omitempty"`
-	SecurityRequirements []requirement     `json:"securityRequirements,omitempty"`
-	DefaultInputModes    []string          `json:"defaultInputModes"`
-	DefaultOutputModes   []string          `json:"defaultOutputModes"`
-	Skills               []skill           `json:"skills"`
-	IconURL              string            `json:"iconUrl,omitempty"`
+	Name                 string                   `json:"name"`
+	Description          string                   `json:"description"`
+	SupportedInterfaces  []iface                  `json:"supportedInterfaces"`
+	Provider             *provider                `json:"provider,omitempty"`
+	Version              string                   `json:"version"`
+	DocumentationURL     string                   `json:"documentationUrl,omitempty"`
+	Capabilities         capabilities             `json:"capabilities"`
+	SecuritySchemes      map[string]scheme        `json:"securitySchemes,omitempty"`
+	SecurityRequirements []requirement            `json:"securityRequirements,omitempty"`
+	DefaultInputModes    []string                 `json:"defaultInputModes"`
+	DefaultOutputModes   []string                 `json:"defaultOutputModes"`
+	Skills               []skill                  `json:"skills"`
+	IconURL              string                   `json:"iconUrl,omitempty"`
+	Signatures           []a2a.AgentCardSignature `json:"signatures,omitempty"`
 	*legacyDocument
 }
 

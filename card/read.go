@@ -34,6 +34,9 @@ type Card struct {
 	Layout Layout
 	// ETag is the entity tag that the card came with, or empty.
 	ETag string
+	// SignedBy is the id of the key that signed the card, if that was verified: then A2A has
+	// what was signed, and nothing else. Neither Read nor Fetch verifies.
+	SignedBy string
 	// From is where the card came from; nil if it was not fetched.
 	From *url.URL
 }

@@ -185,6 +185,7 @@ func (d *Directory) learn(name task.Agent, f *finding) Probe {
 		}
 	}
 	next.fill(&e.Spec, a.a2a())
+	next.SignedBy = a.signedBy()
 	specs, sources := d.specs(name)
 	next.Problems = shadows(specs, sources)
 	next.Health = healthAfter(e.Health, f)
@@ -285,6 +286,14 @@ func (a *agent) a2a() *a2a.AgentCard {
 		return nil
 	}
 	return a.card.A2A
+}
+
+// signedBy returns the key that signed the card, as far as that was verified.
+func (a *agent) signedBy() string {
+	if a.card == nil {
+		return ""
+	}
+	return a.card.SignedBy
 }
 
 // tell returns a digest of what whoever calls an agent needs to know.

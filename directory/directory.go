@@ -451,6 +451,7 @@ func (d *Directory) rebuild(name task.Agent) {
 	spec, others := withQueue(specs)
 	fresh := a.entry == nil || !a.entry.Spec.Same(spec)
 	e.fill(spec, a.a2a())
+	e.SignedBy = a.signedBy()
 	e.Problems = shadows(others, sources)
 	for _, p := range e.Problems {
 		if a.entry == nil || !slices.Contains(a.entry.Problems, p) {

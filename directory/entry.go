@@ -29,6 +29,9 @@ type Entry struct {
 	InputModes, OutputModes []string
 	// Extensions are those that the card declares.
 	Extensions []a2a.AgentExtension
+	// SignedBy is the id of the key that signed the card, if the Fetcher has verified that;
+	// empty until a card was read in this process.
+	SignedBy string
 	// CardAt is when the card was last read, or found unchanged; zero if there is none.
 	CardAt time.Time
 

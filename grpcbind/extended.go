@@ -35,7 +35,11 @@ func (s *service) extendedCard(ctx context.Context, r *pb.GetExtendedAgentCardRe
 	if err != nil {
 		return nil, err
 	}
-	out, err := pbconv.ToProtoAgentCard(card.Complete(shown.card, shown.options))
+	c := card.Complete(shown.card, shown.options)
+	if c.Signatures, err = card.Signatures(shown.card, shown.options); err != nil {
+		return nil, err
+	}
+	out, err := pbconv.ToProtoAgentCard(c)
 	if err != nil {
 		return nil, fmt.Errorf("extended card of %q: %w", shown.agent, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -35,26 +36,12 @@ type Signer struct {
 	KeysURL string
 }
 
-// AgentCardSignature is one signature as a card has it (specification §4.4.7).
-type AgentCardSignature struct {
-	Protected string          `json:"protected"`
-	Signature string          `json:"signature"`
-	Header    json.RawMessage `json:"header,omitempty"`
-}
-
 // Sign returns doc, the v1.0 document of a card that has no signatures, with those of
 // all signers, in their order.
 func Sign(doc []byte, signers ...*Signer) ([]byte, error) {
-	var signatures []AgentCardSignature
-	for _, s := range signers {
-		more, err := s.sign(doc)
-		if err != nil {
-			return nil, fmt.Errorf("sign card: %w", err)
-		}
-		signatures = append(signatures, more...)
-	}
-	if len(signatures) == 0 {
-		return doc, nil
+	signatures, err := Make(doc, signers...)
+	if err != nil || len(signatures) == 0 {
+		return doc, err
 	}
 	list, err := json.Marshal(signatures)
 	if err != nil {
@@ -65,13 +52,27 @@ func Sign(doc []byte, signers ...*Signer) ([]byte, error) {
 	return append(append(signed, list...), '}'), nil
 }
 
+// Make returns the signatures of all signers over doc, the v1.0 document of a card, in
+// their order. Signatures in it are not signed.
+func Make(doc []byte, signers ...*Signer) ([]a2a.AgentCardSignature, error) {
+	var signatures []a2a.AgentCardSignature
+	for _, s := range signers {
+		more, err := s.sign(doc)
+		if err != nil {
+			return nil, fmt.Errorf("sign card: %w", err)
+		}
+		signatures = append(signatures, more...)
+	}
+	return signatures, nil
+}
+
 // sign returns a signature for each form that there is of doc.
-func (s *Signer) sign(doc []byte) ([]AgentCardSignature, error) {
+func (s *Signer) sign(doc []byte) ([]a2a.AgentCardSignature, error) {
 	protected, err := s.header()
 	if err != nil {
 		return nil, err
 	}
-	var signatures []AgentCardSignature
+	var signatures []a2a.AgentCardSignature
 	var last []byte
 	for _, f := range [...]Form{Exact, Dense} {
 		payload, err := Canonical(doc, f)
@@ -86,7 +87,7 @@ func (s *Signer) sign(doc []byte) ([]AgentCardSignature, error) {
 		if err != nil {
 			return nil, fmt.Errorf("key %q: %w", s.ID, err)
 		}
-		signatures = append(signatures, AgentCardSignature{Protected: protected, Signature: encode(raw)})
+		signatures = append(signatures, a2a.AgentCardSignature{Protected: protected, Signature: encode(raw)})
 	}
 	return signatures, nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -69,7 +70,7 @@ type Proof struct {
 // wraps ErrUnsigned or ErrUntrusted and says of each signature what is wrong with it.
 func (v *Verifier) Verify(ctx context.Context, doc []byte) (*Proof, error) {
 	var card struct {
-		Signatures []AgentCardSignature `json:"signatures"`
+		Signatures []a2a.AgentCardSignature `json:"signatures"`
 	}
 	if err := json.Unmarshal(doc, &card); err != nil {
 		return nil, fmt.Errorf("verify card: %w", err)
@@ -109,7 +110,7 @@ func canonicals(doc []byte) ([][]byte, error) {
 }
 
 // verify verifies one signature over one of the payloads.
-func (v *Verifier) verify(ctx context.Context, s *AgentCardSignature, payloads [][]byte) (*Proof, error) {
+func (v *Verifier) verify(ctx context.Context, s *a2a.AgentCardSignature, payloads [][]byte) (*Proof, error) {
 	h, err := readHeader(s.Protected)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (v *Verifier) verify(ctx context.Context, s *AgentCardSignature, payloads [
 	return nil, fmt.Errorf("key %q: the card is not what was signed, or not with this key", h.KeyID)
 }
 
-func verifies(s *AgentCardSignature, payload []byte, key crypto.PublicKey, alg jose.SignatureAlgorithm) bool {
+func verifies(s *a2a.AgentCardSignature, payload []byte, key crypto.PublicKey, alg jose.SignatureAlgorithm) bool {
 	jws, err := jose.ParseDetached(s.Protected+".."+s.Signature, payload, []jose.SignatureAlgorithm{alg})
 	if err != nil {
 		return false

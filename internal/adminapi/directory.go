@@ -22,8 +22,10 @@ import (
 type Remote struct {
 	URL             string `json:"url"`
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
-	Streaming       bool   `json:"streaming"`
-	Push            bool   `json:"pushNotifications"`
+	// SignedBy is the id of the key that signed the card, if that was verified.
+	SignedBy  string `json:"signedBy,omitempty"`
+	Streaming bool   `json:"streaming"`
+	Push      bool   `json:"pushNotifications"`
 	// Queue is the agent's name on the bus, Transport says how it is called: "http" or
 	// "queue". Workers is how many have announced themselves for the queue and are there.
 	Queue     string `json:"queue,omitempty"`
@@ -177,7 +179,7 @@ func (h *Handler) enrich(r *http.Request, a Agent) Agent {
 	}
 	a.Remote = &Remote{
 		Queue: string(e.Spec.Queue), Transport: e.Transport(), Workers: e.Workers,
-		URL: e.Spec.URL, ProtocolVersion: e.ProtocolVersion, Streaming: e.Streaming, Push: e.Push,
+		URL: e.Spec.URL, ProtocolVersion: e.ProtocolVersion, SignedBy: e.SignedBy, Streaming: e.Streaming, Push: e.Push,
 		Sources: e.Sources, Registered: e.Registered, Pinned: e.Spec.Pinned,
 		Credentials: e.Spec.Call.Credentials.Kind(), Target: e.Spec.Call.Target, Problems: e.Problems,
 		Health: Health{

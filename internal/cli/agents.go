@@ -236,6 +236,7 @@ func describeAgent(a *adminapi.Agent) string {
 		row("URL", r.URL)
 		row("Target", r.Target)
 		row("Protocol", r.ProtocolVersion)
+		row("Signed by", r.SignedBy)
 		row("Queue", r.Queue)
 		if r.Queue != "" {
 			row("Called by", r.Transport)

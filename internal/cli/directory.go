@@ -33,6 +33,9 @@ func (h *hub) openDirectory(ctx context.Context) error {
 		return usagef("directory.allow: %w", err)
 	}
 	h.web = newCardReader(policy)
+	if h.web.verifier, err = newCardVerifier(&h.cfg.Cards, h.web.plain); err != nil {
+		return err
+	}
 	h.directory = directory.New(directory.Config{
 		Sources:   h.sources(),
 		Registrar: &registrar{engine: h.engine, broker: h.broker, make: h.remoteExecutor, made: make(map[task.Agent]madeExecutor)},
@@ -159,6 +162,7 @@ func (r *registrar) Drop(name task.Agent) {
 // cardReader reads cards: those of strangers through the guard.
 type cardReader struct {
 	plain, guarded *http.Client
+	verifier       *cardVerifier // nil if signatures are not looked at
 }
 
 // Bounds of the time until an agent has answered; the directory bounds the whole.
@@ -184,10 +188,17 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 		header.Set(name, value)
 	}
 	o := &card.FetchOptions{Client: c.plain, Header: header, ETag: r.ETag, Timeout: -1}
+	if c.verifier != nil {
+		o.ETag = "" // what was not verified may be here
+	}
 	if r.Guarded {
 		o.Client = c.guarded
 	}
-	return card.Fetch(ctx, r.URL, o)
+	got, err := card.Fetch(ctx, r.URL, o)
+	if err != nil || c.verifier == nil {
+		return got, err
+	}
+	return c.verifier.check(ctx, got)
 }
 
 func (c *cardReader) close() {

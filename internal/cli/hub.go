@@ -55,6 +55,7 @@ type hub struct {
 	grpcListener net.Listener     // nil without gRPC
 	push         *push.Dispatcher // nil without push notifications
 	memory       remembering
+	signing      signing
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
@@ -208,11 +209,15 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.openBus(ctx); err != nil {
 		return err
 	}
+	if err := h.openSigning(); err != nil {
+		return err
+	}
 	h.engine = engine.New(engine.Config{
 		Listener: h.hears(),
 		Chooser:  h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
-		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
+		SignCard: h.signing.signer(),
+		MaxWait:  duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
@@ -261,6 +266,7 @@ func (h *hub) front() httpfront.Config {
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
 		UnionCard:      c.UnionCard,
+		KeySet:         h.signing.keySet,
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,
 		NoClientIDs:    c.NoClientIDs,

@@ -39,6 +39,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkMemory(d, &c.Memory)
 	checkAuth(d, &c.Auth)
 	checkTokens(d, &c.Auth)
+	checkCards(d, &c.Cards)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)

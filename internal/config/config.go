@@ -92,6 +92,8 @@ type Config struct {
 	Broker Broker `yaml:"broker"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
+	// Cards says which cards are signed, and which signatures are trusted.
+	Cards Cards `yaml:"cards"`
 	// ExtendedCard says who may see the extended cards.
 	ExtendedCard ExtendedCard `yaml:"extended_card"`
 	// Limits bound what a request may take.
@@ -425,6 +427,9 @@ func (c *Config) resolve(dir string) error {
 		if *path != "" {
 			*path = from(*path)
 		}
+	}
+	for _, path := range c.Cards.files() {
+		*path = from(*path)
 	}
 	for i := range c.Auth.Tokens {
 		if c.Auth.Tokens[i].KeysFile != "" {

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/limit"
@@ -45,6 +47,9 @@ type Config struct {
 	Rates limit.Config
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+	// SignCard makes the signatures of the cards of agents, see card.Options.Sign. If nil,
+	// they have none.
+	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)
 	// TokenKey encrypts page tokens; 32 random bytes. If nil, tokens end with the
 	// process.
 	TokenKey []byte

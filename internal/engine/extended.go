@@ -145,6 +145,7 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 		Name:              string(agent.Name),
 		PushNotifications: e.Pushes(),
 		ExtendedCard:      e.cfg.Extended.On() || agent.Card.Capabilities.ExtendedAgentCard,
+		Sign:              e.cfg.SignCard,
 	}
 	if s, ok := by.(secured); ok {
 		o.SecuritySchemes, o.SecurityRequirements = s.Security()

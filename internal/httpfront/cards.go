@@ -93,16 +93,10 @@ func newCardDoc(c *a2a.AgentCard, o *card.Options) (*cardDoc, error) {
 // serveCard answers a request for a public card (specification §8.2, §8.6). It
 // asks for no credentials, and scripts of every origin may read it.
 func (x *exchange) serveCard() {
-	r := x.r
-	h := x.w.Header()
-	h["Access-Control-Allow-Origin"] = anyOrigin
-	if r.Method == http.MethodOptions {
-		h.Set("Access-Control-Allow-Methods", "GET, HEAD")
-		h.Set("Access-Control-Allow-Headers", "A2A-Version, A2A-Extensions, If-None-Match")
-		h.Set("Access-Control-Max-Age", "86400")
-		x.noContent()
+	if x.public() {
 		return
 	}
+	r, h := x.r, x.w.Header()
 	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
 	if !ok {
 		x.fail(errNoAgent)
@@ -128,6 +122,33 @@ func (x *exchange) serveCard() {
 	}
 	x.body(http.StatusOK, jsonType, d.json)
 }
+
+// public lets scripts of every origin read the answer. It answers the question that
+// browsers ask before that, and reports whether it did.
+func (x *exchange) public() bool {
+	h := x.w.Header()
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	if x.r.Method != http.MethodOptions {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+	h.Set("Access-Control-Allow-Headers", "A2A-Version, A2A-Extensions, If-None-Match")
+	h.Set("Access-Control-Max-Age", "86400")
+	x.noContent()
+	return true
+}
+
+// serveKeySet answers with the public keys that sign cards. Readers may keep them for
+// five minutes: whoever takes a key out of use has it in the set for longer than that.
+func (x *exchange) serveKeySet() {
+	if x.public() {
+		return
+	}
+	x.w.Header().Set("Cache-Control", "public, max-age=300")
+	x.body(http.StatusOK, keySetType, x.front.cfg.KeySet)
+}
+
+var keySetType = []string{"application/jwk-set+json"}
 
 var anyOrigin = []string{"*"}
 

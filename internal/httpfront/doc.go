@@ -18,6 +18,7 @@
 //	POST /tasks/send  /a2a/{agent}/tasks/send        RockBot's agents
 //	     /v1/message:send  /v1/tasks/{id} …          HTTP+JSON of v0.3
 //	GET  /.well-known/agent-card.json                and agent.json
+//	GET  /.well-known/jwks.json                      the keys that sign cards
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
 //	GET  /healthz  /readyz  /metrics
 //	POST /mcp  and GET, DELETE                       MCP, by another handler

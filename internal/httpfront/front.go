@@ -161,6 +161,8 @@ func (x *exchange) somewhere() bool {
 		return x.front.cfg.Metrics != nil
 	case atCallback:
 		return x.front.cfg.Callbacks != nil
+	case atKeySet:
+		return x.front.cfg.KeySet != nil
 	}
 	return true
 }
@@ -184,6 +186,9 @@ func (x *exchange) serve() {
 		return
 	case atCard, atLegacyCard:
 		x.serveCard()
+		return
+	case atKeySet:
+		x.serveKeySet()
 		return
 	case atCallback:
 		x.wrote = true

@@ -29,6 +29,7 @@ const (
 	atJob
 	atMetrics
 	atMCP
+	atKeySet
 	numPlaces
 )
 
@@ -51,6 +52,7 @@ var allow = [numPlaces]string{
 	atJob:          "POST",
 	atMetrics:      "GET, HEAD",
 	atMCP:          "GET, POST, DELETE",
+	atKeySet:       "GET, HEAD, OPTIONS",
 }
 
 // route is a path taken apart. Its strings are percent-decoded.
@@ -106,6 +108,8 @@ func parsePath(path string) route {
 		return route{place: atMetrics}
 	case "/mcp":
 		return route{place: atMCP}
+	case "/" + wellKnown + "/jwks.json":
+		return route{place: atKeySet}
 	case "/" + job:
 		return route{place: atJob}
 	}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/card/signature"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/keyfile"
+	"github.com/parley-a2a/parley/internal/outcall"
+)
+
+// signing is what signs the cards of the hub. The zero value signs nothing.
+type signing struct {
+	signers []*signature.Signer
+	keySet  []byte
+}
+
+// keySetPath is where the hub serves the keys that sign its cards.
+const keySetPath = "/.well-known/jwks.json"
+
+// openSigning reads the keys that sign the cards of the hub.
+func (h *hub) openSigning() error {
+	for _, path := range h.cfg.Cards.SigningKeys {
+		s, err := readSigner(path)
+		if err != nil {
+			return usagef("cards.signing_keys: %s: %w", path, err)
+		}
+		if h.cfg.PublicURL != "" {
+			s.KeysURL = h.cfg.PublicURL + keySetPath
+		}
+		h.signing.signers = append(h.signing.signers, s)
+	}
+	if len(h.signing.signers) == 0 {
+		return nil
+	}
+	var err error
+	h.signing.keySet, err = signature.JWKS(h.signing.signers...)
+	return err
+}
+
+// maxKeyFile is how large a file with keys may be, in bytes.
+const maxKeyFile = 1 << 20
+
+func readSigner(path string) (*signature.Signer, error) {
+	size, err := keyfile.Size(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, errors.New("there is no such file; this makes one: " +
+			"openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out FILE && chmod 600 FILE")
+	case err != nil:
+		return nil, err
+	case size > maxKeyFile:
+		return nil, fmt.Errorf("has %d bytes, which is too much for a key", size)
+	}
+	text, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	return signature.ParseSigner(text)
+}
+
+// signer returns what makes the signatures of cards, or nil.
+func (s *signing) signer() func([]byte) ([]a2a.AgentCardSignature, error) {
+	if len(s.signers) == 0 {
+		return nil
+	}
+	return func(doc []byte) ([]a2a.AgentCardSignature, error) { return signature.Make(doc, s.signers...) }
+}
+
+// cardVerifier looks at the signatures of cards that were read.
+type cardVerifier struct {
+	signature.Verifier
+	required bool
+}
+
+// newCardVerifier returns nil if signatures are not looked at. Key sets are fetched with
+// client.
+func newCardVerifier(c *config.Cards, client *http.Client) (*cardVerifier, error) {
+	if !c.Verify() {
+		return nil, nil
+	}
+	v := &cardVerifier{required: c.RequireSignatures}
+	v.KeysURLs, v.Sets = c.TrustedKeySets, &keySets{client: client}
+	for _, path := range c.TrustedKeys {
+		text, err := os.ReadFile(filepath.Clean(path))
+		if err != nil {
+			return nil, usagef("cards.trusted_keys: %w", err)
+		}
+		keys, err := signature.ParseKeys(text)
+		if err != nil {
+			return nil, usagef("cards.trusted_keys: %s: %w", path, err)
+		}
+		v.Keys = append(v.Keys, keys...)
+	}
+	return v, nil
+}
+
+// check returns the card as it was signed by somebody who is trusted, or else as it came,
+// if that is enough.
+func (v *cardVerifier) check(ctx context.Context, c *card.Card) (*card.Card, error) {
+	proof, err := v.Verify(ctx, c.Raw)
+	switch {
+	case err == nil:
+	case v.required:
+		return nil, err
+	default:
+		return c, nil
+	}
+	signed, err := card.Read(proof.Document)
+	if err != nil {
+		return nil, fmt.Errorf("the part of the card that is signed: %w", err)
+	}
+	signed.ETag, signed.SignedBy = c.ETag, proof.KeyID
+	signed.SetFrom(c.From)
+	return signed, nil
+}
+
+// keySets fetches the key sets of others, and keeps them for a while.
+type keySets struct {
+	client *http.Client
+
+	mu   sync.Mutex // guards the field below, and is held while a set is fetched
+	sets map[string]fetchedSet
+}
+
+type fetchedSet struct {
+	text []byte
+	at   time.Time
+}
+
+const (
+	// keySetAge is how long a key set is good without being fetched again.
+	keySetAge = 10 * time.Minute
+	// keySetTime is how long a server may take to send one.
+	keySetTime = 10 * time.Second
+)
+
+// KeySet implements signature.KeySets. Its addresses stand in the configuration.
+func (k *keySets) KeySet(ctx context.Context, address string) ([]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s, ok := k.sets[address]; ok && time.Since(s.at) < keySetAge {
+		return s.text, nil
+	}
+	text, err := k.fetch(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if k.sets == nil {
+		k.sets = make(map[string]fetchedSet)
+	}
+	k.sets[address] = fetchedSet{text, time.Now()}
+	return text, nil
+}
+
+func (k *keySets) fetch(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, keySetTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	client, release := outcall.Client(k.client)
+	defer release()
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	text, err := outcall.ReadBounded(resp.Body, maxKeyFile)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("answered with status %d", resp.StatusCode)
+	case !json.Valid(text):
+		return nil, errors.New("is not JSON")
+	}
+	return slices.Clip(text), nil
+}
