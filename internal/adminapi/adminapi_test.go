@@ -142,6 +142,8 @@ func TestAgents(t *testing.T) {
 			"description": "Streams the text of a message back, word by word. Parts that are not text come back as they are.",
 			"skills": []any{map[string]any{
 				"id": "echo", "name": "Echo", "tags": []any{"echo", "test", "streaming"},
+				"inputModes":  []any{"text/plain", "application/json", "*/*"},
+				"outputModes": []any{"text/plain", "application/json", "*/*"},
 				"description": "Streams the text of a message back, word by word. Parts that are not text come back as they are.",
 			}},
 			"inputModes":  []any{"text/plain", "application/json", "*/*"},

@@ -63,6 +63,9 @@ type Skill struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"`
+	// InputModes and OutputModes are its media types, if they are not those of the agent.
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
 }
 
 // Traits are what an agent says about its runs, see agent.Traits.
@@ -138,7 +141,7 @@ func (h *Handler) describe(a engine.Agent) Agent {
 	}
 	for i := range a.Card.Skills {
 		s := &a.Card.Skills[i]
-		d.Skills = append(d.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags)})
+		d.Skills = append(d.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags), s.InputModes, s.OutputModes})
 	}
 	return d
 }

@@ -200,7 +200,7 @@ func uncalled(e *directory.Entry) Agent {
 	}
 	for i := range e.Skills {
 		s := &e.Skills[i]
-		a.Skills = append(a.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags)})
+		a.Skills = append(a.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags), s.InputModes, s.OutputModes})
 	}
 	return a
 }

@@ -7,8 +7,8 @@
 // # What it is
 //
 // A Hub is where a hub is and who calls it. Toolbox returns all tools of package toolbox
-// for it; Caller, Tasks and so on are what is behind them, one by one. Skills is a
-// bridge.Directory: it gives a tool for each skill of the hub's agents.
+// for it; Caller, Tasks and so on are what is behind them, one by one. Skills returns a tool
+// for each skill of the hub's agents.
 //
 // # Guarantees
 //

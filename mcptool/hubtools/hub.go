@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/mcptool/bridge"
 	"github.com/parley-a2a/parley/mcptool/toolbox"
 )
 
@@ -49,6 +50,12 @@ func (h *Hub) Toolbox(session string) *toolbox.Toolbox {
 		Caller: h.Caller(), Tasks: h.Tasks(), Directory: h.Directory(), Registry: h.Registry(),
 		Notes: h.Notes(), Writer: h.Writer(), People: h.People(),
 	}
+}
+
+// Skills returns a tool for each skill of each agent of the hub, for one session. Its Run
+// looks for other skills.
+func (h *Hub) Skills(session string) *bridge.Bridge {
+	return &bridge.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session}
 }
 
 const (

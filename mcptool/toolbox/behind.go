@@ -121,7 +121,11 @@ type Agent struct {
 }
 
 // Skill is a skill of an agent.
-type Skill struct{ ID, Name, Description string }
+type Skill struct {
+	ID, Name, Description string
+	// InputModes and OutputModes are its media types, if they are not those of the agent.
+	InputModes, OutputModes []string
+}
 
 // Found is what a search has found.
 type Found struct {

@@ -69,6 +69,13 @@ func (b *Toolbox) answer(s *Sent, v any) (*mcptool.Result, error) {
 	return r, nil
 }
 
+// Reply returns what an agent says, in words: the question of a task that waits, why one was
+// not completed and how far it had come, or the answer. They are the agent's.
+func (s *Sent) Reply() string { return replyOf(s) }
+
+// Parts returns what an agent has made: the parts of the artifacts, or of its message.
+func (s *Sent) Parts() []*a2a.Part { return outcome(s) }
+
 // outcome returns the parts that an agent has made.
 func outcome(s *Sent) []*a2a.Part {
 	var parts []*a2a.Part

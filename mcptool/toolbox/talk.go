@@ -33,6 +33,15 @@ type talk struct {
 	last             string // the last question and its answer
 }
 
+// Talk sends a message in the name of a call, with its key and its progress, and asks
+// whoever is there what the agent asks back. It returns what has become of it, and the
+// question that nobody has answered, or nil. It is for tools beside those of the box.
+func (b *Toolbox) Talk(ctx context.Context, tool string, c *mcptool.Call, s *Send) (*Sent, *mcptool.Question, error) {
+	t := b.talk(&call{Call: c, key: b.key(tool, c)}, s)
+	sent, err := t.run(ctx)
+	return sent, t.question, err
+}
+
 // talk returns a talk that begins with s.
 func (b *Toolbox) talk(c *call, s *Send) *talk {
 	t := &talk{box: b, call: c, send: *s}
