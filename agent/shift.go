@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/convoy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -29,6 +30,8 @@ type shift struct {
 	heard     sync.Once
 	// present has room for one: the worker hears from now on when hubs ask who is there.
 	present chan struct{}
+	// posted is what goes to the topics of hubs.
+	posted convoy.Convoy[bus.Address, *bus.Envelope]
 
 	// base outlives the tasks; over ends the shift.
 	base context.Context
@@ -295,13 +298,24 @@ func (s *shift) listen(ctx context.Context) error {
 		if to := d.Destination; to != "" && to != s.source() {
 			continue
 		}
-		if j := s.find(keyOf(d.Envelope)); j != nil {
-			j.hear(d.Envelope)
-		} else if d.Type == job.TypeGrant {
-			s.decline(ctx, d.Envelope)
+		all, err := job.Split(d.Envelope)
+		if err != nil {
+			s.Logger.Warn("batch ignored", "agent", s.Name, "error", err)
+		}
+		for _, e := range all {
+			s.hear(ctx, e)
 		}
 	}
 	return nil
+}
+
+// hear takes what a hub says about one job.
+func (s *shift) hear(ctx context.Context, e *bus.Envelope) {
+	if j := s.find(keyOf(e)); j != nil {
+		j.hear(e)
+	} else if e.Type == job.TypeGrant {
+		s.decline(ctx, e)
+	}
 }
 
 // decline gives back a job that was granted when nobody waited for it any more.
@@ -458,6 +472,23 @@ func (s *shift) publish(ctx context.Context, to bus.Address, e *bus.Envelope, bo
 		return err
 	}
 	return s.Bus.Publish(ctx, to, e)
+}
+
+// post publishes e with a body at a hub's topic, together with others.
+func (s *shift) post(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
+	if e.Body, err = job.Encode(body); err != nil {
+		return err
+	}
+	if len(e.Body) > job.MaxBatched {
+		return s.Bus.Publish(ctx, to, e)
+	}
+	return s.posted.Send(ctx, to, e, func(all []*bus.Envelope) error {
+		joined, err := job.Join(all)
+		if err != nil {
+			return err
+		}
+		return s.Bus.Publish(ctx, to, joined)
+	})
 }
 
 // settled notes a settlement that has failed: the delivery comes again.

@@ -134,9 +134,12 @@ func (j *workJob) claim(accepting context.Context) (granted bool) {
 	for {
 		e := j.envelope(job.TypeClaim)
 		e.Trace = j.env.Trace
-		j.shift.say(accepting, j.hub, e, &job.Claim{
-			Delivery: j.work.Delivery, Worker: j.shift.id, Nonce: j.nonce, Idempotent: TraitsOf(j.shift.Executor).Idempotent,
+		err := j.post(accepting, e, &job.Claim{
+			Delivery: j.work.Delivery, Worker: j.shift.id, Nonce: j.nonce, Idempotent: TraitsOf(j.shift.Executor).Idempotent, Batches: true,
 		})
+		if err != nil && accepting.Err() == nil {
+			j.shift.Logger.Debug("not published", "type", e.Type, "at", j.hub, "error", err)
+		}
 		for waiting := true; waiting; {
 			select {
 			case e := <-j.answer:
@@ -289,6 +292,14 @@ func (j *workJob) held() (job.Held, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return job.Held{Task: j.key.task, Owner: j.key.owner, Epoch: j.epoch, Token: j.token}, j.epoch != 0
+}
+
+// post publishes e with a body at the hub's topic.
+func (j *workJob) post(ctx context.Context, e *bus.Envelope, body any) error {
+	if j.work.Batches {
+		return j.shift.post(ctx, j.hub, e, body)
+	}
+	return j.shift.publish(ctx, j.hub, e, body)
 }
 
 // envelope returns an envelope about the job.

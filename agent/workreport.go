@@ -65,13 +65,14 @@ func short(err error) string {
 }
 
 func (j *workJob) publish(first int64, rep *job.Report, slow bool) error {
-	e, to := j.envelope(job.TypeReport), j.hub
-	if e.Seq = first; slow {
-		to = j.reports
-	}
+	e := j.envelope(job.TypeReport)
+	e.Seq = first
 	ctx, stop := context.WithTimeout(j.ctx, reportWithin)
 	defer stop()
-	return j.shift.publish(ctx, to, e, rep)
+	if slow {
+		return j.shift.publish(ctx, j.reports, e, rep)
+	}
+	return j.post(ctx, e, rep)
 }
 
 // rest waits until there may be something to publish.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/convoy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -56,6 +57,8 @@ type Dispatcher struct {
 	Large int64
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+
+	notes convoy.Convoy[string, *bus.Envelope] // by worker
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run

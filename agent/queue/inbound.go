@@ -54,6 +54,8 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		return
 	}
 	switch delivery.Type {
+	case job.TypeBatch:
+		d.batch(ctx, delivery)
 	case job.TypeClaim:
 		d.claimed(ctx, delivery)
 	case job.TypeBeat:
@@ -64,6 +66,17 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		d.fetched(ctx, delivery.Envelope)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
+	}
+}
+
+// batch takes what workers say together.
+func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
+	all, err := job.Split(delivery.Envelope)
+	if err != nil {
+		d.log().Warn("batch ignored", "from", delivery.Source, "error", err)
+	}
+	for _, e := range all {
+		d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, Number: delivery.Number})
 	}
 }
 

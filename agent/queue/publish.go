@@ -100,7 +100,7 @@ func (r *run) prepare() {
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.place.Delivery,
 		Key: r.call.Key, Attempt: r.place.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Extensions: r.call.Extensions,
-		ParentID: r.call.ParentID, Reports: job.ReportAt(r.d.ID).Name,
+		ParentID: r.call.ParentID, Reports: job.ReportAt(r.d.ID).Name, Batches: true,
 	}
 	if r.ec.StoredTask != nil {
 		r.body.Stored = r.call.Task

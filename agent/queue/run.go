@@ -34,6 +34,8 @@ type run struct {
 	place place
 	// token is that of the grant; empty if a run before this one has given it.
 	token string
+	// batches says that the worker takes job.Batch, as far as it is known.
+	batches bool
 	// work is what is published while nobody has the task; nil once it is.
 	work *bus.Envelope
 	body *job.Work
@@ -240,7 +242,7 @@ var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}
 func (r *run) accept(c *claim) {
 	r.token = rand.Text()
 	r.place.claim(c.Worker, c.Nonce, r.token)
-	r.place.Idempotent = c.Idempotent
+	r.place.Idempotent, r.batches = c.Idempotent, c.Batches
 	event := working
 	if r.place.Working {
 		event = quiet
@@ -315,7 +317,7 @@ func (r *run) grant() {
 
 // note returns a note to the worker that has the job.
 func (r *run) note() *note {
-	return &note{to: r.place.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.place.Epoch}
+	return &note{to: r.place.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.place.Epoch, batches: r.batches}
 }
 
 // say tells the worker that has the job.

@@ -23,6 +23,8 @@ type note struct {
 	epoch int64
 	seq   int64
 	body  any
+	// batches says that the worker takes job.Batch.
+	batches bool
 }
 
 // sayWithin is how long it may take to say something.
@@ -34,10 +36,28 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 	defer stop()
 	e := d.envelope(n.kind, n.about)
 	e.Destination, e.Correlation, e.Epoch, e.Seq = "worker/"+n.to, n.correlation, n.epoch, n.seq
-	err := d.publish(ctx, job.WorkerAt(n.to), e, n.body)
+	var err error
+	if e.Body, err = job.Encode(n.body); err == nil {
+		err = d.post(ctx, n, e)
+	}
 	if err != nil {
 		d.log().Debug("worker was not told", "type", n.kind, "worker", n.to, "task", n.about.id, "error", err)
 	}
+}
+
+// post publishes what a note says, together with others for the same worker.
+func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
+	at := job.WorkerAt(n.to)
+	if !n.batches || len(e.Body) > job.MaxBatched {
+		return d.sign(ctx, at, e)
+	}
+	return d.notes.Send(ctx, n.to, e, func(all []*bus.Envelope) error {
+		joined, err := job.Join(all)
+		if err != nil {
+			return err
+		}
+		return d.sign(ctx, at, joined)
+	})
 }
 
 // stop tells a worker that what it does does not count.
@@ -61,6 +81,11 @@ func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelop
 	if e.Body, err = job.Encode(body); err != nil {
 		return err
 	}
+	return d.sign(ctx, to, e)
+}
+
+// sign signs e, and publishes it.
+func (d *Dispatcher) sign(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	if d.Signer != nil {
 		if err := d.Signer.Sign(e); err != nil {
 			return err

@@ -131,6 +131,37 @@ func TestQueueKeeps(t *testing.T) {
 	}
 }
 
+// A listener hears all of what comes in one go: what is acknowledged together is acknowledged
+// before the broker has handed out all that it may.
+func TestTopicFlows(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	b, topic := startBus(t), bus.Topic("flow")
+	ready, got := make(chan struct{}), make(chan int)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		seen := 0
+		defer func() { got <- seen }()
+		for _, err := range b.Receive(ctx, bus.Subscription{At: topic, Ready: func() { close(ready) }}) {
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if seen++; seen == n {
+				return
+			}
+		}
+	}()
+	<-ready
+	for i := range n {
+		mustPublish(t, b, topic, fmt.Sprint(i))
+	}
+	if seen := <-got; seen != n {
+		t.Errorf("%d of %d envelopes were heard", seen, n)
+	}
+}
+
 // A queue that somebody deletes is there again for the next envelope.
 func TestReturned(t *testing.T) {
 	t.Parallel()

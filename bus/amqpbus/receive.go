@@ -164,25 +164,63 @@ func (c *consumer) begin(queue string, prefetch int) error {
 
 // serve hands on what arrives, until the connection is lost or ctx ends.
 func (c *consumer) serve(ctx context.Context, arrivals chan<- *held) {
+	var heard heard
 	for {
-		select {
-		case d, ok := <-c.deliveries:
-			if !ok {
-				return
-			}
-			h := &held{consumer: c, d: &d, number: numberOf(&d)}
-			select {
-			case arrivals <- h:
-			case <-c.lost:
-				return
-			case <-ctx.Done():
-				h.untouched(ctx)
-				return
-			}
-		case <-ctx.Done():
+		d, ok := c.next(ctx, &heard)
+		if !ok {
 			return
 		}
+		h := &held{consumer: c, d: d, number: numberOf(d)}
+		select {
+		case arrivals <- h:
+		case <-c.lost:
+			return
+		case <-ctx.Done():
+			h.untouched(ctx)
+			return
+		}
+		if c.at.Kind == bus.TopicKind {
+			heard.add(d)
+		}
 	}
+}
+
+// next waits for what arrives. What is heard of a topic is acknowledged before that, or
+// when much was heard.
+func (c *consumer) next(ctx context.Context, heard *heard) (*amqp.Delivery, bool) {
+	if heard.n > 0 && heard.n < ahead/2 {
+		select {
+		case d, ok := <-c.deliveries:
+			return &d, ok
+		default:
+		}
+	}
+	heard.ack()
+	select {
+	case d, ok := <-c.deliveries:
+		return &d, ok
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// heard is what came from a topic and is not acknowledged yet. The broker is told with one
+// acknowledgement for all of it, so that it sends more.
+type heard struct {
+	last *amqp.Delivery
+	n    int
+}
+
+func (h *heard) add(d *amqp.Delivery) {
+	h.last = d
+	h.n++
+}
+
+func (h *heard) ack() {
+	if h.n > 0 {
+		_ = h.last.Ack(true) // what is lost of a topic is lost
+	}
+	*h = heard{}
 }
 
 // deliver yields h, and returns what yield returns.
@@ -191,7 +229,6 @@ func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) boo
 	e, err := c.read(h.d)
 	switch {
 	case c.at.Kind == bus.TopicKind:
-		defer func() { _ = h.d.Ack(false) }() // what is lost of a topic is lost
 		if err != nil {
 			c.bus.log().Warn("not an envelope", "at", c.at.String(), "error", err)
 			return true

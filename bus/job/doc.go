@@ -30,6 +30,9 @@
 // the end of the run after AUTH_REQUIRED. What the caller says then is a new job, with the
 // task so far, for whichever worker is free.
 //
+// What a hub says to one worker at one time, and a worker to one hub, may go together in a
+// [Batch], if both have said that they take one.
+//
 // Content that does not fit into an envelope, such as an image or a long task, is not in
 // the work: the worker fetches it ([Fetch], [Piece]) after its grant. An event that does
 // not fit is reported in pieces, each with a number of its own. Both ways have a limit of

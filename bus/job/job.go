@@ -27,6 +27,7 @@ const (
 	TypeStop     bus.Type = "job.stop"     // hub → topic of the worker
 	TypeFetch    bus.Type = "job.fetch"    // worker → topic of the hub
 	TypePiece    bus.Type = "job.piece"    // hub → topic of the worker
+	TypeBatch    bus.Type = "job.batch"    // either way, at a topic
 	TypeHub      bus.Type = "hub.announce" // hub → Discovery
 	TypeAnnounce bus.Type = "agent.announce"
 	TypeLeave    bus.Type = "agent.leave"
@@ -108,6 +109,8 @@ type Work struct {
 	ParentID   string   `json:"parentId,omitempty"`
 	// Reports is the name of the queue for reports.
 	Reports string `json:"reports"`
+	// Batches says that the hub takes Batches at its topic.
+	Batches bool `json:"batches,omitempty"`
 	// Large refers to a Content if that is too large for an envelope: then Message, Metadata
 	// and Stored are absent. The worker fetches it once it has a grant.
 	Large *Blob `json:"large,omitempty"`
@@ -124,6 +127,8 @@ type Claim struct {
 	Nonce string `json:"nonce"`
 	// Idempotent says that the job may be given to another worker if this one is lost.
 	Idempotent bool `json:"idempotent,omitempty"`
+	// Batches says that the worker takes Batches at its topic.
+	Batches bool `json:"batches,omitempty"`
 }
 
 // Grant gives the job to the worker that has claimed it. Envelope.Epoch is the epoch of

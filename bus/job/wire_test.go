@@ -35,6 +35,7 @@ var bodies = map[bus.Type]reflect.Type{
 	job.TypeCancel:     reflect.TypeFor[job.Cancel](),
 	job.TypeAsked:      reflect.TypeFor[job.Asked](),
 	job.TypeStop:       reflect.TypeFor[job.Stop](),
+	job.TypeBatch:      reflect.TypeFor[job.Batch](),
 	job.TypeFetch:      reflect.TypeFor[job.Fetch](),
 	job.TypePiece:      reflect.TypeFor[job.Piece](),
 	job.TypeHub:        reflect.TypeFor[job.Hub](),
@@ -47,6 +48,7 @@ var bodies = map[bus.Type]reflect.Type{
 // parts are the objects within others.
 var parts = map[string]reflect.Type{
 	"held":      reflect.TypeFor[job.Held](),
+	"batched":   reflect.TypeFor[job.Batched](),
 	"blob":      reflect.TypeFor[job.Blob](),
 	"piece":     reflect.TypeFor[job.Piece](),
 	"content":   reflect.TypeFor[job.Content](),

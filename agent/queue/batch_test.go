@@ -1,0 +1,134 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// toll is a bus on which everything takes a while that goes to a topic.
+type toll struct {
+	bus.Bus
+	*ledger
+}
+
+// ledger counts what is published, by the kind of the source and the type.
+type ledger struct {
+	mu   sync.Mutex // guards sent
+	sent map[string]int
+}
+
+func newLedger() *ledger { return &ledger{sent: map[string]int{}} }
+
+func (l *ledger) count(e *bus.Envelope) {
+	from, _, _ := strings.Cut(e.Source, "/")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent[from+" "+string(e.Type)]++
+}
+
+func (b *toll) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	b.count(e)
+	if to.Kind == bus.TopicKind {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return b.Bus.Publish(ctx, to, e)
+}
+
+// What a hub and a worker say to each other at one time goes together, signed once.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signer, err := bus.NewSigner("h", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ring, err := bus.NewKeyring(signer.HubKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLedger()
+		h := startHub(t, func(d *queue.Dispatcher) {
+			d.Bus, d.Signer = &toll{d.Bus, l}, signer
+		})
+		const tasks = 40
+		h.startWorker(echo, func(w *agent.Worker) {
+			w.Keys, w.Concurrency = ring, tasks
+			w.Bus = &toll{w.Bus, l}
+		})
+		var ids []a2a.TaskID
+		for i := range tasks {
+			ids = append(ids, h.send(now(say(fmt.Sprint("hi ", i)))).Head.ID)
+		}
+		for i, id := range ids {
+			if got, want := describe(h.wait(id, task.Completed)), fmt.Sprint("TASK_STATE_COMPLETED hi ", i); got != want {
+				t.Errorf("a task is %s, want %s", got, want)
+			}
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, from := range []string{"hub ", "worker "} {
+			batches, single := l.sent[from+string(job.TypeBatch)], 0
+			for _, kind := range []bus.Type{job.TypeClaim, job.TypeGrant, job.TypeReport, job.TypeConfirm} {
+				single += l.sent[from+string(kind)]
+			}
+			if batches == 0 || batches+single > tasks/2 {
+				t.Errorf("%shas published %d batches and %d single envelopes about %d tasks", from, batches, single, tasks)
+			}
+		}
+	})
+}
+
+// Who has not said that he takes batches gets none: each of two claims that come together is
+// answered with an envelope of its own.
+func TestNoBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		h := startHub(t, func(d *queue.Dispatcher) { d.Bus = &toll{d.Bus, l} })
+		p := h.startPuppet()
+		for i := range 3 {
+			h.send(now(say(fmt.Sprint(i))))
+		}
+		for range 3 { // at once: each answer takes a while
+			j := p.take()
+			j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
+		}
+		time.Sleep(time.Second)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if n := l.sent["hub "+string(job.TypeBatch)]; n != 0 || l.sent["hub "+string(job.TypeGrant)] != 3 {
+			t.Errorf("the hub has published %v, want three grants and no batch", l.sent)
+		}
+	})
+}
+
+// A batch that cannot be read changes nothing.
+func TestBadBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHub(t, nil)
+		h.startWorker(echo, nil)
+		for _, body := range []string{`7`, `{"envelopes":[{"type":"job.batch"}]}`, `{"envelopes":[{"type":"job.claim","task":"no","body":{}}]}`} {
+			e := &bus.Envelope{ID: "b", Type: job.TypeBatch, Source: "worker/w", Body: []byte(body)}
+			if err := h.bus.Publish(t.Context(), job.ControlAt("h"), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := describe(h.send(say("fine"))); got != "TASK_STATE_COMPLETED fine" {
+			t.Errorf("the task is %s", got)
+		}
+	})
+}
