@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // formPrefix keeps signatures of envelopes apart from whatever else a key may sign.
@@ -22,13 +25,76 @@ func (e *Envelope) form() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
+	return appendRaw(append(make([]byte, 0, len(text)+len(text)/4+64), formPrefix...), text, maxWalk)
+}
+
+// maxWalk is how deep values are walked: each level is looked through once more for those
+// below. What is deeper is decoded.
+const maxWalk = 32
+
+// appendRaw appends the form of a valid JSON value.
+func appendRaw(b, v []byte, depth int) ([]byte, error) {
+	switch rawjson.KindOf(v) {
+	case rawjson.Null, rawjson.Bool:
+		return append(b, v[0]), nil
+	case rawjson.Number:
+		b = append(append(b, '#'), v...)
+		return append(b, ';'), nil
+	case rawjson.Text:
+		s, _ := rawjson.String(v)
+		return appendText(b, s), nil
+	}
+	if depth == 0 {
+		return appendDecoded(b, v)
+	}
+	if rawjson.KindOf(v) == rawjson.Object {
+		return appendObject(b, v, depth)
+	}
+	var err error
+	b = append(b, '[')
+	for item := range rawjson.Elements(v) {
+		if b, err = appendRaw(b, item, depth-1); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// member is one of an object.
+type member struct {
+	name  string
+	value []byte
+}
+
+func appendObject(b, v []byte, depth int) ([]byte, error) {
+	var room [16]member
+	all := room[:0]
+	for name, value := range rawjson.Fields(v) {
+		all = append(all, member{name, value})
+	}
+	slices.SortStableFunc(all, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	var err error
+	b = append(b, '{')
+	for i, m := range all {
+		if i+1 < len(all) && all[i+1].name == m.name {
+			continue // the last one counts
+		}
+		if b, err = appendRaw(appendText(b, m.name), m.value, depth-1); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// appendDecoded is appendRaw for values of any depth.
+func appendDecoded(b, v []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(v))
 	d.UseNumber() // 1.0 and 1 differ, and no digit is lost
-	var v any
-	if err := d.Decode(&v); err != nil {
+	var value any
+	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
-	return appendForm(append(make([]byte, 0, len(text)+64), formPrefix...), v), nil
+	return appendForm(b, value), nil
 }
 
 // appendForm appends the form of a decoded JSON value.
