@@ -39,6 +39,7 @@ func (l *ledger) count(e *bus.Envelope) {
 	l.sent[from+" "+string(e.Type)]++
 }
 
+// Publish implements bus.Bus. It runs in a bubble.
 func (b *toll) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
 	b.count(e)
 	if to.Kind == bus.TopicKind {
