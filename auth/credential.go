@@ -53,6 +53,7 @@ const (
 	flawScheme  = "unknown scheme of authorization"
 	flawTwo     = "different credentials in one request"
 	flawUnknown = "unknown key"
+	flawBus     = "a key for workers at the bus was shown by a caller"
 )
 
 // credential returns the one credential of a request, or what is wrong. A request

@@ -18,7 +18,10 @@
 // that a lookup takes tells nothing about other keys. Neither errors nor logs hold
 // more of a key than its beginning.
 //
-// A Keyring that has had a key never opens again: revoking the last key locks
+// A key with the role [RoleBus] is for workers at the hub's own bus, and never for callers
+// ([Keyring.Worker]).
+//
+// A Keyring that has had a key for callers never opens again: revoking the last key locks
 // everybody out. Added keys are good, and revoked ones useless, for every request
 // that begins after the change was stored. Two keys of one principal may overlap, so
 // a key is replaced without a gap: add the new one, revoke the old one after a day.

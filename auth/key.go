@@ -141,7 +141,8 @@ func checkText(text string) error {
 const maxName = 256
 
 // Check returns an error if a key cannot stand for p: if p has no id, the id "local",
-// an empty role, or a name with control characters or over 256 bytes.
+// an empty role, a name with control characters or over 256 bytes, or RoleBus beside
+// something else.
 func (p *Principal) Check() error {
 	switch {
 	case p.ID == "":
@@ -159,7 +160,7 @@ func (p *Principal) Check() error {
 			return errors.New("a role is empty")
 		}
 	}
-	return nil
+	return p.checkBusRole()
 }
 
 // hintOf returns so much of a credential that a person recognises it, and nobody can

@@ -33,8 +33,8 @@ var errRequired = fault.New(ErrUnauthenticated,
 // Keyring is an Authenticator of callers with API keys: those of a configuration and
 // those of a store, which may be added and revoked while it works.
 //
-// While there has never been a key, it is off and treats callers like Anonymous.
-// From the first key on it asks every caller for one, also after the last key was
+// While there has never been a key for callers, it is off and treats them like Anonymous.
+// From the first one on it asks every caller for one, also after the last key was
 // revoked. The credential comes in X-Api-Key or as a bearer token in Authorization;
 // either header takes every key.
 //
@@ -68,12 +68,17 @@ type keys struct {
 	byHash map[[32]byte]*Key
 	// all are the keys in order, the configured ones first.
 	all []Key
+	// callers says that one of them is for callers, or was.
+	callers bool
 }
 
 func newKeys(configured, stored []Key) *keys {
 	ks := &keys{byHash: make(map[[32]byte]*Key), all: slices.Concat(configured, stored)}
 	for i := range ks.all {
 		k := &ks.all[i]
+		if _, bus := k.BusAgent(); !bus {
+			ks.callers = true
+		}
 		if _, taken := ks.byHash[k.Hash]; !taken { // what is configured comes first and wins
 			ks.byHash[k.Hash] = k
 		}
@@ -116,7 +121,7 @@ func (r *Keyring) keys() (*keys, error) {
 // On reports whether callers are asked for keys or tokens.
 func (r *Keyring) On() bool {
 	ks, err := r.keys()
-	return err != nil || r.Tokens != nil || len(ks.all) > 0
+	return err != nil || r.Tokens != nil || ks.callers
 }
 
 // List returns all keys, the configured ones first, then the others in the order of
@@ -136,7 +141,10 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 	if err != nil {
 		return nil, err
 	}
-	if len(ks.all) == 0 && r.Tokens == nil {
+	if !ks.callers && r.Tokens == nil {
+		if err := r.misplaced(ctx, ks, req); err != nil {
+			return nil, err
+		}
 		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
 			return nobody, nil
 		}
@@ -151,9 +159,13 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 		case k == nil:
 			flaw = flawUnknown
 		default:
-			if flaw = k.flaw(time.Now()); flaw == "" {
+			if flaw = k.flaw(time.Now()); flaw != "" {
+				break
+			}
+			if _, bus := k.BusAgent(); !bus {
 				return &k.Principal, nil
 			}
+			flaw = flawBus
 		}
 	}
 	if flaw == flawMissing {
@@ -183,7 +195,8 @@ func (r *Keyring) Refuse(ctx context.Context, req *Request, reason string) error
 	return r.refuse(ctx, req, attempt{flaw: reason})
 }
 
-// Add stores a key and makes it good. It turns the Keyring on if it is the first.
+// Add stores a key and makes it good. It turns the Keyring on if it is the first for
+// callers.
 func (r *Keyring) Add(ctx context.Context, k *Key) error {
 	if err := checkKey(k); err != nil {
 		return fmt.Errorf("add key: %w", err)

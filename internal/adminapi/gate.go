@@ -85,7 +85,15 @@ func administers(r *http.Request, keyed func() bool) bool {
 }
 
 // keyed reports whether there are keys, or were.
-func (h *Handler) keyed() bool { return h.Keys != nil && len(h.Keys.List()) > 0 }
+func (h *Handler) keyed() bool { return h.Keys != nil && forCallers(h.Keys.List()) }
+
+// forCallers reports whether one of the keys is for callers.
+func forCallers(all []auth.Key) bool {
+	return slices.ContainsFunc(all, func(k auth.Key) bool {
+		_, bus := k.BusAgent()
+		return !bus
+	})
+}
 
 // admin reports whether the caller may change the hub: one with the role, or an
 // anonymous one on this machine who came straight to this machine. A request that a

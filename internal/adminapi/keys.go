@@ -54,6 +54,9 @@ type Key struct {
 
 // NewKey asks for a key. All of it may be left out.
 type NewKey struct {
+	// BusAgent makes it a key for workers of the agent with this name at the hub's own bus.
+	// Then it has neither AgentID nor Owner nor Roles.
+	BusAgent string `json:"busAgent,omitempty"`
 	// AgentID is the principal's id: one of the key's own.
 	AgentID     string   `json:"agentId,omitempty"`
 	DisplayName string   `json:"displayName,omitempty"`
@@ -61,6 +64,18 @@ type NewKey struct {
 	Roles       []string `json:"roles,omitempty"`
 	// ExpiresIn is how long the key is good, as a Go duration; empty means for ever.
 	ExpiresIn string `json:"expiresIn,omitempty"`
+}
+
+// principal returns whom the key stands for.
+func (n *NewKey) principal() (auth.Principal, error) {
+	if n.BusAgent == "" {
+		return auth.Principal{ID: n.AgentID, DisplayName: n.DisplayName, Org: n.Owner, Roles: n.Roles}, nil
+	}
+	if n.AgentID != "" || n.Owner != "" || len(n.Roles) > 0 {
+		return auth.Principal{}, fault.Field(a2a.ErrInvalidParams, "busAgent", "stands alone: a key for workers at the bus has no agentId, no owner and no other role")
+	}
+	role := auth.RoleBus + n.BusAgent
+	return auth.Principal{ID: role, DisplayName: n.DisplayName, Roles: []string{role}}, nil
 }
 
 // MadeKey is the answer to NewKey.
@@ -102,7 +117,11 @@ func moment(t time.Time) *time.Time {
 
 // Make adds a key to keys. Errors that are the caller's name the field.
 func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, error) {
-	k, text := auth.NewKey(auth.Principal{ID: n.AgentID, DisplayName: n.DisplayName, Org: n.Owner, Roles: n.Roles}, now)
+	p, err := n.principal()
+	if err != nil {
+		return nil, err
+	}
+	k, text := auth.NewKey(p, now)
 	if n.ExpiresIn != "" {
 		d, err := time.ParseDuration(n.ExpiresIn)
 		if err != nil || d <= 0 {
@@ -113,7 +132,7 @@ func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, 
 	if err := k.Principal.Check(); err != nil {
 		return nil, fault.New(a2a.ErrInvalidParams, "%s", err.Error())
 	}
-	first := len(keys.List()) == 0
+	first := !forCallers(keys.List()) && forCallers([]auth.Key{*k})
 	if err := keys.Add(ctx, k); err != nil {
 		return nil, err
 	}
