@@ -423,7 +423,7 @@ func (c *Config) resolve(dir string) error {
 			c.Agents[i].Dir = from(c.Agents[i].Dir)
 		}
 	}
-	for _, path := range []*string{&c.Directory.AgentsFile, &c.Directory.WellKnown} {
+	for _, path := range []*string{&c.Directory.AgentsFile, &c.Directory.WellKnown, &c.Bus.TLS.Cert, &c.Bus.TLS.Key} {
 		if *path != "" {
 			*path = from(*path)
 		}
