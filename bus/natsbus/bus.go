@@ -3,11 +3,13 @@ package natsbus
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,6 +27,7 @@ type Bus struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	closing sync.Once
+	refusal atomic.Pointer[error] // why the bus was closed by the server; nil if it was not
 
 	declaring sync.Mutex // held while the stream is looked for or made
 	mu        sync.Mutex // guards the fields below
@@ -55,7 +58,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 		receivers: map[*receiver]struct{}{}, listeners: map[*nats.Subscription]func(){},
 	}
 	var err error
-	if b.nc, err = nats.Connect(o.URL, b.connection()...); err != nil {
+	if b.nc, err = b.dial(); err != nil {
 		end()
 		return nil, fmt.Errorf("open bus at %s: %w", o.target(), err)
 	}
@@ -69,13 +72,23 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	return b, nil
 }
 
+// dial connects. Of a server that is not to be trusted only a first try without others tells.
+func (b *Bus) dial() (*nats.Conn, error) {
+	o := b.connection()
+	nc, err := nats.Connect(b.options.URL, append(o, nats.RetryOnFailedConnect(false))...)
+	if err == nil || distrusts(err) {
+		return nc, err
+	}
+	return nats.Connect(b.options.URL, o...)
+}
+
 // begin waits for the stream if there is a connection. For a connection nobody waits: a hub
 // serves its callers also while its broker is away.
 func (b *Bus) begin(ctx context.Context) error {
 	ctx, cancel := b.bounded(ctx)
 	defer cancel()
 	if err := b.nc.LastError(); refused(err) {
-		return err
+		return b.opened(err)
 	}
 	if up, _ := b.link.state(); up == nil && !b.nc.IsConnected() {
 		b.log.Warn("bus: not reachable yet, trying again", "server", b.options.target(), "error", cmp.Or(b.nc.LastError(), nats.ErrNoServers))
@@ -86,16 +99,43 @@ func (b *Bus) begin(ctx context.Context) error {
 		return err
 	}
 	if last := b.nc.LastError(); refused(last) {
-		return last
+		return b.opened(last)
 	}
 	b.log.Warn("bus: not reachable yet", "server", b.options.target(), "error", err)
 	return nil
+}
+
+// ErrRefused is about a key that opens nothing at the server: it is not one, is not good any
+// more, or is that of another agent.
+var ErrRefused = errors.New("key is refused")
+
+// whyClosed returns bus.ErrClosed, and ErrRefused if that is why.
+func (b *Bus) whyClosed() error {
+	if why := b.refusal.Load(); why != nil {
+		return fmt.Errorf("%w: %w", bus.ErrClosed, *why)
+	}
+	return bus.ErrClosed
+}
+
+// distrusts reports whether this client did not believe the server, or was to speak TLS to
+// one that does not.
+func distrusts(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &certificate) || errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, nats.ErrSecureConnRequired)
 }
 
 // refused reports whether a server did not let this client in.
 func refused(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) ||
 		errors.Is(err, nats.ErrAccountAuthExpired)
+}
+
+// opened returns what Open says of a refusal.
+func (b *Bus) opened(err error) error {
+	if b.options.Agent != "" && errors.Is(err, nats.ErrAuthorization) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
 }
 
 // Publish implements bus.Bus.
@@ -119,7 +159,7 @@ func (b *Bus) check(ctx context.Context, at bus.Address) error {
 		return err
 	}
 	if b.ctx.Err() != nil {
-		return bus.ErrClosed
+		return b.whyClosed()
 	}
 	return context.Cause(ctx)
 }
@@ -151,8 +191,11 @@ func (b *Bus) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.De
 		}
 		switch {
 		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, nats.ErrConnectionClosed):
+			<-b.ctx.Done() // by Close, or when the client tells that it has given up
+			fallthrough
 		case b.ctx.Err() != nil:
-			yield(nil, fmt.Errorf("receive at %s: %w", s.At, bus.ErrClosed))
+			yield(nil, fmt.Errorf("receive at %s: %w", s.At, b.whyClosed()))
 		default:
 			yield(nil, fmt.Errorf("receive at %s: %w", s.At, err))
 		}

@@ -92,6 +92,17 @@ func (b *Bus) server(nc *nats.Conn) string {
 	return bare(nc.ConnectedUrl())
 }
 
+// closed is called when the client gives up: its key was refused twice.
+func (b *Bus) closed(nc *nats.Conn) {
+	if b.ctx.Err() != nil {
+		return
+	}
+	err := fmt.Errorf("%w by the broker at %s: %w", ErrRefused, b.options.target(), nc.LastError())
+	b.refusal.Store(&err)
+	b.link.lose()
+	b.end()
+}
+
 func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	b.link.lose()
 	if b.ctx.Err() == nil {

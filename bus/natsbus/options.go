@@ -37,8 +37,8 @@ type Options struct {
 	// means "_INBOX".
 	Inbox string
 	// Agent says that Token is the key of the agent with this name on the broker of a hub.
-	// Then Inbox is that of the agent, if it is empty, and the stream is not looked at: it is
-	// the hub's.
+	// Then Inbox is that of the agent, and User its name, if they are empty; the stream is not
+	// looked at, because it is the hub's; and the bus is closed when the key is refused.
 	Agent string
 	// Rooms says that each agent has an account with the name Room on the server, which
 	// writes into messages of topics from which one they came. It must not be believed of
@@ -68,6 +68,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Replicas, 1)
 	if o.Agent != "" {
 		setDefault(&o.Inbox, Inbox(o.Agent))
+		setDefault(&o.User, o.Agent)
 	}
 	setDefault(&o.Timeout, DefaultTimeout)
 	if o.Logger == nil {
@@ -88,10 +89,13 @@ func (b *Bus) connection() []nats.Option {
 	o := &b.options
 	list := []nats.Option{
 		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.PingInterval(15 * time.Second),
-		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.CustomReconnectDelay(pause),
+		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.CustomReconnectDelay(pause),
 		nats.ReconnectBufSize(-1), // what is sent while it is away is ours to keep
 		nats.ConnectHandler(b.connected), nats.ReconnectHandler(b.connected),
-		nats.DisconnectErrHandler(b.disconnected), nats.ErrorHandler(b.asyncError),
+		nats.DisconnectErrHandler(b.disconnected), nats.ClosedHandler(b.closed), nats.ErrorHandler(b.asyncError),
+	}
+	if o.Agent == "" {
+		list = append(list, nats.IgnoreAuthErrorAbort()) // an account may be made later
 	}
 	if o.Token != "" {
 		list = append(list, nats.Token(o.Token))

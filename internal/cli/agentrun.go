@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
@@ -31,6 +32,8 @@ type agentCmd struct {
 type agentRunCmd struct {
 	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
 	Data        string        `help:"The data folder of a hub on this machine, which says where its broker is (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	BusKey      string        `name:"bus-key" help:"The key of the agent at the broker of a hub, which is sent over tls:// only ($$PARLEY_BUS_KEY)." from:"PARLEY_BUS_KEY" placeholder:"KEY"`
+	CA          string        `name:"ca" help:"The certificate, as PEM, of whoever has signed that of the broker, or the broker's own." placeholder:"FILE"`
 	Name        string        `help:"The name of the agent on the bus; by default that of its card." placeholder:"NAME"`
 	Exec        string        `help:"The program, run by /bin/sh for each message; or give it after --." placeholder:"CMD"`
 	Program     []string      `arg:"" optional:"" passthrough:"" help:"The program and its arguments, after --."`
@@ -61,6 +64,7 @@ Examples:
 
     parley agent run --name shouter --exec "tr a-z A-Z"
     parley agent run --bus nats://broker:4222 --name reviewer --skill pr_review --concurrency 2 -- python3 review.py
+    parley agent run --bus tls://hub.example:4222 --ca hub.pem --name shouter --exec "tr a-z A-Z"
     parley agent run --bus amqp://user:password@broker --name reporter --once --exec ./report.sh`
 }
 
@@ -92,6 +96,9 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 		if errors.Is(err, agent.ErrWorker) {
 			return usagef("%w", err)
 		}
+		if errors.Is(err, natsbus.ErrRefused) {
+			return fmt.Errorf("%w by the broker at %s: it was revoked, or has expired", natsbus.ErrRefused, redactedURL(c.Bus))
+		}
 		return unreachable(err)
 	})
 }
@@ -116,12 +123,17 @@ func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.
 	}
 	var b bus.Bus
 	var err error
-	if c.Bus == "" {
+	switch secured := c.BusKey != "" || c.CA != ""; {
+	case c.Bus == "" && secured:
+		err = usagef("--bus-key ($PARLEY_BUS_KEY) and --ca are for a broker elsewhere: say --bus tls://HOST:PORT")
+	case c.Bus == "":
 		var own []bus.HubKey
 		if b, own, err = openBusOf(ctx, cmp.Or(c.Data, defaultData), w.Logger); len(keys) == 0 {
 			keys = own
 		}
-	} else {
+	case secured:
+		b, err = c.openKeyed(ctx, busNameOf(w), natsbus.Options{Logger: w.Logger})
+	default:
 		b, err = openBusAt(ctx, c.Bus, "--bus", w.Logger)
 	}
 	if err != nil || len(keys) == 0 {
@@ -133,6 +145,9 @@ func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.
 	}
 	return b, ring, nil
 }
+
+// busNameOf returns the name of a worker's agent on the bus, as it is spelled there.
+func busNameOf(w *agent.Worker) task.Agent { return cmp.Or(w.Name, task.AgentNamed(w.Card.Name)) }
 
 // worker makes the worker of what the flags say.
 func (c *agentRunCmd) worker() (*agent.Worker, error) {

@@ -68,7 +68,9 @@ func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []b
 	if err != nil {
 		return nil, nil, fmt.Errorf("broker of the hub: %w", err)
 	}
-	b, err := natsbus.Open(ctx, natsbus.Options{URL: c.URL, Token: c.Token, Logger: log})
+	o := c.Options()
+	o.Logger = log
+	b, err := natsbus.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,8 +133,13 @@ func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	if at == "" {
 		at = h.lastBusAddress(ctx)
 	}
+	certificate, err := h.busCertificate()
+	if err != nil {
+		return err
+	}
 	s, err := embedded.Start(embedded.Options{
 		Folder: h.dir.Path(), Listen: at, Token: hex.EncodeToString(h.box.Key("bus")), Hub: key.String(), Logger: h.logger,
+		TLS: certificate, Agent: h.busPass(ctx),
 	})
 	if err != nil {
 		return fmt.Errorf("--bus-listen: %w; or say --bus off", err)
@@ -142,7 +149,7 @@ func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 		return errors.Join(err, s.Close())
 	}
 	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
-	p.where = redactedURL(s.Contact().URL) + ", for programs on this machine"
+	p.drop, p.where = s.Drop, whereBus(redactedURL(s.Contact().URL), at)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err

@@ -27,7 +27,8 @@ import (
 type busParts struct {
 	bus        bus.Bus
 	close      func() error
-	where      string // for people, without credentials
+	drop       func(key string) error // ends what is connected with a key; nil if there are none
+	where      string                 // for people, without credentials
 	dispatcher *queue.Dispatcher
 	book       *announced.Book
 	dead       *dead.Desk

@@ -277,7 +277,7 @@ func (h *hub) front() httpfront.Config {
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
 		API: &adminapi.Handler{
-			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: h.keys, Directory: h.directory, Broker: h.broker,
+			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
 			Trust: h.trust.book, Control: h.control, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},

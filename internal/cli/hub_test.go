@@ -46,6 +46,7 @@ func TestHubScripts(t *testing.T) {
 			"rabbitmq": func(ts *testscript.TestScript, neg bool, args []string) { rabbitServer(t, ts, neg, args) },
 			"nats":     func(ts *testscript.TestScript, neg bool, args []string) { natsServer(t, ts, neg, args) },
 			"fetch":    fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
+			"certificate": certificate,
 		},
 	})
 }

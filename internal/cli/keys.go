@@ -125,6 +125,7 @@ func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) 
 // keysAddCmd makes a key.
 type keysAddCmd struct {
 	keysFlags
+	Bus     string   `name:"bus-agent" help:"Make a key for workers of the agent with this name on the hub's own bus, as it is spelled there, in place of one for a caller." placeholder:"NAME"`
 	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
 	Role    []string `help:"A role of the caller; admin may change the hub. May be repeated." placeholder:"ROLE"`
@@ -141,6 +142,11 @@ func (keysAddCmd) Help() string {
     parley keys add --agent me --role admin --owner local
     parley keys add --agent partner --name "Partner Inc." --expires 90d
 
+A key for workers of one agent, on other machines, opens what they need at the hub's own bus and nothing else; ` +
+		`it does not begin to ask callers for keys:
+
+    parley keys add --bus-agent shouter --expires 90d
+
 A hub that does not run is named by its data folder:
 
     parley keys add --agent me --role admin --data ./parley-data`
@@ -148,7 +154,10 @@ A hub that does not run is named by its data folder:
 
 // Run makes the key.
 func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
-	n := &adminapi.NewKey{AgentID: c.Agent, DisplayName: c.Name, Owner: c.Owner, Roles: c.Role}
+	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Owner: c.Owner, Roles: c.Role}
+	if c.Bus != "" && (c.Agent != "" || c.Owner != "" || len(c.Role) > 0) {
+		return usagef("--bus-agent makes a key for workers: it has no --agent, --owner or --role")
+	}
 	if c.Expires != "" {
 		d, err := config.ParseDuration(c.Expires)
 		if err != nil || d <= 0 {
@@ -178,6 +187,11 @@ func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
 func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is key %s of %s, good %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
+	if c.Bus != "" {
+		fmt.Fprintf(&b, "Workers of %s show it at the hub's bus: parley agent run --bus tls://HOST:PORT --name %s takes it from $PARLEY_BUS_KEY. It opens nothing else.\n",
+			printable(c.Bus), quote(c.Bus))
+		return b.String()
+	}
 	b.WriteString("Send it as X-Api-Key or as a bearer token; the parley command takes it from $PARLEY_API_KEY.\n")
 	if !k.First {
 		return b.String()

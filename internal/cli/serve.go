@@ -36,7 +36,9 @@ type serveCmd struct {
 	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
 	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it the hub brings one along, for programs on this machine." placeholder:"off|URL"`
-	BusListen      string   `name:"bus-listen" help:"The address of the broker that the hub brings along (a free port of 127.0.0.1)." placeholder:"ADDR"`
+	BusListen      string   `name:"bus-listen" help:"The address of the broker that the hub brings along (a free port of 127.0.0.1). One that other machines reach needs --bus-cert." placeholder:"ADDR"`
+	BusCert        string   `name:"bus-cert" help:"The certificate that this broker shows, as PEM." placeholder:"FILE"`
+	BusCertKey     string   `name:"bus-cert-key" help:"The private key of the certificate, as PEM." placeholder:"FILE"`
 	AgentsFile     string   `name:"agents-file" help:"A list of agents elsewhere (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
 	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
 	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
@@ -59,6 +61,7 @@ Examples:
 
     parley serve
     parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none
+    parley serve --bus-listen 0.0.0.0:4222 --bus-cert hub.pem --bus-cert-key hub.key
     parley serve --agents conformance --no-streaming --no-push`
 }
 
@@ -101,14 +104,9 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 	if err := c.directory(&cfg.Directory); err != nil {
 		return nil, err
 	}
-	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
-		return nil, usagef("--bus %s", wrong)
+	if err := c.busFlags(&cfg.Bus); err != nil {
+		return nil, err
 	}
-	cfg.Bus.URL = cmp.Or(c.Bus, cfg.Bus.URL)
-	if c.BusListen != "" && cfg.Bus.URL != "" {
-		return nil, usagef("--bus-listen is for the broker that the hub brings along, and the bus is %s", busName(cfg.Bus.URL))
-	}
-	cfg.Bus.Listen = cmp.Or(c.BusListen, cfg.Bus.Listen)
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")

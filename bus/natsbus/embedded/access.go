@@ -44,6 +44,10 @@ func (d *door) admit(c server.ClientAuthentication, key string) bool {
 	if !ok || job.WorkAt(task.Agent(p.Agent)).Check() != nil {
 		return false
 	}
+	if user := c.GetOpts().Username; user != "" && user != p.Agent {
+		d.log.Warn("bus: worker refused: the key is that of another agent", "agent", user, "of", p.Agent, "key", p.Key, "from", from)
+		return false
+	}
 	room, err := d.room(p.Agent)
 	if err != nil {
 		d.log.Error("bus: worker refused", "agent", p.Agent, "from", from, "error", err)

@@ -120,6 +120,9 @@ func (s *Server) start() error {
 		return nil
 	}
 	s.contact = natsbus.Contact{URL: s.url(), Token: s.door.local, Hub: s.options.Hub}
+	if t := s.options.TLS; t != nil && len(t.Certificates) > 0 {
+		s.contact.Certificate = natsbus.Fingerprint(t.Certificates[0].Certificate[0])
+	}
 	if s.options.Folder == "" {
 		return nil
 	}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/task"
+)
+
+// checkBusListen refuses to let other machines reach the hub's broker without TLS.
+func checkBusListen(c *config.Bus) error {
+	if c.Listen == "" || client.Loopback(c.Listen) || c.TLS.Cert != "" {
+		return nil
+	}
+	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
+		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
+		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", c.Listen)
+}
+
+// busCertificate returns what the hub's broker shows; nil if it does not speak TLS.
+func (h *hub) busCertificate() (*tls.Config, error) {
+	files := h.cfg.Bus.TLS
+	if files.Cert == "" {
+		return nil, nil
+	}
+	c, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the bus (%s, %s): %w", files.Cert, files.Key, err)
+	}
+	if left := time.Until(c.Leaf.NotAfter); left < 0 {
+		h.logger.Warn("the certificate of the bus has expired: workers elsewhere will not believe it", "file", files.Cert, "expired", c.Leaf.NotAfter)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}}, nil
+}
+
+// busPass returns what says which agent a key is for.
+func (h *hub) busPass(ctx context.Context) func(key, from string) (embedded.Pass, bool) {
+	return func(key, from string) (embedded.Pass, bool) {
+		k, err := h.keys.Worker(ctx, key, from)
+		if err != nil {
+			return embedded.Pass{}, false // is in the log
+		}
+		name, ok := k.BusAgent()
+		return embedded.Pass{Key: k.ID, Agent: name, Until: k.ExpiresAt}, ok
+	}
+}
+
+// keyDropper are the keys of the hub. What was connected with one that is revoked is
+// disconnected at once.
+type keyDropper struct {
+	*auth.Keyring
+	hub *hub
+}
+
+// Revoke implements adminapi.Keys.
+func (d keyDropper) Revoke(ctx context.Context, id string, after time.Duration) (auth.Key, error) {
+	k, err := d.Keyring.Revoke(ctx, id, after)
+	if err != nil {
+		return k, err
+	}
+	// One that is good for a while comes back, and is told until when.
+	if _, ok := k.BusAgent(); ok && d.hub.busParts.drop != nil {
+		if err := d.hub.busParts.drop(k.ID); err != nil {
+			d.hub.logger.Error("disconnect workers with a revoked key", "key", k.ID, "error", err)
+		}
+	}
+	return k, nil
+}
+
+// whereBus says for people where the hub's broker is, and for whom.
+func whereBus(contact, listen string) string {
+	host, _, err := net.SplitHostPort(listen)
+	u, bad := url.Parse(contact)
+	if err != nil || bad != nil || client.Loopback(listen) {
+		return contact + ", for programs on this machine"
+	}
+	return u.Scheme + "://" + net.JoinHostPort(host, u.Port()) + ", for workers with a key"
+}
+
+// openKeyed connects to the broker of a hub elsewhere with the key of an agent, or to one
+// whose certificate is signed by an authority of one's own.
+func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.Options) (bus.Bus, error) {
+	for one := range strings.SplitSeq(c.Bus, ",") {
+		if !strings.HasPrefix(one, "tls://") {
+			return nil, usagef("--bus %s: a key is sent over tls:// only, and --ca is for that alone", busName(c.Bus))
+		}
+	}
+	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
+		return nil, usagef("--bus: it %s", wrong)
+	}
+	o.URL, o.TLS = c.Bus, &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, usagef("--ca: %w", err)
+		}
+		o.TLS.RootCAs = x509.NewCertPool()
+		if !o.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return nil, usagef("--ca: %s has no certificate as PEM", c.CA)
+		}
+	}
+	if c.BusKey != "" {
+		o.Token, o.Agent = c.BusKey, string(name)
+	}
+	b, err := natsbus.Open(ctx, o)
+	if errors.Is(err, natsbus.ErrRefused) {
+		return nil, fmt.Errorf("bus at %s: %w; it must be a key for the agent %q, as it is spelled (parley keys add --bus-agent %[3]s), that is not revoked",
+			redactedURL(c.Bus), err, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bus at %s: %w", redactedURL(c.Bus), err)
+	}
+	return b, nil
+}
+
+// busFlags puts the flags about the broker that the hub brings along over the file.
+func (c *serveCmd) busFlags(b *config.Bus) error {
+	if wrong := config.CheckBusURL(c.Bus); wrong != "" {
+		return usagef("--bus %s", wrong)
+	}
+	b.URL = cmp.Or(c.Bus, b.URL)
+	given := c.BusListen != "" || c.BusCert != "" || c.BusCertKey != ""
+	switch {
+	case given && b.URL != "":
+		return usagef("--bus-listen is for the broker that the hub brings along, and the bus is %s", busName(b.URL))
+	case (c.BusCert == "") != (c.BusCertKey == ""):
+		return usagef("--bus-cert and --bus-cert-key are given together")
+	}
+	b.Listen = cmp.Or(c.BusListen, b.Listen)
+	if c.BusCert != "" {
+		b.TLS = config.Certificate{Cert: c.BusCert, Key: c.BusCertKey}
+	}
+	return checkBusListen(b)
+}
