@@ -134,10 +134,27 @@ func (d *Desk) take(ctx context.Context, e *bus.Envelope) error {
 	if err := d.sweep(ctx); err != nil {
 		return err
 	}
-	if e.Type == job.TypeWork && d.Undelivered != nil {
-		return d.Undelivered(ctx, e)
+	if e.Type != job.TypeWork || d.Undelivered == nil {
+		return nil
 	}
-	return nil
+	if err := d.verify(e); err != nil {
+		d.logger().Warn("dead work is not from this hub: its task goes on", "letter", l.ID, "task", l.Task, "error", err)
+		return nil
+	}
+	return d.Undelivered(ctx, e)
+}
+
+// verify refuses what says that it is from this hub, and is not: whoever may bury may put
+// anything at Dead.
+func (d *Desk) verify(e *bus.Envelope) error {
+	if d.Signer == nil || e.Source != "hub/"+d.hub() {
+		return nil
+	}
+	ring, err := bus.NewKeyring(d.Signer.HubKey())
+	if err != nil {
+		return err
+	}
+	return ring.Verify(e)
 }
 
 // hubOf returns the hub that an envelope is about, or nothing.
@@ -178,12 +195,14 @@ func (d *Desk) sweep(ctx context.Context) error {
 var (
 	// ErrUnreadable: what was in the queue was no envelope.
 	ErrUnreadable = errors.New("it is no envelope")
+	// ErrForged: it says that it is from this hub, which has not signed it.
+	ErrForged = errors.New("it is not from this hub, although it says so")
 	// ErrNoQueue: nobody knows where it was.
 	ErrNoQueue = errors.New("the queue that it was in is not known")
 )
 
 // Replay publishes a letter again at the queue that it was in, with a new id, and drops
-// it. It is ErrNoLetter, ErrUnreadable, ErrNoQueue or an error of the bus.
+// it. It is ErrNoLetter, ErrUnreadable, ErrForged, ErrNoQueue or an error of the bus.
 func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	l, err := d.Book.Letter(ctx, id)
 	if err != nil {
@@ -195,6 +214,9 @@ func (d *Desk) Replay(ctx context.Context, id ID) (*Letter, error) {
 	e, err := bus.Decode(l.Envelope)
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w: %w", id, ErrUnreadable, err)
+	}
+	if err := d.verify(e); err != nil {
+		return nil, fmt.Errorf("replay %s: %w: %w", id, ErrForged, err)
 	}
 	to := bus.Queue(l.Queue)
 	if to.Check() != nil || to == bus.Dead {

@@ -191,14 +191,19 @@ func TestTwoHubs(t *testing.T) {
 		b := new(bus.Memory)
 		var desks []*dead.Desk
 		var hears []*told
+		signers := make(map[string]*bus.Signer)
 		for _, hub := range []string{"h1", "h2"} {
 			u := new(told)
-			hears = append(hears, u)
-			desks = append(desks, &dead.Desk{Bus: b.Peer(), Book: new(dead.Memory), Signer: signer(t, hub), Undelivered: u.undelivered})
+			hears, signers[hub] = append(hears, u), signer(t, hub)
+			desks = append(desks, &dead.Desk{Bus: b.Peer(), Book: new(dead.Memory), Signer: signers[hub], Undelivered: u.undelivered})
 		}
 		run(t, desks...)
 		for i := range 10 {
-			bury(t, b, bus.Queue(fmt.Sprint("q", i)), work("h2", fmt.Sprint("t", i)))
+			e := work("h2", fmt.Sprint("t", i))
+			if err := signers["h2"].Sign(e); err != nil {
+				t.Fatal(err)
+			}
+			bury(t, b, bus.Queue(fmt.Sprint("q", i)), e)
 		}
 		bury(t, b, job.ReportAt("h2"), &bus.Envelope{ID: "r", Type: job.TypeReport, Source: "worker/w"})
 		synctest.Wait()
@@ -207,6 +212,38 @@ func TestTwoHubs(t *testing.T) {
 		}
 		if got := len(list(t, desks[1])); got != 11 || len(hears[1].heard()) != 10 {
 			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].heard())
+		}
+	})
+}
+
+// TestForgedLetter: what only says that it is work of the hub ends no task, and the hub does
+// not sign it.
+func TestForgedLetter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, u, s := new(bus.Memory), new(told), signer(t, "h1")
+		d := &dead.Desk{Bus: b, Book: new(dead.Memory), Signer: s, Undelivered: u.undelivered}
+		run(t, d)
+		unsigned, changed := work("h1", "t1"), work("h1", "t2")
+		if err := s.Sign(changed); err != nil {
+			t.Fatal(err)
+		}
+		changed.Task = "t3"
+		for _, e := range []*bus.Envelope{unsigned, changed} {
+			bury(t, b, job.WorkAt("a"), e)
+		}
+		synctest.Wait()
+		all := list(t, d)
+		if len(all) != 2 || len(u.heard()) > 0 {
+			t.Errorf("%d letters, want 2; told of the end of %v, want of none", len(all), u.heard())
+		}
+		for _, l := range all {
+			if _, err := d.Replay(t.Context(), l.ID); !errors.Is(err, dead.ErrForged) {
+				t.Errorf("Replay of a forged letter = %v", err)
+			}
+		}
+		if got := len(list(t, d)); got != 2 {
+			t.Errorf("%d letters are left", got)
 		}
 	})
 }

@@ -136,7 +136,7 @@ func (h *Handler) failDead(w http.ResponseWriter, r *http.Request, id dead.ID, e
 	switch {
 	case errors.Is(err, dead.ErrNoLetter):
 		refuse(w, r, named(errNoLetter, string(id)))
-	case errors.Is(err, dead.ErrUnreadable), errors.Is(err, dead.ErrNoQueue):
+	case errors.Is(err, dead.ErrUnreadable), errors.Is(err, dead.ErrForged), errors.Is(err, dead.ErrNoQueue):
 		refuse(w, r, &dialect.Report{Row: rowNotReplayed, Message: err.Error()})
 	case errors.Is(err, bus.ErrUnavailable), errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrUnknown), errors.Is(err, bus.ErrClosed):
 		refuse(w, r, &dialect.Report{Row: rowNoBroker, Message: err.Error()})
