@@ -212,6 +212,21 @@ type Keeper interface {
 	Keeps() bool
 }
 
+// Connection is how a bus stands to its broker.
+type Connection struct {
+	// Up is set while there is a connection.
+	Up bool
+	// Since is when that began; zero if it is not known.
+	Since time.Time
+	// Reason says for people why there is none; it may be empty, and has nothing secret.
+	Reason string
+}
+
+// Monitor is a bus that tells how it stands to its broker. It answers at once.
+type Monitor interface {
+	Connection() Connection
+}
+
 // The errors of buses.
 var (
 	// ErrClosed is returned after Close.

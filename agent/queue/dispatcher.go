@@ -55,6 +55,9 @@ type Dispatcher struct {
 	// memory at one time; what is too much waits. Zero means DefaultLarge; it should not be
 	// less than job.MaxLarge.
 	Large int64
+	// Lost is told of workers that have given no sign of life for a lease. It is called on
+	// the goroutines of runs and must not wait. If nil, nobody is told.
+	Lost func(name task.Agent, worker string)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 

@@ -64,6 +64,9 @@ func (r *run) tick(now time.Time) {
 	case past(&r.due.deadline, now):
 		r.late()
 	case past(&r.due.lease, now):
+		if r.d.Lost != nil {
+			r.d.Lost(r.name, r.place.Worker)
+		}
 		r.lose(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
 	case past(&r.due.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())

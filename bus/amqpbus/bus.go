@@ -49,6 +49,7 @@ var (
 	_ bus.Bus      = (*Bus)(nil)
 	_ bus.Operator = (*Bus)(nil)
 	_ bus.Keeper   = (*Bus)(nil)
+	_ bus.Monitor  = (*Bus)(nil)
 )
 
 // begin makes what the zero value has not.

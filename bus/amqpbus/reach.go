@@ -8,6 +8,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/bus"
 )
 
 // reach tells the log whether the broker is reached: once for all connections, and not
@@ -19,6 +21,18 @@ type reach struct {
 	since time.Time // when the first of them did, or the connection was lost
 	told  time.Time // when the log was told so
 	why   string    // what it was told
+	began time.Time // when up became true
+}
+
+// Connection implements bus.Monitor.
+func (b *Bus) Connection() bus.Connection {
+	r := &b.reach
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.up {
+		return bus.Connection{Up: true, Since: r.began}
+	}
+	return bus.Connection{Since: r.since, Reason: r.why}
 }
 
 // tellEvery is the time between two records of the same trouble.
@@ -63,7 +77,7 @@ func (r *reach) reached(log *slog.Logger) {
 	default:
 		log.Info("connected to RabbitMQ", "tries", r.tries+1, "after", r.lastedLocked())
 	}
-	r.up, r.tries, r.since, r.why = true, 0, time.Time{}, ""
+	r.up, r.tries, r.since, r.why, r.began = true, 0, time.Time{}, "", time.Now()
 }
 
 func (r *reach) downLocked() {

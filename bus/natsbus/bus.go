@@ -41,6 +41,7 @@ var (
 	_ bus.Bus      = (*Bus)(nil)
 	_ bus.Operator = (*Bus)(nil)
 	_ bus.Keeper   = (*Bus)(nil)
+	_ bus.Monitor  = (*Bus)(nil)
 )
 
 // Open connects to a server. If none takes the first connection, or the one that does has

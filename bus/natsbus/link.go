@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -20,9 +21,22 @@ type link struct {
 	up   context.Context // ends with the connection; nil while there is none
 	down context.CancelCauseFunc
 	back chan struct{} // closed when there is one again
+	// since is when up has changed, or when the first connection was missed.
+	since time.Time
 }
 
-func newLink() *link { return &link{back: make(chan struct{})} }
+func newLink() *link { return &link{back: make(chan struct{}), since: time.Now()} }
+
+// Connection implements bus.Monitor.
+func (b *Bus) Connection() bus.Connection {
+	b.link.mu.Lock()
+	defer b.link.mu.Unlock()
+	c := bus.Connection{Up: b.link.up != nil, Since: b.link.since}
+	if !c.Up {
+		c.Reason = "the server is not reachable"
+	}
+	return c
+}
 
 // state returns what ends with the connection; or nil, and what is closed when there is one.
 func (l *link) state() (up context.Context, back <-chan struct{}) {
@@ -36,6 +50,7 @@ func (l *link) connect() {
 	defer l.mu.Unlock()
 	if l.up == nil {
 		l.up, l.down = context.WithCancelCause(context.Background())
+		l.since = time.Now()
 		close(l.back)
 	}
 }
@@ -45,7 +60,7 @@ func (l *link) lose() {
 	defer l.mu.Unlock()
 	if l.up != nil {
 		l.down(errLost)
-		l.up, l.back = nil, make(chan struct{})
+		l.up, l.back, l.since = nil, make(chan struct{}), time.Now()
 	}
 }
 

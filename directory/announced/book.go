@@ -61,6 +61,8 @@ type Book struct {
 
 	// strangers has room for one: a worker was seen for the first time.
 	strangers chan struct{}
+	// lost has room for some of the workers that were lost.
+	lost chan missing
 
 	mu     sync.Mutex // guards the fields below
 	agents map[task.Agent]*known
@@ -96,6 +98,7 @@ func (b *Book) Load(ctx context.Context) directory.Update {
 		return b.updateLocked()
 	}
 	b.loaded, b.agents, b.strangers = true, make(map[task.Agent]*known), make(chan struct{}, 1)
+	b.lost = make(chan missing, 64)
 	var stored []directory.Known
 	note, err := b.Notes.Note(ctx, noteName)
 	if err == nil && note != nil {
@@ -169,6 +172,8 @@ func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(dir
 			b.publish(ctx, job.Inquiry)
 		case <-b.strangers:
 			b.publish(ctx, job.Discovery)
+		case m := <-b.lost:
+			b.gone(m)
 		case <-greet.C:
 			b.publish(ctx, job.Discovery)
 		case now := <-tick.C:
@@ -271,15 +276,35 @@ func (b *Book) leave(e *bus.Envelope) error {
 	if err := json.Unmarshal(e.Body, &l); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
+	b.gone(missing{l.Agent, l.Worker})
+	return nil
+}
+
+// Lost notes that a worker has given no sign of life for longer than it may. If it is there,
+// it announces itself again.
+func (b *Book) Lost(name task.Agent, worker string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.agents[directory.NameOf(string(l.Agent))]
-	if k == nil {
-		return nil
+	select {
+	case b.lost <- missing{name, worker}:
+	default: // its silence will tell
 	}
-	delete(k.workers, l.Worker)
-	b.tell(k)
-	return nil
+}
+
+// missing is a worker that was lost.
+type missing struct {
+	agent  task.Agent
+	worker string
+}
+
+// gone takes a worker out. Its agent stays.
+func (b *Book) gone(m missing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if k := b.agents[directory.NameOf(string(m.agent))]; k != nil {
+		delete(k.workers, m.worker)
+		b.tell(k)
+	}
 }
 
 // expire forgets workers that say nothing, and agents that nobody has announced for long.

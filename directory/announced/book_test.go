@@ -125,6 +125,11 @@ func TestAnnouncements(t *testing.T) {
 		seen(2, directory.Up)
 		say(t, b, job.TypeLeave, "PaperFinder", &job.Leave{Agent: "PaperFinder", Worker: "w1"})
 		seen(1, directory.Up)
+		d.book.Lost("PaperFinder", "w2") // its lease has ended
+		synctest.Wait()
+		seen(0, directory.Unknown)
+		announce(t, b, "PaperFinder", "w2", paperCard) // it was there
+		seen(1, directory.Up)
 		time.Sleep(10 * time.Minute) // the other one dies without a word
 		synctest.Wait()
 		seen(0, directory.Unknown)

@@ -57,6 +57,7 @@ func (h *hub) openBus(ctx context.Context) error {
 		Bus: p.bus, Notes: h.db.Ledger(), Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())},
 		See: func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }, Logger: h.logger,
 	}
+	p.dispatcher.Lost = p.book.Lost
 	if !c.NoLiveView {
 		p.chat = &livechat.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
 	}
