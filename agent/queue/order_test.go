@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/task"
@@ -109,6 +110,25 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 		j.report(1, completed)
 		p.hears(job.TypeConfirm, 1)
 		h.wait(id, task.Completed)
+	})
+}
+
+// TestLostIsTold: whoever wants to know is told of a worker whose lease has ended.
+func TestLostIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lost := make(chan string, 1)
+		h := startHub(t, func(d *queue.Dispatcher) {
+			d.Lost = func(name task.Agent, worker string) { lost <- string(name) + " " + worker }
+		})
+		p := h.startPuppet()
+		id := h.send(now(say("hi"))).Head.ID
+		p.take().granted(false)
+		began := time.Now()
+		if got := <-lost; got != "far "+p.id || time.Since(began) != job.Lease {
+			t.Errorf("after %v lost is %s, want %s", time.Since(began), got, p.id)
+		}
+		h.wait(id, task.Failed)
 	})
 }
 

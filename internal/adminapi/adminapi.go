@@ -1,7 +1,7 @@
 // Package adminapi is the hub's own HTTP interface below /api/v1: what its operator
 // and its command line ask, beside the protocol.
 //
-//	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks
+//	GET /api/v1/status         the hub: version, uptime, readiness, the caller's tasks, the bus
 //	GET /api/v1/agents         the agents, in the order of their registration
 //	POST /api/v1/agents        registers an agent elsewhere
 //	GET /api/v1/agents/{name}  one agent with its card
@@ -139,6 +139,8 @@ type Handler struct {
 	Inbox *inbox.Inbox
 	// Control is what an operator does to tasks and agents. If nil, nothing is.
 	Control *control.Desk
+	// Bus is the hub's place on a bus. If nil, it has none.
+	Bus *Bus
 	// Dead are the dead letters of the bus. If nil, nothing is served below /api/v1/dead.
 	Dead *dead.Desk
 	// Active is called when an administrator looks at the inbox or settles something. It

@@ -22,6 +22,8 @@ type Status struct {
 	// Ready is set if all checks are.
 	Ready  bool           `json:"ready"`
 	Checks []engine.Check `json:"checks"`
+	// Bus is the hub's place on a bus; absent if it has none.
+	Bus *BusStatus `json:"bus,omitempty"`
 	// Tasks counts the caller's tasks by the protocol's name of their state. States
 	// without tasks are left out; it is absent if tasks are not counted.
 	Tasks map[string]int `json:"tasks,omitempty"`
@@ -48,6 +50,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		Ready:         !slices.ContainsFunc(checks, func(c engine.Check) bool { return !c.OK }),
 		Checks:        append([]engine.Check{}, checks...),
 		Tasks:         counts,
+		Bus:           h.Bus.status(r.Context(), h.queues(r)),
 	})
 }
 

@@ -111,17 +111,25 @@ func (h *hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	switch {
 	case h.cfg.OpenBus != nil:
 		p.bus, err = h.cfg.OpenBus(ctx)
-		p.where = "within this process"
+		p.where, p.kind = "within this process", "test"
 	case c.URL == "":
 		return h.startBroker(ctx, key)
 	default:
 		p.bus, err = openBusAt(ctx, c.URL, "bus.url", h.logger)
-		p.where = redactedURL(c.URL)
+		p.where, p.address, p.kind = redactedURL(c.URL), redactedURL(c.URL), kindOf(c.URL)
 	}
 	if p.bus != nil {
 		p.close = p.bus.Close
 	}
 	return err
+}
+
+// kindOf names the kind of the broker at a URL.
+func kindOf(at string) string {
+	if strings.HasPrefix(at, "amqp") {
+		return "amqp"
+	}
+	return "nats"
 }
 
 // startBroker starts the broker that the hub brings along. Workers on this machine find it
@@ -150,6 +158,7 @@ func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	}
 	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
 	p.drop, p.where = s.Drop, whereBus(redactedURL(s.Contact().URL), at)
+	p.kind, p.address = "embedded", redactedURL(s.Contact().URL)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err

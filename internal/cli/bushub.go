@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/announced"
+	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/agentfile"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -29,6 +31,8 @@ type busParts struct {
 	close      func() error
 	drop       func(key string) error // ends what is connected with a key; nil if there are none
 	where      string                 // for people, without credentials
+	kind       string                 // of the broker
+	address    string                 // without credentials; empty if it has none
 	dispatcher *queue.Dispatcher
 	book       *announced.Book
 	dead       *dead.Desk
@@ -130,4 +134,31 @@ func (p *busParts) shut() error {
 		return nil
 	}
 	return p.close()
+}
+
+// status is what administrators see of the bus; nil if there is none.
+func (p *busParts) status() *adminapi.Bus {
+	if p.bus == nil {
+		return nil
+	}
+	return &adminapi.Bus{Bus: p.bus, Kind: p.kind, Address: p.address}
+}
+
+// checks says how the bus is. A hub whose broker is away takes messages all the same: it
+// puts them into their queues later.
+func (p *busParts) checks() []engine.Check {
+	m, ok := p.bus.(bus.Monitor)
+	if !ok {
+		return nil
+	}
+	check, c := engine.Check{Name: "bus", OK: true}, m.Connection()
+	switch {
+	case c.Up:
+	case c.Since.IsZero():
+		check.Detail = "not connected yet; messages for agents at queues wait in the hub"
+	default:
+		check.Detail = fmt.Sprintf("not connected since %s: %s; messages for agents at queues wait in the hub",
+			c.Since.UTC().Format(time.RFC3339), cmp.Or(c.Reason, "no reason is known"))
+	}
+	return []engine.Check{check}
 }

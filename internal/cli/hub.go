@@ -213,8 +213,8 @@ func (h *hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.engine = engine.New(engine.Config{
-		Listener: h.hears(),
-		Chooser:  h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
+		Listener: h.hears(), Checks: h.busParts.checks,
+		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		SignCard: h.signing.signer(),
 		MaxWait:  duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
@@ -279,7 +279,7 @@ func (h *hub) front() httpfront.Config {
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
-			Trust: h.trust.book, Control: h.control, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),

@@ -19,6 +19,9 @@ type Config struct {
 	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
 	// is not task.Hooks, push notifications are not supported.
 	Push Pusher
+	// Checks returns what Ready says beside the engine's own conditions, such as how a bus
+	// is. It answers at once. If nil, there is nothing.
+	Checks func() []Check
 	// Recorder writes down what comes of tasks. If it is nil, or if the Store is not
 	// task.Marks, nothing is written down.
 	Recorder Recorder

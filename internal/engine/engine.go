@@ -155,7 +155,8 @@ func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }
 type Check struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Detail says why the check fails, for a person.
+	// Detail says why the check fails, or what is to be known although it does not, for a
+	// person.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -177,7 +178,11 @@ func (e *Engine) Ready(context.Context) []Check {
 	if p := e.health.Load(); p != nil {
 		store.OK, store.Detail = false, *p
 	}
-	return []Check{phase, drain, store}
+	all := []Check{phase, drain, store}
+	if e.cfg.Checks != nil {
+		all = append(all, e.cfg.Checks()...)
+	}
+	return all
 }
 
 // storeOK notes that the store works.

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"log/slog"
 	"net"
+	"sync"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -19,15 +20,24 @@ type door struct {
 	agent func(key, from string) (Pass, bool)
 	room  func(agent string) (*server.Account, error)
 	log   *slog.Logger
+	// open is closed once the stream is there: whoever comes first would make it, and not as
+	// the hub does.
+	open chan struct{}
+	once sync.Once
 }
+
+// letIn lets others in than the hub.
+func (d *door) letIn() { d.once.Do(func() { close(d.open) }) }
 
 // Check implements server.Authentication.
 func (d *door) Check(c server.ClientAuthentication) bool {
 	token := c.GetOpts().Token
-	switch {
-	case same(token, d.hub):
+	if same(token, d.hub) {
 		c.RegisterUser(&server.User{Username: "hub"})
 		return true
+	}
+	<-d.open
+	switch {
 	case same(token, d.local) && near(c.RemoteAddress()):
 		c.RegisterUser(&server.User{Username: "local"})
 		return true

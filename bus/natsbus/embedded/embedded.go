@@ -116,6 +116,9 @@ func (s *Server) start() error {
 	if !s.server.ReadyForConnections(startTime) {
 		return fmt.Errorf("not ready within %v: is %q in use?", startTime, s.options.Listen)
 	}
+	if err := s.makeStream(); err != nil {
+		return err
+	}
 	if s.options.Listen == "" {
 		return nil
 	}
@@ -130,8 +133,20 @@ func (s *Server) start() error {
 	return writeContact(s.file, s.contact)
 }
 
+// makeStream makes the stream, and lets others in then.
+func (s *Server) makeStream() error {
+	defer s.door.letIn()
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	b, err := s.Open(ctx, natsbus.Options{Timeout: startTime})
+	if err != nil {
+		return err
+	}
+	return b.Close()
+}
+
 func (s *Server) serverOptions() (*server.Options, error) {
-	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, room: s.room, log: s.log}
+	s.door = &door{hub: rand.Text(), local: cmp.Or(s.options.Token, rand.Text()), agent: s.options.Agent, room: s.room, log: s.log, open: make(chan struct{})}
 	folder, err := s.folder()
 	if err != nil {
 		return nil, err
@@ -262,6 +277,7 @@ func (s *Server) Close() error {
 			s.closed = removeContact(s.file, s.contact)
 		}
 		if s.server != nil {
+			s.door.letIn() // nobody waits for it any more
 			s.server.Shutdown()
 			s.server.WaitForShutdown()
 		}

@@ -110,6 +110,24 @@ func TestSuite(t *testing.T) {
 	})
 }
 
+// TestStreamIsTheHubs: whoever comes first, the stream is in memory.
+func TestStreamIsTheHubs(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		s := start(t, embedded.Options{Listen: "127.0.0.1:0"})
+		b, err := natsbus.Open(t.Context(), natsbus.Options{URL: s.Contact().URL, Token: s.Contact().Token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Keeps() {
+			t.Error("the stream is on disk")
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWithinTheProcessAlone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// toldBus is a bus that says how it stands to its broker.
+type toldBus struct {
+	*bus.Memory
+	is *bus.Connection
+}
+
+func (b toldBus) Connection() bus.Connection { return *b.is }
+
+// TestStatusOfBus: a broker that is away is seen, and keeps nobody from being ready.
+func TestStatusOfBus(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	b := new(bus.Memory)
+	is := bus.Connection{Up: true, Since: since}
+	h := serveOn(t, b, t.TempDir(), func(c *config.Config) {
+		c.Agents = []config.Agent{{Name: "greeter", Queue: "Greeter"}}
+		c.OpenBus = func(context.Context) (bus.Bus, error) { return toldBus{b.Peer(), &is}, nil }
+	})
+	if code, answer := h.call("POST /a2a/greeter", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}}`, "A2A-Version: 1.0"); code != 200 {
+		t.Fatalf("%d %s", code, answer)
+	}
+	status := func() *adminapi.BusStatus {
+		t.Helper()
+		code, answer := h.call("GET /api/v1/status", "")
+		var s adminapi.Status
+		if err := json.Unmarshal([]byte(answer), &s); err != nil || code != 200 || s.Bus == nil || !s.Ready {
+			t.Fatalf("%d %s: %v", code, answer, err)
+		}
+		return s.Bus
+	}
+	for { // the message is published beside the call
+		if s := status(); len(s.Queues) == 1 && s.Queues[0].Waiting == 1 {
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the message does not arrive")
+		}
+	}
+	want := &adminapi.BusStatus{
+		Kind: "test", Connected: true, Since: &since,
+		Queues: []adminapi.QueueStatus{{Agent: "greeter", Queue: "Greeter", Waiting: 1}},
+	}
+	if diff := cmp.Diff(want, status()); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	is = bus.Connection{Since: since, Reason: "RabbitMQ is not reachable"}
+	want.Connected, want.Reason = false, is.Reason
+	want.Queues[0] = adminapi.QueueStatus{Agent: "greeter", Queue: "Greeter", Error: "there is no connection to the broker"}
+	if diff := cmp.Diff(want, status()); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	const detail = "not connected since 2026-01-02T03:04:05Z: RabbitMQ is not reachable; messages for agents at queues wait in the hub"
+	if code, answer := h.call("GET /readyz", ""); code != 200 || !strings.Contains(answer, detail) {
+		t.Errorf("/readyz = %d %s, want 200 and %q", code, answer, detail)
+	}
+	// Who does not administer the hub is not told where the broker is, nor of queues.
+	if _, answer := h.call("GET /api/v1/status", "", "X-Forwarded-For: 192.0.2.1"); strings.Contains(answer, "Greeter") || !strings.Contains(answer, `"bus":{"kind":"test"`) {
+		t.Errorf("another caller is told %s", answer)
+	}
+}
