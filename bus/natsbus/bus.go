@@ -35,6 +35,7 @@ type Bus struct {
 	memory    bool       // and lives in memory
 	receivers map[*receiver]struct{}
 	listeners map[*nats.Subscription]func() // what is called when they hear again
+	shown     map[string]struct{}           // queues whose consumer was looked for
 }
 
 var (
@@ -57,6 +58,7 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	b := &Bus{
 		options: o, log: o.Logger, ctx: life, end: end, memory: o.Memory, link: newLink(),
 		receivers: map[*receiver]struct{}{}, listeners: map[*nats.Subscription]func(){},
+		shown: map[string]struct{}{},
 	}
 	var err error
 	if b.nc, err = b.dial(); err != nil {
@@ -174,7 +176,11 @@ func (b *Bus) send(ctx context.Context, to bus.Address, id string, data []byte) 
 	m := nats.NewMsg(Subject(to))
 	m.Header.Set(jetstream.MsgIDHeader, messageID(to.Name, id))
 	m.Data = data
-	return b.store(ctx, m)
+	if err := b.store(ctx, m); err != nil {
+		return err
+	}
+	b.show(ctx, to)
+	return nil
 }
 
 // Receive implements bus.Bus.

@@ -82,6 +82,7 @@ func (b *Bus) await(ctx context.Context) (up context.Context, err error) {
 // connected is called by the client, one call at a time with the other callbacks.
 func (b *Bus) connected(nc *nats.Conn) {
 	b.mu.Lock()
+	clear(b.shown)
 	b.declared = false // it may be another server, or have lost what it had in memory
 	ready := make([]func(), 0, len(b.listeners))
 	for _, f := range b.listeners {

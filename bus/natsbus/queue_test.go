@@ -1,6 +1,7 @@
 package natsbus_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,6 +88,32 @@ func TestCloseWhileBusy(t *testing.T) {
 		}
 		if took := time.Since(began); took > bus.DefaultLease/2 {
 			t.Errorf("it came again after %v: Close has not given it back", took)
+		}
+	}
+}
+
+// TestShownToAutoscalers: a queue that nobody has ever received at has its consumer as soon as
+// there is something in it, and that counts what waits; also when it is there already.
+func TestShownToAutoscalers(t *testing.T) {
+	t.Parallel()
+	s := run(t, server.Options{JetStream: true})
+	_, js := connect(t, s.ClientURL())
+	for i := range 2 {
+		b := open(t, s.ClientURL(), natsbus.Options{})
+		for j := range 3 {
+			if err := b.Publish(t.Context(), job.WorkAt("poet"), letter(fmt.Sprint(i, j))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(job.WorkAt("poet")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.CachedInfo(); got.NumPending != uint64(3*(i+1)) || got.Config.AckWait != bus.DefaultLease || got.Config.MaxDeliver != -1 {
+			t.Errorf("%d wait, acknowledgement wait %v, deliveries %d", got.NumPending, got.Config.AckWait, got.Config.MaxDeliver)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -113,6 +113,28 @@ func (b *Bus) streamConfig() jetstream.StreamConfig {
 	return c
 }
 
+// show makes sure, once for each connection, that a queue has its consumer when something is
+// in it: autoscalers look for work there, and start the first receiver. What fails is left to
+// the receivers.
+func (b *Bus) show(ctx context.Context, queue bus.Address) {
+	b.mu.Lock()
+	_, done := b.shown[queue.Name]
+	b.shown[queue.Name] = struct{}{}
+	b.mu.Unlock()
+	if done || b.options.Agent != "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.options.Timeout/4)
+	defer cancel()
+	_, err := b.js.Consumer(ctx, b.options.Stream, ConsumerName(queue))
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		_, err = b.js.CreateConsumer(ctx, b.options.Stream, consumerConfig(queue, bus.DefaultLease))
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+		b.log.Debug("bus: no consumer for what was published", "queue", queue.Name, "error", err)
+	}
+}
+
 // consumer makes sure that the queue has its consumer, with the lease.
 func (b *Bus) consumer(ctx context.Context, queue bus.Address, lease time.Duration) error {
 	if err := b.declare(ctx); err != nil {
@@ -131,15 +153,19 @@ func (b *Bus) consumer(ctx context.Context, queue bus.Address, lease time.Durati
 	default:
 		return fmt.Errorf("consumer %s: %w", name, err)
 	}
-	_, err = b.js.CreateOrUpdateConsumer(ctx, b.options.Stream, jetstream.ConsumerConfig{
-		Durable: name, FilterSubject: Subject(queue), AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
-		MaxDeliver:    -1, // the receiver moves to Dead, see docs/adr
-		MaxAckPending: -1, MaxWaiting: 2048,
-	})
+	_, err = b.js.CreateOrUpdateConsumer(ctx, b.options.Stream, consumerConfig(queue, lease))
 	if err != nil {
 		return fmt.Errorf("consumer %s: %w", name, err)
 	}
 	return nil
+}
+
+func consumerConfig(queue bus.Address, lease time.Duration) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: ConsumerName(queue), FilterSubject: Subject(queue), AckPolicy: jetstream.AckExplicitPolicy, AckWait: lease,
+		MaxDeliver:    -1, // the receiver moves to Dead, see docs/adr
+		MaxAckPending: -1, MaxWaiting: 2048,
+	}
 }
 
 // target returns the URL without secrets.

@@ -169,11 +169,6 @@ func TestServersAnswersStay(t *testing.T) {
 	}
 	nc := raw(t, s, "echo")
 	const consumer = "PARLEY.agent+task+echo"
-	made := ask(t, nc, "$JS.API.CONSUMER.CREATE."+consumer+".parley.queue.agent.task.echo",
-		`{"stream_name":"PARLEY","config":{"durable_name":"agent+task+echo","filter_subject":"parley.queue.agent.task.echo","ack_policy":"explicit"}}`)
-	if made.Error != nil {
-		t.Fatalf("its own consumer cannot be made: %v", made.Error)
-	}
 	targets := []string{
 		natsbus.Subject(job.WorkAt("other")), natsbus.Subject(job.WorkerAt("other.1")), natsbus.Subject(job.Discovery),
 		natsbus.Subject(job.ControlAt("h1")), "$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY",
