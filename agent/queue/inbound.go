@@ -76,7 +76,7 @@ func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
 		d.log().Warn("batch ignored", "from", delivery.Source, "error", err)
 	}
 	for _, e := range all {
-		d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, Number: delivery.Number})
+		d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, From: delivery.From, Number: delivery.Number})
 	}
 }
 

@@ -139,7 +139,24 @@ func TestThief(t *testing.T) {
 	th.say(job.ControlAt("h"), "far.forged", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
 	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
 	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
-	if got := th.hears(); !strings.Contains(got, "job.denial") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
+	for _, nonce := range []string{"4", "5"} { // nor does it help to say it together with something else
+		one := map[string]job.Claim{
+			"4": {Delivery: 1, Worker: "far.forged", Nonce: "4"}, "5": {Delivery: 1, Worker: "other.1", Nonce: "5"},
+		}[nonce]
+		body, err := job.Encode(&one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := &bus.Envelope{Type: job.TypeBatch}
+		th.say(job.ControlAt("h"), "other.1", batch, &job.Batch{Envelopes: []job.Batched{
+			{Type: job.TypeClaim, Task: string(id), Owner: "alice", Body: body},
+		}})
+	}
+	denied := th.hears()
+	if got := th.hears(); !strings.Contains(got, `"nonce":"5"`) || !strings.Contains(got, "it is for another agent") {
+		t.Errorf("the answer to the claim in a batch is %s", got)
+	}
+	if got := denied; !strings.Contains(got, "job.denial") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
 		t.Errorf("the answer to the claim is %s", got)
 	}
 	if n, _, err := others.Pending(); n > 0 || err != nil || observer.Flush() != nil {
