@@ -97,7 +97,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 			return usagef("%w", err)
 		}
 		if errors.Is(err, natsbus.ErrRefused) {
-			return fmt.Errorf("%w by the broker at %s: it was revoked, or has expired", natsbus.ErrRefused, redactedURL(c.Bus))
+			return c.refused(busNameOf(w))
 		}
 		return unreachable(err)
 	})

@@ -119,13 +119,18 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 	}
 	b, err := natsbus.Open(ctx, o)
 	if errors.Is(err, natsbus.ErrRefused) {
-		return nil, fmt.Errorf("bus at %s: %w; it must be a key for the agent %q, as it is spelled (parley keys add --bus-agent %[3]s), that is not revoked",
-			redactedURL(c.Bus), err, name)
+		return nil, c.refused(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("bus at %s: %w", redactedURL(c.Bus), err)
 	}
 	return b, nil
+}
+
+// refused says what is wrong with the key: the broker refuses it at once, or a moment later.
+func (c *agentRunCmd) refused(name task.Agent) error {
+	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, as it is spelled, that is neither revoked nor expired; parley keys add --bus-agent makes one",
+		natsbus.ErrRefused, redactedURL(c.Bus), name)
 }
 
 // busFlags puts the flags about the broker that the hub brings along over the file.
