@@ -7,6 +7,10 @@
 // tools, which may change. Whoever runs a model, whether an MCP host or a model agent of
 // the hub, calls them with a Call and shows the model the Result.
 //
+// Package toolbox has tools to find, call and follow agents, to remember and to ask people;
+// package hubtools is a hub behind them, over HTTP. Package bridge has a tool for each skill
+// of each agent. Package args describes and reads arguments.
+//
 // # Guarantees
 //
 // A mistake of the model is a Result with Error set and a text that says what to do

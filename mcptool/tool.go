@@ -20,9 +20,11 @@ type Tool struct {
 	// Output is the JSON Schema of the first data part of results; nil says nothing.
 	Output json.RawMessage
 	// ReadOnly tools change nothing; Idempotent ones change nothing more when they are
-	// called again with the same arguments and the same Call.ID; Destructive ones may
-	// take something away.
+	// called again with the same arguments; Destructive ones may take something away.
 	ReadOnly, Idempotent, Destructive bool
+	// Repeatable tools change nothing more when they are called again with the same
+	// arguments and the same Call.ID: the call joins the first one, also after a crash.
+	Repeatable bool
 	// Call performs the tool. An error means that the call was broken off, because ctx
 	// has ended or the hub is not there; what the model did wrong is a Result.
 	Call func(ctx context.Context, c *Call) (*Result, error)

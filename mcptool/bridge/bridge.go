@@ -32,6 +32,9 @@ type Bridge struct {
 	Self string
 	// Session is the conversation of the model, see toolbox.Toolbox.
 	Session string
+	// Joins says that a call with a key that was used joins the first one, as the Caller of a
+	// hub promises, so that the tools are Repeatable.
+	Joins bool
 	// Allow are the skills that get a tool: "skill", "agent/skill" or "agent/*". If it is
 	// empty, all but those of Block do.
 	Allow, Block []string
@@ -128,7 +131,7 @@ func (b *Bridge) tool(o *offer) mcptool.Tool {
 	fields := fieldsOf(o)
 	return mcptool.Tool{
 		Name: o.name, Title: o.agent.Name + ": " + o.skill.ID, Description: b.describe(o),
-		Input: fields.OpenSchema(), Output: output,
+		Input: fields.OpenSchema(), Output: output, Repeatable: b.Joins && b.Session != "",
 		Call: func(ctx context.Context, c *mcptool.Call) (*mcptool.Result, error) { return b.call(ctx, o, fields, c) },
 	}
 }

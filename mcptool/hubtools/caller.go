@@ -58,9 +58,12 @@ func (c caller) Send(ctx context.Context, s *toolbox.Send) (*toolbox.Sent, error
 	switch {
 	case ctx.Err() != nil:
 		return nil, d.aborted(ctx)
-	case err != nil && wait.Err() == nil:
+	case err != nil && wait.Err() == nil && !passing(err):
 		return nil, told(err)
+	case err != nil && wait.Err() == nil && c.hub.Logger != nil:
+		c.hub.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
 	}
+	// The hub has the task, whether or not it is there now.
 	return d.sent(), nil
 }
 

@@ -15,7 +15,8 @@
 // A message is taken once: the id of its task is chosen here, so that a call whose answer
 // was lost, because the hub was started anew or the connection broke, finds the task, and a
 // call that is repeated with its key joins it. Streams are taken up where they broke. A
-// hub that is away is waited for, for a minute at a time.
+// hub that is away is waited for, for a minute at a time. If it is away longer while a task is
+// followed, the result is the task as it was last seen: it goes on when the hub does.
 //
 // Only what the caller's key may do is done: the hub checks that.
 //

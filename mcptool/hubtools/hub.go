@@ -55,7 +55,7 @@ func (h *Hub) Toolbox(session string) *toolbox.Toolbox {
 // Skills returns a tool for each skill of each agent of the hub, for one session. Its Run
 // looks for other skills.
 func (h *Hub) Skills(session string) *bridge.Bridge {
-	return &bridge.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session}
+	return &bridge.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Joins: true}
 }
 
 const (

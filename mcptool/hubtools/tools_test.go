@@ -57,6 +57,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"get_agent_details", `{"agent_name":"reporter"}`, `!The nearest names are: report, `},
 	{"get_agent_details", `{}`, `!"agent_name" is missing`},
 	{"search_known_services", `{"query":"what time is it"}`, `"id":"clock","relevance_score":1`},
+	{"search_known_services", `{"query":"find issues"}`, `"top_tools":["search_issues"],"type":"mcp"`},
 	{"search_known_services", `{"query":"xyzzy"}`, `Nothing fits these words`},
 	{"search_known_services", `{"query":""}`, `!"query" must not be empty`},
 	{"save_to_working_memory", `{"key":"plan","data":"buy tulips","ttl_minutes":60,"category":"plan","tags":["garden"]}`, `"key":"session/table/plan"`},
@@ -93,7 +94,13 @@ var goodAndBad = []struct{ tool, args, want string }{
 
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
-	h := hubtest.Start(t, hubtest.Options{Config: "directory: {allow: [loopback]}\n"})
+	h := hubtest.Start(t, hubtest.Options{Config: `
+directory: {allow: [loopback]}
+mcp_services:
+  - id: github
+    summary: Repositories, issues and pull requests.
+    tools: [{name: search_issues, description: Finds issues by their words.}]
+`})
 	k := open(t, h, "table")
 	untested := map[string]bool{}
 	for name := range k.tools {

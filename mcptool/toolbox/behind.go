@@ -27,7 +27,8 @@ type Caller interface {
 	// Send sends a message to an agent and waits until the task has ended or waits for
 	// its caller, or until s.Wait is over: then it returns the task as it is. If ctx ends
 	// it returns the cause of that, and cancels the task if s.Abort is set; otherwise the
-	// task goes on. A hub that is away for a moment is waited for.
+	// task goes on. A hub that is away is waited for; one that stays away after it has taken
+	// the message leaves the task as it was last seen.
 	Send(ctx context.Context, s *Send) (*Sent, error)
 }
 

@@ -65,18 +65,18 @@ func (b *Toolbox) calls() []tool {
 	goOn := args.Fields{taskField, messageField, dataField}
 	return []tool{
 		{fields: invoke, there: b.Caller != nil, run: b.invoke, Tool: mcptool.Tool{
-			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput),
+			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
 			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn what the skill expects; do not invent field names. " +
 				"The task is dispatched, and its result is always noted in working memory under working_memory_key; if the agent is done in time the result is here too. " +
 				"If it is not, do something else and read that key with get_from_working_memory later, or ask get_task.",
 		}},
 		{fields: chat, there: b.Caller != nil, run: b.chat, Tool: mcptool.Tool{
-			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput),
+			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
 			Description: "Says something to another agent and waits for its reply. To go on with the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
 				"Set done with your last message, so that the conversation does not go on for the sake of politeness.",
 		}},
 		{fields: goOn, there: b.Caller != nil, run: b.continueTask, Tool: mcptool.Tool{
-			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput),
+			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
 			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for what comes of it. A task that has ended takes no further message: begin a new one.",
 		}},
 	}

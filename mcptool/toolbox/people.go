@@ -23,7 +23,7 @@ func (b *Toolbox) people() []tool {
 	update := args.Fields{{Name: "text", Required: true, Max: 2000, Description: "What you are doing, in one sentence."}}
 	return []tool{
 		{fields: ask, there: b.People != nil, run: b.askHuman, Tool: mcptool.Tool{
-			Name: "ask_human", Title: "Ask a person", Output: schemaOf(answerOutput),
+			Name: "ask_human", Title: "Ask a person", Output: schemaOf(answerOutput), Repeatable: b.Session != "",
 			Description: "Asks a person and waits for the answer. Only for what a person alone can know or decide. The same question again gives the same answer.",
 		}},
 		{fields: update, there: true, run: b.sendUpdate, Tool: mcptool.Tool{
