@@ -120,6 +120,7 @@ func derived(what, key string) string {
 func (d *delivery) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+d.hub.patience(), errors.New("the hub does not answer"))
 	defer cancel()
+	defer d.hub.keys.hold(d.send.Key)()
 	look := d.send.Key != "" || !d.begins
 	return d.hub.patiently(ctx, func() (again bool, err error) {
 		if look {

@@ -120,21 +120,38 @@ func TestRepeatedCalls(t *testing.T) {
 	if got := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", another)); said(t, got["result"]) != "twice" {
 		t.Errorf("another call with the same id: %v", got)
 	}
+}
+
+// Calls with one id at one time begin one task, with one message.
+func TestOneCallManyTimes(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Options{})
+	hub := &hubtools.Hub{URL: h.URL()}
+	c := &mcptool.Call{ID: "1", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1"}`)}
 	var wg sync.WaitGroup
-	ids := make([]any, 4)
-	c = &mcptool.Call{ID: "call_2", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1"}`)}
+	ids := make([]any, 8)
 	for i := range ids {
-		wg.Go(func() { ids[i] = data(t, open(t, h, "a").with(t.Context(), "invoke_agent", c))["task_id"] })
+		k := kitOf(t, h, hub.Toolbox("a"))
+		wg.Go(func() { ids[i] = data(t, k.with(t.Context(), "invoke_agent", c))["task_id"] })
 	}
 	wg.Wait()
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Errorf("calls with one id at one time have the tasks %v", ids)
+			t.Fatalf("they have the tasks %v", ids)
 		}
 	}
-	list := data(t, open(t, h, "a").call("list_tasks", `{"agent_name":"slow"}`))["tasks"].([]any)
-	if len(list) != 1 {
-		t.Errorf("there are %d tasks, want 1", len(list))
+	var task struct{ History []struct{ Role string } }
+	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/tasks/" + ids[0].(string)}, &task); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for _, m := range task.History {
+		if m.Role == "ROLE_USER" {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("the task has %d messages of its caller", said)
 	}
 }
 

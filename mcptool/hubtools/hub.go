@@ -41,6 +41,8 @@ type Hub struct {
 	Patience time.Duration
 	// Logger receives what an operator should know. If nil, nothing is logged.
 	Logger *slog.Logger
+
+	keys keys
 }
 
 // Toolbox returns all tools for one session.
