@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,13 @@ func TestPrecedence(t *testing.T) {
 	want := []string{"agents.yaml:7 does not count: agents.yaml:1 has an agent with the name, too"}
 	if diff := cmp.Diff(want, e.Problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	again := directory.Update{Specs: slices.Clone(second.first.Specs)}
+	again.Specs[0].Description = "another one"
+	second.changes <- again
+	second.changes <- again // the first one was taken
+	if n := b.logs.count("two agents have one name"); n != 1 {
+		t.Errorf("the log names the problem %d times, want once:\n%s", n, b.logs)
 	}
 	first.changes <- directory.Update{}
 	first.changes <- directory.Update{} // the first one was taken
