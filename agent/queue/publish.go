@@ -25,6 +25,8 @@ type schedule struct {
 	publish time.Time
 	// note is when it is noted that work was published.
 	note time.Time
+	// say is when is said what was held back.
+	say time.Time
 	// limit is when nobody waits for a worker any more.
 	limit time.Time
 	// deadline is that of the errand.
@@ -41,7 +43,7 @@ const never = 1 << 62
 // wait returns how long there is nothing to do.
 func (s *schedule) wait(now time.Time) time.Duration {
 	d := time.Duration(never)
-	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.limit, s.deadline, s.cancel, s.ask} {
+	for _, at := range [...]time.Time{s.lease, s.publish, s.note, s.say, s.limit, s.deadline, s.cancel, s.ask} {
 		if !at.IsZero() {
 			d = min(d, max(at.Sub(now), 0))
 		}
@@ -75,6 +77,9 @@ func (r *run) tick(now time.Time) {
 	case past(&r.due.note, now):
 		r.remember(quiet)
 		r.dirty = false // it does not matter when
+	case past(&r.due.say, now):
+		r.sayLate()
+		r.dirty = false // nobody waits for it
 	case past(&r.due.cancel, now):
 		r.askCancel(now)
 	case past(&r.due.ask, now):

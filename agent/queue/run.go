@@ -40,6 +40,8 @@ type run struct {
 	work *bus.Envelope
 	body *job.Work
 
+	// unsaid is what accept has to say once the worker takes longer; else nil.
+	unsaid []byte
 	// over is set when no further event counts, dirty when something is not durable.
 	over, dirty bool
 	// owed are the reports whose events were taken and are not durable.
@@ -197,6 +199,15 @@ func (r *run) flush() bool {
 // quiet is an event that changes nothing.
 var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 
+// sayLate says what was held back. It comes before anything else that changes the place: the
+// place which is stored with it must not be ahead of what is said.
+func (r *run) sayLate() {
+	event := r.unsaid
+	if r.unsaid, r.due.say = nil, (time.Time{}); event != nil {
+		r.remember(event)
+	}
+}
+
 // remember keeps the place with an event that goes on.
 func (r *run) remember(event []byte) {
 	r.dirty = true
@@ -237,6 +248,10 @@ func (r *run) deny(c *claim, reason string) {
 // working says that a worker has begun.
 var working = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`)
 
+// sayAfter is how long WORKING of a worker that may be repeated waits for the worker's words:
+// a short job costs one append less.
+const sayAfter = 10 * time.Millisecond
+
 // accept grants a claim once it is durable. That of a worker which may be repeated is granted
 // at once: what is lost with the hub is found again by what the worker says (missed).
 func (r *run) accept(c *claim) {
@@ -249,13 +264,11 @@ func (r *run) accept(c *claim) {
 	}
 	r.place.Working = true
 	r.work, r.body = nil, nil
-	r.due = schedule{lease: time.Now().Add(r.d.lease()), deadline: r.due.deadline}
-	if r.remember(event); r.over {
-		return
-	}
+	now := time.Now()
+	r.due = schedule{lease: now.Add(r.d.lease()), deadline: r.due.deadline}
 	if c.Idempotent {
-		r.dirty = false // nobody waits for it
-	} else if !r.flush() {
+		r.unsaid, r.due.say = event, now.Add(sayAfter)
+	} else if r.remember(event); r.over || !r.flush() {
 		return
 	}
 	r.grant()
@@ -279,6 +292,7 @@ func (r *run) missed(epoch int64) {
 
 // again publishes the message as new work.
 func (r *run) again() {
+	r.sayLate()
 	r.forget()
 	r.place.free()
 	r.token = ""
@@ -391,6 +405,7 @@ func (r *run) died(x dead) {
 func (r *run) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.d.log().Warn("queue task failed", "agent", r.name, "task", r.key.id, "reason", text)
+	r.sayLate()
 	message := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))
 	if r.place.claimed() {
 		defer r.d.stop(r.ctx, r.note(), text)

@@ -39,7 +39,9 @@ func (r *run) report(delivery *bus.Delivery) {
 	case known, takes:
 		r.alive()
 		r.owed = append(r.owed, delivery)
-		r.takeAll(rep, skip)
+		if r.sayLate(); !r.over {
+			r.takeAll(rep, skip)
+		}
 		return
 	}
 	r.d.settled(delivery.Ack(r.ctx))

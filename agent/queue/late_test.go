@@ -1,0 +1,98 @@
+package queue_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/task"
+)
+
+// counted is a store that counts what is appended.
+type counted struct {
+	*task.Memory
+
+	appends atomic.Int32
+}
+
+func (s *counted) Append(ctx context.Context, c *task.Change) error {
+	s.appends.Add(1)
+	return s.Memory.Append(ctx, c)
+}
+
+// WORKING of a worker that may be repeated goes with its words into one append if they come
+// soon. If they do not, callers hear it before.
+func TestWorkingWaitsForWords(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		idempotent bool
+		think      time.Duration
+		want       int32
+		state      task.State // before the words
+	}{
+		"soon":         {true, time.Millisecond, 1, task.Submitted},
+		"late":         {true, time.Second, 2, task.Working},
+		"at most once": {false, time.Millisecond, 2, task.Working},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &counted{Memory: new(task.Memory)}
+				h := startHub(t, nil)
+				h.store = store
+				h.again()
+				p := h.startPuppet()
+				id := h.send(now(say("hi"))).Head.ID
+				j, before := p.take(), store.appends.Load()
+				j.granted(tt.idempotent)
+				time.Sleep(tt.think)
+				if got := h.get(id).Head.State; got != tt.state {
+					t.Errorf("before the words the task is %v, want %v", got, tt.state)
+				}
+				j.report(1, word("a"), completed)
+				p.hears(job.TypeConfirm, 2)
+				var states []task.State
+				for _, ev := range h.events(id, task.Completed) {
+					if ev.Kind == task.Status {
+						states = append(states, ev.State)
+					}
+				}
+				if diff := cmp.Diff([]task.State{task.Working, task.Completed}, states); diff != "" {
+					t.Errorf("states mismatch (-want +got):\n%s", diff)
+				}
+				if n := store.appends.Load() - before; n != tt.want {
+					t.Errorf("%d appends, want %d", n, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// What is held back is said before the task fails, or is given to another worker.
+func TestWorkingBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, p := stage(t)
+		id := h.send(now(say("hi"))).Head.ID
+		j := p.take().granted(true)
+		j.say(job.ReportAt("h"), job.TypeReport, 1, &job.Report{Token: j.token, Worker: j.id, GivenBack: true})
+		next := p.take()
+		p.hears(job.TypeStop, 0)
+		next.granted(true).report(1, completed)
+		h.wait(id, task.Completed)
+		n := 0
+		for _, ev := range h.events(id, task.Completed) {
+			if ev.Kind == task.Status && ev.State == task.Working {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("the task was WORKING %d times, want once", n)
+		}
+	})
+}
