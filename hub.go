@@ -18,8 +18,10 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/gauge"
+	"github.com/parley-a2a/parley/internal/guest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/memory/recorder"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -213,6 +215,7 @@ func (h *Hub) frontConfig() httpfront.Config {
 		GRPCAddr:       h.GRPCAddr,
 		UnionCard:      h.UnionCard,
 		Loopback:       h.Auth == nil && !h.AllowAnonymous,
+		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}},
 		Limits: httpfront.Limits{
 			Body: h.Limits.Body,
 		},
@@ -256,7 +259,8 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
 // or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
-// /.well-known/agent-card.json, /.well-known/agent.json, /healthz and /readyz.
+// /.well-known/agent-card.json, /.well-known/agent.json, /v1/models,
+// /v1/chat/completions, /healthz and /readyz.
 // Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
 // the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {

@@ -33,8 +33,10 @@ import (
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/guest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/push"
@@ -276,6 +278,7 @@ func (h *hub) front() httpfront.Config {
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
+		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}},
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/guest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -67,6 +68,9 @@ type Config struct {
 	// about tasks, without a principal: it checks who calls by itself. If nil, those paths
 	// are not found.
 	Callbacks http.Handler
+	// Guests serve paths in the shapes of other ecosystems, each those that the front and
+	// the guests before it do not serve.
+	Guests []guest.Surface
 	// Logger receives a record for each error that the caller is not told. If nil,
 	// nothing is logged.
 	Logger *slog.Logger

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/guest"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -75,6 +76,7 @@ func (f *Front) Inside() http.Handler {
 func (f *Front) exchange(x *exchange) {
 	r := x.r
 	x.route = parsePath(r.URL.EscapedPath())
+	x.welcome()
 	switch {
 	case x.route.place == atJob:
 		x.shape = dialect.RockBotTask
@@ -119,6 +121,9 @@ type exchange struct {
 	// wrote is set once the answer has begun.
 	wrote bool
 	seen  observed
+	// guest is the surface that serves the path, which takes methods.
+	guest   guest.Surface
+	methods string
 }
 
 var (
@@ -142,8 +147,12 @@ func (x *exchange) precheck() error {
 	if !x.somewhere() {
 		return errNowhere
 	}
-	if !x.route.allows(x.r.Method) {
-		return notAllowed(x.r.Method, allow[x.route.place])
+	methods := allow[x.route.place]
+	if x.guest != nil {
+		methods = x.methods
+	}
+	if !x.route.allows(x.r.Method, methods) {
+		return notAllowed(x.r.Method, methods)
 	}
 	return nil
 }
@@ -223,6 +232,8 @@ func (x *exchange) serve() {
 		x.serveRPC()
 	case x.route.place == atJob:
 		x.serveJob()
+	case x.guest != nil:
+		x.serveGuest()
 	case x.route.legacy:
 		x.serveLegacy()
 	default:

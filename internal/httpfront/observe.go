@@ -112,6 +112,8 @@ func (x *exchange) labels() trace.Labels {
 	}
 	o := x.operation
 	switch {
+	case x.guest != nil:
+		l.Protocol, l.Version = "guest", ""
 	case x.route.rpc:
 		l.Transport = "jsonrpc"
 	case o == 0:

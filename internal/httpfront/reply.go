@@ -133,7 +133,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		return h.status
 	case x.route.rpc:
 		return report.RPCStatus()
-	case x.front.cfg.SpecStatuses || x.route.legacy:
+	case x.front.cfg.SpecStatuses || x.route.legacy || x.guest != nil:
 	case errors.Is(err, engine.ErrNoExtendedCard):
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:
@@ -167,6 +167,10 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 			return report.AppendV03(dst, x.id)
 		}
 		return report.AppendRPC(dst, x.id)
+	}
+	if x.guest != nil {
+		own := *report // what an interface gets is on the heap
+		return x.guest.AppendError(dst, &own)
 	}
 	if x.shape == dialect.RockBotTask {
 		return x.appendJobError(dst, report)

@@ -109,6 +109,10 @@ var directions = []direction{
 		why: "a front speaks to the engine alone",
 	},
 	{
+		from: []string{"internal/guest", "internal/turn", "internal/openaifront"}, not: append([]string{".", "internal/httpfront/...", "internal/cli/...", "client/..."}, stores...), deep: true,
+		why: "a surface knows the engine, and its host by what it is given",
+	},
+	{
 		from: []string{"client/...", "card/...", "internal/peer/...", "mcptool/...", "mock/..."},
 		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
 		why: "the caller's side must not carry a server, an engine or a store",
