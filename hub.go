@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/aguifront"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/gauge"
@@ -215,7 +216,7 @@ func (h *Hub) frontConfig() httpfront.Config {
 		GRPCAddr:       h.GRPCAddr,
 		UnionCard:      h.UnionCard,
 		Loopback:       h.Auth == nil && !h.AllowAnonymous,
-		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}},
+		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
 		Limits: httpfront.Limits{
 			Body: h.Limits.Body,
 		},
@@ -260,7 +261,7 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
 // or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
 // /.well-known/agent-card.json, /.well-known/agent.json, /v1/models,
-// /v1/chat/completions, /healthz and /readyz.
+// /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and /readyz.
 // Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
 // the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {

@@ -44,6 +44,11 @@
 // TestBehindHub. A proxy before each hears of which tasks it speaks, so that the agent
 // itself can be asked in the end whether it agrees with the hub.
 //
+// # Clients of other protocols
+//
+// The official clients of OpenAI, for Python and JavaScript, and that of AG-UI talk to a hub
+// in programs of their own (openai, agui), which print once what they have seen.
+//
 // # The line protocol
 //
 // The program is started once for each binding, with the hub's URL and the binding
@@ -109,7 +114,7 @@
 //
 // # Running
 //
-//	for d in js js03; do (cd conformance/interop/$d && npm ci); done
+//	for d in js js03 agui openai/js; do (cd conformance/interop/$d && npm ci); done
 //	.ci/venvs
 //	.ci/classes
 //	cd conformance/interop && go test ./...

@@ -28,6 +28,7 @@ import (
 	"github.com/parley-a2a/parley/directory/broker"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/aguifront"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/control"
 	"github.com/parley-a2a/parley/internal/datadir"
@@ -278,7 +279,7 @@ func (h *hub) front() httpfront.Config {
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
-		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}},
+		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,

@@ -148,12 +148,7 @@ func (a *answer) failure(ev *turn.Event) *problem {
 // metadata says which task the answer is about, and how it stands.
 func (a *answer) metadata() map[string]string {
 	h := &a.turn.Task
-	state := a.state.String()
-	if !a.state.Valid() {
-		state = h.State.String()
-	}
-	state = strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(state, "TASK_STATE_")), "_", "-")
-	return map[string]string{metaTask: string(h.ID), metaContext: h.ContextID, metaState: state}
+	return map[string]string{metaTask: string(h.ID), metaContext: h.ContextID, metaState: turn.StateName(a.state)}
 }
 
 // completion is an answer, or a chunk of one.

@@ -25,7 +25,7 @@ var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir", "
 
 var (
 	stores = []string{"store/..."}
-	fronts = []string{"internal/httpfront/...", "grpcbind/...", "internal/adminapi/...", "internal/openaifront/...", "internal/console/...", "internal/rockbotfront/..."}
+	fronts = []string{"internal/httpfront/...", "grpcbind/...", "internal/adminapi/...", "internal/openaifront/...", "internal/aguifront/...", "internal/console/...", "internal/rockbotfront/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/config/...", "cmd/..."})
 )
 
@@ -109,7 +109,7 @@ var directions = []direction{
 		why: "a front speaks to the engine alone",
 	},
 	{
-		from: []string{"internal/guest", "internal/turn", "internal/openaifront"}, not: append([]string{".", "internal/httpfront/...", "internal/cli/...", "client/..."}, stores...), deep: true,
+		from: []string{"internal/guest", "internal/turn", "internal/openaifront", "internal/aguifront"}, not: append([]string{".", "internal/httpfront/...", "internal/cli/...", "client/..."}, stores...), deep: true,
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{

@@ -1,0 +1,78 @@
+package aguifront
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// maxRecalled is how many tasks of a thread are shown to a client that comes back.
+const maxRecalled = 100
+
+// recall answers a run that asks for nothing with the thread as the hub knows it.
+func (r *run) recall() error {
+	all := 1 << 20
+	p, err := r.front.Engine.List(r.visit.Request.Context(), r.visit.Caller, &op.List{
+		Target: op.Target{Agent: r.agent}, ContextID: r.in.threadID, PageSize: maxRecalled, HistoryLength: &all, IncludeArtifacts: true,
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(p.Tasks) // the last changed comes first
+	slices.SortStableFunc(p.Tasks, func(a, b engine.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
+	messages := []object{}
+	for i := range p.Tasks {
+		messages = append(messages, recalled(&p.Tasks[i])...)
+	}
+	r.started(nil)
+	r.event("MESSAGES_SNAPSHOT", object{"messages": messages})
+	r.event("RUN_FINISHED", object{"threadId": r.in.threadID, "runId": r.in.runID, "outcome": object{"type": "success"}})
+	return r.whole()
+}
+
+// whole sends a stream that is complete.
+func (r *run) whole() error {
+	send, err := r.visit.Stream()
+	if err != nil {
+		return err
+	}
+	_ = r.flush(send) // whoever asked may be gone
+	return nil
+}
+
+// recalled returns the messages of a task.
+func recalled(a *engine.Answer) []object {
+	var messages []object
+	add := func(version int64, role, text string) {
+		if text != "" {
+			messages = append(messages, object{"id": fmt.Sprintf("%s:%d", a.Head.ID, version), "role": role, "content": text})
+		}
+	}
+	reply := a.Fold.ReplyText()
+	for said := range a.Fold.Said() {
+		text := task.TextOf(said.Body)
+		switch {
+		case said.Caller:
+			add(said.Version, "user", text)
+		case text != reply:
+			add(said.Version, "assistant", text)
+		}
+	}
+	add(0, "assistant", reply)
+	return messages
+}
+
+// cancel ends the tasks that the client declines to answer, and the run with them.
+func (r *run) cancel() error {
+	h, err := r.cancelTask()
+	if err != nil {
+		return err
+	}
+	r.visit.About(h)
+	r.started(h)
+	r.event("RUN_FINISHED", object{"threadId": r.in.threadID, "runId": r.in.runID, "outcome": object{"type": "cancelled"}})
+	return r.whole()
+}

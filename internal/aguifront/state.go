@@ -1,0 +1,106 @@
+package aguifront
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// state is the state that client and agent share: what the client has sent, with the
+// changes of the extension worldstate-delta-v1.
+type state struct {
+	root object
+	// shown is set once the client has a snapshot.
+	shown bool
+}
+
+// newState begins with the state of the client, if it is an object.
+func newState(raw json.RawMessage) *state {
+	s := &state{root: object{}}
+	if json.Unmarshal(raw, &s.root) != nil || s.root == nil {
+		s.root = object{}
+	}
+	return s
+}
+
+// worldDelta is a part of the extension worldstate-delta-v1.
+type worldDelta struct {
+	Deltas []worldChange `json:"deltas"`
+}
+
+// worldChange sets, increases or appends to a value of a domain. A path has its names
+// between dots or slashes.
+type worldChange struct {
+	Domain string `json:"domain"`
+	Path   string `json:"path"`
+	Op     string `json:"op"`
+	Value  any    `json:"value"`
+}
+
+// change tells how a part changes the state: with a snapshot the first time, and when there
+// is a new branch, else with a patch. It reports whether the part is one.
+func (s *story) change(raw []byte) bool {
+	var d worldDelta
+	if json.Unmarshal(raw, &d) != nil || len(d.Deltas) == 0 {
+		return false
+	}
+	for i := range d.Deltas {
+		if d.Deltas[i].Domain == "" || !known(d.Deltas[i].Op) {
+			return false
+		}
+	}
+	patch := []object{}
+	whole := !s.state.shown
+	for i := range d.Deltas {
+		names, value, grown := s.state.apply(&d.Deltas[i])
+		whole = whole || grown || value == nil
+		patch = append(patch, object{"op": "add", "path": pointer(names), "value": value})
+	}
+	if whole {
+		s.event("STATE_SNAPSHOT", object{"snapshot": s.state.root})
+		s.state.shown = true
+		return true
+	}
+	s.event("STATE_DELTA", object{"delta": patch})
+	return true
+}
+
+func known(op string) bool { return op == "set" || op == "inc" || op == "push" }
+
+// apply makes a change and returns where, the value that is there now, and whether
+// something had to be made on the way.
+func (s *state) apply(c *worldChange) (names []string, value any, grown bool) {
+	names = append([]string{c.Domain}, strings.FieldsFunc(c.Path, func(r rune) bool { return r == '.' || r == '/' })...)
+	at := s.root
+	for _, name := range names[:len(names)-1] {
+		next, ok := at[name].(object)
+		if !ok {
+			next, grown = object{}, true
+			at[name] = next
+		}
+		at = next
+	}
+	last := names[len(names)-1]
+	switch c.Op {
+	case "inc":
+		was, _ := at[last].(float64)
+		by, _ := c.Value.(float64)
+		value = was + by
+	case "push":
+		list, _ := at[last].([]any)
+		value = append(list[:len(list):len(list)], c.Value)
+	default:
+		value = c.Value
+	}
+	at[last] = value
+	return names, value, grown
+}
+
+// pointer returns a JSON pointer (RFC 6901).
+func pointer(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteByte('/')
+		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	return b.String()
+}
