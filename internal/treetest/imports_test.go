@@ -113,7 +113,7 @@ var directions = []direction{
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{
-		from: []string{"client/...", "card/...", "internal/peer/...", "mcptool/...", "mock/..."},
+		from: []string{"client/...", "judge", "card/...", "internal/peer/...", "mcptool/...", "mock/..."},
 		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
