@@ -1,0 +1,16 @@
+package mcpclient_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv("TEST_SERVER"); how != "" {
+		serve(how) // this process is a server for a test
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,139 @@
+package mcpclient_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serve is a server of the official SDK, or one that misbehaves.
+func serve(how string) {
+	if how == "official" {
+		_ = official().Run(context.Background(), &mcp.StdioTransport{})
+		return
+	}
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params json.RawMessage
+		}
+		if json.Unmarshal(in.Bytes(), &m) == nil {
+			misbehave(how, m.Method, string(m.ID))
+		}
+	}
+}
+
+func answer(id, result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result) }
+
+// misbehave answers as others do, but for one thing.
+func misbehave(how, method, id string) {
+	version := "2025-06-18"
+	if how == "version" {
+		version = "1999-01-01"
+	}
+	switch method {
+	case "initialize":
+		if how == "mute" {
+			return
+		}
+		answer(id, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"bad","version":"1"}}`)
+		if how == "talkative" {
+			fmt.Println("Server started!")
+		}
+	case "tools/list":
+		answer(id, listOf(how))
+	case "tools/call":
+		misbehaveCall(how, id)
+	}
+}
+
+func listOf(how string) string {
+	const tool = `{"name":"t%d","description":"does","inputSchema":{"type":"object"}}`
+	switch how {
+	case "many":
+		var all []string
+		for i := range 1000 {
+			all = append(all, fmt.Sprintf(tool, i))
+		}
+		return `{"tools":[` + strings.Join(all, ",") + `]}`
+	case "endless":
+		return `{"tools":[` + fmt.Sprintf(tool, 0) + `],"nextCursor":"more"}`
+	}
+	return `{"tools":[` + fmt.Sprintf(tool, 0) + `]}`
+}
+
+func misbehaveCall(how, id string) {
+	switch how {
+	case "crash":
+		fmt.Fprintln(os.Stderr, "out of cheese")
+		os.Exit(3)
+	case "silent":
+	case "huge":
+		answer(id, `{"content":[{"type":"text","text":"`+strings.Repeat("a", 4<<20)+`"}]}`)
+	case "flood":
+		for range 10_000 {
+			fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+		}
+	case "garbage":
+		for range 1000 {
+			fmt.Println("oops")
+		}
+	case "nonsense":
+		answer(id, `{"content":7}`)
+	default:
+		answer(id, `{"content":[{"type":"text","text":"fine"}]}`)
+	}
+}
+
+// official is a server of the official SDK.
+func official() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "official", Version: "2"}, nil)
+	object := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+	add := func(name string, f mcp.ToolHandler) {
+		s.AddTool(&mcp.Tool{Name: name, Description: "Does " + name + ".", InputSchema: object}, f)
+	}
+	say := func(text string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	}
+	add("echo", func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return say(string(r.Params.Arguments)), nil
+	})
+	add("fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res := say("no such city")
+		res.IsError = true
+		return res, nil
+	})
+	add("slow", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half way",
+		})
+		select {
+		case <-ctx.Done():
+			_ = os.WriteFile(os.Getenv("TEST_CANCELED"), []byte("canceled"), 0o600)
+			return nil, ctx.Err()
+		case <-time.After(time.Minute):
+			return say("done"), nil
+		}
+	})
+	add("learn", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		add("learned", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes"), nil })
+		return say("learned it"), nil
+	})
+	add("image", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{
+			StructuredContent: map[string]any{"width": 1},
+			Content:           []mcp.Content{&mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}},
+		}, nil
+	})
+	return s
+}
+
