@@ -30,9 +30,8 @@ type Client struct {
 	HTTP   *http.Client
 	// Lazy starts the server when its tools are wanted, not before.
 	Lazy bool
-	// Allow are the tools that count; if empty, all do. Block are tools that do not. Names
-	// may have "*" for any characters.
-	Allow, Block []string
+	// Choice says which tools count, by the names that the server gives them.
+	Choice mcptool.Choice
 	// Version is how the client introduces itself.
 	Version string
 	// Logger receives what an operator should know. If nil, nothing is logged.
@@ -259,6 +258,14 @@ func (c *Client) Tools(ctx context.Context) ([]mcptool.Tool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tools, nil
+}
+
+// Known returns the tools that the server had last, and does not start it.
+func (c *Client) Known() []mcptool.Tool {
+	c.init()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools
 }
 
 // Changed implements mcptool.Source.

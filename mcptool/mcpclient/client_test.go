@@ -64,7 +64,10 @@ func web(t *testing.T) *mcpclient.Client {
 }
 
 // run runs a client until the end of the test.
-func run(t *testing.T, c interface{ Run(ctx context.Context) error }) {
+func run(t *testing.T, c interface {
+	Run(ctx context.Context) error
+},
+) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
@@ -269,7 +272,7 @@ func TestTooManyTools(t *testing.T) {
 func TestAllowAndBlock(t *testing.T) {
 	t.Parallel()
 	c := web(t)
-	c.Allow, c.Block = []string{"e*", "fail"}, []string{"f*"}
+	c.Choice = mcptool.Choice{Allow: []string{"e*", "fail"}, Block: []string{"f*"}}
 	run(t, c)
 	tools, err := c.Tools(t.Context())
 	if err != nil || len(tools) != 1 || tools[0].Name != "mcp__web__echo" {

@@ -136,4 +136,3 @@ func official() *mcp.Server {
 	})
 	return s
 }
-

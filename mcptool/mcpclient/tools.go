@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -33,7 +32,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 		if seen++; seen > 10*c.Limits.Tools {
 			break // it may go on like this forever
 		}
-		if !c.counts(t.Name) {
+		if !c.Choice.Has(t.Name) {
 			continue
 		}
 		tool, ok := c.tool(t)
@@ -57,15 +56,6 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	return nil
 }
 
-// counts reports whether a tool is allowed and not blocked.
-func (c *Client) counts(name string) bool {
-	is := func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
-	}
-	return (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, is)) && !slices.ContainsFunc(c.Block, is)
-}
-
 // tool is a tool of the server under its name in the set. What is too large, or has no
 // schema of an object, does not count.
 func (c *Client) tool(t *mcp.Tool) (mcptool.Tool, bool) {
@@ -78,7 +68,9 @@ func (c *Client) tool(t *mcp.Tool) (mcptool.Tool, bool) {
 	}
 	tool := mcptool.Tool{
 		Name: ToolName(c.Name, t.Name), Title: clip(t.Title, 200), Description: clip(t.Description, c.Limits.Text), Input: schema,
-		Call: func(ctx context.Context, call *mcptool.Call) (*mcptool.Result, error) { return c.call(ctx, t.Name, call) },
+		Call: func(ctx context.Context, call *mcptool.Call) (*mcptool.Result, error) {
+			return c.call(ctx, t.Name, call)
+		},
 	}
 	if out, err := json.Marshal(t.OutputSchema); err == nil && t.OutputSchema != nil && len(out) <= c.Limits.Schema {
 		tool.Output = out

@@ -91,6 +91,7 @@ func (d *desk) listing(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, fmt.Errorf("list resources: %w", err)
 		}
 		res := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}, NextCursor: more}
+		res.CacheScope = private
 		for _, r := range page {
 			res.Resources = append(res.Resources, &mcp.Resource{
 				URI: r.URI, Name: r.Name, Description: r.Description, MIMEType: r.MediaType, Size: r.Size,

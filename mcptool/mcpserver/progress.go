@@ -81,7 +81,7 @@ func sentence(p mcptool.Progress) string {
 		words = append(words, p.Agent)
 	}
 	if p.State != "" {
-		words = append(words, p.State)
+		words = append(words, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(p.State, "TASK_STATE_")), "_", "-"))
 	}
 	head := strings.Join(words, " ")
 	switch {

@@ -20,6 +20,8 @@ type Server struct {
 	Instructions string
 	// Tools are what can be called. It is required.
 	Tools mcptool.Source
+	// Choice says which of them are offered.
+	Choice mcptool.Choice
 	// Library has what can be read. If nil, only large results can be.
 	Library Library
 	// Logger receives what an operator should know. If nil, nothing is logged.
@@ -86,6 +88,9 @@ type desk struct {
 	parked map[string]*parked
 }
 
+// private is the scope of all answers: what one caller sees is nobody else's business.
+const private = "private"
+
 // firstList is how long the first caller waits for the list of tools.
 const firstList = 5 * time.Second
 
@@ -111,6 +116,7 @@ func (s *Server) open(ctx context.Context) *desk {
 		SubscribeHandler:   d.watch.subscribe,
 		UnsubscribeHandler: d.watch.unsubscribe,
 		PageSize:           d.Limits.Tools,
+		SetCacheable:       func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = private },
 	})
 	d.serveResources()
 	soon, cancel := context.WithTimeout(d.base, firstList)

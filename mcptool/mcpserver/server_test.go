@@ -92,6 +92,19 @@ func TestBadToolsAreNotOffered(t *testing.T) {
 	}
 }
 
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	cs := wires[1].connect(t, &mcpserver.Server{
+		Tools: newSource(echo, asks, tool("other", echo.Call)), Choice: mcptool.Choice{Allow: []string{"e*", "a*"}, Block: []string{"asks"}},
+	}, nil)
+	if diff := cmp.Diff([]string{"echo"}, names(t, cs)); diff != "" {
+		t.Errorf("tools mismatch (-want +got):\n%s", diff)
+	}
+	if _, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"}); err == nil {
+		t.Error("a blocked tool was called")
+	}
+}
+
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	works := tool("works", func(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {

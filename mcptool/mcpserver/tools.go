@@ -65,6 +65,9 @@ func (d *desk) list(ctx context.Context) (<-chan struct{}, error) {
 	now := make(map[string]*offer, len(tools))
 	var fresh []*mcp.Tool
 	for i := range tools {
+		if !d.Choice.Has(tools[i].Name) {
+			continue
+		}
 		t, err := described(&tools[i])
 		if err != nil {
 			d.Logger.Warn("a tool is not offered", "tool", tools[i].Name, "error", err)
