@@ -43,6 +43,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)
+	checkMCP(d, c)
 	checkBus(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)

@@ -88,6 +88,10 @@ type Config struct {
 	Directory Directory `yaml:"directory"`
 	// MCPServices are MCP servers that can be searched for beside the agents.
 	MCPServices []MCPService `yaml:"mcp_services"`
+	// MCPServers are MCP servers that the hub keeps running.
+	MCPServers []MCPServer `yaml:"mcp_servers"`
+	// MCP says what hosts of MCP get.
+	MCP MCP `yaml:"mcp"`
 	// Broker says how messages are dealt with that ask for a skill.
 	Broker Broker `yaml:"broker"`
 	// Auth says who may call.
@@ -421,6 +425,11 @@ func (c *Config) resolve(dir string) error {
 	for i := range c.Agents {
 		if len(c.Agents[i].Command) > 0 {
 			c.Agents[i].Dir = from(c.Agents[i].Dir)
+		}
+	}
+	for i := range c.MCPServers {
+		if len(c.MCPServers[i].Command) > 0 {
+			c.MCPServers[i].Dir = from(c.MCPServers[i].Dir)
 		}
 	}
 	for _, path := range []*string{&c.Directory.AgentsFile, &c.Directory.WellKnown, &c.Bus.TLS.Cert, &c.Bus.TLS.Key} {

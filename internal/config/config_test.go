@@ -98,6 +98,17 @@ func TestExample(t *testing.T) {
 			ID: "github", Summary: "Repositories, issues and pull requests.",
 			Tools: []config.MCPTool{{Name: "search_issues", Description: "Finds issues by their words."}},
 		}},
+		MCPServers: []config.MCPServer{
+			{
+				Name: "files", Summary: "The documents of the team.", Command: config.Command{"/bin/sh", "-c", "npx"},
+				Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/srv/documents"}, Dir: "/etc/parley",
+				Env:   map[string]string{"LOG": "debug"},
+				Tools: config.MCPTools{Allow: []string{"read_*", "list_directory"}, Block: []string{"read_media_file"}},
+				Start: "demand", Timeout: config.Duration(time.Minute), Calls: 4, MaxTools: 50, MaxMessage: 4 << 20,
+			},
+			{Name: "tracker", URL: "https://tracker.example.com/mcp", Headers: map[string]string{"Authorization": "Bearer none"}},
+		},
+		MCP:          config.MCP{Bridge: true, Block: []string{"register_agent", "unregister_agent"}},
 		ExtendedCard: config.ExtendedCard{Token: "card-token-0123456789", Authenticated: true},
 		Limits: config.Limits{
 			RequestsPerSecond: 50, Burst: 100, BytesPerSecond: 4 << 20, TasksPerCaller: 20,

@@ -181,6 +181,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 		reflect.TypeFor[Auth](), reflect.TypeFor[Caller](), reflect.TypeFor[Push](), reflect.TypeFor[Memory](),
 		reflect.TypeFor[ExtendedCard](), reflect.TypeFor[Extended](), reflect.TypeFor[Telemetry](), reflect.TypeFor[Trust](), reflect.TypeFor[FrontDesk](),
 		reflect.TypeFor[Directory](), reflect.TypeFor[MCPService](), reflect.TypeFor[MCPTool](),
+		reflect.TypeFor[MCP](), reflect.TypeFor[MCPServer](), reflect.TypeFor[MCPTools](),
 		reflect.TypeFor[Broker](), reflect.TypeFor[BrokerSkill](),
 		reflect.TypeFor[Endpoint](), reflect.TypeFor[EndpointAuth](), reflect.TypeFor[EndpointTLS](), reflect.TypeFor[EndpointOptions](),
 	} {
