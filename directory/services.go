@@ -24,6 +24,12 @@ type Tool struct {
 	Description string `json:"description,omitempty"`
 }
 
+// PutService makes a service that can be searched for, or changes it.
+func (d *Directory) PutService(s *Service) { d.index.Put(s.document()) }
+
+// DropService forgets the service with an id.
+func (d *Directory) DropService(id string) { d.index.Drop(documentID(serviceKind, id)) }
+
 func documentID(kind, name string) string { return kind + ":" + name }
 
 // document is what is searched of a service.

@@ -137,6 +137,8 @@ type Handler struct {
 	Push *Push
 	// Inbox is what waits for a person. If nil, nothing is served below /api/v1/inbox.
 	Inbox *inbox.Inbox
+	// MCPServers returns the MCP servers that the hub keeps running. If nil, there are none.
+	MCPServers func() []MCPServer
 	// Control is what an operator does to tasks and agents. If nil, nothing is.
 	Control *control.Desk
 	// Bus is the hub's place on a bus. If nil, it has none.

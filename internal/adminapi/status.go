@@ -27,6 +27,25 @@ type Status struct {
 	// Tasks counts the caller's tasks by the protocol's name of their state. States
 	// without tasks are left out; it is absent if tasks are not counted.
 	Tasks map[string]int `json:"tasks,omitempty"`
+	// MCPServers are the MCP servers that the hub keeps running. Administrators see them.
+	MCPServers []MCPServer `json:"mcpServers,omitempty"`
+}
+
+// MCPServer says how an MCP server is.
+type MCPServer struct {
+	Name string `json:"name"`
+	// State is idle, starting, ready, down or stopped.
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	// Reason is why it is down, or was last.
+	Reason string `json:"reason,omitempty"`
+	// Server is how it introduces itself.
+	Server string `json:"server,omitempty"`
+	// Tools is how many tools count, and LeftOut how many are too many or too large.
+	Tools   int `json:"tools"`
+	LeftOut int `json:"leftOut,omitempty"`
+	// Starts is how often it was ready.
+	Starts int `json:"starts"`
 }
 
 // states are those that tasks are counted by.
@@ -42,7 +61,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	h.answer(w, r, &Status{
+	answer := &Status{
 		Version:       h.Version,
 		Started:       h.Started.UTC().Truncate(time.Millisecond),
 		UptimeSeconds: int64(time.Since(h.Started) / time.Second),
@@ -51,7 +70,11 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		Checks:        append([]engine.Check{}, checks...),
 		Tasks:         counts,
 		Bus:           h.Bus.status(r.Context(), h.queues(r)),
-	})
+	}
+	if h.MCPServers != nil && administers(r, h.keyed) {
+		answer.MCPServers = h.MCPServers()
+	}
+	h.answer(w, r, answer)
 }
 
 // counts returns how many tasks of the owner are in each state. Stores keep these

@@ -54,6 +54,7 @@ type commands struct {
 	Inbox   inboxCmd   `cmd:"" help:"See and settle what waits for you."`
 	Trust   trustCmd   `cmd:"" help:"Say how far callers and agents are trusted."`
 	Memory  memoryCmd  `cmd:"" help:"List, show, set, delete and search notes."`
+	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Be an MCP server for a host, such as Claude Desktop."`
 	Push    pushCmd    `cmd:"" help:"List webhooks, tell them again, or be one."`
 	Dead    deadCmd    `cmd:"" help:"See what queues have given up, publish it again or drop it."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`

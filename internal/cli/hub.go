@@ -40,6 +40,7 @@ import (
 	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/mcptool/mcpclient"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -70,7 +71,9 @@ type hub struct {
 	trust        trustParts
 	control      *control.Desk
 	busParts     busParts
-	unwatch      func() // ends what measures the parts; nil before they are there
+	mcpParts     mcpParts
+	servers      *mcpclient.Set // the MCP servers whose tools models use
+	unwatch      func()         // ends what measures the parts; nil before they are there
 }
 
 const (
@@ -237,6 +240,7 @@ func (h *hub) compose(ctx context.Context) error {
 		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	h.trust.inbox.Deliver = dialogue.Deliver(h.engine)
+	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {
 		return err
 	}
@@ -251,7 +255,11 @@ func (h *hub) compose(ctx context.Context) error {
 	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
 		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
-	h.server = httpfront.NewServer(httpfront.New(h.front()))
+	front := httpfront.New(h.front())
+	if h.mcpParts.inside != nil {
+		h.mcpParts.inside.Handler = front.Inside()
+	}
+	h.server = httpfront.NewServer(front)
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
 		h.grpc = grpcbind.New(h.binding())
@@ -280,10 +288,11 @@ func (h *hub) front() httpfront.Config {
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
 		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
+		MCP:            h.mcp(),
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
-			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -451,6 +460,7 @@ func (h *hub) run(ctx context.Context) error {
 	})
 	group.Go(func() error { h.tellReady(ctx); return nil })
 	group.Go(func() error { return h.runDirectory(ctx) })
+	group.Go(func() error { return h.runMCPServers(learning) })
 	group.Go(func() error { return h.broker.Run(learning) })
 	group.Go(func() error { return h.runTrust(ctx, learning) })
 	group.Go(func() error { return h.runBus(ctx, learning) })
@@ -476,6 +486,7 @@ func (h *hub) tellReady(ctx context.Context) {
 func (h *hub) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
+	h.mcpParts.close()
 	if h.server.Shutdown(ctx) == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ var ErrClosed = errors.New("the hub stops")
 
 // Transport sends requests to a handler.
 type Transport struct {
-	// Handler answers. It is required.
+	// Handler answers. It must be set before the first request.
 	Handler http.Handler
 
 	mu     sync.Mutex // guards closed, and that nothing starts after it
@@ -50,12 +50,17 @@ type Transport struct {
 	wg     sync.WaitGroup
 }
 
+// Refuse refuses requests from now on. Those that are under way go on.
+func (t *Transport) Refuse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
 // Close refuses requests from now on, and waits for those that are under way. It does not
 // end them.
 func (t *Transport) Close() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
+	t.Refuse()
 	t.wg.Wait()
 }
 

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/url"
+
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/hublibrary"
+	"github.com/parley-a2a/parley/mcptool/hubtools"
+)
+
+// mcpCmd is an MCP server for one host.
+type mcpCmd struct {
+	hubFlags
+	Toolbox  bool     `help:"Offer the tools to find, call and remember." default:"true" negatable:""`
+	Bridge   bool     `help:"Offer a tool for each skill of the agents, too."`
+	Allow    []string `help:"A tool that is offered, with * for any characters; without it, all are. May be repeated." placeholder:"NAME"`
+	Block    []string `help:"A tool that is not. May be repeated." placeholder:"NAME"`
+	Session  string   `help:"The conversation that notes and results belong to; without it, each start is a new one." placeholder:"NAME"`
+	LogLevel string   `name:"log-level" help:"The least level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
+}
+
+// Help shows how hosts are told about it.
+func (mcpCmd) Help() string {
+	return `Speaks the Model Context Protocol (MCP) on standard input and output, for a running hub: hosts such as Claude ` +
+		`Desktop, VS Code or Cursor start it. It ends when its input does, and calls under way are canceled then. A hub ` +
+		`that is started anew is waited for. Hosts that speak HTTP need no program: the hub serves /mcp itself.
+
+Examples:
+
+    claude mcp add parley -- parley mcp
+    claude mcp add --transport http parley http://127.0.0.1:4100/mcp
+
+Claude Desktop (claude_desktop_config.json), Cursor (.cursor/mcp.json), Windsurf:
+
+    {"mcpServers": {"parley": {"command": "parley", "args": ["mcp"]}}}
+
+VS Code (.vscode/mcp.json):
+
+    {"servers": {"parley": {"type": "stdio", "command": "parley", "args": ["mcp"]}}}
+
+Zed (settings.json):
+
+    {"context_servers": {"parley": {"command": "parley", "args": ["mcp"]}}}
+
+With a key, and a tool for each skill of the agents instead of the toolbox:
+
+    {"mcpServers": {"parley": {"command": "parley", "args": ["mcp", "--bridge", "--no-toolbox"],
+      "env": {"PARLEY_URL": "https://hub.example", "PARLEY_API_KEY": "…"}}}}`
+}
+
+// Run serves the host until it closes the pipe.
+func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
+	choice := mcptool.Choice{Allow: c.Allow, Block: c.Block}
+	if err := choice.Check(); err != nil {
+		return usagef("%w", err)
+	}
+	if u, err := url.Parse(c.base()); err != nil || u.Host == "" {
+		return usagef("--url %q is not a URL", c.URL)
+	}
+	if !c.Toolbox && !c.Bridge {
+		return usagef("--no-toolbox without --bridge leaves nothing to offer")
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return usagef("--log-level: %w", err)
+	}
+	logger := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
+	hub := &hubtools.Hub{URL: c.base(), Key: c.APIKey, Logger: logger}
+	server := hubServer()
+	server.Tools = offered(hub, c.Session, c.Toolbox, c.Bridge)
+	server.Choice, server.Logger = choice, logger
+	server.Library = &hublibrary.Library{URL: c.base(), Key: c.APIKey}
+	in, ok := o.Stdin.(io.ReadCloser)
+	if !ok {
+		in = io.NopCloser(o.Stdin)
+	}
+	return o.interruptible(ctx, func(stop interrupts) error {
+		err := server.Serve(stop.soft, in, o.Stdout)
+		if errors.Is(err, errInterrupted) {
+			return nil // that is how a host may end it
+		}
+		return err
+	})
+}

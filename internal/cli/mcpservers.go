@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/mcptool/mcpclient"
+)
+
+// mcpServers makes the MCP servers of the configuration, which runMCPServers runs.
+func (h *hub) mcpServers() *mcpclient.Set {
+	s := new(mcpclient.Set)
+	for i := range h.cfg.MCPServers {
+		s.Clients = append(s.Clients, h.mcpClient(&h.cfg.MCPServers[i]))
+	}
+	return s
+}
+
+func (h *hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
+	c := &mcpclient.Client{
+		Name: m.Name, URL: m.URL, Header: m.Header(), Lazy: m.Start == "demand", Choice: m.Tools.Choice(),
+		Version: parley.Version, Logger: h.logger,
+		Limits: mcpclient.Limits{
+			Call: duration(m.Timeout), Calls: m.Calls, Tools: m.MaxTools, Message: int(m.MaxMessage),
+		},
+	}
+	if program := m.Program(); program != nil {
+		run := &command.Companion{Command: program, Dir: m.Dir, Runs: h.runs()}
+		for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+			run.Env = append(run.Env, name+"="+m.Env[name])
+		}
+		c.Start = func() (mcpclient.Program, error) { return run.Start() }
+	}
+	return c
+}
+
+// runMCPServers keeps the servers running, and what is known of them in the directory,
+// until ctx ends.
+func (h *hub) runMCPServers(ctx context.Context) error {
+	if len(h.servers.Clients) == 0 {
+		return nil
+	}
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { h.tellOfServers(ctx) })
+	return h.servers.Run(ctx)
+}
+
+// tellOfServers tells the directory what the servers can do.
+func (h *hub) tellOfServers(ctx context.Context) {
+	if h.directory == nil {
+		return
+	}
+	for {
+		changed := h.servers.Changed()
+		for i, c := range h.servers.Clients {
+			h.directory.PutService(service(&h.cfg.MCPServers[i], c))
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// service is what the directory knows of a server.
+func service(m *config.MCPServer, c *mcpclient.Client) *directory.Service {
+	s := &directory.Service{ID: m.Name, Summary: m.Summary}
+	for _, t := range c.Known() {
+		s.Tools = append(s.Tools, directory.Tool{Name: t.Name, Description: cmp.Or(t.Description, t.Title)})
+	}
+	return s
+}
+
+// serverStatus is what an operator is told of the servers.
+func (h *hub) serverStatus() []adminapi.MCPServer {
+	var all []adminapi.MCPServer
+	for _, s := range h.servers.Status() {
+		all = append(all, adminapi.MCPServer(s))
+	}
+	return all
+}
