@@ -15,7 +15,7 @@ import (
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	d := s.open(ctx)
 	defer d.close()
-	pipe := mcpwire.NewPipe(in, out, mcpwire.Options{Limit: d.Limits.Message})
+	pipe := mcpwire.NewPipe(in, out, mcpwire.Options{Limit: d.Limits.Message, Ended: d.cancel})
 	ss, err := d.mcp.Connect(ctx, pipe, nil)
 	if err != nil {
 		return fmt.Errorf("serve a host: %w", err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,12 +21,15 @@ type Pipe struct {
 	out   io.Writer
 	limit int
 	bad   func(*Fault) error
+	ended func()
 	lines chan line
 	once  sync.Once
 	// closed is closed with the pipe.
 	closed chan struct{}
 
-	mu sync.Mutex // guards out
+	mu   sync.Mutex // guards out and the fields below
+	open int        // requests that were read and not answered
+	idle chan struct{}
 }
 
 // Options say how a Pipe deals with its other side.
@@ -35,6 +39,9 @@ type Options struct {
 	// Bad is told of each line that is no message; an error from it ends the connection.
 	// If nil, such lines are answered with their errors.
 	Bad func(*Fault) error
+	// Ended is told that the other side has said all that it will. What it has asked may
+	// still be answered for a while. It may be nil.
+	Ended func()
 }
 
 // Fault is what is wrong with a line.
@@ -48,7 +55,7 @@ type Fault struct {
 // NewPipe returns a connection that reads from in, which it closes, and writes to out.
 // Nothing is read before Run.
 func NewPipe(in io.ReadCloser, out io.Writer, o Options) *Pipe {
-	return &Pipe{in: in, out: out, limit: o.Limit, bad: o.Bad, lines: make(chan line), closed: make(chan struct{})}
+	return &Pipe{in: in, out: out, limit: o.Limit, bad: o.Bad, ended: o.Ended, lines: make(chan line), closed: make(chan struct{})}
 }
 
 // line is what was read.
@@ -124,6 +131,7 @@ func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case l := <-p.lines:
 			if l.err != nil {
+				p.settle()
 				return nil, l.err
 			}
 			m, wrong := p.decode(l)
@@ -132,9 +140,56 @@ func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 					return nil, err
 				}
 			} else if m != nil {
+				p.count(m, 1)
 				return m, nil
 			}
 		}
+	}
+}
+
+// count counts a request that was read, or an answer that was written.
+func (p *Pipe) count(m jsonrpc.Message, n int) {
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		if n < 0 || !m.IsCall() {
+			return
+		}
+	case *jsonrpc.Response:
+		if n > 0 {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open += n; p.open == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
+}
+
+// lastAnswers is how long answers may take after the other side has ended.
+const lastAnswers = 5 * time.Second
+
+// settle waits until all requests are answered, but not for long.
+func (p *Pipe) settle() {
+	if p.ended == nil {
+		return
+	}
+	p.ended()
+	p.mu.Lock()
+	if p.open == 0 {
+		p.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	p.idle = idle
+	p.mu.Unlock()
+	timer := time.NewTimer(lastAnswers)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-p.closed:
+	case <-timer.C:
 	}
 }
 
@@ -176,6 +231,7 @@ func (p *Pipe) fault(f *Fault) error {
 
 // Write implements mcp.Connection.
 func (p *Pipe) Write(_ context.Context, m jsonrpc.Message) error {
+	defer p.count(m, -1)
 	b, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
