@@ -18,7 +18,8 @@ type Server struct {
 	Name, Version string
 	// Instructions tell the model of the host what this is about. They may be empty.
 	Instructions string
-	// Tools are what can be called. It is required.
+	// Tools are what can be called. It is required. If it is a Runner, it runs as long as
+	// the server does.
 	Tools mcptool.Source
 	// Choice says which of them are offered.
 	Choice mcptool.Choice
@@ -28,6 +29,12 @@ type Server struct {
 	Logger *slog.Logger
 	// Limits are described there.
 	Limits Limits
+}
+
+// Runner is a source that must run for its changes to be told.
+type Runner interface {
+	// Run runs until ctx ends.
+	Run(ctx context.Context) error
 }
 
 // Limits bound what a caller may take. Zero fields have the default named.
@@ -123,6 +130,13 @@ func (s *Server) open(ctx context.Context) *desk {
 	defer cancel()
 	changed, err := d.list(soon)
 	d.wg.Go(func() { d.follow(d.base, changed, err) })
+	if r, ok := d.Tools.(Runner); ok {
+		d.wg.Go(func() {
+			if err := r.Run(d.base); err != nil && d.base.Err() == nil {
+				d.Logger.Error("changes of tools are not seen any more", "error", err)
+			}
+		})
+	}
 	return d
 }
 

@@ -61,6 +61,28 @@ func TestToolsChange(t *testing.T) {
 	})
 }
 
+// runner is a source that runs.
+type runner struct {
+	*source
+
+	ran chan struct{}
+}
+
+func (r *runner) Run(ctx context.Context) error {
+	<-ctx.Done()
+	close(r.ran)
+	return ctx.Err()
+}
+
+// A source that runs does so as long as the server.
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	r := &runner{newSource(echo), make(chan struct{})}
+	in, _ := startPipe(t, &mcpserver.Server{Tools: r})
+	_ = in.Close()
+	receive(t, "the end of the source", r.ran)
+}
+
 // Tools that cannot be listed yet are listed later.
 func TestToolsComeLater(t *testing.T) {
 	t.Parallel()
