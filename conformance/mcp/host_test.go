@@ -39,8 +39,9 @@ type host struct {
 	progress, asked, answers, updated chan string
 }
 
-// connect connects a host to a hub, with an API key or without one.
-func (w wire) connect(t *testing.T, hub *hubtest.Hub, key string) *host {
+// connect connects a host to a hub, with an API key or without one; flags are for parley
+// mcp.
+func (w wire) connect(t *testing.T, hub *hubtest.Hub, key string, flags ...string) *host {
 	t.Helper()
 	h := &host{
 		t: t, progress: make(chan string, 1000), asked: make(chan string, 100), answers: make(chan string, 100),
@@ -59,7 +60,7 @@ func (w wire) connect(t *testing.T, hub *hubtest.Hub, key string) *host {
 			}
 		},
 	})
-	session, err := client.Connect(t.Context(), w.transport(t, hub, key), &mcp.ClientSessionOptions{ProtocolVersion: w.version})
+	session, err := client.Connect(t.Context(), w.transport(t, hub, key, flags...), &mcp.ClientSessionOptions{ProtocolVersion: w.version})
 	if err != nil {
 		t.Fatalf("connect over %s: %v", w.name, err)
 	}
@@ -71,10 +72,10 @@ func (w wire) connect(t *testing.T, hub *hubtest.Hub, key string) *host {
 	return h
 }
 
-func (w wire) transport(t *testing.T, hub *hubtest.Hub, key string) mcp.Transport {
+func (w wire) transport(t *testing.T, hub *hubtest.Hub, key string, flags ...string) mcp.Transport {
 	t.Helper()
 	if !w.http {
-		cmd := exec.Command(hubtest.Binary(t), "mcp", "--url", hub.URL(), "--session", "table")
+		cmd := exec.Command(hubtest.Binary(t), append([]string{"mcp", "--url", hub.URL(), "--session", "table"}, flags...)...)
 		cmd.Env = append(cmd.Environ(), "PARLEY_API_KEY="+key)
 		cmd.Stderr = t.Output()
 		return &mcp.CommandTransport{Command: cmd}
@@ -226,6 +227,34 @@ func (h *host) tour(far string) map[string]bool {
 	call("send_update", args{"text": "half way"})
 	h.told("half way")
 	return called
+}
+
+// With the bridge each skill is a tool, and skills of an agent that was registered become
+// tools as well.
+func TestBridge(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{Config: "mcp: {bridge: true, no_toolbox: true, block: ['*clock*']}\n"})
+	for _, w := range wires {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			h := w.connect(t, hub, "", "--bridge", "--no-toolbox", "--block", "*clock*")
+			var names []string
+			for tool, err := range h.Tools(t.Context(), nil) {
+				if err != nil {
+					t.Fatalf("Tools: %v", err)
+				}
+				names = append(names, tool.Name)
+			}
+			slices.Sort(names)
+			want := []string{"a2a__echo__echo", "a2a__interview__interview", "a2a__report__report", "a2a__slow__slow"}
+			if !slices.Equal(names, want) {
+				t.Errorf("tools = %v, want %v", names, want)
+			}
+			if got := h.call("a2a__echo__echo", args{"query": "hello"})["response"]; !strings.Contains(got.(string), "hello") {
+				t.Errorf("echo = %v", got)
+			}
+		})
+	}
 }
 
 // waiting returns a task that waits for an answer.

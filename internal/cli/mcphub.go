@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/inward"
@@ -31,7 +33,9 @@ func offered(hub *hubtools.Hub, session string, toolbox, bridge bool) mcptool.So
 	if toolbox {
 		all = append(all, hub.Toolbox(session))
 	}
-	_ = bridge
+	if bridge {
+		all = append(all, hub.Skills(session))
+	}
 	return all
 }
 
@@ -59,6 +63,17 @@ func (s sources) Changed() <-chan struct{} {
 		}
 	}
 	return nil
+}
+
+// Run implements mcpserver.Runner.
+func (s sources) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, one := range s {
+		if r, ok := one.(mcpserver.Runner); ok {
+			group.Go(func() error { return r.Run(ctx) })
+		}
+	}
+	return group.Wait()
 }
 
 // mcpParts are the parts of /mcp: what serves it, and how it reaches the hub.
