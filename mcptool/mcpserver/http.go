@@ -104,7 +104,9 @@ func (h *Handler) enter(r *http.Request) (g *guest, status int, wrong string) {
 	}
 	g, there := h.guests[name]
 	if !there {
-		if len(h.guests) >= cmp.Or(h.Callers, 1000) && !h.dismissLocked() {
+		for h.dismissLocked(cmp.Or(h.Idle, time.Hour)) {
+		}
+		if len(h.guests) >= cmp.Or(h.Callers, 1000) && !h.dismissLocked(0) {
 			h.mu.Unlock()
 			return nil, http.StatusServiceUnavailable, "too many callers; try again later"
 		}
@@ -151,11 +153,11 @@ func (h *Handler) leave(g *guest) {
 }
 
 // dismissLocked closes the guest who has been quiet for longest, if there is one who does
-// nothing and has no session.
-func (h *Handler) dismissLocked() bool {
+// nothing, has no session, and was quiet for at least as long as quiet.
+func (h *Handler) dismissLocked(quiet time.Duration) bool {
 	var who string
 	for name, g := range h.guests {
-		if g.requests > 0 || g.desk.busy() || g.full(1) {
+		if g.requests > 0 || time.Since(g.last) < quiet || g.desk.busy() || g.full(1) {
 			continue
 		}
 		if who == "" || g.last.Before(h.guests[who].last) {

@@ -129,7 +129,52 @@ func TestLimitsOfSessions(t *testing.T) {
 	}
 }
 
-// What the hub stops ends calls and streams, and nobody gets in any more.
+// Whoever has gone makes room in time, before there are too many.
+func TestQuietCallersAreForgotten(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	url := startMany(t, &mcpserver.Handler{Idle: time.Nanosecond, Server: func(r *http.Request) *mcpserver.Server {
+		if r.Header.Get("X-Caller") == "alice" {
+			return &mcpserver.Server{Tools: &runner{newSource(echo), ended}}
+		}
+		return &mcpserver.Server{Tools: newSource(echo)}
+	}})
+	_, session, _ := post(t, url, "alice", "", initialize)
+	send(t, http.MethodDelete, url, "alice", session, "") // it may be over already
+	post(t, url, "bob", "", initialize)
+	receive(t, "the end of what alice had", ended)
+}
+
+// A version that nobody speaks is refused, with those that are spoken.
+func TestUnknownVersionOverHTTP(t *testing.T) {
+	t.Parallel()
+	url := startMany(t, new(mcpserver.Handler))
+	for _, version := range []string{"1999-01-01", "2999-01-01", "nonsense"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+version+`",`+
+				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": version, "Mcp-Method": "tools/list",
+		} {
+			req.Header.Set(name, value)
+		}
+		resp, err := newHTTP(t, "me").Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(b), "2025-11-25") {
+			t.Errorf("version %s gives %d %s", version, resp.StatusCode, b)
+		}
+	}
+}
+
+// Close ends calls and streams, and nobody gets in any more.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	blocks, began, ended := blocks()
