@@ -23,7 +23,8 @@ type Delegation struct {
 	Message *a2a.Message
 	// Key makes the delegation happen once, however often the run that makes it is
 	// executed: it names it among those of the task. A delegation with a key that was
-	// used joins the task of the first, whatever it says. If it is empty, each execution
+	// used joins the task of the first, whatever it says. With a TaskID it names the
+	// message among those to that task, which is said once. If it is empty, each execution
 	// delegates anew.
 	Key string
 }

@@ -114,6 +114,12 @@ func (h *hub) configured() ([]engine.Agent, error) {
 				return nil, usagef("agents: %s: %w; take away bus: off", a.Name, err)
 			}
 			e.Executor, e.ListedSkills = x, true
+		case a.Thinks():
+			x, err := h.thinker(&a.Model)
+			if err != nil {
+				return nil, err
+			}
+			e.Executor = x
 		case a.Bound():
 			for _, own := range builtin.Agents() {
 				if own.Name == e.Name {

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/agent/conformance"
+	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/dialogue"
@@ -72,8 +73,9 @@ type hub struct {
 	control      *control.Desk
 	busParts     busParts
 	mcpParts     mcpParts
-	servers      *mcpclient.Set // the MCP servers whose tools models use
-	unwatch      func()         // ends what measures the parts; nil before they are there
+	servers      *mcpclient.Set            // the MCP servers whose tools models use
+	models       map[string]model.Provider // those that agents think with
+	unwatch      func()                    // ends what measures the parts; nil before they are there
 }
 
 const (

@@ -82,6 +82,8 @@ type Config struct {
 	// Agents are served beside the built-in ones. One with the name of a built-in
 	// agent takes its place.
 	Agents []Agent `yaml:"agents"`
+	// ModelProviders are where language models are asked, for agents with a Model.
+	ModelProviders []ModelProvider `yaml:"model_providers"`
 	// Bus says how agents are reached that need not be running when they are called.
 	Bus Bus `yaml:"bus"`
 	// Directory says where further agents are known from.
@@ -136,8 +138,8 @@ type Config struct {
 // Builtin reports whether the built-in agents are served.
 func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
 
-// Agent is an agent that is served: a program, an agent elsewhere, or one that the hub
-// brings along, of which something is said.
+// Agent is an agent that is served: a program, an agent elsewhere, a language model, or one
+// that the hub brings along, of which something is said.
 type Agent struct {
 	// Name is the agent's name in addresses: small letters and digits, with single
 	// dashes between them. It is required.
@@ -151,6 +153,8 @@ type Agent struct {
 	URL string `yaml:"url"`
 	// Endpoint is the same with all that can be said of it.
 	Endpoint Endpoint `yaml:"endpoint"`
+	// Model is the language model that thinks for the agent.
+	Model Model `yaml:"model"`
 	// Queue is the agent's name on the bus, if workers at a queue perform its tasks.
 	Queue string `yaml:"queue"`
 	// Transport says how an agent with a URL and a queue is called. If empty, its card says
@@ -421,6 +425,11 @@ func (c *Config) resolve(dir string) error {
 	}
 	if c.Questions.Script != "" {
 		c.Questions.Script = from(c.Questions.Script)
+	}
+	for i := range c.ModelProviders {
+		if p := &c.ModelProviders[i]; p.Script != "" {
+			p.Script = from(p.Script)
+		}
 	}
 	for i := range c.Agents {
 		if len(c.Agents[i].Command) > 0 {

@@ -101,7 +101,7 @@ func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{
 func (a *Agent) Backend() string { return a.at().Backend }
 
 // Bound reports whether a says something of an agent that the hub brings along.
-func (a *Agent) Bound() bool { return len(a.Command) == 0 && !a.Elsewhere() }
+func (a *Agent) Bound() bool { return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks() }
 
 // Remote returns the executor of an agent elsewhere.
 func (a *Agent) Remote() *remote.Agent {
@@ -203,20 +203,23 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 // checkKind notes what is wrong with what an agent is.
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
-	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{})} {
+	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks()} {
 		if set {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		d.Problem(nil, key, "an agent has one of command, url and endpoint")
+		d.Problem(nil, key, "an agent has one of command, url, endpoint and model")
+		return
+	case a.Thinks() && a.Queue != "":
+		d.Problem(nil, key+".queue", "an agent with a model runs here")
 		return
 	case len(a.Command) > 0 && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
 		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
-		d.Problem(nil, key+".command", "is missing; so are url, endpoint and queue, and the hub brings no agent with this name")
+		d.Problem(nil, key+".command", "is missing; so are url, endpoint, model and queue, and the hub brings no agent with this name")
 		return
 	}
 	if len(a.Command) == 0 {
@@ -264,8 +267,8 @@ func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
 		{"max_output", a.MaxOutput != 0},
 		{"silence", a.Silence != 0},
 		{"serial", a.Serial && a.Queue == ""},
-		{"timeout", a.Timeout != 0 && a.Bound()},
-		{"idempotent", a.Idempotent && a.Bound()},
+		{"timeout", a.Timeout != 0 && (a.Bound() || a.Thinks())},
+		{"idempotent", a.Idempotent && (a.Bound() || a.Thinks())},
 	} {
 		if f.set {
 			d.Problem(nil, key+"."+f.name, "is for programs, and this agent has no command")

@@ -182,6 +182,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 		reflect.TypeFor[ExtendedCard](), reflect.TypeFor[Extended](), reflect.TypeFor[Telemetry](), reflect.TypeFor[Trust](), reflect.TypeFor[FrontDesk](),
 		reflect.TypeFor[Directory](), reflect.TypeFor[MCPService](), reflect.TypeFor[MCPTool](),
 		reflect.TypeFor[MCP](), reflect.TypeFor[MCPServer](), reflect.TypeFor[MCPTools](),
+		reflect.TypeFor[ModelProvider](), reflect.TypeFor[Model](), reflect.TypeFor[ModelChoice](),
 		reflect.TypeFor[Broker](), reflect.TypeFor[BrokerSkill](),
 		reflect.TypeFor[Endpoint](), reflect.TypeFor[EndpointAuth](), reflect.TypeFor[EndpointTLS](), reflect.TypeFor[EndpointOptions](),
 	} {
@@ -248,7 +249,7 @@ func expected(f reflect.StructField) string {
 		return "switch"
 	case reflect.TypeFor[int](), reflect.TypeFor[*int]():
 		return "count"
-	case reflect.TypeFor[float64]():
+	case reflect.TypeFor[float64](), reflect.TypeFor[*float64]():
 		return "number"
 	case reflect.TypeFor[Size]():
 		return "size"

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/a2ajson"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -39,7 +40,10 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	if err := r.entrust(ctx, caller, send); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
-	ad, err := e.admit(ctx, caller, send, true)
+	ad, err := r.sentBefore(ctx, d, send)
+	if ad == nil && err == nil {
+		ad, err = e.admit(ctx, caller, send, true)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
@@ -73,6 +77,9 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, er
 	}
 	m := *d.Message
 	m.ID, m.TaskID, m.ContextID, m.Role = a2a.NewMessageID(), "", "", a2a.MessageRoleUser
+	if d.Key != "" && d.TaskID != "" {
+		m.ID = string(r.childID(string(d.TaskID) + "\x00" + d.Key))
+	}
 	body, err := a2ajson.AppendMessage(nil, &m)
 	if err != nil {
 		return nil, err
@@ -87,6 +94,29 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, er
 		s.Message.TaskID, s.NewIDs, s.Once = r.childID(d.Key), true, true
 	}
 	return s, nil
+}
+
+// sentBefore returns the further message of a delegation with a key that an earlier
+// execution has sent, or nil.
+func (r *run) sentBefore(ctx context.Context, d *agent.Delegation, s *op.Send) (*admitted, error) {
+	if d.Key == "" || d.TaskID == "" {
+		return nil, nil
+	}
+	l, err := r.engine.open(ctx, ref{r.live.ref.owner, d.TaskID})
+	if err != nil {
+		return nil, notFound(err)
+	}
+	h := l.snapshot()
+	f, err := r.engine.fold(ctx, l, &h)
+	if err == nil {
+		for m := range f.Said() {
+			if id, _ := rawjson.String(rawjson.Member(m.Body, "messageId")); m.Caller && id == s.Message.ID {
+				return &admitted{live: l, version: m.Version, repeated: true}, nil
+			}
+		}
+	}
+	r.engine.live.release(l)
+	return nil, err
 }
 
 // childID returns the id of the task that the delegation with a key makes.

@@ -202,3 +202,60 @@ func TestPendingCancelReachesChildren(t *testing.T) {
 		b.wait(child.ID, task.Canceled)
 	}
 }
+
+// TestFollowUpWithAKeyHappensOnce interrupts a parent whose child is at its second message.
+// The next execution finds the child where it is, waits for what comes of that message, and
+// does not say it again.
+func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
+	t.Parallel()
+	store, began := new(task.Memory), make(chan context.Context, 2)
+	parent := idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		var text string
+		var id a2a.TaskID
+		for _, key := range []string{"first", "second", "second", "third"} {
+			got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Key: key, TaskID: id, Message: ec.Message})
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
+				}
+				return
+			}
+			id, text = got.TaskID, text+got.Text+" "
+		}
+		yield(status(ec, a2a.TaskStateCompleted, text), nil)
+	}})
+	child := func(stop bool) a2asrv.AgentExecutor {
+		return idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			n := 1
+			if ec.StoredTask != nil {
+				for _, m := range ec.StoredTask.History {
+					if m.Role == a2a.MessageRoleUser {
+						n++
+					}
+				}
+				n-- // the present one is there, too
+			}
+			switch {
+			case n == 2 && stop:
+				began <- ctx
+				<-ctx.Done()
+			case n == 3:
+				yield(status(ec, a2a.TaskStateCompleted, "heard 3"), nil)
+			default:
+				yield(status(ec, a2a.TaskStateInputRequired, fmt.Sprint("heard ", n)), nil)
+			}
+		}})
+	}
+	b := startTwo(t, store, parent, child(true))
+	id := b.send(now(text("hi"))).Head.ID
+	<-began
+	b.stop()
+	b = startTwo(t, store, parent, child(false))
+	b.wait(id, task.Completed)
+	if got, want := statusText(t, b.get(id)), "heard 2 heard 2 heard 2 heard 3 "; got != want {
+		t.Errorf("the parent heard %q, want %q", got, want)
+	}
+	if got := len(b.tasksOf("other")); got != 1 {
+		t.Errorf("%d children, want one", got)
+	}
+}

@@ -237,7 +237,7 @@ func (ad *admitted) dealtWithLocked() bool {
 	if !ad.repeated {
 		return ad.live.dealtWithLocked(ad.version)
 	}
-	return h.Read > ad.version || h.Read == ad.version && idle(h) || ad.live.dealtWithLocked(ad.version)
+	return h.Read > ad.version || h.Read == ad.version && idle(h) && h.State.Interrupted() || ad.live.dealtWithLocked(ad.version)
 }
 
 // sweepRequests forgets the keys whose time is over, a slice at a time.

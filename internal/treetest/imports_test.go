@@ -238,6 +238,7 @@ var edgeOnly = map[string][]string{
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
+	"github.com/openai/openai-go":               {"agent/model/openai"},
 	"github.com/goccy/go-yaml":                  {"internal/yamlfile/...", "internal/agentfile/...", "internal/config/...", "internal/check/...", "mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/livefile"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
@@ -338,6 +339,7 @@ var facadeDenied = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "MCP belongs to mcptool/mcpserver and mcptool/mcpclient",
 	"github.com/alecthomas/kong":             "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":               "files that people write belong to internal/yamlfile",
+	"github.com/openai/openai-go/v3":         "models belong to agent/model/openai",
 }
 
 func TestFacadeBudget(t *testing.T) {

@@ -1,0 +1,157 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Choice is a model at a provider.
+type Choice struct {
+	Provider Provider
+	// Model is the provider's name for it; empty leaves it to the provider.
+	Model string
+	// Name is what people call the two; empty means Model.
+	Name string
+}
+
+// Delegate is an agent of the hub that the model may ask.
+type Delegate struct {
+	// ID is the name of the agent: the tool is called agent_run_{ID}.
+	ID task.Agent
+	// Description tells the model what the agent is good for. If empty, Describe of the
+	// Agent says it.
+	Description string
+}
+
+// History is what was said before in a conversation. *memory.Turns is one.
+type History interface {
+	// Continue returns the turns of the conversation of an owner in a context, the oldest
+	// first.
+	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
+}
+
+// Agent is an agent that a language model thinks for. Choices is required. The fields must
+// not change once it is in use.
+type Agent struct {
+	// Choices are the models that are asked: the first one, and each further one if those
+	// before it do not answer.
+	Choices []Choice
+	// SystemPrompt is the first instruction of the model; it may be empty.
+	SystemPrompt string
+	// Frame returns a further instruction for a message, or an empty one. It may be nil.
+	Frame func(ctx context.Context, call *agent.Call) string
+
+	// Tools are what the model may call. It may be nil.
+	Tools mcptool.Source
+	// Allowed are patterns of the names of tools that are offered to the model, with * for
+	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
+	// for delegates too.
+	Allowed, Excluded []string
+	// Delegates are agents that the model may ask.
+	Delegates []Delegate
+	// Describe returns what the card of an agent says of it. It may be nil.
+	Describe func(task.Agent) string
+
+	// History is what the model gets to know of earlier tasks of the conversation. If nil,
+	// it knows nothing of them.
+	History History
+	// Guard labels and screens what others say.
+	Guard safety.Guard
+
+	// Budget bounds a task.
+	Budget Budget
+	// MaxTokens bounds each message of the model, Temperature is its temperature; zero and
+	// nil leave it to the provider.
+	MaxTokens   int
+	Temperature *float64
+	// Logger receives operational records. If nil, nothing is logged.
+	Logger *slog.Logger
+	// Spent is told what each finished turn has cost. It may be nil.
+	Spent func(name task.Agent, choice string, u *Usage)
+}
+
+// Budget bounds what a task may take. Zero fields mean the default that is named.
+type Budget struct {
+	// Rounds is how many messages the model may write for one of its caller: 16.
+	Rounds int
+	// Calls is how many tools it may call for one: 100.
+	Calls int
+	// Tokens is how many it may read and write in all for a task; no limit.
+	Tokens int64
+	// Time is how long it may take for one message of its caller; no limit. The time in
+	// which the task waits for its caller does not count.
+	Time time.Duration
+	// Context is how many tokens a request may have, by estimate: 100,000.
+	Context int
+	// Stall is the silence after which a provider is given up: 90 seconds.
+	Stall time.Duration
+	// ToolTime is how long a tool may take: 10 minutes. Agents that are asked take the
+	// time that they need.
+	ToolTime time.Duration
+}
+
+// Defaults of Budget.
+const (
+	DefaultRounds   = 16
+	DefaultCalls    = 100
+	DefaultContext  = 100_000
+	DefaultStall    = 90 * time.Second
+	DefaultToolTime = 10 * time.Minute
+)
+
+func (b Budget) withDefaults() Budget {
+	b.Rounds = cmp.Or(b.Rounds, DefaultRounds)
+	b.Calls = cmp.Or(b.Calls, DefaultCalls)
+	b.Context = cmp.Or(b.Context, DefaultContext)
+	b.Stall = cmp.Or(b.Stall, DefaultStall)
+	b.ToolTime = cmp.Or(b.ToolTime, DefaultToolTime)
+	return b
+}
+
+var (
+	_ a2asrv.AgentExecutor = (*Agent)(nil)
+	_ agent.Described      = (*Agent)(nil)
+)
+
+// Traits implements agent.Described.
+func (a *Agent) Traits() agent.Traits {
+	return agent.Traits{Resumable: true, NoMessage: true, Silence: -1}
+}
+
+// Kind returns "model": how the agent is reached, for people.
+func (a *Agent) Kind() string { return "model" }
+
+func (a *Agent) logger() *slog.Logger {
+	if a.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return a.Logger
+}
+
+// Execute implements a2asrv.AgentExecutor.
+func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		s := &session{agent: a, budget: a.Budget.withDefaults(), ec: ec, call: agent.CallFrom(ctx), yield: yield}
+		s.run(ctx)
+	}
+}
+
+// Cancel implements a2asrv.AgentExecutor. The hub ends the run, and cancels the tasks of
+// those that it has asked.
+func (a *Agent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+	}
+}

@@ -1,0 +1,222 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/content"
+)
+
+// Tries of a choice, and the times between them.
+const (
+	tries     = 3
+	firstWait = time.Second
+	// maxWait is how long a provider may ask to be left alone. If it wants more, the next
+	// choice is asked.
+	maxWait = time.Minute
+)
+
+// ask asks the model for its next message, and adds it to the transcript.
+func (s *session) ask(ctx context.Context) error {
+	var problems []string
+	for i := range s.agent.Choices {
+		c := &s.agent.Choices[i]
+		t, err := s.tryChoice(ctx, c)
+		if err == nil {
+			return s.finish(ctx, t)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name := cmp.Or(c.Name, c.Model, "the model")
+		problems = append(problems, name+": "+outward(err))
+		s.agent.logger().WarnContext(ctx, "model does not answer", "choice", name, "task", s.ec.TaskID, "error", err)
+	}
+	if len(problems) == 0 {
+		return endedf("the agent has no model")
+	}
+	return endedf("no model has answered: %s", strings.Join(problems, "; "))
+}
+
+// tryChoice asks a model a few times.
+func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
+	r := s.request(c)
+	wait := firstWait
+	for try := 1; ; try++ {
+		t, err := s.listen(ctx, c, r)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return t, err
+		case final(err) || try == tries || s.gone:
+			return nil, err
+		}
+		pause := max(retryAfter(err), wait/2+rand.N(wait))
+		if pause > maxWait {
+			return nil, fmt.Errorf("%w; it asks to be left alone for %v", err, pause.Round(time.Second))
+		}
+		s.agent.logger().DebugContext(ctx, "model is asked again", "task", s.ec.TaskID, "in", pause, "error", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		wait *= 2
+	}
+}
+
+// request returns what the model is asked with.
+func (s *session) request(c *Choice) *Request {
+	return &Request{
+		Model: c.Model, Tools: s.tools.list, MaxTokens: s.agent.MaxTokens, Temperature: s.agent.Temperature,
+		Messages: fit(s.agent.instructions(s), s.t.items, s.tools.size, s.budget.Context),
+	}
+}
+
+// listen reads one message of the model, and writes its text as it comes.
+func (s *session) listen(ctx context.Context, c *Choice, r *Request) (*turn, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := own("it was silent for %v", s.budget.Stall)
+	watch := time.AfterFunc(s.budget.Stall, func() { cancel(stalled) })
+	defer watch.Stop()
+	s.out.reset()
+	var g gathering
+	for d, err := range c.Provider.Complete(ctx, r) {
+		if err != nil {
+			if errors.Is(context.Cause(ctx), error(stalled)) {
+				return nil, stalled
+			}
+			return nil, err
+		}
+		watch.Reset(s.budget.Stall)
+		if err := g.add(d); err != nil {
+			return nil, err
+		}
+		if d.Text != "" {
+			s.out.add(s, d.Text)
+		}
+		if s.gone {
+			return nil, context.Canceled
+		}
+	}
+	if errors.Is(context.Cause(ctx), error(stalled)) {
+		return nil, stalled
+	}
+	return g.turn(cmp.Or(c.Name, c.Model))
+}
+
+// finish adds a message of the model to the transcript; it is durable together with the
+// end of its text.
+func (s *session) finish(ctx context.Context, t *turn) error {
+	if err := s.note(ctx, &record{Turn: t}); err != nil {
+		return err
+	}
+	s.out.end(s, len(t.Keys) == 0, t.Parts)
+	if s.agent.Spent != nil {
+		s.agent.Spent(s.name(), t.Choice, &t.Usage)
+	}
+	return nil
+}
+
+// Bounds of one message of a model.
+const (
+	maxAnswer = 4 << 20 // bytes
+	maxCalls  = 128
+)
+
+// gathering puts the pieces of a message together.
+type gathering struct {
+	text   strings.Builder
+	calls  []*gathered
+	t      turn
+	size   int
+	finish string
+}
+
+type gathered struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+func (g *gathering) add(d *Delta) error {
+	g.text.WriteString(d.Text)
+	g.size += len(d.Text)
+	for i := range d.Calls {
+		c := &d.Calls[i]
+		g.size += len(c.Arguments) + len(c.Name)
+		at := slices.IndexFunc(g.calls, func(have *gathered) bool { return have.index == c.Index })
+		if at < 0 {
+			g.calls = append(g.calls, &gathered{index: c.Index})
+			at = len(g.calls) - 1
+		}
+		have := g.calls[at]
+		have.id, have.name = cmp.Or(have.id, c.ID), cmp.Or(have.name, c.Name)
+		have.arguments.WriteString(c.Arguments)
+	}
+	g.t.Parts = append(g.t.Parts, d.Parts...)
+	if d.Usage != nil {
+		g.t.Usage = *d.Usage
+	}
+	g.finish = cmp.Or(d.Finish, g.finish)
+	switch {
+	case g.size > maxAnswer:
+		return own("the answer is longer than %d bytes", maxAnswer)
+	case len(g.calls) > maxCalls:
+		return own("the model wants more than %d calls at once", maxCalls)
+	}
+	return nil
+}
+
+// turn returns the whole message, or what is wrong with it.
+func (g *gathering) turn(choice string) (*turn, error) {
+	switch {
+	case g.finish == "":
+		return nil, errCut
+	case g.finish == FinishFilter:
+		return nil, errFilter
+	case g.text.Len() == 0 && len(g.calls) == 0 && len(g.t.Parts) == 0:
+		return nil, errNothing
+	}
+	t := &g.t
+	t.Choice, t.Finish = choice, g.finish
+	t.Message = content.ChatMessage{Role: "assistant"}
+	if g.text.Len() > 0 {
+		t.Message.Content = content.ChatText(g.text.String())
+	}
+	life, seen := uuid.NewString(), make(map[string]bool)
+	for i, c := range g.calls {
+		if c.id == "" || seen[c.id] {
+			c.id = fmt.Sprintf("call_%s_%d", life[:8], i)
+		}
+		seen[c.id] = true
+		t.Message.ToolCalls = append(t.Message.ToolCalls, content.ChatToolCall{
+			ID: c.id, Type: "function",
+			Function: content.ChatFunction{Name: toolName(c.name), Arguments: c.arguments.String()},
+		})
+		t.Keys = append(t.Keys, fmt.Sprintf("%s/%d", life, i))
+	}
+	return t, nil
+}
+
+// maxToolName is the length of the longest name of a tool.
+const maxToolName = 64
+
+// toolName returns a name as one that providers accept when they read it again.
+func toolName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name[:min(len(name), maxToolName)])
+	return cmp.Or(name, "_")
+}

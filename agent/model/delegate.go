@@ -1,0 +1,133 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/task"
+)
+
+// answerOf is what a model reads of an agent that it has asked.
+type answerOf struct {
+	AgentID  string `json:"agent_id"`
+	Status   string `json:"status"`
+	Response string `json:"response"`
+	Output   any    `json:"output"`
+	// Steps counts the messages that the agent got.
+	Steps int `json:"steps"`
+}
+
+// delegate asks an agent. It is asked once, however often the call is executed: the
+// delegation has the key of the call, and each answer to a question of the agent that of
+// the message that answers.
+func (s *session) delegate(ctx, until context.Context, c *call) outcome {
+	d := s.tools.delegates[c.Function.Name]
+	got, err := s.put(until, c, d)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return outcome{err: context.Cause(ctx)}
+	case until.Err() != nil:
+		return outcome{err: errLeft}
+	default:
+		return s.result(c, fmt.Sprintf("The agent %q could not be asked: %s", d.ID, words(err)), true)
+	}
+	if got.State == task.InputRequired || got.State == task.AuthRequired {
+		question := got.Text
+		if question == "" {
+			question = fmt.Sprintf("the agent %q waits for input", d.ID)
+		}
+		return outcome{record: &record{Asked: &asked{
+			Key: c.key, Task: got.TaskID, Auth: got.State == task.AuthRequired, Question: question,
+		}}}
+	}
+	return s.delegated(c, d, got)
+}
+
+// put sends the agent what it is to hear: the prompt, or the answer to its question.
+func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegated, error) {
+	if c.answered != nil {
+		got, err := agent.Delegate(ctx, &agent.Delegation{
+			Agent: d.ID, TaskID: c.asked.Task, Key: c.key + "/" + c.answered.By,
+			Message: a2a.NewMessage(a2a.MessageRoleUser, c.answered.Parts...),
+		})
+		if err == nil || !errors.Is(err, a2a.ErrUnsupportedOperation) {
+			return got, err
+		}
+		// The task has ended by itself; what it came to is known by the first key.
+	}
+	var arguments struct {
+		Prompt string `json:"prompt"`
+	}
+	if err := json.Unmarshal([]byte(c.Function.Arguments), &arguments); err != nil || strings.TrimSpace(arguments.Prompt) == "" {
+		return nil, &ended{`"prompt" is missing: a text that says what the agent is to do`}
+	}
+	return agent.Delegate(ctx, &agent.Delegation{
+		Agent: d.ID, Key: c.key, Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(arguments.Prompt)),
+	})
+}
+
+// words returns what a model may read of an error.
+func words(err error) string {
+	var public *a2a.Error
+	var mine *ended
+	switch {
+	case errors.As(err, &mine):
+		return mine.reason
+	case errors.As(err, &public) && public.Message != "":
+		return public.Message
+	}
+	return err.Error()
+}
+
+// delegated returns the outcome of a call whose agent has answered.
+func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome {
+	from := safety.Agent(string(d.ID))
+	a := answerOf{AgentID: string(d.ID), Status: stateName(got.State), Steps: c.rounds + 1}
+	if got.Text != "" {
+		a.Response = s.agent.Guard.Quote(from, got.Text).Text
+	}
+	if data := dataOf(got.JSON); data != "" {
+		a.Output = s.agent.Guard.Quote(from, data).Text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the marks around quotations are for the model
+	if err := e.Encode(&a); err != nil {
+		return outcome{err: err}
+	}
+	return s.result(c, strings.TrimSpace(b.String()), got.State != task.Completed)
+}
+
+// stateName returns the name of a state as models know it, such as "completed".
+func stateName(s task.State) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
+}
+
+// dataOf returns what is no text in the answer of an agent, as text: its data as JSON, and
+// notes about the rest.
+func dataOf(answer []byte) string {
+	var t a2a.Task
+	if json.Unmarshal(answer, &t) != nil {
+		return ""
+	}
+	var rest a2a.ContentParts
+	for _, p := range content.Reply(&t) {
+		if p.Text() == "" {
+			rest = append(rest, p)
+		}
+	}
+	if len(rest) == 0 {
+		return ""
+	}
+	text, _ := content.ToChatText(rest)
+	return text.Text()
+}

@@ -1,0 +1,126 @@
+package model
+
+import "github.com/parley-a2a/parley/content"
+
+// The estimate of tokens: four bytes of text are one, each message and each call has a few
+// of its own, and an image, a sound or a file is a thousand, whatever its size. English is
+// about that; other languages and code have up to twice as many.
+const (
+	bytesPerToken = 4
+	messageTokens = 8
+	mediaTokens   = 1000
+)
+
+func estimate(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
+
+func estimateMessage(m *content.ChatMessage) int {
+	n := messageTokens
+	for i := range m.Content {
+		if m.Content[i].Type == "text" {
+			n += estimate(m.Content[i].Text)
+		} else {
+			n += mediaTokens
+		}
+	}
+	for i := range m.ToolCalls {
+		n += messageTokens + estimate(m.ToolCalls[i].Function.Name) + estimate(m.ToolCalls[i].Function.Arguments)
+	}
+	return n
+}
+
+// What stands where something was left out.
+const (
+	droppedResult = "[This result was left out to make room. Call the tool again if it is needed.]"
+	droppedTurns  = "[The beginning of the conversation was left out to make room.]"
+)
+
+// newest is how many of the newest items stay as they are.
+const newest = 2
+
+// unit is what is left out as a whole: a message of the earlier conversation, or a turn
+// with its results.
+type unit struct {
+	msgs   []content.ChatMessage
+	size   int
+	pinned bool
+}
+
+func newUnit(pinned bool, msgs ...content.ChatMessage) *unit {
+	u := &unit{msgs: msgs, pinned: pinned}
+	for i := range msgs {
+		u.size += estimateMessage(&msgs[i])
+	}
+	return u
+}
+
+// units returns the pieces of a transcript, the oldest first. The message of the caller
+// that was taken last is pinned, and so are the newest items.
+func units(items []item) []*unit {
+	own := 0
+	for i := range items {
+		if items[i].turn == nil {
+			own = i
+		}
+	}
+	var all []*unit
+	for i := range items {
+		msgs, pinned := items[i].conversation(), i >= len(items)-newest
+		if items[i].turn != nil {
+			all = append(all, newUnit(pinned, msgs...))
+			continue
+		}
+		for j := range msgs {
+			all = append(all, newUnit(i == own && j == len(msgs)-1, msgs[j]))
+		}
+	}
+	return all
+}
+
+// fit returns the messages of a request that take at most budget tokens by estimate,
+// tools being what the tools take: first the results of tools make way, the oldest first,
+// then the oldest messages and turns. The instructions, the caller's last message and the
+// newest turns stay, whatever they take.
+func fit(prompt string, items []item, tools, budget int) []content.ChatMessage {
+	all := units(items)
+	over := estimate(prompt) + messageTokens + tools - budget
+	for _, u := range all {
+		over += u.size
+	}
+	for _, u := range all {
+		if over > 0 && !u.pinned {
+			over -= u.shrink()
+		}
+	}
+	var msgs []content.ChatMessage
+	if prompt != "" {
+		msgs = append(msgs, content.ChatMessage{Role: "system", Content: content.ChatText(prompt)})
+	}
+	dropped := false
+	for _, u := range all {
+		if over > 0 && !u.pinned {
+			over -= u.size
+			dropped = true
+			continue
+		}
+		if dropped {
+			msgs = append(msgs, content.ChatMessage{Role: "user", Content: content.ChatText(droppedTurns)})
+			dropped = false
+		}
+		msgs = append(msgs, u.msgs...)
+	}
+	return msgs
+}
+
+// shrink leaves out the results of a turn, and returns what that saves.
+func (u *unit) shrink() int {
+	before := u.size
+	short := content.ChatText(droppedResult)
+	for i := range u.msgs {
+		m := &u.msgs[i]
+		if have := estimateMessage(m); m.Role == "tool" && have > messageTokens+estimate(droppedResult) {
+			m.Content = short
+			u.size += estimateMessage(m) - have
+		}
+	}
+	return before - u.size
+}

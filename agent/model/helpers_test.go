@@ -1,0 +1,161 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/agent/model/script"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/task"
+)
+
+// scripted returns an agent that thinks by a script.
+func scripted(t testing.TB, src string) *model.Agent {
+	t.Helper()
+	s, err := script.Parse("script.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &model.Agent{Choices: []model.Choice{{Provider: s, Name: "script"}}}
+}
+
+// toolset is a source of tools that stay.
+type toolset []mcptool.Tool
+
+func (s toolset) Tools(context.Context) ([]mcptool.Tool, error) { return s, nil }
+func (toolset) Changed() <-chan struct{}                        { return nil }
+
+// says returns the result of a tool.
+func says(text string) *mcptool.Result {
+	return &mcptool.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
+}
+
+// hub is an engine with agents.
+type hub struct {
+	*engine.Engine
+	t      testing.TB
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// agents are those of a hub by their names; that with the name main is the default one.
+type agents map[task.Agent]a2asrv.AgentExecutor
+
+// start starts an engine on what another one may have left.
+func start(t testing.TB, store task.Store, all agents) *hub {
+	t.Helper()
+	h := &hub{Engine: engine.New(engine.Config{Store: store, DrainTimeout: -1}), t: t, done: make(chan error, 1)}
+	h.register("main", all["main"])
+	for name, x := range all {
+		if name != "main" {
+			h.register(name, x)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cancel = cancel
+	go func() { h.done <- h.Run(ctx) }()
+	t.Cleanup(h.stop)
+	<-h.Recovered()
+	return h
+}
+
+func (h *hub) register(name task.Agent, x a2asrv.AgentExecutor) {
+	h.t.Helper()
+	card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name)}}}
+	if err := h.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *hub) stop() {
+	h.cancel()
+	if _, ok := <-h.done; ok {
+		close(h.done)
+	}
+}
+
+var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
+
+func text(s string) *op.Send {
+	body, _ := json.Marshal(map[string]any{"messageId": "m-" + s, "role": "ROLE_USER", "parts": []any{map[string]string{"text": s}}})
+	return &op.Send{Message: op.Message{ID: "m-" + s, MediaTypes: []string{""}, Body: body}}
+}
+
+func reply(id a2a.TaskID, s string) *op.Send {
+	r := text(s)
+	r.Message.TaskID = id
+	return r
+}
+
+// send sends a message and waits for what comes of it.
+func (h *hub) send(r *op.Send) *a2a.Task {
+	h.t.Helper()
+	a, err := h.Send(h.t.Context(), alice, r)
+	if err != nil {
+		h.t.Fatalf("Send(%s): %v", r.Message.ID, err)
+	}
+	return h.task(a)
+}
+
+func (h *hub) task(a *engine.Answer) *a2a.Task {
+	h.t.Helper()
+	t, err := a.Fold.A2A(&a.Head)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return t
+}
+
+func (h *hub) get(id a2a.TaskID) *a2a.Task {
+	h.t.Helper()
+	a, err := h.Get(h.t.Context(), alice, &op.Get{ID: id})
+	if err != nil {
+		h.t.Fatalf("Get(%s): %v", id, err)
+	}
+	return h.task(a)
+}
+
+// tasksOf returns the tasks of an agent.
+func (h *hub) tasksOf(name task.Agent) []engine.Answer {
+	h.t.Helper()
+	page, err := h.List(h.t.Context(), alice, &op.List{Target: op.Target{Agent: name}, PageSize: 100})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return page.Tasks
+}
+
+// said returns the text of the status and that of the artifact with the answer.
+func said(t *a2a.Task) (status, answer string) {
+	if t.Status.Message != nil {
+		for _, p := range t.Status.Message.Parts {
+			status += p.Text()
+		}
+	}
+	for _, a := range t.Artifacts {
+		if a.ID == "answer" {
+			for _, p := range a.Parts {
+				answer += p.Text()
+			}
+		}
+	}
+	return status, answer
+}
+
+// wantAnswer fails the test unless a task has completed with an answer, in its status and
+// in its artifact.
+func wantAnswer(t testing.TB, got *a2a.Task, want string) {
+	t.Helper()
+	status, answer := said(got)
+	if got.Status.State != a2a.TaskStateCompleted || status != want || answer != want {
+		t.Errorf("the task is %s, says %q and has the artifact %q, want it to have completed with %q", got.Status.State, status, answer, want)
+	}
+}

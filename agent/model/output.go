@@ -1,0 +1,69 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// artifactID is the artifact with the answer.
+const artifactID = "answer"
+
+// output is the artifact as far as this execution has written it. A message of the model
+// is written as it comes, with its newest piece held back, so that the last piece can be
+// marked as the last one. What an earlier message has left there makes way.
+type output struct {
+	// begun says that there is a piece of the present message; held is the newest one.
+	begun, holds bool
+	held         string
+	// sealed says that the artifact is whole.
+	sealed bool
+}
+
+// reset begins a message.
+func (o *output) reset() { *o = output{sealed: o.sealed} }
+
+// add writes a piece of text.
+func (o *output) add(s *session, text string) {
+	if o.holds {
+		o.write(s, false, a2a.NewTextPart(o.held))
+	}
+	o.held, o.holds = text, true
+}
+
+// end writes the piece that is held back. last says that the message is the answer.
+func (o *output) end(s *session, last bool, parts a2a.ContentParts) {
+	var rest a2a.ContentParts
+	if o.holds {
+		rest = append(rest, a2a.NewTextPart(o.held))
+	}
+	if last {
+		rest = append(rest, parts...)
+	}
+	o.held, o.holds = "", false
+	if len(rest) == 0 {
+		return
+	}
+	o.write(s, last, rest...)
+	o.sealed = o.sealed || last
+}
+
+func (o *output) write(s *session, last bool, parts ...*a2a.Part) {
+	ev := a2a.NewArtifactUpdateEvent(s.ec, artifactID, parts...)
+	ev.Append, ev.LastChunk = o.begun, last
+	o.begun = true
+	s.emit(ev, nil)
+}
+
+// whole sees to it that the artifact is the answer.
+func (o *output) whole(s *session, text string, parts a2a.ContentParts) error {
+	if o.sealed || s.call != nil && slices.Contains(s.call.Sealed, artifactID) {
+		return nil
+	}
+	*o = output{}
+	if text != "" {
+		parts = append(a2a.ContentParts{a2a.NewTextPart(text)}, parts...)
+	}
+	o.end(s, true, parts)
+	return nil
+}

@@ -1,0 +1,271 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/safety"
+)
+
+// sideBySide is how many calls are made at one time.
+const sideBySide = 8
+
+// outcome is what has come of a call: a record for the journal, or an error that ends the
+// execution.
+type outcome struct {
+	record *record
+	err    error
+}
+
+// job makes a call. until ends with ctx, and when the hub drains.
+type job func(ctx, until context.Context) outcome
+
+// perform makes the calls that have no result. Calls that change nothing, and those of
+// agents, are made side by side; the others one after the other.
+func (s *session) perform(ctx context.Context, open []*call) error {
+	for len(open) > 0 && !s.gone {
+		batch := s.batch(open)
+		open = open[len(batch):]
+		if err := s.together(ctx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch returns the first calls that may be made side by side.
+func (s *session) batch(open []*call) []*call {
+	n := 0
+	for n < len(open) && n < sideBySide && s.harmless(open[n]) {
+		n++
+	}
+	return open[:max(n, 1)]
+}
+
+// harmless reports whether others may be made beside a call.
+func (s *session) harmless(c *call) bool {
+	if s.tools.delegates[c.Function.Name] != nil {
+		return true
+	}
+	t := s.tools.byName[c.Function.Name]
+	return t == nil || t.ReadOnly
+}
+
+// together makes calls side by side, and writes down what has come of each as it comes.
+func (s *session) together(ctx context.Context, batch []*call) error {
+	var jobs []job
+	for _, c := range batch {
+		if c.waits() {
+			continue
+		}
+		job, err := s.prepare(ctx, c)
+		if err != nil {
+			return err
+		}
+		if job != nil {
+			jobs = append(jobs, job)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := agent.Flush(ctx); err != nil {
+		return err
+	}
+	return s.collect(ctx, jobs)
+}
+
+// collect runs jobs side by side.
+func (s *session) collect(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	until, stop := agent.UntilDrain(ctx) // one for all: the last word counts
+	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	outcomes := make(chan outcome, len(jobs))
+	for _, job := range jobs {
+		wg.Go(func() { outcomes <- job(ctx, until) })
+	}
+	var first error
+	for range jobs {
+		o := <-outcomes
+		switch {
+		case o.err == nil && first == nil:
+			first = s.settle(ctx, o.record)
+		case first == nil:
+			first = o.err
+		}
+		if first != nil && !errors.Is(first, errLeft) {
+			cancel()
+		}
+	}
+	return first
+}
+
+// settle writes down what has come of a call.
+func (s *session) settle(ctx context.Context, r *record) error {
+	if err := s.note(ctx, r); err != nil {
+		return err
+	}
+	if r.Result != nil {
+		s.tell(s.t.byKey[r.Result.Key])
+	}
+	return nil
+}
+
+// prepare returns what makes a call; nil if its result is clear already.
+func (s *session) prepare(ctx context.Context, c *call) (job, error) {
+	fail := func(format string, args ...any) (job, error) {
+		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: fmt.Sprintf(format, args...), Error: true}})
+	}
+	if wrong := badArguments(c.Function.Arguments); wrong != "" {
+		return fail("The arguments of %s are no JSON object (%s). Call it again with a JSON object as its schema says.", c.Function.Name, wrong)
+	}
+	if d := s.tools.delegates[c.Function.Name]; d != nil {
+		s.begin(c)
+		return func(ctx, until context.Context) outcome { return s.delegate(ctx, until, c) }, nil
+	}
+	t := s.tools.byName[c.Function.Name]
+	switch {
+	case t == nil:
+		return fail("%s", s.tools.unknown(c.Function.Name))
+	case c.intent && !t.ReadOnly && !t.Idempotent:
+		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
+	}
+	if !c.intent && !t.ReadOnly {
+		if err := s.note(ctx, &record{Intent: &intent{c.key, t.Name}}); err != nil {
+			return nil, err
+		}
+	}
+	s.begin(c)
+	return func(ctx, _ context.Context) outcome { return s.use(ctx, c, t) }, nil
+}
+
+// badArguments returns what keeps arguments from being an object; empty if they are one.
+func badArguments(arguments string) string {
+	if strings.TrimSpace(arguments) == "" {
+		return "" // as some models write {}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(arguments), &object); err != nil {
+		return clip(err.Error(), 200) + " in " + clip(arguments, 200)
+	}
+	if object == nil {
+		return "it is null"
+	}
+	return ""
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// use calls a tool.
+func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
+	limited, cancel := context.WithTimeoutCause(ctx, s.budget.ToolTime, errSlow)
+	defer cancel()
+	arguments := json.RawMessage(c.Function.Arguments)
+	if strings.TrimSpace(c.Function.Arguments) == "" {
+		arguments = json.RawMessage("{}")
+	}
+	r, err := t.Call(limited, &mcptool.Call{ID: c.key, Arguments: arguments})
+	switch {
+	case ctx.Err() != nil:
+		return outcome{err: context.Cause(ctx)}
+	case errors.Is(context.Cause(limited), errSlow) && err != nil:
+		return s.result(c, fmt.Sprintf("%s took longer than %v and was given up.", t.Name, s.budget.ToolTime), true)
+	case err != nil:
+		s.agent.logger().WarnContext(ctx, "tool failed", "tool", t.Name, "task", s.ec.TaskID, "error", err)
+		return s.result(c, fmt.Sprintf("%s could not be called now. Try something else, or say that it does not work.", t.Name), true)
+	}
+	return s.result(c, s.shown(r), r.Error)
+}
+
+var errSlow = errors.New("the tool takes too long")
+
+// shown returns the result of a tool as the model reads it.
+func (s *session) shown(r *mcptool.Result) string {
+	words, _ := content.ToChatText(r.Parts)
+	text := words.Text()
+	if r.Origin == "" {
+		return text
+	}
+	origin := safety.Origin(r.Origin)
+	if !strings.Contains(r.Origin, "/") {
+		origin = safety.Agent(r.Origin)
+	}
+	return s.agent.Guard.Quote(origin, text).Text
+}
+
+// result returns the outcome of a call. A text that would fill the context is cut.
+func (s *session) result(c *call, text string, failed bool) outcome {
+	if most := s.budget.Context * bytesPerToken / 4; len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[The rest was left out: the result has %d bytes, which is too long.]", len(text))
+	}
+	return outcome{record: &record{Result: &result{Key: c.key, Text: text, Error: failed}}}
+}
+
+// begin tells callers that a call is made.
+func (s *session) begin(c *call) { s.show(c, "started") }
+
+// tell tells callers what has come of a call.
+func (s *session) tell(c *call) {
+	phase := "completed"
+	if c.result.Error {
+		phase = "failed"
+	}
+	s.show(c, phase)
+}
+
+// toolCallExtension is the extension by which callers see calls of tools.
+const toolCallExtension = "https://proto-labs.ai/a2a/ext/tool-call-v1"
+
+// show tells callers of a call: those that have activated the extension as it says, the
+// others in a word.
+func (s *session) show(c *call, phase string) {
+	if s.call == nil || !slices.Contains(s.call.Extensions, toolCallExtension) {
+		if phase == "started" {
+			s.status(a2a.TaskStateWorking, "calling "+c.Function.Name)
+		}
+		return
+	}
+	frame := map[string]any{"toolCallId": c.ID, "name": c.Function.Name, "phase": phase}
+	switch {
+	case phase == "started":
+		frame["args"] = asJSON(c.Function.Arguments)
+	case phase == "failed":
+		frame["error"] = c.result.Text
+	default:
+		frame["result"] = asJSON(c.result.Text)
+	}
+	p := a2a.NewDataPart(frame)
+	p.MediaType = "application/json"
+	p.Metadata = map[string]any{"mimeType": "application/vnd.protolabs.tool-call-v1+json"}
+	ev := a2a.NewArtifactUpdateEvent(s.ec, "tool-calls", p)
+	ev.Append = s.shownCalls || s.call.Attempt > 1 || len(s.call.Task) > 0
+	s.shownCalls = true
+	s.emit(ev, nil)
+}
+
+// asJSON returns text as the value that it is the JSON of, or as text.
+func asJSON(text string) any {
+	var v any
+	if json.Unmarshal([]byte(text), &v) == nil {
+		return v
+	}
+	return text
+}

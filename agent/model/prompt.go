@@ -1,0 +1,62 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/safety"
+)
+
+// instructions returns the first message of every request.
+func (a *Agent) instructions(s *session) string {
+	parts := []string{a.SystemPrompt}
+	if s.frame != "" {
+		parts = append(parts, s.frame)
+	}
+	if len(s.tools.list) > 0 {
+		parts = append(parts, safety.Notice)
+	}
+	var said []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			said = append(said, p)
+		}
+	}
+	return strings.Join(said, "\n\n")
+}
+
+// before returns what was said in the conversation before the task.
+func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
+	if s.agent.History == nil {
+		return nil, nil
+	}
+	turns, err := s.agent.History.Continue(ctx, auth.PrincipalFrom(ctx).Owner(), s.ec.ContextID)
+	if err != nil {
+		return nil, fmt.Errorf("read the conversation: %w", err)
+	}
+	mine := string(s.ec.TaskID) + "/"
+	var msgs []content.ChatMessage
+	for i := range turns {
+		if t := &turns[i]; !strings.HasPrefix(t.ID, mine) {
+			msgs = append(msgs, s.turnMessage(t))
+		}
+	}
+	return msgs, nil
+}
+
+// turnMessage returns a turn of the conversation as the model reads it. What other agents
+// have said is told as words of others.
+func (s *session) turnMessage(t *memory.Turn) content.ChatMessage {
+	switch {
+	case t.Role == memory.RoleCaller:
+		return content.ChatMessage{Role: "user", Content: content.ChatText(t.Text)}
+	case t.Name == string(s.name()):
+		return content.ChatMessage{Role: "assistant", Content: content.ChatText(t.Text)}
+	}
+	q := s.agent.Guard.Quote(safety.Agent(t.Name), t.Text)
+	return content.ChatMessage{Role: "user", Content: content.ChatText("[Another agent answered:]\n" + q.Text)}
+}

@@ -1,0 +1,235 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/task"
+)
+
+// session is one execution.
+type session struct {
+	agent  *Agent
+	budget Budget
+	ec     *a2asrv.ExecutorContext
+	call   *agent.Call // nil outside a hub
+	yield  func(a2a.Event, error) bool
+	// gone is set once no event counts any more.
+	gone bool
+
+	t     *transcript
+	tools *tools
+	// frame is what the model is told beside its own instructions.
+	frame string
+	out   output
+	// shownCalls says that this execution has shown a call.
+	shownCalls bool
+}
+
+// ended is an error with words for the caller of the task.
+type ended struct{ reason string }
+
+func (e *ended) Error() string { return e.reason }
+
+func endedf(format string, args ...any) error { return &ended{fmt.Sprintf(format, args...)} }
+
+// run works on the task until it has ended, waits for its caller, or ctx ends.
+func (s *session) run(ctx context.Context) {
+	err := s.work(ctx)
+	var end *ended
+	switch {
+	case err == nil || s.gone || ctx.Err() != nil:
+	case errors.Is(err, errLeft):
+	case errors.As(err, &end):
+		s.status(a2a.TaskStateFailed, end.reason)
+	default:
+		s.emit(nil, err)
+	}
+}
+
+// errLeft says that the hub drains, and that the next process goes on.
+var errLeft = errors.New("left for the next process")
+
+func (s *session) work(ctx context.Context) (err error) {
+	if s.t, err = load(ctx); err != nil {
+		return err
+	}
+	if err := s.take(ctx); err != nil {
+		return err
+	}
+	if s.agent.Frame != nil && s.call != nil {
+		s.frame = s.agent.Frame(ctx, s.call)
+	}
+	ctx, cancel := s.inTime(ctx)
+	defer cancel()
+	if s.tools, err = s.agent.toolsFor(ctx); err != nil {
+		return fmt.Errorf("list tools: %w", err)
+	}
+	for !s.gone {
+		done, err := s.step(ctx)
+		if err != nil && ctx.Err() != nil {
+			if cause := context.Cause(ctx); errors.As(cause, new(*ended)) {
+				return cause
+			}
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inTime bounds the time for a message of the caller.
+func (s *session) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.budget.Time <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, s.t.since.Add(s.budget.Time), endedf("the agent took longer than %v", s.budget.Time))
+}
+
+// step does what comes next; it reports whether nothing more does.
+func (s *session) step(ctx context.Context) (done bool, err error) {
+	if open := s.t.open(); len(open) > 0 {
+		if err := s.perform(ctx, open); err != nil {
+			return false, err
+		}
+		if c := s.t.waiting(); c != nil {
+			return true, s.suspend(c)
+		}
+		return false, nil
+	}
+	if last := s.t.last(); last != nil && len(last.calls) == 0 {
+		return true, s.complete(last.turn)
+	}
+	if err := s.allowed(); err != nil {
+		return false, err
+	}
+	return false, s.ask(ctx)
+}
+
+// allowed returns why the model may not be asked once more.
+func (s *session) allowed() error {
+	b, used := &s.budget, s.t.usage.Input+s.t.usage.Output
+	switch {
+	case s.t.rounds >= b.Rounds:
+		return endedf("the model has not come to an answer in %d rounds", b.Rounds)
+	case s.t.calls > b.Calls:
+		return endedf("the model wanted more than %d calls of tools", b.Calls)
+	case b.Tokens > 0 && used >= b.Tokens:
+		return endedf("the task has used %d tokens, and may use %d", used, b.Tokens)
+	}
+	return nil
+}
+
+// key returns the key of the message that the execution is for.
+func (s *session) key() string {
+	if s.call == nil {
+		return string(s.ec.TaskID)
+	}
+	return s.call.Key
+}
+
+// name returns the name of the agent; empty outside a hub.
+func (s *session) name() task.Agent {
+	if s.call == nil {
+		return ""
+	}
+	return s.call.Agent
+}
+
+// take adds the caller's message to the transcript, unless an earlier execution has: as the
+// answer to a question that waits for one, or else as a message to the model.
+func (s *session) take(ctx context.Context) error {
+	if s.t.taken[s.key()] {
+		return nil
+	}
+	if c := s.t.waiting(); c != nil {
+		return s.note(ctx, &record{Answered: &answered{Key: c.key, By: s.key(), Parts: s.ec.Message.Parts}})
+	}
+	msgs, err := s.opening(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.note(ctx, &record{Said: &said{Key: s.key(), At: time.Now().UTC(), Messages: msgs}}); err != nil {
+		return err
+	}
+	if s.ec.StoredTask == nil || s.ec.StoredTask.Status.State != a2a.TaskStateWorking {
+		s.status(a2a.TaskStateWorking, "")
+	}
+	return nil
+}
+
+// opening returns what a message of the caller tells the model, with the conversation
+// before it if it is the first one.
+func (s *session) opening(ctx context.Context) ([]content.ChatMessage, error) {
+	user, losses := content.ToChat(s.ec.Message.Parts)
+	if len(user) == 0 {
+		return nil, endedf("the message has nothing that a model can read: %v", losses)
+	}
+	own := content.ChatMessage{Role: "user", Content: user}
+	if len(s.t.items) > 0 {
+		return []content.ChatMessage{own}, nil
+	}
+	before, err := s.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(before, own), nil
+}
+
+// suspend leaves a question to the caller of the task.
+func (s *session) suspend(c *call) error {
+	reason := "agent_delegate:input_required"
+	if c.asked.Auth {
+		reason = "agent_delegate:auth_required"
+	}
+	m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(c.asked.Question))
+	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateInputRequired, m)
+	ev.Metadata = map[string]any{"reason": reason, "tool_call_id": c.ID, "tool_name": c.Function.Name, "task_id": string(c.asked.Task)}
+	s.emit(ev, nil)
+	return nil
+}
+
+// complete ends the task with the model's last message.
+func (s *session) complete(t *turn) error {
+	text := t.Message.Content.Text()
+	if text == "" {
+		text = t.Message.Refusal
+	}
+	if err := s.out.whole(s, text, t.Parts); err != nil {
+		return err
+	}
+	parts := append(a2a.ContentParts{}, t.Parts...)
+	if text != "" {
+		parts = append(a2a.ContentParts{a2a.NewTextPart(text)}, parts...)
+	}
+	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, parts...))
+	if t.Finish == FinishLength {
+		ev.Metadata = map[string]any{"finish_reason": FinishLength}
+	}
+	s.emit(ev, nil)
+	return nil
+}
+
+// status yields a status with a text; an empty one is none.
+func (s *session) status(state a2a.TaskState, text string) {
+	var m *a2a.Message
+	if text != "" {
+		m = a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))
+	}
+	s.emit(a2a.NewStatusUpdateEvent(s.ec, state, m), nil)
+}
+
+// emit yields an event or an error.
+func (s *session) emit(ev a2a.Event, err error) {
+	if !s.gone && !s.yield(ev, err) {
+		s.gone = true
+	}
+}

@@ -1,0 +1,105 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/task"
+)
+
+// runPrefix is in front of the names of tools that ask an agent.
+const runPrefix = "agent_run_"
+
+// tools are those that the model may call.
+type tools struct {
+	list   []mcptool.Tool
+	byName map[string]*mcptool.Tool
+	// delegates are the agents behind agent_run_{id}.
+	delegates map[string]*Delegate
+	// size is what they take in a request, in tokens by estimate.
+	size int
+}
+
+// toolsFor returns the tools as they are now.
+func (a *Agent) toolsFor(ctx context.Context) (*tools, error) {
+	t := &tools{byName: make(map[string]*mcptool.Tool), delegates: make(map[string]*Delegate)}
+	for i := range a.Delegates {
+		d := &a.Delegates[i]
+		tool := a.runTool(d)
+		if a.offers(tool.Name) {
+			t.delegates[tool.Name] = d
+			t.list = append(t.list, tool)
+		}
+	}
+	if a.Tools != nil {
+		all, err := a.Tools.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, tool := range all {
+			if a.offers(tool.Name) && t.delegates[tool.Name] == nil {
+				t.list = append(t.list, tool)
+			}
+		}
+	}
+	for i := range t.list {
+		tool := &t.list[i]
+		t.byName[tool.Name] = tool
+		t.size += messageTokens + estimate(tool.Name) + estimate(tool.Description) + (len(tool.Input)+bytesPerToken-1)/bytesPerToken
+	}
+	return t, nil
+}
+
+// offers reports whether the model may call a tool of that name.
+func (a *Agent) offers(name string) bool {
+	matches := func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+	return (len(a.Allowed) == 0 || slices.ContainsFunc(a.Allowed, matches)) && !slices.ContainsFunc(a.Excluded, matches)
+}
+
+// CheckPattern returns what is wrong with a pattern of Allowed or Excluded.
+func CheckPattern(pattern string) error {
+	_, err := path.Match(pattern, "")
+	return err
+}
+
+// runInput is the schema of the arguments of agent_run_{id}.
+var runInput = json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string","description":"What the agent is to do, in words that can be understood alone: it sees nothing of this conversation."}},"required":["prompt"],"additionalProperties":false}`)
+
+// RunName returns the name of the tool that asks an agent.
+func RunName(id task.Agent) string {
+	name := runPrefix + toolName(string(id))
+	return name[:min(len(name), maxToolName)]
+}
+
+// runTool returns the tool that asks an agent.
+func (a *Agent) runTool(d *Delegate) mcptool.Tool {
+	about := d.Description
+	if about == "" && a.Describe != nil {
+		about = a.Describe(d.ID)
+	}
+	text := fmt.Sprintf("Gives the agent %q a task, and waits for what it answers.", d.ID)
+	if about = strings.TrimSpace(about); about != "" {
+		text += " About the agent: " + about
+	}
+	return mcptool.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
+}
+
+// unknown tells the model that there is no such tool.
+func (t *tools) unknown(name string) string {
+	names := make([]string, 0, len(t.list))
+	for i := range t.list {
+		names = append(names, t.list[i].Name)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("There is no tool %q; there are no tools at all. Answer without.", name)
+	}
+	return fmt.Sprintf("There is no tool %q. Call one of these, with its name exactly so: %s.", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,160 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/content"
+)
+
+// transcript is what has happened in a task, made of the records of its journal.
+type transcript struct {
+	items []item
+	byKey map[string]*call
+	// taken are the keys of the messages of the caller that were taken.
+	taken map[string]bool
+	// since is when the last one was, rounds and calls what followed it.
+	since         time.Time
+	rounds, calls int
+	usage         Usage
+}
+
+// item is a piece of the transcript: messages that came with one of the caller, or a turn.
+type item struct {
+	messages []content.ChatMessage
+	turn     *turn
+	calls    []*call
+}
+
+// call is a call of a tool by the model.
+type call struct {
+	content.ChatToolCall
+	key      string
+	intent   bool
+	asked    *asked
+	answered *answered
+	// rounds counts the questions.
+	rounds int
+	result *result
+}
+
+// waits reports whether the call waits for the caller of the task.
+func (c *call) waits() bool { return c.result == nil && c.asked != nil && c.answered == nil }
+
+// apply adds a record.
+func (t *transcript) apply(r *record) error {
+	switch {
+	case r.Said != nil:
+		if t.taken == nil {
+			t.taken = make(map[string]bool)
+		}
+		t.taken[r.Said.Key] = true
+		t.since, t.rounds, t.calls = r.Said.At, 0, 0
+		t.items = append(t.items, item{messages: r.Said.Messages})
+	case r.Turn != nil:
+		return t.applyTurn(r.Turn)
+	case r.Intent != nil:
+		return t.with(r.Intent.Key, func(c *call) { c.intent = true })
+	case r.Asked != nil:
+		return t.with(r.Asked.Key, func(c *call) {
+			c.asked, c.answered = r.Asked, nil
+			c.rounds++
+		})
+	case r.Answered != nil:
+		if t.taken == nil {
+			t.taken = make(map[string]bool)
+		}
+		t.taken[r.Answered.By] = true
+		return t.with(r.Answered.Key, func(c *call) { c.answered = r.Answered })
+	case r.Result != nil:
+		return t.with(r.Result.Key, func(c *call) { c.result = r.Result })
+	}
+	return nil // a later version may know more
+}
+
+func (t *transcript) applyTurn(tn *turn) error {
+	if len(tn.Keys) != len(tn.Message.ToolCalls) {
+		return fmt.Errorf("a turn has %d calls and %d keys", len(tn.Message.ToolCalls), len(tn.Keys))
+	}
+	if t.byKey == nil {
+		t.byKey = make(map[string]*call)
+	}
+	it := item{turn: tn}
+	for i, key := range tn.Keys {
+		c := &call{ChatToolCall: tn.Message.ToolCalls[i], key: key}
+		it.calls = append(it.calls, c)
+		t.byKey[key] = c
+	}
+	t.items = append(t.items, it)
+	t.rounds++
+	t.calls += len(it.calls)
+	t.usage.add(&tn.Usage)
+	return nil
+}
+
+func (t *transcript) with(key string, change func(*call)) error {
+	c := t.byKey[key]
+	if c == nil {
+		return fmt.Errorf("there is no call %q", key)
+	}
+	change(c)
+	return nil
+}
+
+// last returns the last turn, if nothing was said after it; else nil.
+func (t *transcript) last() *item {
+	if n := len(t.items); n > 0 && t.items[n-1].turn != nil {
+		return &t.items[n-1]
+	}
+	return nil
+}
+
+// open returns the calls of the last turn that have no result, in their order.
+func (t *transcript) open() []*call {
+	it := t.last()
+	if it == nil {
+		return nil
+	}
+	var open []*call
+	for _, c := range it.calls {
+		if c.result == nil {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// waiting returns the first call that waits for the caller of the task, or nil.
+func (t *transcript) waiting() *call {
+	for _, c := range t.open() {
+		if c.waits() {
+			return c
+		}
+	}
+	return nil
+}
+
+// conversation returns the messages of an item.
+func (it *item) conversation() []content.ChatMessage {
+	if it.turn == nil {
+		return it.messages
+	}
+	m := it.turn.Message
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		if f := &m.ToolCalls[i].Function; !json.Valid([]byte(f.Arguments)) {
+			f.Arguments = "{}" // providers refuse what is no JSON; the result says it
+		}
+	}
+	out := []content.ChatMessage{m}
+	for _, c := range it.calls {
+		m := content.ChatMessage{Role: "tool", ToolCallID: c.ID}
+		if c.result != nil {
+			m.Content = content.ChatText(c.result.Text)
+		}
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/agent/model/openai"
+	"github.com/parley-a2a/parley/agent/model/script"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/task"
+)
+
+// provider returns where a model is asked.
+func (h *hub) provider(name string) (model.Provider, error) {
+	if p := h.models[name]; p != nil {
+		return p, nil
+	}
+	for i := range h.cfg.ModelProviders {
+		c := &h.cfg.ModelProviders[i]
+		if c.Name != name {
+			continue
+		}
+		p, err := newProvider(c)
+		if err != nil {
+			return nil, err
+		}
+		if h.models == nil {
+			h.models = make(map[string]model.Provider)
+		}
+		h.models[name] = p
+		return p, nil
+	}
+	return nil, usagef("there is no model provider %q", name)
+}
+
+func newProvider(c *config.ModelProvider) (model.Provider, error) {
+	if c.Scripted() {
+		return script.Load(c.Script)
+	}
+	e := &openai.Endpoint{URL: c.BaseURL, Key: c.APIKey, Header: make(http.Header), LegacyMaxTokens: c.LegacyMaxTokens}
+	for name, value := range c.Headers {
+		e.Header.Set(name, value)
+	}
+	return e, nil
+}
+
+// thinker returns the executor of an agent that a model thinks for.
+func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
+	a := &model.Agent{
+		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
+		Describe: h.about, MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
+		Budget: model.Budget{
+			Rounds: m.MaxRounds, Calls: m.MaxToolCalls, Tokens: int64(m.MaxTaskTokens), Time: time.Duration(m.MaxTime),
+			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
+		},
+	}
+	if !m.Forgetful {
+		a.History = h.memory.turns
+	}
+	for _, c := range h.cfg.Choices(m) {
+		p, err := h.provider(c.Provider)
+		if err != nil {
+			return nil, err
+		}
+		a.Choices = append(a.Choices, model.Choice{Provider: p, Model: c.Model, Name: c.Provider + "/" + c.Model})
+	}
+	for _, name := range m.Delegates {
+		a.Delegates = append(a.Delegates, model.Delegate{ID: task.Agent(name)})
+	}
+	return a, nil
+}
+
+// about returns what the card of an agent says of it.
+func (h *hub) about(name task.Agent) string {
+	for _, a := range h.engine.Agents() {
+		if a.Name == name && a.Card != nil {
+			return a.Card.Description
+		}
+	}
+	return ""
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+)
+
+// The kinds of providers of models.
+const (
+	// KindOpenAI is an endpoint that speaks the chat completions of OpenAI.
+	KindOpenAI = "openai"
+	// KindScript is a file that says what the model says.
+	KindScript = "script"
+)
+
+// ModelProvider is where language models are asked.
+type ModelProvider struct {
+	// Name is what agents call it. It is required.
+	Name string `yaml:"name"`
+	// Kind is how it is asked: script if Script is given, else openai.
+	Kind string `yaml:"kind" enum:"openai,script"`
+	// BaseURL is the endpoint, before chat/completions: that of OpenAI.
+	BaseURL string `yaml:"base_url"`
+	// APIKey is sent as a bearer token; empty for a server that wants none.
+	APIKey string `yaml:"api_key"`
+	// Headers are sent along.
+	Headers map[string]string `yaml:"headers"`
+	// LegacyMaxTokens names the bound of an answer max_tokens, as older servers want it.
+	LegacyMaxTokens bool `yaml:"legacy_max_tokens"`
+	// Script is the file of a scripted model.
+	Script string `yaml:"script"`
+}
+
+// Scripted reports whether the provider follows a script.
+func (p *ModelProvider) Scripted() bool {
+	return p.Kind == KindScript || p.Kind == "" && p.Script != ""
+}
+
+// Model is the language model that thinks for an agent, and what it may do. Zero fields
+// mean the default that is named.
+type Model struct {
+	// Provider is one of the model providers: the only one, if there is one alone.
+	Provider string `yaml:"provider"`
+	// Model is the provider's name for the model.
+	Model string `yaml:"model"`
+	// Fallbacks are asked, one after the other, if the model does not answer.
+	Fallbacks []ModelChoice `yaml:"fallbacks"`
+	// SystemPrompt is the model's instruction.
+	SystemPrompt string `yaml:"system_prompt"`
+	// Delegates are names of agents that it may ask, with the tools agent_run_{name}.
+	Delegates []string `yaml:"delegates"`
+	// AllowedTools are patterns of tools that it may call, such as get_*: all.
+	AllowedTools []string `yaml:"allowed_tools"`
+	// ExcludedTools are patterns of tools that it may not call.
+	ExcludedTools []string `yaml:"excluded_tools"`
+	// MaxRounds is how many messages the model may write for one of its caller: 16.
+	MaxRounds int `yaml:"max_rounds"`
+	// MaxToolCalls is how many tools it may call for one: 100.
+	MaxToolCalls int `yaml:"max_tool_calls"`
+	// MaxTaskTokens is how many tokens it may read and write for a task: no limit.
+	MaxTaskTokens int `yaml:"max_task_tokens"`
+	// MaxTime is how long it may take for a message: no limit.
+	MaxTime Duration `yaml:"max_time"`
+	// ContextTokens is how many tokens a request may have, by estimate: 100000.
+	ContextTokens int `yaml:"context_tokens"`
+	// MaxTokens is how many tokens a message of the model may have: what the provider
+	// allows.
+	MaxTokens int `yaml:"max_tokens"`
+	// Temperature is that of the model: the provider's.
+	Temperature *float64 `yaml:"temperature"`
+	// Stall is the silence after which the provider is given up: 90s.
+	Stall Duration `yaml:"stall"`
+	// ToolTime is how long a tool may take: 10m.
+	ToolTime Duration `yaml:"tool_time"`
+	// Forgetful models know nothing of earlier tasks of a conversation.
+	Forgetful bool `yaml:"forgetful"`
+}
+
+// ModelChoice is a model at a provider.
+type ModelChoice struct {
+	// Provider is one of the model providers: that of the first choice.
+	Provider string `yaml:"provider"`
+	// Model is the provider's name for the model.
+	Model string `yaml:"model"`
+}
+
+// Thinks reports whether a language model thinks for the agent.
+func (a *Agent) Thinks() bool { return !reflect.ValueOf(a.Model).IsZero() }
+
+// Choices returns the models of m with the names of their providers.
+func (c *Config) Choices(m *Model) []ModelChoice {
+	first := ModelChoice{m.Provider, m.Model}
+	if first.Provider == "" && len(c.ModelProviders) == 1 {
+		first.Provider = c.ModelProviders[0].Name
+	}
+	all := []ModelChoice{first}
+	for _, f := range m.Fallbacks {
+		f.Provider = or(f.Provider, first.Provider)
+		all = append(all, f)
+	}
+	return all
+}
+
+// checkModels notes what is wrong with providers and with agents that models think for.
+func checkModels(d *yamlfile.Decoder, c *Config) {
+	var names []string
+	for i := range c.ModelProviders {
+		p := &c.ModelProviders[i]
+		key := "model_providers[" + strconv.Itoa(i) + "]"
+		checkProvider(d, key, p)
+		if p.Name != "" && slices.Contains(names, p.Name) {
+			d.Problem(nil, key+".name", "another provider has the name %q, too", yamlfile.Clip(p.Name))
+		}
+		names = append(names, p.Name)
+	}
+	for i := range c.Agents {
+		if a := &c.Agents[i]; a.Thinks() {
+			checkModel(d, "agents["+strconv.Itoa(i)+"].model", c, a)
+		}
+	}
+}
+
+func checkProvider(d *yamlfile.Decoder, key string, p *ModelProvider) {
+	if p.Name == "" {
+		d.Problem(nil, key+".name", "is missing")
+	}
+	checkURL(d, key+".base_url", p.BaseURL)
+	if !p.Scripted() {
+		if p.Script != "" {
+			d.Problem(nil, key+".script", "is for the kind script")
+		}
+		return
+	}
+	if p.Script == "" {
+		d.Problem(nil, key+".script", "is missing")
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"base_url", p.BaseURL != ""}, {"api_key", p.APIKey != ""}, {"headers", len(p.Headers) > 0}, {"legacy_max_tokens", p.LegacyMaxTokens}} {
+		if f.set {
+			d.Problem(nil, key+"."+f.name, "is not for a script")
+		}
+	}
+}
+
+func checkModel(d *yamlfile.Decoder, key string, c *Config, a *Agent) {
+	m := &a.Model
+	for i, choice := range c.Choices(m) {
+		at := key
+		if i > 0 {
+			at += ".fallbacks[" + strconv.Itoa(i-1) + "]"
+		}
+		checkModelChoice(d, at, c, &choice)
+	}
+	for name, list := range map[string][]string{"allowed_tools": m.AllowedTools, "excluded_tools": m.ExcludedTools} {
+		for i, pattern := range list {
+			if pattern == "" || model.CheckPattern(pattern) != nil {
+				d.Problem(nil, key+"."+name+"["+strconv.Itoa(i)+"]", "%q is not a pattern such as get_*", yamlfile.Clip(pattern))
+			}
+		}
+	}
+	for i, name := range m.Delegates {
+		at := key + ".delegates[" + strconv.Itoa(i) + "]"
+		switch {
+		case !agentName.MatchString(name):
+			d.Problem(nil, at, "%q is not the name of an agent", yamlfile.Clip(name))
+		case name == a.Name:
+			d.Problem(nil, at, "an agent cannot ask itself")
+		case slices.Index(m.Delegates, name) < i:
+			d.Problem(nil, at, "is there twice")
+		}
+	}
+}
+
+// checkModelChoice notes what is wrong with a model at a provider.
+func checkModelChoice(d *yamlfile.Decoder, key string, c *Config, choice *ModelChoice) {
+	i := slices.IndexFunc(c.ModelProviders, func(p ModelProvider) bool { return p.Name == choice.Provider })
+	switch {
+	case len(c.ModelProviders) == 0:
+		d.Problem(nil, key, "there are no model_providers")
+	case choice.Provider == "":
+		d.Problem(nil, key+".provider", "is missing, and there are several model_providers")
+	case i < 0:
+		d.Problem(nil, key+".provider", "there is no model provider %q; there are: %s", yamlfile.Clip(choice.Provider), strings.Join(providerNames(c), ", "))
+	case choice.Model == "" && !c.ModelProviders[i].Scripted():
+		d.Problem(nil, key+".model", "is missing: the name that the provider has for the model")
+	}
+}
+
+func providerNames(c *Config) []string {
+	var names []string
+	for i := range c.ModelProviders {
+		names = append(names, c.ModelProviders[i].Name)
+	}
+	return names
+}
