@@ -1,0 +1,198 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/task"
+)
+
+// mortal is a store that takes so many changes and no more, as if the process were killed
+// before the next one.
+type mortal struct {
+	*task.Memory
+	left atomic.Int64
+	dead chan struct{}
+}
+
+func newMortal(on *task.Memory, left int64) *mortal {
+	m := &mortal{Memory: on, dead: make(chan struct{})}
+	m.left.Store(left)
+	return m
+}
+
+func (m *mortal) Append(ctx context.Context, c *task.Change) error {
+	switch left := m.left.Add(-1); {
+	case left == -1:
+		close(m.dead)
+		return task.ErrUnavailable
+	case left < 0:
+		return task.ErrUnavailable
+	}
+	return m.Memory.Append(ctx, c)
+}
+
+// team is a planner with two agents that it asks, of which one asks back, and two tools. It
+// counts what each has done, over all lives of the hub.
+type team struct {
+	mu  sync.Mutex
+	did map[string]int
+}
+
+func (w *team) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.did == nil {
+		w.did = make(map[string]int)
+	}
+	w.did[what]++
+}
+
+// agents returns the agents for a life of the hub.
+func (w *team) agents(t testing.TB) agents {
+	a := scripted(t, `
+turns:
+  - when: {role: user, turn: 0}
+    text: First I ask the others.
+    calls:
+      - {name: agent_run_north, arguments: {prompt: the north}}
+      - {name: agent_run_clerk, arguments: {prompt: a table}}
+      - {name: look, arguments: {}}
+      - {name: pay, arguments: {amount: 1}}
+  - when: {role: tool, turn: 1}
+    text: And once more.
+    calls:
+      - {name: agent_run_north, arguments: {prompt: the north again}}
+      - {name: set, arguments: {}}
+  - when: {role: tool, turn: 2}
+    text: Now it is all done.
+`)
+	a.Delegates = []model.Delegate{{ID: "north"}, {ID: "clerk"}}
+	tool := func(name string) mcptool.Tool {
+		return mcptool.Tool{
+			Name: name, ReadOnly: name == "look", Idempotent: name == "set",
+			Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) {
+				w.count(name)
+				return says(name + " is done"), nil
+			},
+		}
+	}
+	a.Tools = toolset{tool("look"), tool("pay"), tool("set")}
+	north := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		w.count("north")
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateWorking, nil), nil)
+		time.Sleep(time.Second)
+		if ctx.Err() == nil {
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("rain"))), nil)
+		}
+	}), agent.Traits{Idempotent: true})
+	clerk := agent.With(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		state, say := a2a.TaskStateInputRequired, "for how many?"
+		if ec.StoredTask != nil {
+			state, say = a2a.TaskStateCompleted, "a table for "+agent.Text(ec.Message)
+			time.Sleep(time.Second)
+		}
+		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(say))), nil)
+	}), agent.Traits{Resumable: true})
+	return agents{"main": a, "north": north, "clerk": clerk}
+}
+
+// TestKilledAnywhere kills a hub before each change of a task in which a model asks agents
+// and calls tools, and lets the next one go on. Nothing that was done is done again.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	kills := 0
+	for cut := int64(1); cut < 100; cut++ {
+		killed := false
+		synctest.Test(t, func(t *testing.T) {
+			w, disk := new(team), new(task.Memory)
+			store := newMortal(disk, cut)
+			h := start(t, store, w.agents(t))
+			id := h.begin(text("go"))
+			live(h, id)
+			select {
+			case <-store.dead:
+				killed = true
+				h.stop()
+				h = start(t, disk, w.agents(t))
+				live(h, id)
+			default:
+			}
+			w.check(t, h, id, cut)
+			h.stop()
+		})
+		if !killed || t.Failed() {
+			break
+		}
+		kills++
+	}
+	if kills < 15 {
+		t.Errorf("%d kills, want one before each change", kills)
+	}
+}
+
+// live lets time go by, and answers what the task asks.
+func live(h *hub, id a2a.TaskID) {
+	for range 5 {
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		a, err := h.Get(h.t.Context(), alice, &op.Get{ID: id})
+		if err == nil && a.Head.State == task.InputRequired {
+			r := reply(id, "seven")
+			r.ReturnImmediately = true
+			_, _ = h.Send(h.t.Context(), alice, r)
+		}
+	}
+}
+
+// check finds what was lost or done twice.
+func (w *team) check(t *testing.T, h *hub, id a2a.TaskID, cut int64) {
+	t.Helper()
+	when := fmt.Sprintf("after a kill before change %d", cut+1)
+	got := h.get(id)
+	if status, answer := said(got); got.Status.State != a2a.TaskStateCompleted || status != "Now it is all done." || answer != status {
+		t.Errorf("%s the task is %s, says %q and has the artifact %q", when, got.Status.State, status, answer)
+	}
+	if n := len(h.tasksOf("north")); n != 2 {
+		t.Errorf("%s there are %d tasks of north, want 2", when, n)
+	}
+	all := h.tasksOf("clerk")
+	if len(all) != 1 {
+		t.Fatalf("%s there are %d tasks of the clerk, want 1", when, len(all))
+	}
+	child := h.get(all[0].Head.ID)
+	if status, _ := said(child); child.Status.State != a2a.TaskStateCompleted || status != "a table for seven" {
+		t.Errorf("%s the task of the clerk is %s, says %q", when, child.Status.State, status)
+	}
+	heard := 0
+	for _, m := range child.History {
+		if m.Role == a2a.MessageRoleUser {
+			heard++
+		}
+	}
+	if heard != 2 {
+		t.Errorf("%s the clerk has heard %d messages, want 2", when, heard)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.did["pay"] > 1 {
+		t.Errorf("%s the tool with effects was called %d times", when, w.did["pay"])
+	}
+	for _, what := range []string{"look", "set"} {
+		if n := w.did[what]; n < 1 || n > 2 {
+			t.Errorf("%s the tool %s was called %d times", when, what, n)
+		}
+	}
+}
