@@ -103,7 +103,7 @@ func (d *Directory) ask(ctx context.Context, name string, whole bool) (*Entry, P
 	}
 	if !d.checked(&e.Spec) {
 		return e, Probe{
-			Reachable: e.Spec.Local, Streaming: e.Streaming, Push: e.Push, SkillCount: len(e.Skills),
+			Reachable: e.Spec.Local || e.Spec.Model != nil, Streaming: e.Streaming, Push: e.Push, SkillCount: len(e.Skills),
 		}, nil
 	}
 	p := d.check(ctx, e.Name(), whole)

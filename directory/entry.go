@@ -93,7 +93,7 @@ const notYetSeen = "well-known (not yet seen this session)"
 // LastSeen says when the agent was last seen, for a person and for a model.
 func (e *Entry) LastSeen() string {
 	switch {
-	case e.Spec.Local:
+	case e.Spec.Local || e.Spec.Model != nil:
 		return "here"
 	case e.Spec.WellKnown && !e.Health.Session:
 		return notYetSeen

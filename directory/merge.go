@@ -122,7 +122,7 @@ func gone(before, after []Skill) []string {
 // in a file says the rest itself.
 func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	first = specs[0]
-	if first.Local {
+	if first.Local || first.Model != nil {
 		return first, specs
 	}
 	i := 1 + slices.IndexFunc(specs[1:], func(s *Spec) bool {

@@ -77,6 +77,9 @@ type Spec struct {
 	Trust Trust `json:"trust,omitempty"`
 	// GatedSkills are those alone that are gated where Trust is not Gated.
 	GatedSkills []string `json:"gatedSkills,omitempty"`
+	// Model says that the hub itself performs the agent's tasks, with a language model; nil
+	// for all others.
+	Model *Model `json:"model,omitempty"`
 	// Where says where the Spec stands, for a person, such as "agents.yaml:12".
 	Where string `json:"-"`
 	// Call says how the agent is called.
@@ -84,6 +87,23 @@ type Spec struct {
 	// InputModes and OutputModes are media types; if empty, the card's count.
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
+}
+
+// Model is the language model that thinks for an agent of the hub.
+type Model struct {
+	// Provider is one of those that the hub knows; empty means the only one. ID is its name
+	// for the model.
+	Provider string `json:"provider,omitempty"`
+	ID       string `json:"id"`
+	// SystemPrompt is the model's instruction, MaxRounds how many messages it may write for
+	// one of its caller; zero leaves that to the hub.
+	SystemPrompt string `json:"systemPrompt,omitempty"`
+	MaxRounds    int    `json:"maxRounds,omitempty"`
+	// Allowed and Excluded are patterns of the tools that it may and may not call.
+	Allowed  []string `json:"allowed,omitempty"`
+	Excluded []string `json:"excluded,omitempty"`
+	// Delegates are the agents that it may ask.
+	Delegates []task.Agent `json:"delegates,omitempty"`
 }
 
 // Call says how an agent is called. The zero Call leaves everything to the caller's
@@ -160,7 +180,7 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("gatedSkills: a skill has no id")
 	case len(s.GatedSkills) > maxSkills:
 		return fmt.Errorf("gatedSkills: there are more than %d", maxSkills)
-	case s.Local:
+	case s.Local || s.Model != nil:
 		return nil
 	case s.URL == "" && s.Queue == "":
 		return fmt.Errorf("url: is missing")

@@ -78,8 +78,6 @@ type Agent struct {
 	Temperature *float64
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
-	// Spent is told what each finished turn has cost. It may be nil.
-	Spent func(name task.Agent, choice string, u *Usage)
 }
 
 // Budget bounds what a task may take. Zero fields mean the default that is named.

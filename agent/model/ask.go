@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 // Tries of a choice, and the times between them.
@@ -120,9 +121,9 @@ func (s *session) finish(ctx context.Context, t *turn) error {
 		return err
 	}
 	s.out.end(s, len(t.Keys) == 0, t.Parts)
-	if s.agent.Spent != nil {
-		s.agent.Spent(s.name(), t.Choice, &t.Usage)
-	}
+	labels := trace.Labels{Agent: string(s.name()), Protocol: t.Choice}
+	trace.Count(ctx, trace.ModelInput, labels, int(t.Usage.Input))
+	trace.Count(ctx, trace.ModelOutput, labels, int(t.Usage.Output))
 	return nil
 }
 

@@ -43,6 +43,13 @@ func (s *session) perform(ctx context.Context, open []*call) error {
 	return nil
 }
 
+// How often in a row the model may make the same call with the same result: then the call
+// is not made any more, and then the task ends.
+const (
+	sameCalls = 3
+	mostSame  = 5
+)
+
 // batch returns the first calls that may be made side by side.
 func (s *session) batch(open []*call) []*call {
 	n := 0
@@ -140,6 +147,8 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	switch {
 	case t == nil:
 		return fail("%s", s.tools.unknown(c.Function.Name))
+	case s.t.repeats(c) >= sameCalls:
+		return fail("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls)
 	case c.intent && !t.ReadOnly && !t.Idempotent:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}

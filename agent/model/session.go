@@ -48,7 +48,9 @@ func (s *session) run(ctx context.Context) {
 	case err == nil || s.gone || ctx.Err() != nil:
 	case errors.Is(err, errLeft):
 	case errors.As(err, &end):
-		s.status(a2a.TaskStateFailed, end.reason)
+		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(end.reason))
+		s.account(m)
+		s.emit(a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateFailed, m), nil)
 	default:
 		s.emit(nil, err)
 	}
@@ -120,6 +122,8 @@ func (s *session) allowed() error {
 	switch {
 	case s.t.rounds >= b.Rounds:
 		return endedf("the model has not come to an answer in %d rounds", b.Rounds)
+	case s.t.alike() > mostSame:
+		return endedf("the model makes the same call again and again")
 	case s.t.calls > b.Calls:
 		return endedf("the model wanted more than %d calls of tools", b.Calls)
 	case b.Tokens > 0 && used >= b.Tokens:
@@ -210,7 +214,9 @@ func (s *session) complete(t *turn) error {
 	if text != "" {
 		parts = append(a2a.ContentParts{a2a.NewTextPart(text)}, parts...)
 	}
-	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, parts...))
+	m := a2a.NewMessage(a2a.MessageRoleAgent, parts...)
+	s.account(m)
+	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateCompleted, m)
 	if t.Finish == FinishLength {
 		ev.Metadata = map[string]any{"finish_reason": FinishLength}
 	}

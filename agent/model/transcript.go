@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/content"
@@ -16,7 +17,9 @@ type transcript struct {
 	// taken are the keys of the messages of the caller that were taken.
 	taken map[string]bool
 	// since is when the last one was, rounds and calls what followed it.
-	since         time.Time
+	since time.Time
+	// began is when the first one was.
+	began         time.Time
 	rounds, calls int
 	usage         Usage
 }
@@ -52,6 +55,9 @@ func (t *transcript) apply(r *record) error {
 		}
 		t.taken[r.Said.Key] = true
 		t.since, t.rounds, t.calls = r.Said.At, 0, 0
+		if t.began.IsZero() {
+			t.began = r.Said.At
+		}
 		t.items = append(t.items, item{messages: r.Said.Messages})
 	case r.Turn != nil:
 		return t.applyTurn(r.Turn)
@@ -157,4 +163,48 @@ func (it *item) conversation() []content.ChatMessage {
 		out = append(out, m)
 	}
 	return out
+}
+
+// same reports whether two calls are of the same tool with the same arguments.
+func (c *call) same(d *call) bool {
+	return c.Function.Name == d.Function.Name && strings.TrimSpace(c.Function.Arguments) == strings.TrimSpace(d.Function.Arguments)
+}
+
+// repeats counts the turns before the last one, in a row, that have made a call like c with
+// the same result.
+func (t *transcript) repeats(c *call) (n int) {
+	var text string
+	for i := len(t.items) - 2; i >= 0 && t.items[i].turn != nil; i-- {
+		at := slices.IndexFunc(t.items[i].calls, c.same)
+		if at < 0 || t.items[i].calls[at].result == nil {
+			break
+		}
+		if r := t.items[i].calls[at].result; n > 0 && r.Text != text {
+			break
+		} else {
+			text = r.Text
+		}
+		n++
+	}
+	return n
+}
+
+// alike counts the last turns, in a row, that want nothing but the same calls.
+func (t *transcript) alike() (n int) {
+	last := t.last()
+	if last == nil || len(last.calls) == 0 {
+		return 0
+	}
+	for i := len(t.items) - 1; i >= 0 && t.items[i].turn != nil; i-- {
+		if len(t.items[i].calls) != len(last.calls) {
+			break
+		}
+		for j, c := range t.items[i].calls {
+			if !c.same(last.calls[j]) {
+				return n
+			}
+		}
+		n++
+	}
+	return n
 }

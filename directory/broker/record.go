@@ -93,7 +93,8 @@ type confidenceClaim struct {
 // read takes what a body says. What it cannot read it leaves: it is a stranger's.
 func (c *claims) read(body []byte) {
 	var holder struct {
-		Parts []struct {
+		Metadata map[string]json.RawMessage `json:"metadata"`
+		Parts    []struct {
 			Data     json.RawMessage `json:"data"`
 			Metadata struct {
 				MimeType string `json:"mimeType"`
@@ -102,6 +103,12 @@ func (c *claims) read(body []byte) {
 	}
 	if json.Unmarshal(body, &holder) != nil {
 		return
+	}
+	if own := holder.Metadata[costType]; own != nil { // as the agents of the hub say it
+		var cost costClaim
+		if json.Unmarshal(own, &cost) == nil {
+			c.cost = cost
+		}
 	}
 	for _, p := range holder.Parts {
 		switch p.Metadata.MimeType {

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -238,12 +239,23 @@ func knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
 	return all
 }
 
-// agentSpec is an agent spec. What says how a model behaves is read and left alone.
+// agentSpec is an agent spec: of an agent elsewhere, if it has an endpoint, or else of one
+// that a model thinks for. What Parley does not know of it (plugins, sections) is left alone.
 type agentSpec struct {
 	ID          string    `yaml:"id"`
 	Name        string    `yaml:"name"`
 	Description string    `yaml:"description"`
 	Endpoint    *endpoint `yaml:"endpoint"`
+
+	ModelID      string   `yaml:"model_id"`
+	Provider     string   `yaml:"provider"`
+	SystemPrompt string   `yaml:"system_prompt"`
+	MaxRounds    int      `yaml:"max_rounds"`
+	Allowed      []string `yaml:"allowed_tools"`
+	AllowedMore  []string `yaml:"allowed_tool_patterns"`
+	Excluded     []string `yaml:"excluded_tools"`
+	ExcludedMore []string `yaml:"excluded_tool_patterns"`
+	Delegates    []string `yaml:"delegates"`
 }
 
 // endpoint says where the agent of a spec is.
@@ -304,8 +316,8 @@ func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// parseSpecs reads a file of agent specs. Those without an endpoint are agents of the hub
-// itself and stand elsewhere.
+// parseSpecs reads a file of agent specs. Those with neither an endpoint nor a model_id are
+// not for a hub.
 func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file specList
 	d.Decode(src, &file)
@@ -315,8 +327,11 @@ func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 		if file.list {
 			key = "[" + strconv.Itoa(i) + "]"
 		}
-		if file.specs[i].Endpoint != nil {
-			specs = append(specs, found{file.specs[i].spec(d, key), key})
+		switch a := &file.specs[i]; {
+		case a.Endpoint != nil:
+			specs = append(specs, found{a.spec(d, key), key})
+		case a.ModelID != "":
+			specs = append(specs, found{a.modelSpec(d, key), key})
 		}
 	}
 	return right(d, specs, map[string]string{"name": "id", "url": "endpoint.base_url"})
@@ -349,6 +364,24 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	if t := e.Auth.Type; t != "" && t != "none" && e.Auth.Token == "" && e.Auth.TokenEnv == "" {
 		d.Problem(nil, key+".auth", "has neither token nor token_env")
 	}
+	return s
+}
+
+// modelSpec returns the spec of an agent that a model thinks for.
+func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {
+	m := &directory.Model{
+		Provider: a.Provider, ID: a.ModelID, SystemPrompt: a.SystemPrompt, MaxRounds: a.MaxRounds,
+		Allowed: slices.Concat(a.Allowed, a.AllowedMore), Excluded: slices.Concat(a.Excluded, a.ExcludedMore),
+	}
+	for i, name := range a.Delegates {
+		if directory.NameOf(name) == "" {
+			d.Problem(nil, yamlfile.Join(key, "delegates["+strconv.Itoa(i)+"]"), "%q is not the name of an agent", yamlfile.Clip(name))
+		}
+		m.Delegates = append(m.Delegates, directory.NameOf(name))
+	}
+	name := directory.NameOf(a.ID)
+	s := directory.Spec{Name: name, Title: cmp.Or(a.Name, a.ID), Description: a.Description, Pinned: true, Model: m}
+	s.Skills = []directory.Skill{{ID: string(name), Name: s.Title, Description: a.Description}}
 	return s
 }
 

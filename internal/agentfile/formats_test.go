@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
@@ -274,4 +275,38 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestModelSpecs: a spec with a model and no endpoint is an agent of the hub.
+func TestModelSpecs(t *testing.T) {
+	t.Parallel()
+	got, problems := parse(parseSpecs, `
+- id: Planner
+  description: Plans.
+  model_id: gpt-x
+  system_prompt: You plan.
+  max_rounds: 4
+  plugin_ids: [a]
+  allowed_tools: [look]
+  allowed_tool_patterns: ["agent_run_*"]
+  excluded_tools: [pay]
+  delegates: [Weather Man, echo]
+  sections: {a: b}
+- id: nobody
+  system_prompt: You are nobody.
+`)
+	want := []directory.Spec{{
+		Name: "planner", Title: "Planner", Description: "Plans.", Pinned: true, Where: "f.yaml:2",
+		Skills: []directory.Skill{{ID: "planner", Name: "Planner", Description: "Plans."}},
+		Model: &directory.Model{
+			ID: "gpt-x", SystemPrompt: "You plan.", MaxRounds: 4,
+			Allowed: []string{"look", "agent_run_*"}, Excluded: []string{"pay"}, Delegates: []task.Agent{"weather-man", "echo"},
+		},
+	}}
+	if diff := cmp.Diff(want, got, credentials); diff != "" || problems != "" {
+		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
+	}
+	if _, problems := parse(parseSpecs, "{id: a, model_id: b, max_rounds: -1}"); !strings.Contains(problems, `max_rounds: "-1" is not`) {
+		t.Errorf("problems %q, want one about max_rounds", problems)
+	}
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/model/openai"
 	"github.com/parley-a2a/parley/agent/model/script"
+	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/task"
 )
@@ -79,4 +81,19 @@ func (h *hub) about(name task.Agent) string {
 		}
 	}
 	return ""
+}
+
+// specThinker returns the executor of an agent of an agent spec that a model thinks for.
+func (h *hub) specThinker(m *directory.Model) (*model.Agent, error) {
+	c := config.Model{
+		Provider: m.Provider, Model: m.ID, SystemPrompt: m.SystemPrompt, MaxRounds: m.MaxRounds,
+		AllowedTools: m.Allowed, ExcludedTools: m.Excluded,
+	}
+	for _, name := range m.Delegates {
+		c.Delegates = append(c.Delegates, string(name))
+	}
+	if first := h.cfg.Choices(&c)[0]; first.Provider == "" {
+		return nil, fmt.Errorf("it has a model, and parley.yaml has %d model_providers: name one as its provider", len(h.cfg.ModelProviders))
+	}
+	return h.thinker(&c)
 }

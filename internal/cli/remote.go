@@ -14,6 +14,13 @@ import (
 // remoteExecutor makes what calls an agent of the directory. One that somebody else than
 // the operator has named is called through the guard.
 func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
+	if m := e.Spec.Model; m != nil {
+		x, err := h.specThinker(m)
+		if err != nil {
+			return nil, err
+		}
+		return h.guardKnown(&e.Spec, x), nil
+	}
 	if e.Transport() == directory.Queue {
 		x, err := h.queueExecutor(&e.Spec)
 		if err != nil {

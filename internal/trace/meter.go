@@ -125,6 +125,9 @@ const (
 	ServedEvents
 	// WebhookTries are the notifications that were sent, successful or not.
 	WebhookTries
+	// ModelInput and ModelOutput are the tokens that language models have read and written.
+	ModelInput
+	ModelOutput
 	numCounters
 )
 
@@ -136,6 +139,8 @@ var counters = [numCounters]struct{ name, unit, description string }{
 	InputRequiredBreaks: {"parley.a2a.input_required_breaks", "{break}", "Rounds of questions and answers that were given up."},
 	ServedEvents:        {"parley.server.streaming_events", "{event}", "Events that were streamed to callers."},
 	WebhookTries:        {"parley.webhook.tries", "{try}", "Notifications that were sent to webhooks, by what became of them."},
+	ModelInput:          {"parley.model.input_tokens", "{token}", "Tokens that language models have read."},
+	ModelOutput:         {"parley.model.output_tokens", "{token}", "Tokens that language models have written."},
 }
 
 // family is what is known of one kind of work.
