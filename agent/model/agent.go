@@ -50,8 +50,6 @@ type Agent struct {
 	Choices []Choice
 	// SystemPrompt is the first instruction of the model; it may be empty.
 	SystemPrompt string
-	// Frame returns a further instruction for a message, or an empty one. It may be nil.
-	Frame func(ctx context.Context, call *agent.Call) string
 
 	// Tools are what the model may call. It may be nil.
 	Tools mcptool.Source

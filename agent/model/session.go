@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -66,14 +67,12 @@ func (s *session) work(ctx context.Context) (err error) {
 	if err := s.take(ctx); err != nil {
 		return err
 	}
-	if s.agent.Frame != nil && s.call != nil {
-		s.frame = s.agent.Frame(ctx, s.call)
-	}
 	ctx, cancel := s.inTime(ctx)
 	defer cancel()
 	if s.tools, err = s.agent.toolsFor(ctx); err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}
+	s.frame = frame(ctx, s.call, s.tools)
 	for !s.gone {
 		done, err := s.step(ctx)
 		if err != nil && ctx.Err() != nil {
@@ -206,6 +205,10 @@ func (s *session) complete(t *turn) error {
 	text := t.Message.Content.Text()
 	if text == "" {
 		text = t.Message.Refusal
+	}
+	if strings.Trim(text, " .\n") == noAnswer && s.frame != "" {
+		s.status(a2a.TaskStateRejected, "the model has no answer to this")
+		return nil
 	}
 	if err := s.out.whole(s, text, t.Parts); err != nil {
 		return err

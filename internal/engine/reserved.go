@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
@@ -27,13 +29,40 @@ func unreserved(meta []byte) []byte {
 	return append(b, '}')
 }
 
+// purposes are the names by which agents of the hub say why they ask for it: those who
+// answer believe them.
+var purposes = []string{"parley.asked", "parley.summary"}
+
+// withoutPurpose returns metadata without the names of purposes.
+func withoutPurpose(meta []byte) []byte {
+	if meta == nil || !slices.ContainsFunc(purposes, func(name string) bool { return rawjson.Member(meta, name) != nil }) {
+		return meta
+	}
+	b := []byte{'{'}
+	for name, value := range rawjson.Fields(meta) {
+		if !slices.Contains(purposes, name) {
+			b = appendMember(b, name, value)
+		}
+	}
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
 // bodyOf returns the message of a request, in whose metadata the hub alone says what it
-// answers.
+// answers, and its agents alone why they ask.
 func bodyOf(r *op.Send) []byte {
 	body := r.Message.Body
 	meta := rawjson.Member(body, "metadata")
-	left := unreserved(meta)
-	if r.Answers != 0 || len(left) == len(meta) {
+	left := meta
+	if r.Answers == 0 {
+		left = unreserved(left)
+	}
+	if r.Lineage == nil {
+		left = withoutPurpose(left)
+	}
+	if len(left) == len(meta) {
 		return body
 	}
 	b := []byte{'{'}

@@ -2,12 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
@@ -61,5 +63,33 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 				t.Errorf("the conversation is %+v", turns)
 			}
 		})
+	}
+}
+
+// TestPurposesAreOfTheHub: a caller cannot say that the hub asks for itself, an agent of
+// the hub can.
+func TestPurposesAreOfTheHub(t *testing.T) {
+	t.Parallel()
+	heard := make(chan string, 2)
+	other := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		heard <- fmt.Sprint(ec.Message.Metadata)
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+	asker := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		heard <- fmt.Sprint(ec.Message.Metadata)
+		m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi"))
+		m.Metadata = map[string]any{"parley.asked": "b", "parley.summary": "c"}
+		_, _ = agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: m})
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}
+	b := start(t, engine.Config{}, asker)
+	b.register("other", other)
+	r := text("hi")
+	r.Message.Body = []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"parley.asked":"b","a":"d","parley.summary":"c"}}`)
+	b.send(r)
+	for _, want := range []string{"map[a:d]", "map[parley.asked:b parley.summary:c]"} {
+		if got := <-heard; got != want {
+			t.Errorf("the agent heard %s, want %s", got, want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -125,6 +126,7 @@ var (
 	_ agent.Run       = (*passage)(nil)
 	_ agent.Delegator = (*passage)(nil)
 	_ agent.Drainer   = (*passage)(nil)
+	_ agent.Journaler = (*passage)(nil)
 )
 
 // Flush implements agent.Run.
@@ -141,6 +143,24 @@ func (p *passage) Checkpoint(blob []byte) {
 
 // Asked implements agent.Run.
 func (p *passage) Asked() <-chan struct{} { return p.v.call.Asked() }
+
+// Journal implements agent.Journaler.
+func (p *passage) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
+	return agent.Journal(agent.WithCall(ctx, p.v.own()))
+}
+
+// Record implements agent.Journaler.
+func (p *passage) Record(ctx context.Context, record []byte) error {
+	return agent.Record(agent.WithCall(ctx, p.v.own()), record)
+}
+
+// own returns the call whose journal is the agent's; nil if it goes on from nothing.
+func (v *visit) own() *agent.Call {
+	if v.traits.Resumable {
+		return v.call
+	}
+	return nil
+}
 
 // Delegate implements agent.Delegator.
 func (p *passage) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
