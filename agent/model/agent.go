@@ -35,6 +35,14 @@ type Delegate struct {
 	Description string
 }
 
+// Scope says for which task tools are.
+type Scope struct {
+	// Agent is the agent whose model calls them.
+	Agent     task.Agent
+	TaskID    a2a.TaskID
+	ContextID string
+}
+
 // History is what was said before in a conversation. *memory.Turns is one.
 type History interface {
 	// Continue returns the turns of the conversation of an owner in a context, the oldest
@@ -51,8 +59,10 @@ type Agent struct {
 	// SystemPrompt is the first instruction of the model; it may be empty.
 	SystemPrompt string
 
-	// Tools are what the model may call. It may be nil.
+	// Tools are what the model may call, beside those of Own. Both may be nil.
 	Tools mcptool.Source
+	// Own returns the tools that a task alone has.
+	Own func(*Scope) mcptool.Source
 	// Allowed are patterns of the names of tools that are offered to the model, with * for
 	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
 	// for delegates too.

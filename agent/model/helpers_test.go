@@ -105,6 +105,13 @@ func (h *hub) send(r *op.Send) *a2a.Task {
 	return h.task(a)
 }
 
+// begin sends a message and does not wait.
+func (h *hub) begin(r *op.Send) a2a.TaskID {
+	h.t.Helper()
+	r.ReturnImmediately = true
+	return h.send(r).ID
+}
+
 func (h *hub) task(a *engine.Answer) *a2a.Task {
 	h.t.Helper()
 	t, err := a.Fold.A2A(&a.Head)

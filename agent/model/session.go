@@ -69,7 +69,7 @@ func (s *session) work(ctx context.Context) (err error) {
 	}
 	ctx, cancel := s.inTime(ctx)
 	defer cancel()
-	if s.tools, err = s.agent.toolsFor(ctx); err != nil {
+	if s.tools, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.TaskID, s.ec.ContextID}); err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}
 	s.frame = frame(ctx, s.call, s.tools)

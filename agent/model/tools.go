@@ -26,7 +26,7 @@ type tools struct {
 }
 
 // toolsFor returns the tools as they are now.
-func (a *Agent) toolsFor(ctx context.Context) (*tools, error) {
+func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 	t := &tools{byName: make(map[string]*mcptool.Tool), delegates: make(map[string]*Delegate)}
 	for i := range a.Delegates {
 		d := &a.Delegates[i]
@@ -36,15 +36,24 @@ func (a *Agent) toolsFor(ctx context.Context) (*tools, error) {
 			t.list = append(t.list, tool)
 		}
 	}
-	if a.Tools != nil {
-		all, err := a.Tools.Tools(ctx)
+	sources := []mcptool.Source{a.Tools}
+	if a.Own != nil {
+		sources = append(sources, a.Own(scope))
+	}
+	seen := make(map[string]bool)
+	for _, source := range sources {
+		if source == nil {
+			continue
+		}
+		all, err := source.Tools(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, tool := range all {
-			if a.offers(tool.Name) && t.delegates[tool.Name] == nil {
+			if a.offers(tool.Name) && t.delegates[tool.Name] == nil && !seen[tool.Name] {
 				t.list = append(t.list, tool)
 			}
+			seen[tool.Name] = true
 		}
 	}
 	for i := range t.list {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/task"
 )
 
 // credentials compares credentials, whose text forms hide them.

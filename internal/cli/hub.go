@@ -37,6 +37,7 @@ import (
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/guest"
 	"github.com/parley-a2a/parley/internal/httpfront"
+	"github.com/parley-a2a/parley/internal/inward"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/internal/seal"
@@ -75,6 +76,7 @@ type hub struct {
 	mcpParts     mcpParts
 	servers      *mcpclient.Set            // the MCP servers whose tools models use
 	models       map[string]model.Provider // those that agents think with
+	inside       inward.Transport          // by which the tools of models reach the hub
 	unwatch      func()                    // ends what measures the parts; nil before they are there
 }
 
@@ -261,6 +263,7 @@ func (h *hub) compose(ctx context.Context) error {
 	if h.mcpParts.inside != nil {
 		h.mcpParts.inside.Handler = front.Inside()
 	}
+	h.inside.Handler = front.Inside()
 	h.server = httpfront.NewServer(front)
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
@@ -504,6 +507,7 @@ func (h *hub) close() error {
 			l.Close() // served listeners are closed already, and say so
 		}
 	}
+	h.inside.Close()
 	errs = append(errs, h.remotes.close(), h.busParts.shut())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())

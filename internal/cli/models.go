@@ -1,15 +1,23 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/model/openai"
 	"github.com/parley-a2a/parley/agent/model/script"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/inward"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/hubtools"
+	"github.com/parley-a2a/parley/mcptool/toolbox"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -57,6 +65,7 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
+	a.Own = func(s *model.Scope) mcptool.Source { return h.toolsOf(s, m.AllowedTools) }
 	if !m.Forgetful {
 		a.History = h.memory.turns
 	}
@@ -96,4 +105,54 @@ func (h *hub) specThinker(m *directory.Model) (*model.Agent, error) {
 		return nil, fmt.Errorf("it has a model, and parley.yaml has %d model_providers: name one as its provider", len(h.cfg.ModelProviders))
 	}
 	return h.thinker(&c)
+}
+
+// registering are the tools that change which agents there are. A model has them only if
+// they are named.
+var registering = []string{"register_agent", "unregister_agent", "refresh_agent_card"}
+
+// toolsOf returns the tools of the hub for a task of a model agent: they speak for the
+// caller of the task, and what they ask for is part of its errand.
+func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
+	at := &hubtools.Hub{
+		URL: "http://" + insideHost, HTTP: &http.Client{Transport: onward{&h.inside}}, Self: string(s.Agent), Logger: h.logger,
+	}
+	box := at.Toolbox(s.ContextID)
+	box.Caller = errands{box.Caller}
+	for _, name := range registering {
+		if slices.Contains(allowed, name) {
+			return box
+		}
+	}
+	box.Registry = nil
+	return box
+}
+
+// insideHost is what requests from inside name as the host.
+const insideHost = "127.0.0.1"
+
+// onward sends requests of a model to the hub itself, with the errand of its task.
+type onward struct{ inside *inward.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (o onward) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	errand.Inject(r.Context(), r.Header)
+	return o.inside.RoundTrip(r)
+}
+
+// errands is a caller whose messages are part of the errand of the task that sends them, so
+// that work does not go in circles.
+type errands struct{ toolbox.Caller }
+
+// Send implements toolbox.Caller.
+func (e errands) Send(ctx context.Context, s *toolbox.Send) (*toolbox.Sent, error) {
+	next, err := agent.Onward(ctx)
+	if err != nil {
+		return nil, toolbox.Refuse(toolbox.ErrRefused, "%s", err)
+	}
+	if next != nil {
+		ctx = errand.With(ctx, next)
+	}
+	return e.Caller.Send(ctx, s)
 }
