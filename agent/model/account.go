@@ -13,6 +13,15 @@ const (
 	costType      = "application/vnd.protolabs.cost-v1+json"
 )
 
+// Extensions returns the extensions of the protocol that model agents have for callers who
+// activate them.
+func Extensions() []a2a.AgentExtension {
+	return []a2a.AgentExtension{
+		{URI: costExtension, Description: "What a task has cost, as a data part of its last message."},
+		{URI: toolCallExtension, Description: "Calls of tools, as data parts while they are made."},
+	}
+}
+
 // account says in the last message of a task what the task has cost: in its metadata, where
 // the hub finds it, and in a part for callers that have activated the extension.
 func (s *session) account(m *a2a.Message) {

@@ -171,7 +171,7 @@ func (c *call) same(d *call) bool {
 }
 
 // repeats counts the turns before the last one, in a row, that have made a call like c with
-// the same result.
+// the same result, or in vain.
 func (t *transcript) repeats(c *call) (n int) {
 	var text string
 	for i := len(t.items) - 2; i >= 0 && t.items[i].turn != nil; i-- {
@@ -179,9 +179,11 @@ func (t *transcript) repeats(c *call) (n int) {
 		if at < 0 || t.items[i].calls[at].result == nil {
 			break
 		}
-		if r := t.items[i].calls[at].result; n > 0 && r.Text != text {
+		r := t.items[i].calls[at].result
+		if !r.Error && text != "" && r.Text != text {
 			break
-		} else {
+		}
+		if !r.Error {
 			text = r.Text
 		}
 		n++
@@ -189,22 +191,32 @@ func (t *transcript) repeats(c *call) (n int) {
 	return n
 }
 
-// alike counts the last turns, in a row, that want nothing but the same calls.
+// alike counts the last turns, in a row, that want nothing but the same calls, and learn
+// nothing new by them.
 func (t *transcript) alike() (n int) {
-	last := t.last()
-	if last == nil || len(last.calls) == 0 {
+	next := t.last()
+	if next == nil || len(next.calls) == 0 {
 		return 0
 	}
-	for i := len(t.items) - 1; i >= 0 && t.items[i].turn != nil; i-- {
-		if len(t.items[i].calls) != len(last.calls) {
-			break
-		}
-		for j, c := range t.items[i].calls {
-			if !c.same(last.calls[j]) {
-				return n
-			}
-		}
+	n = 1
+	for i := len(t.items) - 2; i >= 0 && t.items[i].teachesLess(next); i-- {
+		next = &t.items[i]
 		n++
 	}
 	return n
+}
+
+// teachesLess reports whether a turn has made the same calls as the next one, which has
+// shown nothing new.
+func (it *item) teachesLess(next *item) bool {
+	if len(it.calls) != len(next.calls) {
+		return false
+	}
+	for i, c := range it.calls {
+		d := next.calls[i]
+		if !c.same(d) || c.result == nil || d.result == nil || c.result.Text != d.result.Text && !d.result.Error {
+			return false
+		}
+	}
+	return true
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -381,6 +382,7 @@ func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	name := directory.NameOf(a.ID)
 	s := directory.Spec{Name: name, Title: cmp.Or(a.Name, a.ID), Description: a.Description, Pinned: true, Model: m}
+	s.Extensions = model.Extensions()
 	s.Skills = []directory.Skill{{ID: string(name), Name: s.Title, Description: a.Description}}
 	return s
 }

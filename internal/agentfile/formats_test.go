@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 	"github.com/parley-a2a/parley/task"
@@ -297,7 +298,8 @@ func TestModelSpecs(t *testing.T) {
 `)
 	want := []directory.Spec{{
 		Name: "planner", Title: "Planner", Description: "Plans.", Pinned: true, Where: "f.yaml:2",
-		Skills: []directory.Skill{{ID: "planner", Name: "Planner", Description: "Plans."}},
+		Skills:     []directory.Skill{{ID: "planner", Name: "Planner", Description: "Plans."}},
+		Extensions: model.Extensions(),
 		Model: &directory.Model{
 			ID: "gpt-x", SystemPrompt: "You plan.", MaxRounds: 4,
 			Allowed: []string{"look", "agent_run_*"}, Excluded: []string{"pay"}, Delegates: []task.Agent{"weather-man", "echo"},

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/grpcbind/caller"
@@ -119,7 +120,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 			if err != nil {
 				return nil, err
 			}
-			e.Executor = x
+			e.Executor, e.Card.Capabilities.Extensions = x, model.Extensions()
 		case a.Bound():
 			for _, own := range builtin.Agents() {
 				if own.Name == e.Name {

@@ -492,14 +492,18 @@ func TestInterruptedRuns(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.set("bob", trust.Propose)
 				w.traits = tt.traits
-				crash, saved := true, ""
+				crash, saved, noted := true, "", ""
 				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					saved = string(agent.CallFrom(ctx).Saved)
+					for rec, err := range agent.Journal(ctx) {
+						noted = fmt.Sprint(string(rec), err)
+					}
 					if !crash {
 						yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 						return
 					}
 					_ = agent.Checkpoint(ctx, []byte("half"))
+					_ = agent.Record(ctx, []byte("one"))
 					yield(status(ec, a2a.TaskStateWorking, ""), nil)
 					if tt.says {
 						yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("part")), nil)
@@ -521,6 +525,9 @@ func TestInterruptedRuns(t *testing.T) {
 				w.ran(tt.runs)
 				if tt.traits.Resumable && saved != "half" {
 					w.t.Errorf("the agent goes on from %q, want its own checkpoint", saved)
+				}
+				if want := map[bool]string{true: "one<nil>"}[tt.traits.Resumable]; noted != want {
+					w.t.Errorf("the agent finds the record %q, want %q", noted, want)
 				}
 			})
 		})

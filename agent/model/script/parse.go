@@ -47,8 +47,8 @@ type callSpec struct {
 }
 
 type usage struct {
-	Input  int64 `yaml:"input"`
-	Output int64 `yaml:"output"`
+	Input  int `yaml:"input"`
+	Output int `yaml:"output"`
 }
 
 type failure struct {

@@ -306,7 +306,7 @@ func (t *turn) end(ctx context.Context, r *model.Request, written int, yield fun
 			finish = model.FinishCalls
 		}
 	}
-	u := &model.Usage{Input: t.Usage.Input, Output: t.Usage.Output}
+	u := &model.Usage{Input: int64(t.Usage.Input), Output: int64(t.Usage.Output)}
 	if u.Input == 0 && u.Output == 0 {
 		u.Input, u.Output = tokens(r.Messages), int64(written)/4+1
 	}
