@@ -22,7 +22,8 @@ const (
 type ModelProvider struct {
 	// Name is what agents call it. It is required.
 	Name string `yaml:"name"`
-	// Kind is how it is asked: script if Script is given, else openai.
+	// Kind is how it is asked: openai if BaseURL is given, or else script if Script is. So
+	// a script can stand in for a server that an environment variable names.
 	Kind string `yaml:"kind" enum:"openai,script"`
 	// BaseURL is the endpoint, before chat/completions: that of OpenAI.
 	BaseURL string `yaml:"base_url"`
@@ -38,7 +39,7 @@ type ModelProvider struct {
 
 // Scripted reports whether the provider follows a script.
 func (p *ModelProvider) Scripted() bool {
-	return p.Kind == KindScript || p.Kind == "" && p.Script != ""
+	return p.Kind == KindScript || p.Kind == "" && p.Script != "" && p.BaseURL == ""
 }
 
 // Model is the language model that thinks for an agent, and what it may do. Zero fields
@@ -131,7 +132,7 @@ func checkProvider(d *yamlfile.Decoder, key string, p *ModelProvider) {
 	}
 	checkURL(d, key+".base_url", p.BaseURL)
 	if !p.Scripted() {
-		if p.Script != "" {
+		if p.Script != "" && p.Kind != "" {
 			d.Problem(nil, key+".script", "is for the kind script")
 		}
 		return
