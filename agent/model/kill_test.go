@@ -60,7 +60,7 @@ func (w *team) count(what string) {
 	w.did[what]++
 }
 
-// agents returns the agents for a life of the hub.
+// agents returns the agents for a life of the hub, which is in a bubble.
 func (w *team) agents(t testing.TB) agents {
 	a := scripted(t, `
 turns:

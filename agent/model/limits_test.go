@@ -83,7 +83,7 @@ func looker(t testing.TB, src string, answer func() string) *model.Agent {
 	return a
 }
 
-// TestBudgets: a task that runs into one says which.
+// TestBudgets: a task that runs into one says which. Each runs in a bubble of its own.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	const forever = "turns: [{calls: [{name: look, arguments: {}}], usage: {input: 10, output: 5}}]"
