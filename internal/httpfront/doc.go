@@ -31,6 +31,10 @@
 // is known, so that the error carries it. Package dialect reads and writes the
 // payloads and holds the table of errors.
 //
+// Surfaces in the shapes of other ecosystems (package guest) serve what else there is, such as
+// /v1/models, /v1/chat/completions and /ag-ui/{agent}. They have the front's guard, identity
+// and limits, and their own shape of errors.
+//
 // # Dialects
 //
 // JSON-RPC is read in four dialects, which package dialect tells apart: v1.0, v0.3,
