@@ -45,7 +45,7 @@
 //
 // # Testing
 //
-// Complete can be ranged over.
+// Complete can be ranged over without a hub.
 package script
 
 import (
