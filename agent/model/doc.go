@@ -20,8 +20,8 @@
 // not asked for again; one that was cut is, and takes the place of what was written of it.
 // An agent that was asked is not asked twice: the call goes on waiting for the same task, or
 // finds its answer there, and an answer to its question is given once. A tool whose call was
-// cut off is called again if it changes nothing or is idempotent; of others the model is told
-// that it is not known what became of the call.
+// cut off is called again if it changes nothing, is idempotent, or joins the first call; of
+// others the model is told that it is not known what became of the call.
 //
 // Calls that change nothing, and those of agents, are made side by side, at most eight at a
 // time; the others alone, in the order in which the model wants them. A provider that fails

@@ -149,7 +149,7 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 		return fail("%s", s.tools.unknown(c.Function.Name))
 	case s.t.repeats(c) >= sameCalls:
 		return fail("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls)
-	case c.intent && !t.ReadOnly && !t.Idempotent:
+	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}
 	if !c.intent && !t.ReadOnly {

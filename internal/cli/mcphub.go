@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/mcptool/hublibrary"
 	"github.com/parley-a2a/parley/mcptool/hubtools"
 	"github.com/parley-a2a/parley/mcptool/mcpserver"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // mcpInstructions tell the model of a host what it has got.
@@ -24,7 +25,7 @@ const mcpInstructions = `Parley connects you to other agents. Find one with sear
 
 // hubServer is what is said to hosts of MCP about a hub.
 func hubServer() *mcpserver.Server {
-	return &mcpserver.Server{Version: parley.Version, Instructions: mcpInstructions}
+	return &mcpserver.Server{Version: parley.Version, Instructions: mcpInstructions + "\n\n" + safety.Notice}
 }
 
 // offered are the tools of a hub for a conversation.

@@ -66,6 +66,9 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 		},
 	}
 	a.Own = func(s *model.Scope) mcptool.Source { return h.toolsOf(s, m.AllowedTools) }
+	if len(h.servers.Clients) > 0 {
+		a.Tools = h.servers
+	}
 	if !m.Forgetful {
 		a.History = h.memory.turns
 	}
