@@ -16,7 +16,8 @@ import (
 
 // QuestionKey is the metadata of a message to an answering agent: an object with the
 // agent that asks, the skill that it was asked for, the number and the text of its
-// question, and "draft", which is true if a person decides what is answered.
+// question, "draft", which is true if a person decides what is answered, and "said", the end
+// of the message that is the words of others.
 const QuestionKey = "parley.asked"
 
 // draftTime is how long a draft is waited for.
@@ -25,13 +26,14 @@ const draftTime = time.Minute
 // consult returns what the answering agent says, or why it says nothing. A draft is for a
 // person.
 func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (text, problem string, err error) {
-	words, key := brief(q), fmt.Sprintf("question %d", q.Version)
+	said := brief(q)
+	words, key := said, fmt.Sprintf("question %d", q.Version)
 	if draft {
 		words, key = draftBrief+words, fmt.Sprintf("draft %d", q.Version)
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(words))
 	m.Metadata = map[string]any{QuestionKey: map[string]any{
-		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "draft": draft,
+		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "draft": draft, "said": said,
 	}}
 	got, err := q.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
 	switch {

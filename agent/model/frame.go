@@ -8,6 +8,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // The metadata by which the hub says why it asks: AskedKey of a question that is to be
@@ -28,11 +30,13 @@ type purpose struct {
 		Skill  string `json:"skill"`
 		Number int    `json:"number"`
 		Draft  bool   `json:"draft"`
+		Said   string `json:"said"`
 	} `json:"parley.asked"`
 	Summary *struct {
 		Caller string `json:"caller"`
 		Skill  string `json:"skill"`
 		Level  string `json:"level"`
+		Said   string `json:"said"`
 	} `json:"parley.summary"`
 }
 
@@ -46,6 +50,22 @@ func purposeOf(call *agent.Call) purpose {
 		return purpose{}
 	}
 	return m.Metadata
+}
+
+// label wraps the words of others that the hub passes on at the end of a message of its own.
+func (s *session) label(user content.ChatContent) {
+	p, said, from := purposeOf(s.call), "", safety.Origin("")
+	switch {
+	case p.Asked != nil:
+		said, from = p.Asked.Said, safety.Agent(p.Asked.Agent)
+	case p.Summary != nil:
+		said, from = p.Summary.Said, safety.Caller
+	}
+	for i := range user {
+		if own, ok := strings.CutSuffix(user[i].Text, said); ok && said != "" {
+			user[i].Text = own + s.agent.Guard.Quote(from, said).Text
+		}
+	}
 }
 
 // frame returns what a model is told of a message that the hub has for it: who asks, what is

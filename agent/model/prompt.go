@@ -17,7 +17,7 @@ func (a *Agent) instructions(s *session) string {
 	if s.frame != "" {
 		parts = append(parts, s.frame)
 	}
-	if len(s.tools.list) > 0 {
+	if len(s.tools.list) > 0 || s.frame != "" {
 		parts = append(parts, safety.Notice)
 	}
 	var said []string

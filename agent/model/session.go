@@ -176,6 +176,7 @@ func (s *session) opening(ctx context.Context) ([]content.ChatMessage, error) {
 	if len(user) == 0 {
 		return nil, endedf("the message has nothing that a model can read: %v", losses)
 	}
+	s.label(user)
 	own := content.ChatMessage{Role: "user", Content: user}
 	if len(s.t.items) > 0 {
 		return []content.ChatMessage{own}, nil

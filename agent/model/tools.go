@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/safety"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -90,13 +91,13 @@ func RunName(id task.Agent) string {
 
 // runTool returns the tool that asks an agent.
 func (a *Agent) runTool(d *Delegate) mcptool.Tool {
-	about := d.Description
-	if about == "" && a.Describe != nil {
-		about = a.Describe(d.ID)
-	}
 	text := fmt.Sprintf("Gives the agent %q a task, and waits for what it answers.", d.ID)
-	if about = strings.TrimSpace(about); about != "" {
+	if about := strings.TrimSpace(d.Description); about != "" {
 		text += " About the agent: " + about
+	} else if a.Describe != nil {
+		if about = strings.TrimSpace(a.Describe(d.ID)); about != "" {
+			text += " What its card says: " + a.Guard.Quote(safety.Card(string(d.ID)), about).Text
+		}
 	}
 	return mcptool.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
 }

@@ -167,20 +167,21 @@ func (w *world) at(where, key string) {
 	w.mu.Unlock()
 	dead := make(chan struct{})
 	w.all.Go(func() {
+		over := func() { close(dead) }
 		if m.later > 0 {
 			close(dead)
-			dead = nil
+			over = func() {}
 			<-time.After(rand.N(m.later))
 		}
-		if err := w.strike(m.who, dead); err != nil {
+		if err := w.strike(m.who, over); err != nil {
 			w.t.Error(err)
 		}
 	})
 	<-dead
 }
 
-// strike kills somebody, closes dead unless it is nil, and starts them again.
-func (w *world) strike(who victims, dead chan struct{}) error {
+// strike kills somebody, calls dead, and starts them again.
+func (w *world) strike(who victims, dead func()) error {
 	w.striking.Lock()
 	defer w.striking.Unlock()
 	hub, remote, worker := who == theHub || who == everybody, who == theRemote || who == everybody, who == theWorker || who == everybody
@@ -193,9 +194,7 @@ func (w *world) strike(who victims, dead chan struct{}) error {
 	if worker {
 		w.worker.now.Kill()
 	}
-	if dead != nil {
-		close(dead)
-	}
+	dead()
 	var err error
 	if hub {
 		err = w.hub.Start()
