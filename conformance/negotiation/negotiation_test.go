@@ -242,8 +242,8 @@ func (w *town) checkLabels() {
 			if m.Role == "tool" && !strings.Contains(m.Text(), `from=\"agent/`) {
 				w.t.Errorf("a model reads %s", m.Text())
 			}
-			if m.Role == "user" && strings.Contains(m.Text(), "How about") && !strings.Contains(m.Text(), "<quoted") {
-				w.t.Logf("the question is not labelled: %s", m.Text())
+			if m.Role == "user" && strings.Contains(m.Text(), "How about") && !strings.Contains(m.Text(), `from="agent/bob"`) {
+				w.t.Errorf("a model reads the question %s", m.Text())
 			}
 		}
 	}
