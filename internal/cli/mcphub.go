@@ -113,7 +113,7 @@ func (h *hub) mcpServer(r *http.Request) *mcpserver.Server {
 	c := &h.cfg.MCP
 	web := &http.Client{Transport: &onBehalf{auth.PrincipalFrom(r.Context()), h.mcpParts.inside}}
 	at := cmp.Or(h.cfg.PublicURL, h.url())
-	hub := &hubtools.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger}
+	hub := &hubtools.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger, Guard: h.cfg.Safety.Guard()}
 	s := hubServer()
 	s.Tools = offered(hub, "", !c.NoToolbox, c.Bridge)
 	s.Choice, s.Logger = c.Choice(), h.logger

@@ -59,7 +59,7 @@ func newProvider(c *config.ModelProvider) (model.Provider, error) {
 func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
-		Describe: h.about, MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
+		Describe: h.about, Guard: h.cfg.Safety.Guard(), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
 		Budget: model.Budget{
 			Rounds: m.MaxRounds, Calls: m.MaxToolCalls, Tokens: int64(m.MaxTaskTokens), Time: time.Duration(m.MaxTime),
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
@@ -119,6 +119,7 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
 	at := &hubtools.Hub{
 		URL: "http://" + insideHost, HTTP: &http.Client{Transport: onward{&h.inside}}, Self: string(s.Agent), Logger: h.logger,
+		Guard: h.cfg.Safety.Guard(),
 	}
 	box := at.Toolbox(s.ContextID)
 	box.Caller = errands{box.Caller}

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/dialogue"
 	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/safety"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -108,6 +109,8 @@ type Config struct {
 	Engine Engine `yaml:"engine"`
 	// Delegation bounds how far agents may ask each other.
 	Delegation Delegation `yaml:"delegation"`
+	// Safety says how models read what others say.
+	Safety Safety `yaml:"safety"`
 	// Questions says who answers when agents ask back.
 	Questions Questions `yaml:"questions"`
 	// Idempotency says which messages are taken at most once.
@@ -278,6 +281,16 @@ type Delegation struct {
 	// caller has less time; zero means no limit.
 	MaxTime Duration `yaml:"max_time"`
 }
+
+// Safety says how models read what others say: agents, cards, MCP servers.
+type Safety struct {
+	// WordsOfOthers is what happens to orders in them: mark leaves them and warns of them,
+	// redact takes them out, refuse withholds the text; mark.
+	WordsOfOthers string `yaml:"words_of_others" enum:"mark,redact,refuse"`
+}
+
+// Guard returns what labels and screens the words of others.
+func (s *Safety) Guard() safety.Guard { return safety.Guard{Policy: safety.Policy(s.WordsOfOthers)} }
 
 // Questions says who answers when agents ask back. If it is zero, their callers do.
 type Questions struct {

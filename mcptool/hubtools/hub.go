@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/peer"
 	"github.com/parley-a2a/parley/mcptool/bridge"
 	"github.com/parley-a2a/parley/mcptool/toolbox"
+	"github.com/parley-a2a/parley/safety"
 )
 
 // Hub is a running hub, as somebody sees it who calls it. The zero Hub is one on this
@@ -36,6 +37,8 @@ type Hub struct {
 	HTTP *http.Client
 	// Self is the name of the agent whose model it is, see toolbox.Toolbox.
 	Self string
+	// Guard labels and screens what others say.
+	Guard safety.Guard
 	// Patience is how long a hub that is away is waited for. Zero means a minute, negative
 	// not at all.
 	Patience time.Duration
@@ -48,7 +51,7 @@ type Hub struct {
 // Toolbox returns all tools for one session.
 func (h *Hub) Toolbox(session string) *toolbox.Toolbox {
 	return &toolbox.Toolbox{
-		Self: h.Self, Session: session,
+		Self: h.Self, Session: session, Guard: h.Guard,
 		Caller: h.Caller(), Tasks: h.Tasks(), Directory: h.Directory(), Registry: h.Registry(),
 		Notes: h.Notes(), Writer: h.Writer(), People: h.People(),
 	}
@@ -57,7 +60,7 @@ func (h *Hub) Toolbox(session string) *toolbox.Toolbox {
 // Skills returns a tool for each skill of each agent of the hub, for one session. Its Run
 // looks for other skills.
 func (h *Hub) Skills(session string) *bridge.Bridge {
-	return &bridge.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Joins: true}
+	return &bridge.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Guard: h.Guard, Joins: true}
 }
 
 const (
