@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/seal"
+)
+
+// doctorCmd says what is weak about how a hub is set up.
+type doctorCmd struct {
+	hubFlags
+	Data    string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+	Offline bool   `help:"Call nobody."`
+	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
+	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
+}
+
+// Help shows examples.
+func (doctorCmd) Help() string {
+	return `Reads the configuration, the data folder and, while the hub runs, its keys, asks the agents and ` +
+		`issuers that it calls whether they answer, and says in words what is weak, with what to do. It changes nothing.
+
+Examples:
+
+    parley doctor
+    parley doctor --config team.yaml --strict`
+}
+
+// Run looks at everything and prints what there is to say.
+func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
+	cfg, err := (&serveCmd{Config: c.Config, Data: c.Data}).settings(o)
+	if err != nil {
+		return err
+	}
+	found := doctor.Examine(c.facts(ctx, cfg))
+	bad := 0
+	for _, f := range found {
+		if f.Level == doctor.Weak || f.Level == doctor.Wrong {
+			bad++
+		}
+		if err := c.print(o, &f); err != nil {
+			return err
+		}
+	}
+	if c.Strict && bad > 0 {
+		return fmt.Errorf("%d findings are weak or wrong", bad)
+	}
+	return nil
+}
+
+func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
+	if c.JSON {
+		return json.NewEncoder(o.Stdout).Encode(f)
+	}
+	_, err := fmt.Fprintf(o.Stdout, "%-8s %-10s %s\n", f.Level, f.Subject, f.Text)
+	if err == nil && f.Advice != "" {
+		_, err = fmt.Fprintf(o.Stdout, "%-8s %-10s → %s\n", "", "", f.Advice)
+	}
+	return err
+}
+
+// facts finds out what there is to know.
+func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts {
+	f := &doctor.Facts{
+		Now: time.Now(), PublicURL: cfg.PublicURL, AllowAnonymous: cfg.AllowAnonymous, Issuers: len(cfg.Auth.Tokens),
+		Openings: openingsOf(cfg), Files: secretFiles(cfg),
+	}
+	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
+		if addr != "" {
+			f.Listen = append(f.Listen, addr)
+		}
+	}
+	f.Free, f.Total = room(cfg.Data)
+	c.keys(ctx, cfg, f)
+	if !c.Offline {
+		f.Peers = peersOf(cfg)
+		askPeers(ctx, f.Peers)
+	}
+	return f
+}
+
+// keys reads the keys in the data folder, or asks the hub that has it.
+func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Facts) {
+	for _, k := range cfg.Auth.Keys() {
+		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID})
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) {
+		return // there is no hub yet, and so no key
+	}
+	list := func(d keyDesk) error {
+		all, err := d.list(ctx)
+		for _, k := range all {
+			if !k.Configured {
+				f.Keys = append(f.Keys, doctor.Key{
+					ID: k.ID, Agent: k.AgentID, Created: moment(k.CreatedAt), Expires: moment(k.ExpiresAt), Dead: k.State != "active",
+				})
+			}
+		}
+		return err
+	}
+	err := (&keysFlags{Data: cfg.Data}).at(ctx, false, list)
+	if busy := new(datadir.InUseError); errors.As(err, &busy) {
+		err = list(&c.hubFlags)
+	}
+	if err != nil {
+		f.NoKeys = err.Error()
+	}
+}
+
+func moment(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// openingsOf returns what a configuration opens.
+func openingsOf(cfg *config.Config) []doctor.Opening {
+	var out []doctor.Opening
+	rules := func(key, who string, list []string) {
+		for _, rule := range list {
+			wide := rule == "private" || rule == "any" || rule == "0.0.0.0/0" || rule == "::/0"
+			out = append(out, doctor.Opening{Key: key, What: who + " " + rule, Wide: wide})
+		}
+	}
+	rules("push.allow", "webhooks may be at", cfg.Push.Allow)
+	rules("directory.allow", "agents that callers register may be at", cfg.Directory.Allow)
+	if cfg.TrustForwarded && cfg.PublicURL == "" {
+		out = append(out, doctor.Opening{
+			Key: "trust_forwarded", What: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
+		})
+	}
+	return out
+}
+
+// secretFiles are the files that only the hub should read, as far as they are there.
+func secretFiles(cfg *config.Config) []doctor.File {
+	paths := []string{cfg.Data, filepath.Join(cfg.Data, seal.FileName), filepath.Join(cfg.Data, storeName)}
+	if len(cfg.Auth.Keys()) > 0 {
+		paths = append(paths, cfg.File)
+	}
+	paths = append(paths, cfg.Cards.SigningKeys...)
+	var out []doctor.File
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			out = append(out, doctor.File{Path: path, Mode: info.Mode()})
+		}
+	}
+	return out
+}
+
+// peersOf are those whom the hub calls by its configuration.
+func peersOf(cfg *config.Config) []doctor.Peer {
+	var out []doctor.Peer
+	for i := range cfg.Agents {
+		a := &cfg.Agents[i]
+		if address := cmp.Or(a.URL, a.Endpoint.BaseURL); address != "" {
+			out = append(out, doctor.Peer{Name: "agent " + a.Name, URL: address, Credentials: a.Endpoint.Auth.Type != ""})
+		}
+	}
+	for i := range cfg.Auth.Tokens {
+		out = append(out, doctor.Peer{Name: "issuer " + cfg.Auth.Tokens[i].Name, URL: cfg.Auth.Tokens[i].Issuer})
+	}
+	return out
+}
+
+const (
+	// peerTime is how long a peer may take to answer.
+	peerTime = 5 * time.Second
+	// peersAtOnce is how many are asked at one time.
+	peersAtOnce = 8
+)
+
+// askPeers asks each peer whether it answers, and for the time.
+func askPeers(ctx context.Context, peers []doctor.Peer) {
+	client, release := outcall.Client(nil)
+	defer release()
+	var all errgroup.Group
+	all.SetLimit(peersAtOnce)
+	for i := range peers {
+		all.Go(func() error {
+			askPeer(ctx, client, &peers[i])
+			return nil
+		})
+	}
+	_ = all.Wait() // none of them fails
+}
+
+// askPeer takes any answer for one: what is at the root of an agent's host is not known.
+func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
+	ctx, cancel := context.WithTimeout(ctx, peerTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
+	if err != nil {
+		p.Problem = "its address is not one"
+		return
+	}
+	asked := time.Now()
+	resp, err := client.Do(req)
+	if err != nil {
+		var where *url.Error
+		if errors.As(err, &where) {
+			err = where.Err
+		}
+		p.Problem = outcall.Reason(err).Error()
+		return
+	}
+	_ = resp.Body.Close()
+	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		// The date has whole seconds, and was written somewhere between.
+		middle := asked.Add(time.Since(asked) / 2)
+		if d := there.Add(time.Second / 2).Sub(middle); d.Abs() > time.Second {
+			p.Skew = d
+		}
+	}
+}

@@ -1,0 +1,30 @@
+//go:build linux || darwin
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// room returns the free and all bytes of the disk that a folder is on, or will be; zeros
+// if that cannot be found out.
+func room(path string) (free, total uint64) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return 0, 0
+	}
+	for {
+		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, 0
+	}
+	size := uint64(s.Bsize)
+	return s.Bavail * size, s.Blocks * size
+}

@@ -1,0 +1,298 @@
+// Package doctor says what is weak about how a hub is set up.
+//
+// # What it is
+//
+// Facts are what somebody has found out about a hub: what its configuration says, which
+// keys there are, how its files are protected, whether its peers answer. Examine makes
+// Findings of them, in words, with what to do.
+//
+// # Guarantees
+//
+// Examine is pure: it reads no file and asks nobody. What is not known is said to be so,
+// and is not taken for good. No finding holds a secret.
+//
+// # What it does not promise
+//
+// A hub without findings is not safe by that alone: what its agents do is not looked at.
+//
+// # Concurrency
+//
+// Everything here is a pure function.
+//
+// # Testing
+//
+// Facts are easily made.
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Level is how bad a finding is.
+type Level string
+
+const (
+	// OK is something that is as it should be.
+	OK Level = "ok"
+	// Unknown is something that could not be looked at.
+	Unknown Level = "unknown"
+	// Weak is something that a careful operator changes.
+	Weak Level = "weak"
+	// Wrong is something that is open to others, or does not work.
+	Wrong Level = "wrong"
+)
+
+// Finding is something about a hub.
+type Finding struct {
+	Level Level `json:"level"`
+	// Subject is what it is about, in one word.
+	Subject string `json:"subject"`
+	// Text says what was found.
+	Text string `json:"text"`
+	// Advice says what to do; empty if nothing has to be done.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Facts are what is known of a hub. Times and durations that are zero are not known.
+type Facts struct {
+	// Now is the present time.
+	Now time.Time
+	// Listen are the addresses that the hub listens on, as "host:port".
+	Listen []string
+	// PublicURL is the address that cards name; empty if it is made from each request.
+	PublicURL string
+	// AllowAnonymous lets callers in from other machines who show nothing.
+	AllowAnonymous bool
+	// Issuers is how many issuers of tokens there are.
+	Issuers int
+	// Keys are the API keys. If they are not known, NoKeys says why.
+	Keys   []Key
+	NoKeys string
+	// Openings are what the configuration opens beyond the defaults.
+	Openings []Opening
+	// Files are those that only the hub should be able to read.
+	Files []File
+	// Free and Total are the bytes of the disk with the data folder; zero if not known.
+	Free, Total uint64
+	// Peers are those that the hub calls.
+	Peers []Peer
+}
+
+// Key is an API key without its text.
+type Key struct {
+	ID, Agent        string
+	Created, Expires time.Time
+	Admin            bool
+	// Dead is set if the key is revoked or expired.
+	Dead bool
+}
+
+// Opening is something that the configuration opens.
+type Opening struct {
+	// Key is where it stands, such as "push.allow".
+	Key string
+	// What says what is open.
+	What string
+	// Wide is set if it is open to everybody.
+	Wide bool
+}
+
+// File is a file that holds secrets.
+type File struct {
+	Path string
+	Mode fs.FileMode
+}
+
+// Peer is somebody whom the hub calls.
+type Peer struct {
+	// Name says who, such as "agent worker".
+	Name, URL string
+	// Problem says why it cannot be reached; empty if it answers.
+	Problem string
+	// Skew is how far its clock is ahead of the hub's.
+	Skew time.Duration
+	// Credentials is set if the hub shows it a secret.
+	Credentials bool
+}
+
+// Bounds of what is still good.
+const (
+	// keyAge is how long a key is good without being replaced.
+	keyAge = 365 * 24 * time.Hour
+	// soon is how long before its end a key is told of.
+	soon = 14 * 24 * time.Hour
+	// skew is how far clocks may differ: the tolerance of tokens.
+	skew = time.Minute
+	// minFree and minShare are how much of a disk should be free.
+	minFree  = 1 << 30
+	minShare = 20 // one in twenty
+)
+
+// Examine returns what there is to say of a hub, what is wrong first.
+func Examine(f *Facts) []Finding {
+	var all []Finding
+	for _, check := range []func(*Facts) []Finding{access, transport, keys, openings, files, disk, peers} {
+		all = append(all, check(f)...)
+	}
+	var sorted []Finding
+	for _, level := range []Level{Wrong, Weak, Unknown, OK} {
+		for _, one := range all {
+			if one.Level == level {
+				sorted = append(sorted, one)
+			}
+		}
+	}
+	return sorted
+}
+
+// public returns the addresses that other machines reach.
+func (f *Facts) public() []string {
+	var out []string
+	for _, addr := range f.Listen {
+		if !Loopback(addr) {
+			out = append(out, addr)
+		}
+	}
+	return out
+}
+
+// Loopback reports whether an address, "host:port", is of this machine alone.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func access(f *Facts) []Finding {
+	const subject = "access"
+	alive := 0
+	for _, k := range f.Keys {
+		if !k.Dead {
+			alive++
+		}
+	}
+	open := strings.Join(f.public(), ", ")
+	switch {
+	case f.AllowAnonymous && open != "":
+		return []Finding{{Wrong, subject, "everybody who reaches " + open + " may call, without credentials",
+			"take out allow_anonymous, and give callers keys with \"parley keys add\" or name issuers in auth.tokens"}}
+	case f.AllowAnonymous:
+		return []Finding{{Weak, subject, "callers without credentials are let in from everywhere, although only this machine reaches the hub now",
+			"take out allow_anonymous"}}
+	case f.Issuers == 0 && alive == 0 && f.NoKeys != "":
+		return []Finding{{Unknown, subject, "whether callers need credentials is not known: " + f.NoKeys, ""}}
+	case f.Issuers == 0 && alive == 0 && len(f.Keys) > 0:
+		return []Finding{{Wrong, subject, "no key is good any more, so that nobody is let in", "make one with \"parley keys add --data …\""}}
+	case f.Issuers == 0 && alive == 0 && open != "":
+		return []Finding{{Wrong, subject, "the hub will not start: nobody has a key, and " + open + " is reached from other machines",
+			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens"}}
+	case f.Issuers == 0 && alive == 0:
+		return []Finding{{OK, subject, "only this machine reaches the hub, and nobody needs credentials", ""}}
+	}
+	return []Finding{{OK, subject, fmt.Sprintf("every caller needs a key (%d are good) or a token (of %d issuers)", alive, f.Issuers), ""}}
+}
+
+func transport(f *Facts) []Finding {
+	const subject = "transport"
+	open := f.public()
+	if len(open) == 0 {
+		return nil
+	}
+	where := strings.Join(open, ", ")
+	switch u, err := url.Parse(f.PublicURL); {
+	case f.PublicURL == "":
+		return []Finding{{Weak, subject, where + " is reached from other machines over plain HTTP, and cards name the address that each request was sent to",
+			"put a proxy with TLS in front, and name its address with public_url: https://…"}}
+	case err != nil || u.Scheme != "https":
+		return []Finding{{Weak, subject, "cards name " + f.PublicURL + ": keys and messages cross the network in the clear",
+			"put a proxy with TLS in front, and name its address with public_url: https://…"}}
+	}
+	return []Finding{{OK, subject, "cards name " + f.PublicURL + "; see that " + where + " is reached by its proxy alone", ""}}
+}
+
+func keys(f *Facts) []Finding {
+	const subject = "keys"
+	var out []Finding
+	for _, k := range f.Keys {
+		who := fmt.Sprintf("key %s of %s", k.ID, k.Agent)
+		switch {
+		case k.Dead:
+		case !k.Expires.IsZero() && k.Expires.Sub(f.Now) < soon:
+			out = append(out, Finding{Weak, subject, who + " ends on " + k.Expires.Format(time.DateOnly), "give its holder another one"})
+		case k.Expires.IsZero() && !k.Created.IsZero() && f.Now.Sub(k.Created) > keyAge:
+			out = append(out, Finding{Weak, subject, fmt.Sprintf("%s is %d days old and never ends", who, int(f.Now.Sub(k.Created).Hours()/24)),
+				"replace it: \"parley keys add\", then \"parley keys revoke " + k.ID + " --after 24h\""})
+		}
+	}
+	return out
+}
+
+func openings(f *Facts) []Finding {
+	var out []Finding
+	for _, o := range f.Openings {
+		level := OK
+		advice := ""
+		if o.Wide {
+			level, advice = Weak, "name those alone who need it"
+		}
+		out = append(out, Finding{level, "policy", o.Key + ": " + o.What, advice})
+	}
+	return out
+}
+
+func files(f *Facts) []Finding {
+	var out []Finding
+	for _, file := range f.Files {
+		if file.Mode.Perm()&0o077 != 0 {
+			out = append(out, Finding{Weak, "files", fmt.Sprintf("others on this machine may read %s (mode %04o)", file.Path, file.Mode.Perm()),
+				"chmod go-rwx " + file.Path})
+		}
+	}
+	return out
+}
+
+func disk(f *Facts) []Finding {
+	if f.Total == 0 {
+		return []Finding{{Unknown, "disk", "how full the disk is is not known", ""}}
+	}
+	text := fmt.Sprintf("%d MiB of %d MiB are free where the data folder is", f.Free>>20, f.Total>>20)
+	if f.Free < minFree || f.Free < f.Total/minShare {
+		return []Finding{{Weak, "disk", text, "make room: a hub on a full disk takes no messages"}}
+	}
+	return []Finding{{OK, "disk", text, ""}}
+}
+
+func peers(f *Facts) []Finding {
+	var out []Finding
+	for _, p := range f.Peers {
+		out = append(out, peer(&p)...)
+	}
+	return out
+}
+
+func peer(p *Peer) []Finding {
+	const subject = "peers"
+	var out []Finding
+	if p.Problem != "" {
+		return []Finding{{Wrong, subject, p.Name + " is not reached at " + p.URL + ": " + p.Problem, "look whether it runs, and whether this machine may reach it"}}
+	}
+	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !Loopback(u.Host) {
+		out = append(out, Finding{Weak, subject, p.Name + " is called over plain HTTP with credentials", "call it over https"})
+	}
+	if p.Skew.Abs() > skew {
+		out = append(out, Finding{Weak, subject, fmt.Sprintf("the clock of %s differs by %v", p.Name, p.Skew.Abs().Round(time.Second)),
+			"set the clocks by the network: tokens and deadlines depend on them"})
+	}
+	if out == nil {
+		out = append(out, Finding{OK, subject, p.Name + " answers", ""})
+	}
+	return out
+}

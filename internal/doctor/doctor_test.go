@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// levels are the findings in short.
+func levels(all []Finding) []string {
+	var out []string
+	for _, f := range all {
+		out = append(out, string(f.Level)+" "+f.Subject)
+	}
+	return out
+}
+
+func TestSound(t *testing.T) {
+	t.Parallel()
+	got := levels(Examine(&Facts{
+		Now: now, Listen: []string{"0.0.0.0:4100"}, PublicURL: "https://hub.example", Issuers: 1,
+		Keys:     []Key{{ID: "k", Agent: "a", Created: now.Add(-time.Hour)}, {ID: "old", Dead: true, Created: now.Add(-9 * keyAge)}},
+		Openings: []Opening{{Key: "push.allow", What: "10.1.0.0/16"}},
+		Files:    []File{{"master.key", 0o600}}, Free: 50 << 30, Total: 100 << 30,
+		Peers: []Peer{{Name: "agent w", URL: "https://w.example", Credentials: true, Skew: time.Second}},
+	}))
+	want := []string{"ok access", "ok transport", "ok policy", "ok disk", "ok peers"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestWeak(t *testing.T) {
+	t.Parallel()
+	all := Examine(&Facts{
+		Now: now, Listen: []string{"127.0.0.1:4100", "0.0.0.0:4101"}, AllowAnonymous: true,
+		Keys: []Key{
+			{ID: "k1", Agent: "a", Created: now.Add(-2 * keyAge)},
+			{ID: "k2", Agent: "b", Created: now, Expires: now.Add(time.Hour)},
+		},
+		Openings: []Opening{{Key: "push.allow", What: "every address", Wide: true}},
+		Files:    []File{{"parley.yaml", 0o644}}, Free: 1 << 20, Total: 100 << 30,
+		Peers: []Peer{
+			{Name: "agent gone", URL: "https://gone.example", Problem: "connection refused"},
+			{Name: "agent plain", URL: "http://plain.example", Credentials: true},
+			{Name: "agent late", URL: "https://late.example", Skew: -2 * time.Hour},
+			{Name: "agent here", URL: "http://127.0.0.1:9", Credentials: true},
+		},
+	})
+	want := []string{
+		"wrong access", "wrong peers", "weak transport", "weak keys", "weak keys", "weak policy", "weak files", "weak disk",
+		"weak peers", "weak peers", "ok peers",
+	}
+	if diff := cmp.Diff(want, levels(all)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	for _, f := range all {
+		if f.Text == "" || f.Level != OK && f.Advice == "" {
+			t.Errorf("%+v says nothing", f)
+		}
+	}
+}
+
+// TestAccess has who is let in, in each way to set that up.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	everywhere, here := []string{"[::]:4100"}, []string{"[::1]:4100"}
+	good := []Key{{ID: "k"}}
+	for name, tc := range map[string]struct {
+		facts Facts
+		want  string
+	}{
+		"nobody here":         {Facts{Listen: here}, "ok only this machine"},
+		"keys":                {Facts{Listen: everywhere, Keys: good}, "ok every caller needs"},
+		"tokens":              {Facts{Listen: everywhere, Issuers: 1}, "ok every caller needs"},
+		"everybody":           {Facts{Listen: everywhere, Keys: good, AllowAnonymous: true}, "wrong everybody"},
+		"everybody, but here": {Facts{Listen: here, AllowAnonymous: true}, "weak callers without"},
+		"does not start":      {Facts{Listen: everywhere}, "wrong the hub will not start"},
+		"all are dead":        {Facts{Listen: here, Keys: []Key{{Dead: true}}}, "wrong no key is good"},
+		"not known":           {Facts{Listen: here, NoKeys: "the hub does not answer"}, "unknown whether callers"},
+	} {
+		got := access(&tc.facts)[0]
+		if text := string(got.Level) + " " + got.Text; !strings.HasPrefix(text, tc.want) {
+			t.Errorf("%s: %q, want %q", name, text, tc.want)
+		}
+	}
+}
+
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	for public, want := range map[string]Level{"": Weak, "http://hub.example": Weak, "https://hub.example": OK} {
+		if got := transport(&Facts{Listen: []string{":4100"}, PublicURL: public}); got[0].Level != want {
+			t.Errorf("public_url %q: %+v, want %s", public, got[0], want)
+		}
+	}
+	if got := transport(&Facts{Listen: []string{"localhost:4100"}}); got != nil {
+		t.Errorf("on this machine: %+v", got)
+	}
+}
