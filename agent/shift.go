@@ -41,6 +41,8 @@ type shift struct {
 
 	mu   sync.Mutex // guards the fields below
 	jobs map[jobKey]*workJob
+	// draining is set once work is waited for: nothing is counted there any more.
+	draining bool
 	// pace is the time between two beats; quicker is signaled when it gets shorter.
 	pace    time.Duration
 	quicker chan struct{}
@@ -158,19 +160,32 @@ func (s *shift) receive(ctx, accepting context.Context) error {
 			continue
 		case s.places <- struct{}{}:
 		}
-		if accepting.Err() != nil {
+		if accepting.Err() != nil || !s.begin() {
 			continue // nobody gives the place back, and nobody needs it
 		}
-		if j := s.admit(d); j != nil {
-			s.work.Go(func() {
-				defer func() { <-s.places }()
-				s.serve(accepting, j)
-			})
+		j := s.admit(d)
+		if j == nil {
+			s.work.Done()
+			<-s.places
 			continue
 		}
-		<-s.places
+		go func() { // drain waits for it
+			defer s.work.Done()
+			defer func() { <-s.places }()
+			s.serve(accepting, j)
+		}()
 	}
 	return nil
+}
+
+// begin counts one more job in work, unless the shift drains already.
+func (s *shift) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining {
+		s.work.Add(1)
+	}
+	return !s.draining
 }
 
 // admit returns the job of a delivery; nil if there is none, or if it is at work.
@@ -227,6 +242,9 @@ func (s *shift) serve(accepting context.Context, j *workJob) {
 
 // drain waits until the jobs have ended, and gives back those that have not in time.
 func (s *shift) drain() error {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { // ends when the executors do
 		defer close(ended)
