@@ -3,6 +3,7 @@ package mcptool
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -37,6 +38,9 @@ type Call struct {
 	ID string
 	// Arguments are what the model gave: JSON that nobody has checked.
 	Arguments json.RawMessage
+	// Hold is how long the call may wait for an agent at most, where Pending of its Result
+	// is awaited afterwards. If zero, it waits as long as its arguments say.
+	Hold time.Duration
 	// Progress is told how the call gets on. It may be nil.
 	Progress func(Progress)
 	// Ask asks whoever the model works for, while the call waits. If nil, nobody is
@@ -88,6 +92,19 @@ type Result struct {
 	Origin string
 	// Question is set if an agent waits for an answer, and nobody was there to ask.
 	Question *Question
+	// Pending is set if Hold of the Call was over before the agent was done.
+	Pending *Pending
+}
+
+// Pending is the work of an agent that goes on after a call.
+type Pending struct {
+	// Agent is who works, TaskID at what.
+	Agent  string
+	TaskID a2a.TaskID
+	// Key is the note in working memory that the result will be.
+	Key string
+	// Wait is how long the model wants to wait for it, from now on.
+	Wait time.Duration
 }
 
 // Source has tools.

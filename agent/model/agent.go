@@ -63,6 +63,9 @@ type Agent struct {
 	Tools mcptool.Source
 	// Own returns the tools that a task alone has.
 	Own func(*Scope) mcptool.Source
+	// Awaiter waits for what tools have dispatched before the model writes its answer. If
+	// nil, or if the model cannot read notes, nothing is awaited that tools do not wait for.
+	Awaiter Awaiter
 	// Allowed are patterns of the names of tools that are offered to the model, with * for
 	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
 	// for delegates too.

@@ -54,11 +54,12 @@ func newUnit(pinned bool, msgs ...content.ChatMessage) *unit {
 }
 
 // units returns the pieces of a transcript, the oldest first. The message of the caller
-// that was taken last is pinned, and so are the newest items.
+// that was taken last is pinned, and so are the keys of results that have come, which are
+// short, and the newest items.
 func units(items []item) []*unit {
 	own := 0
 	for i := range items {
-		if items[i].turn == nil {
+		if items[i].turn == nil && items[i].arrived == nil {
 			own = i
 		}
 	}
@@ -70,7 +71,7 @@ func units(items []item) []*unit {
 			continue
 		}
 		for j := range msgs {
-			all = append(all, newUnit(i == own && j == len(msgs)-1, msgs[j]))
+			all = append(all, newUnit(i == own && j == len(msgs)-1 || items[i].arrived != nil, msgs[j]))
 		}
 	}
 	return all

@@ -20,6 +20,7 @@ type record struct {
 	Asked    *asked    `json:"asked,omitempty"`
 	Answered *answered `json:"answered,omitempty"`
 	Result   *result   `json:"result,omitempty"`
+	Arrived  *arrived  `json:"arrived,omitempty"`
 }
 
 // said is that a message of the caller was taken, with the conversation before it.
@@ -73,6 +74,8 @@ type result struct {
 	// Text is what the model reads, Error says that the call came to nothing.
 	Text  string `json:"text"`
 	Error bool   `json:"error,omitempty"`
+	// Pending is what the call has dispatched, and what is still awaited.
+	Pending *pending `json:"pending,omitempty"`
 }
 
 // load reads the journal.

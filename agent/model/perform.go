@@ -128,6 +128,9 @@ func (s *session) settle(ctx context.Context, r *record) error {
 	if r.Result != nil {
 		s.tell(s.t.byKey[r.Result.Key])
 	}
+	if r.Arrived != nil {
+		return agent.Flush(ctx) // the next one may be long in coming
+	}
 	return nil
 }
 
@@ -191,7 +194,7 @@ func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
 	if strings.TrimSpace(c.Function.Arguments) == "" {
 		arguments = json.RawMessage("{}")
 	}
-	r, err := t.Call(limited, &mcptool.Call{ID: c.key, Arguments: arguments})
+	r, err := t.Call(limited, &mcptool.Call{ID: c.key, Arguments: arguments, Hold: s.hold()})
 	switch {
 	case ctx.Err() != nil:
 		return outcome{err: context.Cause(ctx)}
@@ -201,7 +204,7 @@ func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
 		s.agent.logger().WarnContext(ctx, "tool failed", "tool", t.Name, "task", s.ec.TaskID, "error", err)
 		return s.result(c, fmt.Sprintf("%s could not be called now. Try something else, or say that it does not work.", t.Name), true)
 	}
-	return s.result(c, s.shown(r), r.Error)
+	return s.dispatched(s.result(c, s.shown(r), r.Error), r.Pending)
 }
 
 var errSlow = errors.New("the tool takes too long")

@@ -25,8 +25,9 @@ type session struct {
 	// gone is set once no event counts any more.
 	gone bool
 
-	t     *transcript
-	tools *tools
+	t *transcript
+	// all are the tools of the task, tools those that the model may call now.
+	all, tools *tools
 	// frame is what the model is told beside its own instructions.
 	frame string
 	out   output
@@ -69,9 +70,10 @@ func (s *session) work(ctx context.Context) (err error) {
 	}
 	ctx, cancel := s.inTime(ctx)
 	defer cancel()
-	if s.tools, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.TaskID, s.ec.ContextID}); err != nil {
+	if s.all, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.TaskID, s.ec.ContextID}); err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}
+	s.tools = s.all
 	s.frame = frame(ctx, s.call, s.tools)
 	for !s.gone {
 		done, err := s.step(ctx)
@@ -97,6 +99,9 @@ func (s *session) inTime(ctx context.Context) (context.Context, context.CancelFu
 
 // step does what comes next; it reports whether nothing more does.
 func (s *session) step(ctx context.Context) (done bool, err error) {
+	if s.tools = s.all; s.t.answering() {
+		s.tools = s.all.withoutCallers()
+	}
 	if open := s.t.open(); len(open) > 0 {
 		if err := s.perform(ctx, open); err != nil {
 			return false, err
@@ -106,7 +111,11 @@ func (s *session) step(ctx context.Context) (done bool, err error) {
 		}
 		return false, nil
 	}
-	if last := s.t.last(); last != nil && len(last.calls) == 0 {
+	last := s.t.last()
+	if calls := s.t.pending(); len(calls) > 0 && s.awaits() && (s.t.arriving() || last != nil && len(last.calls) == 0) {
+		return false, s.await(ctx, calls)
+	}
+	if last != nil && len(last.calls) == 0 {
 		return true, s.complete(last.turn)
 	}
 	if err := s.allowed(); err != nil {

@@ -28,13 +28,14 @@ type tools struct {
 
 // toolsFor returns the tools as they are now.
 func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
-	t := &tools{byName: make(map[string]*mcptool.Tool), delegates: make(map[string]*Delegate)}
+	var list []mcptool.Tool
+	delegates := make(map[string]*Delegate)
 	for i := range a.Delegates {
 		d := &a.Delegates[i]
 		tool := a.runTool(d)
 		if a.offers(tool.Name) {
-			t.delegates[tool.Name] = d
-			t.list = append(t.list, tool)
+			delegates[tool.Name] = d
+			list = append(list, tool)
 		}
 	}
 	sources := []mcptool.Source{a.Tools}
@@ -51,27 +52,37 @@ func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 			return nil, err
 		}
 		for _, tool := range all {
-			if a.offers(tool.Name) && t.delegates[tool.Name] == nil && !seen[tool.Name] {
-				t.list = append(t.list, tool)
+			if a.offers(tool.Name) && delegates[tool.Name] == nil && !seen[tool.Name] {
+				list = append(list, tool)
 			}
 			seen[tool.Name] = true
 		}
 	}
+	return newTools(list, delegates), nil
+}
+
+// newTools returns the tools of a list, with the agents behind those of delegates.
+func newTools(list []mcptool.Tool, delegates map[string]*Delegate) *tools {
+	t := &tools{list: list, byName: make(map[string]*mcptool.Tool), delegates: delegates}
 	for i := range t.list {
 		tool := &t.list[i]
 		t.byName[tool.Name] = tool
 		t.size += messageTokens + estimate(tool.Name) + estimate(tool.Description) + (len(tool.Input)+bytesPerToken-1)/bytesPerToken
 	}
-	return t, nil
+	return t
 }
 
 // offers reports whether the model may call a tool of that name.
 func (a *Agent) offers(name string) bool {
-	matches := func(pattern string) bool {
+	return (len(a.Allowed) == 0 || anyMatches(a.Allowed, name)) && !anyMatches(a.Excluded, name)
+}
+
+// anyMatches reports whether a name is as one of the patterns says.
+func anyMatches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil
-	}
-	return (len(a.Allowed) == 0 || slices.ContainsFunc(a.Allowed, matches)) && !slices.ContainsFunc(a.Excluded, matches)
+	})
 }
 
 // CheckPattern returns what is wrong with a pattern of Allowed or Excluded.

@@ -29,6 +29,8 @@ type item struct {
 	messages []content.ChatMessage
 	turn     *turn
 	calls    []*call
+	// arrived is set if the messages tell of the end of what a call has dispatched.
+	arrived *arrived
 }
 
 // call is a call of a tool by the model.
@@ -41,6 +43,8 @@ type call struct {
 	// rounds counts the questions.
 	rounds int
 	result *result
+	// arrived is what the model was told of the end of what the call has dispatched.
+	arrived *arrived
 }
 
 // waits reports whether the call waits for the caller of the task.
@@ -76,6 +80,8 @@ func (t *transcript) apply(r *record) error {
 		return t.with(r.Answered.Key, func(c *call) { c.answered = r.Answered })
 	case r.Result != nil:
 		return t.with(r.Result.Key, func(c *call) { c.result = r.Result })
+	case r.Arrived != nil:
+		return t.arrive(r.Arrived)
 	}
 	return nil // a later version may know more
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/model/openai"
@@ -65,6 +67,7 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
+	a.Awaiter = dispatches{h}
 	a.Own = func(s *model.Scope) mcptool.Source { return h.toolsOf(s, m.AllowedTools) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers
@@ -117,10 +120,8 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // toolsOf returns the tools of the hub for a task of a model agent: they speak for the
 // caller of the task, and what they ask for is part of its errand.
 func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
-	at := &hubtools.Hub{
-		URL: "http://" + insideHost, HTTP: &http.Client{Transport: onward{&h.inside}}, Self: string(s.Agent), Logger: h.logger,
-		Guard: h.cfg.Safety.Guard(),
-	}
+	at := h.within()
+	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
 	box := at.Toolbox(s.ContextID)
 	box.Caller = errands{box.Caller}
 	for _, name := range registering {
@@ -130,6 +131,23 @@ func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
 	}
 	box.Registry = nil
 	return box
+}
+
+// within returns the hub as models of it see it.
+func (h *hub) within() *hubtools.Hub {
+	return &hubtools.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: onward{&h.inside}}, Logger: h.logger}
+}
+
+// dispatches waits for tasks that models have dispatched.
+type dispatches struct{ hub *hub }
+
+// Await implements model.Awaiter.
+func (d dispatches) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
+	t, err := d.hub.within().Settled(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return t.Status.State, nil
 }
 
 // insideHost is what requests from inside name as the host.

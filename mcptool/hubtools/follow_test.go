@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/hubtest"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/hubtools"
+	"github.com/parley-a2a/parley/mcptool/toolbox"
 )
 
 // A conversation goes on with its ids, which a message that is the last one does not give.
@@ -269,6 +270,56 @@ func TestLateResult(t *testing.T) {
 	// At once: who hears of the end may be faster than the note.
 	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); said(t, note["value"]) != "worked for 2 s" {
 		t.Errorf("the note is %v", note)
+	}
+}
+
+// TestHold: whoever awaits results himself gets the task that goes on, and how long it is to be
+// waited for.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	at := hubtest.Start(t, hubtest.Options{})
+	k := open(t, at, "hold")
+	for args, want := range map[string]time.Duration{
+		`"message":"1","timeout_minutes":0`: 5 * time.Minute,
+		`"message":"2"`:                     5*time.Minute - 50*time.Millisecond,
+		`"message":"3","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
+	} {
+		got := k.with(t.Context(), "invoke_agent", &mcptool.Call{
+			Hold: 50 * time.Millisecond, Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow",` + args + `}`),
+		})
+		d, p := data(t, got), got.Pending
+		if p == nil || p.Agent != "slow" || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != want {
+			t.Errorf("%s leaves %+v of %v, want a wait of %v", args, p, d, want)
+			continue
+		}
+		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") {
+			t.Errorf("%s says %q", args, next)
+		}
+		followed, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), p.TaskID)
+		if err != nil || followed.Status.State != a2a.TaskStateCompleted {
+			t.Errorf("%s ends as %+v, %v", args, followed, err)
+		}
+	}
+	quick := &mcptool.Call{Hold: time.Minute, Arguments: json.RawMessage(`{"agent_name":"echo","skill":"echo","message":"hi"}`)}
+	if r := k.with(t.Context(), "invoke_agent", quick); r.Pending != nil || said(t, data(t, r)["result"]) != "hi" {
+		t.Errorf("a call that is done leaves %+v of %v", r.Pending, text(r))
+	}
+}
+
+// TestSettledIsBounded: the task is followed as long as the context says.
+func TestSettledIsBounded(t *testing.T) {
+	t.Parallel()
+	at := hubtest.Start(t, hubtest.Options{})
+	k := open(t, at, "bounded")
+	d := data(t, k.call("invoke_agent", `{"agent_name":"slow","skill":"slow","message":"60","timeout_minutes":0}`))
+	over := errors.New("over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, over)
+	defer cancel()
+	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(ctx, a2a.TaskID(d["task_id"].(string))); !errors.Is(err, over) {
+		t.Errorf("Settled = %v, %v, want the cause", got, err)
+	}
+	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), "none"); !errors.Is(err, toolbox.ErrNotFound) {
+		t.Errorf("Settled of no task = %v, %v", got, err)
 	}
 }
 

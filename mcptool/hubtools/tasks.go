@@ -34,6 +34,39 @@ func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*taskInfo, error) {
 	return &info, noTask(err)
 }
 
+// Settled follows a task until it has ended or waits for its caller, and returns it. If ctx
+// ends before, the error is the cause of that. A hub that is away is waited for.
+func (h *Hub) Settled(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
+	sent, err := tasks{h}.Get(ctx, id)
+	if err != nil {
+		return nil, orCause(ctx, err)
+	}
+	d := &delivery{hub: h, send: new(toolbox.Send), agent: sent.Agent, id: id}
+	if d.client, err = h.agents(d.agent); err != nil {
+		return nil, err
+	}
+	defer d.client.Close()
+	d.fold.Apply(sent.Task)
+	if !d.settled() {
+		err = d.follow(ctx)
+	}
+	switch {
+	case d.settled():
+		return d.fold.Task, nil
+	case err == nil:
+		err = client.ErrCut
+	}
+	return nil, orCause(ctx, told(err))
+}
+
+// orCause returns why ctx has ended, or else err.
+func orCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // Get implements toolbox.Tasks.
 func (t tasks) Get(ctx context.Context, id a2a.TaskID) (*toolbox.Sent, error) {
 	none := 0

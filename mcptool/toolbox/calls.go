@@ -95,10 +95,9 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*mcptool.Result, error) 
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
-	minutes := c.args.Number("timeout_minutes", invokeMinutes)
+	p := patienceOf(c)
 	t := b.talk(c, &Send{
-		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"),
-		Wait: time.Duration(minutes * float64(time.Minute)), Parts: partsOf(c),
+		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"), Wait: p.hold, Parts: partsOf(c),
 	})
 	sent, err := t.run(ctx)
 	if err != nil {
@@ -107,13 +106,45 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*mcptool.Result, error) 
 	d := dispatched{report: b.reportOf(sent)}
 	if sent.Task != nil {
 		d.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
-		d.Next = b.nextOf(sent, t, "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again.")
+		d.Next = b.nextOf(sent, t, p.next())
 		if d.Data != "" {
 			d.DataKey = d.Key + ".data"
 		}
 	}
 	r, err := b.answer(sent, &d)
+	if err == nil && c.Hold > 0 && sent.Task != nil && !sent.Task.Status.State.Terminal() && t.question == nil {
+		r.Pending = &mcptool.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Key: d.Key, Wait: p.rest}
+	}
 	return t.asks(r, err)
+}
+
+// patience is how long a call of invoke_agent waits: hold in the call, rest after it, in
+// which whoever has made the call waits.
+type patience struct {
+	hold, rest time.Duration
+	handed     bool
+}
+
+// patienceOf returns how long a call waits. One that only dispatches is waited for
+// afterwards as long as one that says nothing.
+func patienceOf(c *call) patience {
+	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
+	if c.Hold <= 0 {
+		return patience{hold: all}
+	}
+	p := patience{hold: min(all, c.Hold), handed: true}
+	if p.rest = all - p.hold; all == 0 {
+		p.rest = invokeMinutes * time.Minute
+	}
+	return p
+}
+
+// next tells the model what to do while the agent works.
+func (p patience) next() string {
+	if p.handed {
+		return "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
+	}
+	return "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
 }
 
 // partsOf returns what a call says to an agent.

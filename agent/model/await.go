@@ -1,0 +1,202 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/mcptool"
+)
+
+// Awaiter waits for tasks that tools have dispatched. Its method is called concurrently.
+type Awaiter interface {
+	// Await waits until a task has ended or waits for its caller, and returns that state.
+	// ctx speaks for the caller of the task whose model has dispatched it, as that of
+	// tools does. If it ends before the task does, the error is the cause of that.
+	Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error)
+}
+
+const (
+	// holdTime is how long a tool waits itself for the agent that it has called. A result
+	// that comes later is awaited when the model has nothing else to do.
+	holdTime = 5 * time.Second
+	// glanceTime is how long a task is looked for whose time was over before anybody
+	// looked, as after a crash.
+	glanceTime = 2 * time.Second
+	// readNote is the tool that reads the result that a key stands for.
+	readNote = "get_from_working_memory"
+)
+
+// pending is that an agent works on what a call has dispatched.
+type pending struct {
+	Agent string     `json:"agent"`
+	Task  a2a.TaskID `json:"task"`
+	// Note is the key of working memory under which the result will be.
+	Note string `json:"note"`
+	// Until is how long it is waited for.
+	Until time.Time `json:"until"`
+}
+
+// arrived is what the model is told of the end of what a call has dispatched.
+type arrived struct {
+	// Key is that of the call.
+	Key  string `json:"key"`
+	Text string `json:"text"`
+	// Asks says that the agent waits for the model.
+	Asks bool `json:"asks,omitempty"`
+}
+
+// awaits reports whether results are awaited that tools do not give.
+func (s *session) awaits() bool { return s.agent.Awaiter != nil && s.tools.byName[readNote] != nil }
+
+// hold returns how long tools may wait for agents; zero if that is their affair.
+func (s *session) hold() time.Duration {
+	if !s.awaits() {
+		return 0
+	}
+	return holdTime
+}
+
+// dispatched adds to the outcome of a call what it has dispatched, which is nil if it has
+// dispatched nothing.
+func (s *session) dispatched(o outcome, p *mcptool.Pending) outcome {
+	if p != nil && s.awaits() {
+		o.record.Result.Pending = &pending{Agent: p.Agent, Task: p.TaskID, Note: p.Key, Until: time.Now().UTC().Add(p.Wait)}
+	}
+	return o
+}
+
+// await waits for all that calls have dispatched, and adds a message for each one as it
+// ends.
+func (s *session) await(ctx context.Context, calls []*call) error {
+	var jobs []job
+	for _, c := range calls {
+		jobs = append(jobs, func(ctx, until context.Context) outcome { return s.awaitOne(ctx, until, c) })
+	}
+	s.status(a2a.TaskStateWorking, waitsFor(calls))
+	if err := agent.Flush(ctx); err != nil {
+		return err
+	}
+	return s.collect(ctx, jobs)
+}
+
+// waitsFor tells callers whom the model waits for.
+func waitsFor(calls []*call) string {
+	var names []string
+	for _, c := range calls {
+		if name := c.result.Pending.Agent; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "waiting for " + strings.Join(names, ", ")
+}
+
+// awaitOne waits for what a call has dispatched.
+func (s *session) awaitOne(ctx, until context.Context, c *call) outcome {
+	p := c.result.Pending
+	last := time.Now().Add(glanceTime)
+	if p.Until.After(last) {
+		last = p.Until
+	}
+	wait, cancel := context.WithDeadlineCause(until, last, errSlow)
+	defer cancel()
+	state, err := s.agent.Awaiter.Await(wait, p.Task)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return outcome{err: context.Cause(ctx)}
+	case until.Err() != nil:
+		return outcome{err: errLeft}
+	case !errors.Is(context.Cause(wait), errSlow):
+		s.agent.logger().WarnContext(ctx, "task is not followed any more", "dispatched", p.Task, "task", s.ec.TaskID, "error", err)
+	}
+	a := &arrived{Key: c.key, Text: p.told(state)}
+	a.Asks = state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
+	return outcome{record: &record{Arrived: a}}
+}
+
+// told returns what the model is told of a state; an empty one says that the task is not
+// waited for any more. Nothing of the result is in it: a result is read where it is.
+func (p *pending) told(state a2a.TaskState) string {
+	who := fmt.Sprintf("the agent %q, task %s,", p.Agent, p.Task)
+	switch state {
+	case a2a.TaskStateCompleted:
+		return fmt.Sprintf("The agent %q has completed its task. The result is in working memory. Read it with %s, under exactly this key:\n%s", p.Agent, readNote, p.Note)
+	case a2a.TaskStateInputRequired:
+		return "[What was dispatched to " + who + " waits: the agent asks back. get_task shows the question, continue_task answers it.]"
+	case a2a.TaskStateAuthRequired:
+		return "[What was dispatched to " + who + " waits for a permission or a sign-in that a person has to give. get_task says more.]"
+	case a2a.TaskStateFailed, a2a.TaskStateRejected, a2a.TaskStateCanceled:
+		how := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
+		return "[What was dispatched to " + who + " came to nothing: the task is " + how + ". get_task says more.]"
+	}
+	return "[What was dispatched to " + who + " is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it.]"
+}
+
+// pending returns the calls whose results are awaited.
+func (t *transcript) pending() []*call {
+	var calls []*call
+	for i := range t.items {
+		for _, c := range t.items[i].calls {
+			if c.result != nil && c.result.Pending != nil && c.arrived == nil {
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls
+}
+
+// arriving reports whether the last thing that has happened is the end of what a call has
+// dispatched.
+func (t *transcript) arriving() bool {
+	n := len(t.items)
+	return n > 0 && t.items[n-1].arrived != nil
+}
+
+// arrive adds what has become of a call that has dispatched something.
+func (t *transcript) arrive(a *arrived) error {
+	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
+		return err
+	}
+	told := content.ChatMessage{Role: "user", Content: content.ChatText(a.Text)}
+	t.items = append(t.items, item{messages: []content.ChatMessage{told}, arrived: a})
+	return nil
+}
+
+// answering reports whether the model is to answer with the results that have come since
+// the last message of the caller. It is not if an agent waits for it.
+func (t *transcript) answering() bool {
+	come := false
+	for i := len(t.items) - 1; i >= 0; i-- {
+		switch it := &t.items[i]; {
+		case it.arrived != nil && it.arrived.Asks:
+			return false
+		case it.arrived != nil:
+			come = true
+		case it.turn == nil:
+			return come
+		}
+	}
+	return come
+}
+
+// callers are patterns of the tools that give work to agents, beside those of delegates.
+var callers = []string{"invoke_agent", "chat_with_agent", "continue_task", runPrefix + "*", "a2a__*"}
+
+// withoutCallers returns the tools that give no work to agents.
+func (t *tools) withoutCallers() *tools {
+	var rest []mcptool.Tool
+	for _, tool := range t.list {
+		if !anyMatches(callers, tool.Name) {
+			rest = append(rest, tool)
+		}
+	}
+	return newTools(rest, nil)
+}

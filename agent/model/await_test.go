@@ -1,0 +1,321 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/task"
+)
+
+// errands are what two calls of invoke_agent dispatch, over all lives of a hub: one dispatch
+// for each id of a call, which ends when its agent does.
+type errands struct {
+	mu sync.Mutex
+	// takes is how long an agent works, ends how its task ends; nothing means completed.
+	takes map[string]time.Duration
+	ends  map[string]a2a.TaskState
+	began map[a2a.TaskID]time.Time
+	ids   map[string]a2a.TaskID
+	// read are the keys that were read.
+	read []string
+}
+
+// tools are those of a model with errands, and some that are hidden with it.
+func (e *errands) tools() toolset {
+	plain := func(name string) mcptool.Tool {
+		return mcptool.Tool{Name: name, Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) { return says("done"), nil }}
+	}
+	invoke := mcptool.Tool{Name: "invoke_agent", Repeatable: true, Call: e.invoke}
+	read := mcptool.Tool{Name: "get_from_working_memory", ReadOnly: true, Call: e.note}
+	return toolset{invoke, read, plain("chat_with_agent"), plain("continue_task"), plain("a2a__north__rain"), plain("look")}
+}
+
+func (e *errands) invoke(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+	var in struct {
+		Agent string `json:"agent_name"`
+	}
+	if err := json.Unmarshal(c.Arguments, &in); err != nil {
+		return nil, err
+	}
+	if c.Hold <= 0 {
+		return says("the result itself"), nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	id, ok := e.ids[c.ID]
+	if !ok {
+		id = a2a.TaskID(fmt.Sprintf("%s-%d", in.Agent, len(e.ids)))
+		e.ids[c.ID], e.began[id] = id, time.Now()
+	}
+	r := says("dispatched; stop here")
+	r.Pending = &mcptool.Pending{Agent: in.Agent, TaskID: id, Key: "session/s/a2a/" + in.Agent + "/" + string(id) + "/result", Wait: 5 * time.Minute}
+	return r, nil
+}
+
+func (e *errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+	var in struct {
+		Key string `json:"key"`
+	}
+	if err := json.Unmarshal(c.Arguments, &in); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read = append(e.read, in.Key)
+	return says("rain in " + in.Key), nil
+}
+
+// Await implements model.Awaiter.
+func (e *errands) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
+	name, _, _ := strings.Cut(string(id), "-")
+	e.mu.Lock()
+	left, state := time.Until(e.began[id].Add(e.takes[name])), e.ends[name]
+	e.mu.Unlock()
+	select {
+	case <-time.After(left):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if state == "" {
+		state = a2a.TaskStateCompleted
+	}
+	return state, nil
+}
+
+func newErrands(takes map[string]time.Duration, ends map[string]a2a.TaskState) *errands {
+	return &errands{takes: takes, ends: ends, began: make(map[a2a.TaskID]time.Time), ids: make(map[string]a2a.TaskID)}
+}
+
+// requests are what a model was asked with.
+type requests []*model.Request
+
+func (r requests) last() *model.Request { return r[len(r)-1] }
+
+// userTurns returns what users say in a request after the first message.
+func userTurns(r *model.Request) []string {
+	var said []string
+	for i := range r.Messages {
+		if m := &r.Messages[i]; m.Role == "user" {
+			said = append(said, m.Content.Text())
+		}
+	}
+	return said[1:]
+}
+
+func offered(r *model.Request) []string {
+	var names []string
+	for i := range r.Tools {
+		names = append(names, r.Tools[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// dispatcher dispatches two calls, stops, and reads the first key that it is told.
+const dispatcher = `
+turns:
+  - when: {role: user, last: '^go$'}
+    calls:
+      - {name: invoke_agent, arguments: {agent_name: north}}
+      - {name: invoke_agent, arguments: {agent_name: south}}
+  - when: {role: tool, tool: invoke_agent}
+    text: I have asked both.
+  - when: {role: user, last: '(session/\S+)'}
+    calls: [{name: get_from_working_memory, arguments: {key: $1}}]
+  - when: {role: tool, tool: get_from_working_memory, last: 'rain in (\S+)'}
+    text: I have read $1
+  - when: {role: user}
+    text: It came to nothing.
+`
+
+// awaiting returns an agent with errands, and what its model hears.
+func awaiting(t testing.TB, e *errands) (*model.Agent, *requests) {
+	a := scripted(t, dispatcher)
+	p := new(requests)
+	a.Choices[0].Provider = listening{a.Choices[0].Provider, (*[]*model.Request)(p)}
+	a.Tools, a.Awaiter = e.tools(), e
+	a.Delegates = []model.Delegate{{ID: "east"}}
+	return a, p
+}
+
+func completed(name string, n int) string {
+	return fmt.Sprintf("The agent %q has completed its task. The result is in working memory. "+
+		"Read it with get_from_working_memory, under exactly this key:\nsession/s/a2a/%s/%s-%d/result", name, name, name, n)
+}
+
+func dispatchedTo(name string, n int, how string) string {
+	return fmt.Sprintf("[What was dispatched to the agent %q, task %s-%d, %s]", name, name, n, how)
+}
+
+const (
+	cameToNothing = "came to nothing: the task is failed. get_task says more."
+	notInTime     = "is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it."
+	asksBack      = "waits: the agent asks back. get_task shows the question, continue_task answers it."
+)
+
+// TestResultsAreAwaited: a model that has dispatched calls is told of the end of each one, in
+// the order in which they end, before it answers, and can give no work to agents then.
+func TestResultsAreAwaited(t *testing.T) {
+	t.Parallel()
+	quiet := []string{"get_from_working_memory", "look"}
+	loud := []string{"a2a__north__rain", "agent_run_east", "chat_with_agent", "continue_task", "get_from_working_memory", "invoke_agent", "look"}
+	soon, late := time.Minute, 2*time.Minute
+	for name, tt := range map[string]struct {
+		north, south time.Duration
+		ends         map[string]a2a.TaskState
+		want         []string
+		answer       string
+		tools        []string
+	}{
+		"in order":         {soon, late, nil, []string{completed("north", 0), completed("south", 1)}, "I have read session/s/a2a/south/south-1/result", quiet},
+		"in another order": {late, soon, nil, []string{completed("south", 1), completed("north", 0)}, "I have read session/s/a2a/north/north-0/result", quiet},
+		"at once":          {0, soon, nil, []string{completed("north", 0), completed("south", 1)}, "I have read session/s/a2a/south/south-1/result", quiet},
+		"one fails": {
+			soon, late,
+			map[string]a2a.TaskState{"north": a2a.TaskStateFailed},
+			[]string{dispatchedTo("north", 0, cameToNothing), completed("south", 1)},
+			"I have read session/s/a2a/south/south-1/result", quiet,
+		},
+		"one takes too long": {time.Hour, soon, nil, []string{completed("south", 1), dispatchedTo("north", 0, notInTime)}, "It came to nothing.", quiet},
+		"one asks back": {
+			soon, late,
+			map[string]a2a.TaskState{"south": a2a.TaskStateInputRequired},
+			[]string{completed("north", 0), dispatchedTo("south", 1, asksBack)},
+			"It came to nothing.", loud,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a, p := awaiting(t, newErrands(map[string]time.Duration{"north": tt.north, "south": tt.south}, tt.ends))
+				h := start(t, new(task.Memory), agents{"main": a})
+				got := h.sendWithin(text("go"), time.Hour)
+				wantAnswer(t, got, tt.answer)
+				if diff := cmp.Diff(tt.want, userTurns(p.last())); diff != "" {
+					t.Errorf("what the model is told (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.tools, offered(p.last())); diff != "" {
+					t.Errorf("the tools of the answer (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(loud, offered((*p)[0])); diff != "" {
+					t.Errorf("the tools of the first request (-want +got):\n%s", diff)
+				}
+				h.stop()
+			})
+		})
+	}
+}
+
+// TestHiddenToolsAreNotThere: a model that calls a hidden tool all the same is told that it
+// is not there, and the next message of the caller brings the tools back.
+func TestHiddenToolsAreNotThere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newErrands(map[string]time.Duration{"north": time.Minute}, nil)
+		a := scripted(t, `
+turns:
+  - when: {role: user, last: '^go$'}
+    calls: [{name: invoke_agent, arguments: {agent_name: north}}]
+  - when: {role: tool, tool: invoke_agent, last: 'There is no tool "invoke_agent"'}
+    text: There is none.
+  - when: {role: tool, tool: invoke_agent}
+    text: I wait.
+  - when: {role: user}
+    calls: [{name: invoke_agent, arguments: {agent_name: south}}]
+`)
+		a.Tools, a.Awaiter = e.tools(), e
+		h := start(t, new(task.Memory), agents{"main": a})
+		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "There is none.")
+		if len(e.ids) != 1 {
+			t.Errorf("%d calls were dispatched, want 1", len(e.ids))
+		}
+		h.stop()
+	})
+}
+
+// TestNothingIsAwaitedThatCannotBeRead: the call waits itself if the model has no tool to
+// read the result with.
+func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	e := newErrands(nil, nil)
+	a, p := awaiting(t, e)
+	a.Excluded = []string{"get_from_working_memory"}
+	h := start(t, new(task.Memory), agents{"main": a})
+	wantAnswer(t, h.send(text("go")), "I have asked both.")
+	if got := userTurns(p.last()); len(got) > 0 || len(e.ids) > 0 {
+		t.Errorf("the model is told %q, and %d calls were dispatched", got, len(e.ids))
+	}
+}
+
+// TestAwaitIsBounded: the time of a task holds while it waits.
+func TestAwaitIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := awaiting(t, newErrands(map[string]time.Duration{"north": time.Hour, "south": time.Hour}, nil))
+		a.Budget.Time = 90 * time.Second
+		h := start(t, new(task.Memory), agents{"main": a})
+		if got, want := outcome(h.sendWithin(text("go"), 2*time.Minute)), "FAILED: the agent took longer than 1m30s"; got != want {
+			t.Errorf("the task is %q, want %q", got, want)
+		}
+		h.stop()
+	})
+}
+
+// TestKilledWhileAwaiting kills a hub before each change of a task that waits for two
+// results: each is told once, whoever tells it, and none is dispatched again.
+func TestKilledWhileAwaiting(t *testing.T) {
+	t.Parallel()
+	kills := 0
+	for cut := int64(1); cut < 100; cut++ {
+		killed := false
+		synctest.Test(t, func(t *testing.T) {
+			e := newErrands(map[string]time.Duration{"north": 3 * time.Second, "south": 9 * time.Second}, nil)
+			a, p := awaiting(t, e)
+			disk := new(task.Memory)
+			store := newMortal(disk, cut)
+			h := start(t, store, agents{"main": a})
+			id := h.begin(text("go"))
+			live(h, id)
+			select {
+			case <-store.dead:
+				killed = true
+				h.stop()
+				h = start(t, disk, agents{"main": a})
+				live(h, id)
+			default:
+			}
+			got := h.get(id)
+			if status, _ := said(got); got.Status.State != a2a.TaskStateCompleted || !strings.HasPrefix(status, "I have read session/") {
+				t.Errorf("after a kill before change %d the task is %s and says %q", cut+1, got.Status.State, status)
+			}
+			told := userTurns(p.last())
+			slices.Sort(told) // both may have ended while nobody looked
+			if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, told); diff != "" {
+				t.Errorf("after a kill before change %d the model is told (-want +got):\n%s", cut+1, diff)
+			}
+			if len(e.ids) != 2 {
+				t.Errorf("after a kill before change %d there were %d dispatches, want 2", cut+1, len(e.ids))
+			}
+			h.stop()
+		})
+		if !killed || t.Failed() {
+			break
+		}
+		kills++
+	}
+	if kills < 7 {
+		t.Errorf("%d kills, want one before each change", kills)
+	}
+}
