@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/task"
 )
@@ -28,8 +29,8 @@ type errands struct {
 	ends  map[string]a2a.TaskState
 	began map[a2a.TaskID]time.Time
 	ids   map[string]a2a.TaskID
-	// read are the keys that were read.
-	read []string
+	// awaited counts the waits for their ends.
+	awaited int
 }
 
 // tools are those of a model with errands, and some that are hidden with it.
@@ -64,16 +65,13 @@ func (e *errands) invoke(_ context.Context, c *mcptool.Call) (*mcptool.Result, e
 	return r, nil
 }
 
-func (e *errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+func (*errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
 	var in struct {
 		Key string `json:"key"`
 	}
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.read = append(e.read, in.Key)
 	return says("rain in " + in.Key), nil
 }
 
@@ -81,6 +79,7 @@ func (e *errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, err
 func (e *errands) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
 	name, _, _ := strings.Cut(string(id), "-")
 	e.mu.Lock()
+	e.awaited++
 	left, state := time.Until(e.began[id].Add(e.takes[name])), e.ends[name]
 	e.mu.Unlock()
 	select {
@@ -288,6 +287,10 @@ func TestKilledWhileAwaiting(t *testing.T) {
 			h := start(t, store, agents{"main": a})
 			id := h.begin(text("go"))
 			live(h, id)
+			known, awaited := false, e.awaited
+			for _, r := range *p {
+				known = known || len(userTurns(r)) == 2
+			}
 			select {
 			case <-store.dead:
 				killed = true
@@ -299,6 +302,14 @@ func TestKilledWhileAwaiting(t *testing.T) {
 			got := h.get(id)
 			if status, _ := said(got); got.Status.State != a2a.TaskStateCompleted || !strings.HasPrefix(status, "I have read session/") {
 				t.Errorf("after a kill before change %d the task is %s and says %q", cut+1, got.Status.State, status)
+			}
+			if known && e.awaited != awaited {
+				t.Errorf("after a kill before change %d what the model knew was awaited again", cut+1)
+			}
+			for _, r := range *p {
+				if n := len(userTurns(r)); n == 1 {
+					t.Errorf("around a kill before change %d the model was asked when one of two results was there", cut+1)
+				}
 			}
 			told := userTurns(p.last())
 			slices.Sort(told) // both may have ended while nobody looked
@@ -318,4 +329,55 @@ func TestKilledWhileAwaiting(t *testing.T) {
 	if kills < 7 {
 		t.Errorf("%d kills, want one before each change", kills)
 	}
+}
+
+// TestDrainWhileAwaiting: a hub that ends in order does not wait for results; the next one
+// does.
+func TestDrainWhileAwaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newErrands(map[string]time.Duration{"north": time.Minute, "south": 2 * time.Minute}, nil)
+		a, p := awaiting(t, e)
+		disk := new(task.Memory)
+		h := startWith(t, engine.Config{Store: disk, DrainTimeout: time.Minute}, agents{"main": a})
+		id := h.begin(text("go"))
+		time.Sleep(10 * time.Second)
+		begun := time.Now()
+		h.stop()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the hub has ended after %v", took)
+		}
+		h = start(t, disk, agents{"main": a})
+		time.Sleep(3 * time.Minute)
+		wantAnswer(t, h.get(id), "I have read session/s/a2a/south/south-1/result")
+		if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, userTurns(p.last())); diff != "" {
+			t.Errorf("what the model is told (-want +got):\n%s", diff)
+		}
+		h.stop()
+	})
+}
+
+// TestKeysStay: however little room there is, the model can read the keys that it was told.
+func TestKeysStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, p := awaiting(t, newErrands(nil, nil))
+		a.Choices[0].Provider = listening{scripted(t, `
+turns:
+  - {when: {role: user, last: '^go$'}, calls: [{name: invoke_agent, arguments: {agent_name: north}}]}
+  - {when: {role: tool, tool: invoke_agent}, text: I have asked.}
+  - {times: 1, calls: [{name: look, arguments: {n: 0}}]}
+  - {times: 1, calls: [{name: look, arguments: {n: 1}}]}
+  - {times: 1, calls: [{name: look, arguments: {n: 2}}]}
+  - {text: I have looked.}
+`).Choices[0].Provider, (*[]*model.Request)(p)}
+		a.Budget.Context = 50
+		h := start(t, new(task.Memory), agents{"main": a})
+		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "I have looked.")
+		said := userTurns(p.last())
+		if want := completed("north", 0); !slices.Contains(said, want) || len(said) < 2 {
+			t.Errorf("the model is told %q, want that the beginning was left out, and %q", said, want)
+		}
+		h.stop()
+	})
 }

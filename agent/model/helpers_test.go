@@ -52,7 +52,12 @@ type agents map[task.Agent]a2asrv.AgentExecutor
 // start starts an engine on what another one may have left.
 func start(t testing.TB, store task.Store, all agents) *hub {
 	t.Helper()
-	h := &hub{Engine: engine.New(engine.Config{Store: store, DrainTimeout: -1}), t: t, done: make(chan error, 1)}
+	return startWith(t, engine.Config{Store: store, DrainTimeout: -1}, all)
+}
+
+func startWith(t testing.TB, c engine.Config, all agents) *hub {
+	t.Helper()
+	h := &hub{Engine: engine.New(c), t: t, done: make(chan error, 1)}
 	h.register("main", all["main"])
 	for name, x := range all {
 		if name != "main" {

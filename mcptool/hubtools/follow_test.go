@@ -281,8 +281,8 @@ func TestHold(t *testing.T) {
 	k := open(t, at, "hold")
 	for args, want := range map[string]time.Duration{
 		`"message":"1","timeout_minutes":0`: 5 * time.Minute,
-		`"message":"2"`:                     5*time.Minute - 50*time.Millisecond,
-		`"message":"3","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
+		`"message":"1"`:                     5*time.Minute - 50*time.Millisecond,
+		`"message":"1","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
 	} {
 		got := k.with(t.Context(), "invoke_agent", &mcptool.Call{
 			Hold: 50 * time.Millisecond, Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow",` + args + `}`),
