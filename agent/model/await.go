@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +18,8 @@ import (
 type Awaiter interface {
 	// Await waits until a task has ended or waits for its caller, and returns that state.
 	// ctx speaks for the caller of the task whose model has dispatched it, as that of
-	// tools does. If it ends before the task does, the error is the cause of that.
+	// tools does. If it ends before the task does, the error is the cause of that. An empty
+	// state says that there is no such task; after another error Await is called again.
 	Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error)
 }
 
@@ -108,24 +108,33 @@ func (s *session) awaitOne(ctx, until context.Context, c *call) outcome {
 	wait, cancel := context.WithDeadlineCause(until, last, errSlow)
 	defer cancel()
 	state, err := s.agent.Awaiter.Await(wait, p.Task)
+	for pause := firstWait; err != nil && wait.Err() == nil; pause = min(2*pause, maxWait) {
+		s.agent.logger().WarnContext(ctx, "task is followed again", "dispatched", p.Task, "task", s.ec.TaskID, "in", pause, "error", err)
+		select {
+		case <-time.After(pause):
+			state, err = s.agent.Awaiter.Await(wait, p.Task)
+		case <-wait.Done():
+		}
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return outcome{err: context.Cause(ctx)}
 	case until.Err() != nil:
 		return outcome{err: errLeft}
-	case !errors.Is(context.Cause(wait), errSlow):
-		s.agent.logger().WarnContext(ctx, "task is not followed any more", "dispatched", p.Task, "task", s.ec.TaskID, "error", err)
 	}
-	a := &arrived{Key: c.key, Text: p.told(state)}
+	a := &arrived{Key: c.key, Text: p.told(state, err != nil)}
 	a.Asks = state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
 	return outcome{record: &record{Arrived: a}}
 }
 
-// told returns what the model is told of a state; an empty one says that the task is not
-// waited for any more. Nothing of the result is in it: a result is read where it is.
-func (p *pending) told(state a2a.TaskState) string {
+// told returns what the model is told of a state, or that the task was late. Nothing of the
+// result is in it: a result is read where it is.
+func (p *pending) told(state a2a.TaskState, late bool) string {
 	who := fmt.Sprintf("the agent %q, task %s,", p.Agent, p.Task)
+	if late {
+		return "[What was dispatched to " + who + " is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it.]"
+	}
 	switch state {
 	case a2a.TaskStateCompleted:
 		return fmt.Sprintf("The agent %q has completed its task. The result is in working memory. Read it with %s, under exactly this key:\n%s", p.Agent, readNote, p.Note)
@@ -137,7 +146,7 @@ func (p *pending) told(state a2a.TaskState) string {
 		how := strings.ToLower(strings.TrimPrefix(string(state), "TASK_STATE_"))
 		return "[What was dispatched to " + who + " came to nothing: the task is " + how + ". get_task says more.]"
 	}
-	return "[What was dispatched to " + who + " is not done in time. It goes on, and nobody waits for it now; get_task tells how it is. Answer without it.]"
+	return "[What was dispatched to " + who + " is not there any more. Answer without it.]"
 }
 
 // pending returns the calls whose results are awaited.

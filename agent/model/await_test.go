@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -29,8 +30,8 @@ type errands struct {
 	ends  map[string]a2a.TaskState
 	began map[a2a.TaskID]time.Time
 	ids   map[string]a2a.TaskID
-	// awaited counts the waits for their ends.
-	awaited int
+	// awaited counts the waits for their ends, of which so many fail first.
+	awaited, fail int
 }
 
 // tools are those of a model with errands, and some that are hidden with it.
@@ -81,7 +82,14 @@ func (e *errands) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, erro
 	e.mu.Lock()
 	e.awaited++
 	left, state := time.Until(e.began[id].Add(e.takes[name])), e.ends[name]
+	broken := e.awaited <= e.fail
 	e.mu.Unlock()
+	if broken {
+		return "", io.ErrUnexpectedEOF
+	}
+	if name == "gone" {
+		return "", nil
+	}
 	select {
 	case <-time.After(left):
 	case <-ctx.Done():
@@ -255,6 +263,38 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 	wantAnswer(t, h.send(text("go")), "I have asked both.")
 	if got := userTurns(p.last()); len(got) > 0 || len(e.ids) > 0 {
 		t.Errorf("the model is told %q, and %d calls were dispatched", got, len(e.ids))
+	}
+}
+
+// TestFollowedAgain: what is lost on the way is followed again, as long as there is time, and
+// a task that is gone is not.
+func TestFollowedAgain(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]*errands{
+		completed("north", 0):                                                {fail: 3},
+		dispatchedTo("north", 0, notInTime):                                  {fail: 1000},
+		dispatchedTo("gone", 0, "is not there any more. Answer without it."): {},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e.began, e.ids = make(map[a2a.TaskID]time.Time), make(map[string]a2a.TaskID)
+				name := "north"
+				if e.fail == 0 {
+					name = "gone"
+				}
+				a := scripted(t, `
+turns:
+  - {when: {role: user, last: '^go$'}, calls: [{name: invoke_agent, arguments: {agent_name: `+name+`}}]}
+  - {when: {role: tool}, text: I have asked.}
+  - {when: {last: '([^$]+)'}, text: '$1'}
+`)
+				a.Tools, a.Awaiter = e.tools(), e
+				h := start(t, new(task.Memory), agents{"main": a})
+				wantAnswer(t, h.sendWithin(text("go"), time.Hour), want)
+				h.stop()
+			})
+		})
 	}
 }
 

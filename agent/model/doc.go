@@ -23,6 +23,10 @@
 // cut off is called again if it changes nothing, is idempotent, or joins the first call; of
 // others the model is told that it is not known what became of the call.
 //
+// What a tool has dispatched to an agent (mcptool.Pending) is awaited by an [Awaiter] before
+// the model answers. It is told of the end of each call once, in a message of the user with
+// the key of the result and nothing of it, and has no tools that give work to agents then.
+//
 // Calls that change nothing, and those of agents, are made side by side, at most eight at a
 // time; the others alone, in the order in which the model wants them. A provider that fails
 // in a way that may pass is asked three times, as it wants to be (Retry-After), then the next

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -144,7 +145,10 @@ type dispatches struct{ hub *hub }
 // Await implements model.Awaiter.
 func (d dispatches) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
 	t, err := d.hub.within().Settled(ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, toolbox.ErrNotFound):
+		return "", nil
+	case err != nil:
 		return "", err
 	}
 	return t.Status.State, nil
