@@ -182,18 +182,24 @@ func access(f *Facts) []Finding {
 	open := strings.Join(f.public(), ", ")
 	switch {
 	case f.AllowAnonymous && open != "":
-		return []Finding{{Wrong, subject, "everybody who reaches " + open + " may call, without credentials",
-			"take out allow_anonymous, and give callers keys with \"parley keys add\" or name issuers in auth.tokens"}}
+		return []Finding{{
+			Wrong, subject, "everybody who reaches " + open + " may call, without credentials",
+			"take out allow_anonymous, and give callers keys with \"parley keys add\" or name issuers in auth.tokens",
+		}}
 	case f.AllowAnonymous:
-		return []Finding{{Weak, subject, "callers without credentials are let in from everywhere, although only this machine reaches the hub now",
-			"take out allow_anonymous"}}
+		return []Finding{{
+			Weak, subject, "callers without credentials are let in from everywhere, although only this machine reaches the hub now",
+			"take out allow_anonymous",
+		}}
 	case f.Issuers == 0 && alive == 0 && f.NoKeys != "":
 		return []Finding{{Unknown, subject, "whether callers need credentials is not known: " + f.NoKeys, ""}}
 	case f.Issuers == 0 && alive == 0 && len(f.Keys) > 0:
 		return []Finding{{Wrong, subject, "no key is good any more, so that nobody is let in", "make one with \"parley keys add --data …\""}}
 	case f.Issuers == 0 && alive == 0 && open != "":
-		return []Finding{{Wrong, subject, "the hub will not start: nobody has a key, and " + open + " is reached from other machines",
-			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens"}}
+		return []Finding{{
+			Wrong, subject, "the hub will not start: nobody has a key, and " + open + " is reached from other machines",
+			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens",
+		}}
 	case f.Issuers == 0 && alive == 0:
 		return []Finding{{OK, subject, "only this machine reaches the hub, and nobody needs credentials", ""}}
 	}
@@ -209,11 +215,15 @@ func transport(f *Facts) []Finding {
 	where := strings.Join(open, ", ")
 	switch u, err := url.Parse(f.PublicURL); {
 	case f.PublicURL == "":
-		return []Finding{{Weak, subject, where + " is reached from other machines over plain HTTP, and cards name the address that each request was sent to",
-			"put a proxy with TLS in front, and name its address with public_url: https://…"}}
+		return []Finding{{
+			Weak, subject, where + " is reached from other machines over plain HTTP, and cards name the address that each request was sent to",
+			"put a proxy with TLS in front, and name its address with public_url: https://…",
+		}}
 	case err != nil || u.Scheme != "https":
-		return []Finding{{Weak, subject, "cards name " + f.PublicURL + ": keys and messages cross the network in the clear",
-			"put a proxy with TLS in front, and name its address with public_url: https://…"}}
+		return []Finding{{
+			Weak, subject, "cards name " + f.PublicURL + ": keys and messages cross the network in the clear",
+			"put a proxy with TLS in front, and name its address with public_url: https://…",
+		}}
 	}
 	return []Finding{{OK, subject, "cards name " + f.PublicURL + "; see that " + where + " is reached by its proxy alone", ""}}
 }
@@ -228,8 +238,10 @@ func keys(f *Facts) []Finding {
 		case !k.Expires.IsZero() && k.Expires.Sub(f.Now) < soon:
 			out = append(out, Finding{Weak, subject, who + " ends on " + k.Expires.Format(time.DateOnly), "give its holder another one"})
 		case k.Expires.IsZero() && !k.Created.IsZero() && f.Now.Sub(k.Created) > keyAge:
-			out = append(out, Finding{Weak, subject, fmt.Sprintf("%s is %d days old and never ends", who, int(f.Now.Sub(k.Created).Hours()/24)),
-				"replace it: \"parley keys add\", then \"parley keys revoke " + k.ID + " --after 24h\""})
+			out = append(out, Finding{
+				Weak, subject, fmt.Sprintf("%s is %d days old and never ends", who, int(f.Now.Sub(k.Created).Hours()/24)),
+				"replace it: \"parley keys add\", then \"parley keys revoke " + k.ID + " --after 24h\"",
+			})
 		}
 	}
 	return out
@@ -252,8 +264,10 @@ func files(f *Facts) []Finding {
 	var out []Finding
 	for _, file := range f.Files {
 		if file.Mode.Perm()&0o077 != 0 {
-			out = append(out, Finding{Weak, "files", fmt.Sprintf("others on this machine may read %s (mode %04o)", file.Path, file.Mode.Perm()),
-				"chmod go-rwx " + file.Path})
+			out = append(out, Finding{
+				Weak, "files", fmt.Sprintf("others on this machine may read %s (mode %04o)", file.Path, file.Mode.Perm()),
+				"chmod go-rwx " + file.Path,
+			})
 		}
 	}
 	return out
@@ -288,8 +302,10 @@ func peer(p *Peer) []Finding {
 		out = append(out, Finding{Weak, subject, p.Name + " is called over plain HTTP with credentials", "call it over https"})
 	}
 	if p.Skew.Abs() > skew {
-		out = append(out, Finding{Weak, subject, fmt.Sprintf("the clock of %s differs by %v", p.Name, p.Skew.Abs().Round(time.Second)),
-			"set the clocks by the network: tokens and deadlines depend on them"})
+		out = append(out, Finding{
+			Weak, subject, fmt.Sprintf("the clock of %s differs by %v", p.Name, p.Skew.Abs().Round(time.Second)),
+			"set the clocks by the network: tokens and deadlines depend on them",
+		})
 	}
 	if out == nil {
 		out = append(out, Finding{OK, subject, p.Name + " answers", ""})
