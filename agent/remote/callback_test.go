@@ -19,7 +19,7 @@ import (
 // wired is a pair whose peer has webhooks and no streams.
 func wired(t *testing.T, x a2asrv.AgentExecutor) (*pair, *httptest.Server, *requests) {
 	t.Helper()
-	seen := new(requests)
+	seen := &requests{came: make(chan struct{})}
 	calls := &remote.Callbacks{Key: []byte(rand.Text())}
 	hook := httptest.NewServer(seen.wrap(calls))
 	t.Cleanup(hook.Close)
@@ -33,26 +33,32 @@ func wired(t *testing.T, x a2asrv.AgentExecutor) (*pair, *httptest.Server, *requ
 
 // requests remembers the requests that a handler got.
 type requests struct {
-	mu  sync.Mutex // guards the field below
-	all []*http.Request
+	came chan struct{} // closed with the first
+	mu   sync.Mutex    // guards the field below
+	all  []*http.Request
 }
 
 func (s *requests) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		s.all = append(s.all, r)
+		if s.all = append(s.all, r); len(s.all) == 1 {
+			close(s.came)
+		}
 		s.mu.Unlock()
 		next.ServeHTTP(w, r)
 	})
 }
 
+// last waits for the first request: what the peer says may be known without it.
 func (s *requests) last(t *testing.T) *http.Request {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.all) == 0 {
+	select {
+	case <-s.came:
+	case <-time.After(20 * time.Second):
 		t.Fatal("the peer has told nothing")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.all[len(s.all)-1]
 }
 

@@ -252,8 +252,11 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 	b.stop()
 	b = startTwo(t, store, parent, child(false))
 	b.wait(id, task.Completed)
-	if got, want := statusText(t, b.get(id)), "heard 2 heard 2 heard 2 heard 3 "; got != want {
-		t.Errorf("the parent heard %q, want %q", got, want)
+	// The first one is answered with what the child says meanwhile, before or after it has
+	// read the second message again.
+	const rest = "heard 2 heard 2 heard 3 "
+	if got := statusText(t, b.get(id)); got != "heard 1 "+rest && got != "heard 2 "+rest {
+		t.Errorf("the parent heard %q, want %q after what the child said at first", got, rest)
 	}
 	if got := len(b.tasksOf("other")); got != 1 {
 		t.Errorf("%d children, want one", got)

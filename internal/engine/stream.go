@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -219,6 +220,11 @@ func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
 	page, err := s.engine.store.Read(ctx, h.Key, s.pos)
 	if err != nil {
 		return nil, nil, notFound(err)
+	}
+	// What is stored and not in the head yet waits for it: who has seen the end of a task
+	// here must not find it at work elsewhere.
+	if i := slices.IndexFunc(page, func(e task.Entry) bool { return e.Version > h.Version }); i >= 0 {
+		page = page[:i]
 	}
 	events = make([]Event, len(page))
 	for i := range page {

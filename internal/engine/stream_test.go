@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -285,5 +286,68 @@ func TestListPages(t *testing.T) {
 	}
 	if len(seen) != 12 {
 		t.Errorf("pages show %d tasks, want 12", len(seen))
+	}
+}
+
+// ahead has stored the end of a task for a while before it says so.
+type ahead struct {
+	task.Memory
+	stored, release chan struct{}
+}
+
+func (s *ahead) Append(ctx context.Context, c *task.Change) error {
+	err := s.Memory.Append(ctx, c)
+	if c.Next.State.Terminal() {
+		close(s.stored)
+		<-s.release
+	}
+	return err
+}
+
+// TestStreamsAreNotAhead: who has seen the end of a task in a stream does not find it at
+// work afterwards, also if the stream reads what is stored and not told yet.
+func TestStreamsAreNotAhead(t *testing.T) {
+	t.Parallel()
+	store := &ahead{stored: make(chan struct{}), release: make(chan struct{})}
+	began := make(chan struct{}, 1)
+	run := func(last bool) a2asrv.AgentExecutor {
+		return idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
+			if agent.Flush(ctx) == nil && last {
+				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+				return
+			}
+			began <- struct{}{}
+			<-ctx.Done()
+		}})
+	}
+	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, run(false))
+	id := b.send(now(text("hi"))).Head.ID
+	<-began
+	b.stop()
+	// After a restart what was said before is in the store alone.
+	b = start(t, engine.Config{Store: store}, run(true))
+	<-store.stored
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var seen []engine.Event
+	for err == nil {
+		var events []engine.Event
+		if events, err = s.Next(t.Context(), 100*time.Millisecond); len(events) > 0 {
+			seen = append(seen, events...)
+		} else if err == nil {
+			close(store.release) // all that is told already was seen
+		}
+		if n := len(seen); n > 0 && seen[n-1].State.Terminal() {
+			if got := b.get(id).Head.State; got != seen[n-1].State {
+				t.Errorf("the stream says %v, and the task is %v", seen[n-1].State, got)
+			}
+		}
+	}
+	if !errors.Is(err, io.EOF) || !seen[len(seen)-1].State.Terminal() {
+		t.Errorf("the stream ends with %v after %d events", err, len(seen))
 	}
 }
