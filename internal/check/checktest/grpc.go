@@ -1,6 +1,7 @@
 package checktest
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -66,13 +67,22 @@ func (s *Server) call(_ any, stream grpc.ServerStream) error {
 		if f != nil {
 			return f.grpcError()
 		}
-		return nil
+		return broken(stream.Context())
 	}
 	result, f := s.operate(op, params)
 	if f != nil {
 		return f.grpcError()
 	}
 	return sendMessage(stream, op, result)
+}
+
+// broken returns the status of a stream whose caller has gone or whose time is over: it has
+// not come to its end. Callers hear of their deadline and of that in any order.
+func broken(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
 }
 
 func sendMessage(stream grpc.ServerStream, op wire.Op, v any) error {

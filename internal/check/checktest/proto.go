@@ -77,6 +77,9 @@ func (s *Server) callLegacy(stream grpc.ServerStream, name string) error {
 		f := s.follow(stream.Context(), op, params, func() Sink {
 			return func(e Object) bool { return send(e) == nil }
 		})
+		if f == nil {
+			return broken(stream.Context())
+		}
 		return legacyError(f)
 	}
 	result, f := s.operate(op, params)
