@@ -60,7 +60,7 @@ func TestRedrive(t *testing.T) {
 			id := b.send(now(text("hi"))).Head.ID
 			ctx := <-s.began
 			h, err := b.Redrive(t.Context(), "alice", id)
-			if err != nil || h.State != task.Working {
+			if err != nil || h.State != task.Working && h.State != task.Completed { // the second run may be quick
 				t.Fatalf("Redrive = %v, %v", h.State, err)
 			}
 			<-ctx.Done()
