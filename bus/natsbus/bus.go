@@ -6,10 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -75,14 +77,31 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// dial connects. Of a server that is not to be trusted only a first try without others tells.
+// dialTries is how often a server is tried that takes a connection and breaks it off: a reset
+// may overtake the refusal that it has sent.
+const dialTries = 3
+
+// dial connects. Of a server that is not to be trusted, or does not let this client in, only
+// a first try without others tells.
 func (b *Bus) dial() (*nats.Conn, error) {
 	o := b.connection()
-	nc, err := nats.Connect(b.options.URL, append(o, nats.RetryOnFailedConnect(false))...)
-	if err == nil || distrusts(err) {
-		return nc, err
+	for range dialTries {
+		nc, err := nats.Connect(b.options.URL, append(o, nats.RetryOnFailedConnect(false))...)
+		switch {
+		case err == nil || distrusts(err):
+			return nc, err
+		case refused(err):
+			return nil, b.opened(err)
+		case !brokenOff(err):
+			return nats.Connect(b.options.URL, o...)
+		}
 	}
 	return nats.Connect(b.options.URL, o...)
+}
+
+// brokenOff reports whether there was a connection, and the server ended it without a word.
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // begin waits for the stream if there is a connection. For a connection nobody waits: a hub
@@ -133,12 +152,16 @@ func refused(err error) bool {
 		errors.Is(err, nats.ErrAccountAuthExpired)
 }
 
-// opened returns what Open says of a refusal.
+// opened returns what Open says of a refusal, in the words of this client: each server has its
+// own.
 func (b *Bus) opened(err error) error {
-	if b.options.Agent != "" && errors.Is(err, nats.ErrAuthorization) {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+	if !errors.Is(err, nats.ErrAuthorization) {
+		return err
 	}
-	return err
+	if b.options.Agent != "" {
+		return fmt.Errorf("%w: %w", ErrRefused, nats.ErrAuthorization)
+	}
+	return nats.ErrAuthorization
 }
 
 // Publish implements bus.Bus.

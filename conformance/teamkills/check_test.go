@@ -124,12 +124,18 @@ func (st *story) checkDelegation(ctx context.Context, who, key, answer string, d
 	return false, st.checkExecutions(who, key, said[0], t, done)
 }
 
-// unknown is in the reason of a task whose worker was lost when its caller had been told
-// something: the message is not given to another one then.
-const unknown = "it is unknown what it has done"
+// Why a delegation to the worker may have failed.
+const (
+	// unknown is in the reason of a task whose worker was lost when its caller had been told
+	// something: the message is not given to another one then.
+	unknown = "it is unknown what it has done"
+	// tired is in that of a task whose message three workers had, of which none is left.
+	tired = "it is tried 3 times"
+)
 
 // mayFail reports whether the delegation may have failed: the tasks of the agent elsewhere
-// are lost when it is killed, and what a worker has begun to answer is not begun again.
+// are lost when it is killed, what a worker has begun to answer is not begun again, and
+// nothing is begun a fourth time.
 func (st *story) mayFail(who string, t *taskJSON) bool {
 	st.w.mu.Lock()
 	defer st.w.mu.Unlock()
@@ -137,7 +143,8 @@ func (st *story) mayFail(who string, t *taskJSON) bool {
 	case "faraway":
 		return t.ended() && st.w.kills[theRemote]+st.w.kills[everybody] > 0
 	case "packer":
-		return strings.Contains(t.Status.Message.text(), unknown)
+		why := t.Status.Message.text()
+		return strings.Contains(why, unknown) || strings.Contains(why, tired) && st.w.kills[theWorker]+st.w.kills[everybody] >= 3
 	}
 	return false
 }

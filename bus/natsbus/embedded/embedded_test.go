@@ -200,24 +200,12 @@ func TestStrangersStayOutside(t *testing.T) {
 	} {
 		o.URL = s.Contact().URL
 		if b, err := natsbus.Open(t.Context(), o); err == nil {
-			// A reset of the connection may overtake the refusal: then the server is away,
-			// as far as a stranger can tell.
-			if taken(t, b) {
-				t.Errorf("a letter is taken with token %q, user %q", o.Token, o.User)
-			}
 			_ = b.Close()
+			t.Errorf("Open with token %q, user %q succeeds", o.Token, o.User)
 		} else if strings.Contains(err.Error(), s.Contact().Token) {
 			t.Errorf("the error %q has the token", err)
 		}
 	}
-}
-
-// taken reports whether the server takes a letter from a bus.
-func taken(t *testing.T, b bus.Bus) bool {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	return b.Publish(ctx, job.WorkAt("echo"), letter("s")) == nil
 }
 
 func keys(key, _ string) (embedded.Pass, bool) {
