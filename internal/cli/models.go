@@ -10,14 +10,11 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/model/openai"
 	"github.com/parley-a2a/parley/agent/model/script"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/inward"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/hubtools"
 	"github.com/parley-a2a/parley/mcptool/toolbox"
@@ -119,12 +116,11 @@ func (h *hub) specThinker(m *directory.Model) (*model.Agent, error) {
 var registering = []string{"register_agent", "unregister_agent", "refresh_agent_card"}
 
 // toolsOf returns the tools of the hub for a task of a model agent: they speak for the
-// caller of the task, and what they ask for is part of its errand.
+// caller of the task, and the tasks that they begin are its children.
 func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
 	at := h.within()
 	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
 	box := at.Toolbox(s.ContextID)
-	box.Caller = errands{box.Caller}
 	for _, name := range registering {
 		if slices.Contains(allowed, name) {
 			return box
@@ -136,7 +132,7 @@ func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
 
 // within returns the hub as models of it see it.
 func (h *hub) within() *hubtools.Hub {
-	return &hubtools.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: onward{&h.inside}}, Logger: h.logger}
+	return &hubtools.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
 }
 
 // dispatches waits for tasks that models have dispatched.
@@ -156,29 +152,3 @@ func (d dispatches) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, er
 
 // insideHost is what requests from inside name as the host.
 const insideHost = "127.0.0.1"
-
-// onward sends requests of a model to the hub itself, with the errand of its task.
-type onward struct{ inside *inward.Transport }
-
-// RoundTrip implements http.RoundTripper.
-func (o onward) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	errand.Inject(r.Context(), r.Header)
-	return o.inside.RoundTrip(r)
-}
-
-// errands is a caller whose messages are part of the errand of the task that sends them, so
-// that work does not go in circles.
-type errands struct{ toolbox.Caller }
-
-// Send implements toolbox.Caller.
-func (e errands) Send(ctx context.Context, s *toolbox.Send) (*toolbox.Sent, error) {
-	next, err := agent.Onward(ctx)
-	if err != nil {
-		return nil, toolbox.Refuse(toolbox.ErrRefused, "%s", err)
-	}
-	if next != nil {
-		ctx = errand.With(ctx, next)
-	}
-	return e.Caller.Send(ctx, s)
-}

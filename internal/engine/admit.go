@@ -48,10 +48,17 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if err := checkIDs(&r.Message); err != nil {
 		return nil, err
 	}
+	parent, err := e.adopt(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.readErrand(c, r); err != nil {
 		return nil, err
 	}
 	ad, err := e.admitKeyed(ctx, c, r, wait)
+	if err == nil && parent != nil {
+		parent.adopted(ad, c)
+	}
 	if f := e.cfg.Contact; err == nil && f != nil && r.Lineage == nil && !ad.repeated && !c.Principal.Anonymous() {
 		f(c.Principal)
 	}

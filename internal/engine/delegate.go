@@ -48,11 +48,7 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
 	defer e.live.release(ad.live)
-	r.live.begot()
-	if r.canceled() {
-		// The cascade may have come before the child was there.
-		e.cancelChild(ad.live, caller)
-	}
+	r.adopted(ad, caller)
 	if err := r.awaitChild(ctx, ad); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}

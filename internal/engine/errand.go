@@ -125,7 +125,7 @@ func public(err error) error {
 // the budget. A message to a child that is there begins nothing.
 func (r *run) entrust(ctx context.Context, c *op.Caller, s *op.Send) error {
 	errand.Strip(c.Params)
-	if s.Message.TaskID != "" && (!s.Once || r.begun(ctx, s.Message.TaskID)) {
+	if s.Message.TaskID != "" && (!s.Once && !s.NewIDs || r.begun(ctx, s.Message.TaskID)) {
 		return nil
 	}
 	r.spent.mu.Lock()
