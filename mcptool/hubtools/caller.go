@@ -46,6 +46,7 @@ func (c caller) Send(ctx context.Context, s *toolbox.Send) (*toolbox.Sent, error
 	if s.Begun != nil {
 		s.Begun(d.sent())
 	}
+	d.begin()
 	if s.Wait == 0 || d.settled() {
 		return d.sent(), nil
 	}
@@ -82,6 +83,10 @@ type delivery struct {
 	question *a2a.TaskStatus
 	fold     client.Fold
 	shown    a2a.TaskStatus // the status that was told last
+	// at is where the task is followed from. old says that what comes is from before the
+	// answer to the question.
+	at  client.Position
+	old bool
 }
 
 // delivery prepares a message.
@@ -193,6 +198,29 @@ func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
 	return res, err
 }
 
+// created is the id of the event that a task of a hub begins with.
+const created = "1"
+
+// begin chooses where to follow the task from: if every status is to be told, from its
+// beginning, because the hub may have gone on while it answered.
+func (d *delivery) begin() {
+	if d.send.Progress == nil || d.send.Wait == 0 || d.fold.Task == nil || !d.begins && d.question == nil {
+		return
+	}
+	d.at.EventID = created
+	d.rewind()
+}
+
+// rewind forgets what is known of a task that is read from its beginning.
+func (d *delivery) rewind() {
+	if d.at.EventID != created {
+		return
+	}
+	t := *d.fold.Task
+	t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
+	d.fold, d.old = client.Fold{Task: &t}, d.question != nil
+}
+
 // follow follows the task until it is settled. A hub that is away is waited for.
 func (d *delivery) follow(ctx context.Context) error {
 	for {
@@ -209,12 +237,20 @@ func (d *delivery) follow(ctx context.Context) error {
 
 // watch follows the task as long as the hub says something, and reports whether it did.
 func (d *delivery) watch(ctx context.Context, news *bool) error {
-	for event, err := range d.client.Follow(ctx, client.Position{Task: d.id}) {
+	d.at.Task = d.id
+	d.rewind()
+	for event, err := range d.client.Follow(ctx, d.at) {
 		if err != nil {
+			if cut := (*client.Cut)(nil); errors.As(err, &cut) {
+				d.at = cut.Position
+			}
 			return err
 		}
 		*news = true
 		d.fold.Apply(event)
+		if d.past(event) {
+			continue
+		}
 		d.progress()
 		if d.settled() {
 			return nil
@@ -224,6 +260,16 @@ func (d *delivery) watch(ctx context.Context, news *bool) error {
 		return nil
 	}
 	return client.ErrCut
+}
+
+// past reports whether an event is from before the answer to the question.
+func (d *delivery) past(event a2a.Event) bool {
+	was := d.old
+	if _, whole := event.(*a2a.Task); whole {
+		d.old, was = false, false // it is as it is now
+	}
+	d.old = d.old && !same(d.question, &d.fold.Task.Status)
+	return was
 }
 
 // settled reports whether there is nothing to wait for: the task has ended, or waits for

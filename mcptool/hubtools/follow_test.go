@@ -1,9 +1,12 @@
 package hubtools_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -427,5 +430,51 @@ func TestOrdersInWordsOfOthers(t *testing.T) {
 		if tt.tool == "chat_with_agent" {
 			id = data(t, r)["taskId"].(string)
 		}
+	}
+}
+
+// late lets nobody hear that a message was accepted before its task has ended.
+type late struct{ url string }
+
+// RoundTrip implements http.RoundTripper.
+func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.URL.Path, "message:send") {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	var answer struct{ Task struct{ ID string } }
+	if err == nil {
+		err = json.Unmarshal(body, &answer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stream, err := hubtest.Do(r.Context(), hubtest.Request{Method: http.MethodPost, URL: l.url + "/v1/a2a/tasks/" + answer.Task.ID + ":subscribe"})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Body.Close()
+	_, err = io.Copy(io.Discard, stream.Body)
+	return resp, err
+}
+
+// Each status is told, even if the task has ended before anybody hears that it is there.
+func TestEachStatusIsTold(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Options{})
+	k := kitOf(t, h, (&hubtools.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}).Toolbox("late"))
+	var states []string
+	c := &mcptool.Call{
+		ID: "1", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1 ms"}`),
+		Progress: func(p mcptool.Progress) { states = append(states, strings.TrimPrefix(p.State, "TASK_STATE_")) },
+	}
+	if got := data(t, k.with(t.Context(), "invoke_agent", c)); got["state"] != "completed" {
+		t.Errorf("the result is %v", got)
+	}
+	if len(states) < 2 || states[0] != "WORKING" || states[len(states)-1] != "COMPLETED" {
+		t.Errorf("progress: %v", states)
 	}
 }

@@ -66,7 +66,8 @@ func (d *desk) serveResources() {
 			URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType,
 		}, d.read)
 	}
-	d.mcp.AddReceivingMiddleware(d.listing)
+	d.mcp.AddReceivingMiddleware(d.listing, d.watch.answering)
+	d.mcp.AddSendingMiddleware(d.watch.sending)
 }
 
 // watcher returns the library if it can tell of changes, or nil.

@@ -20,10 +20,52 @@ type watches struct {
 	readers map[*mcp.ServerSession]bool
 }
 
-// watch is one of them.
+// watch is one of them. It is followed once the SDK has noted somebody whom to tell: a change
+// before that would be told to nobody.
 type watch struct {
-	cancel  context.CancelFunc
-	readers map[*mcp.ServerSession]bool
+	ctx      context.Context
+	cancel   context.CancelFunc
+	followed bool
+	readers  map[*mcp.ServerSession]bool
+}
+
+// The SDK has noted who subscribes when it has answered the one, and when it sends the other.
+const (
+	methodSubscribe    = "resources/subscribe"
+	methodAcknowledged = "notifications/subscriptions/acknowledged"
+)
+
+// answering begins to follow what somebody subscribes to with a request.
+func (w *watches) answering(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && err == nil && method == methodSubscribe {
+			w.begin(ss)
+		}
+		return res, err
+	}
+}
+
+// sending begins to follow what somebody subscribes to with a stream.
+func (w *watches) sending(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == methodAcknowledged {
+			w.begin(ss)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// begin follows what a session subscribes to.
+func (w *watches) begin(ss *mcp.ServerSession) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uri, of := range w.of {
+		if of.readers[ss] && !of.followed {
+			of.followed = true
+			w.desk.wg.Go(func() { w.follow(of.ctx, uri) })
+		}
+	}
 }
 
 // subscribe is called before the SDK notes who subscribes.
@@ -45,8 +87,7 @@ func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) erro
 			}
 		}
 		ctx, cancel := context.WithCancel(d.base)
-		w.of[uri] = &watch{cancel: cancel, readers: make(map[*mcp.ServerSession]bool)}
-		d.wg.Go(func() { w.follow(ctx, uri) })
+		w.of[uri] = &watch{ctx: ctx, cancel: cancel, readers: make(map[*mcp.ServerSession]bool)}
 	}
 	w.of[uri].readers[req.Session] = true
 	w.await(req.Session)
