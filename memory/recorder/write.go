@@ -184,7 +184,7 @@ func (r *Recorder) result(ctx context.Context, e *ending) error {
 	if err := r.put(ctx, e, "text", e.text, &set); err != nil {
 		return err
 	}
-	return r.dropOlder(ctx, e.head.Owner, all, all+id+"/")
+	return r.dropOlder(ctx, e, all, all+id+"/")
 }
 
 // put writes a note into the memory of the caller; a text that is too long stays where it
@@ -211,14 +211,16 @@ func beginning(text string, most int) string {
 	return text[:most]
 }
 
-// dropOlder drops the results of other tasks.
-func (r *Recorder) dropOlder(ctx context.Context, owner task.Owner, all, but string) error {
+// dropOlder drops the results that were there when the task was asked for; who asks an agent
+// for several things at one time gets all of them.
+func (r *Recorder) dropOlder(ctx context.Context, e *ending, all, but string) error {
+	owner := e.head.Owner
 	found, _, err := r.cfg.Notes.List(ctx, &memory.List{Owner: owner, Prefix: all})
 	if err != nil {
 		return err
 	}
 	for _, n := range found {
-		if strings.HasPrefix(n.Key, but) {
+		if strings.HasPrefix(n.Key, but) || task.MillisOf(n.UpdatedAt) > e.At {
 			continue
 		}
 		if err := r.cfg.Notes.Delete(ctx, owner, n.Key); err != nil && !errors.Is(err, memory.ErrNotFound) {
