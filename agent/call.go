@@ -74,6 +74,15 @@ func NewCall(call Call, run Run) *Call {
 	return &call
 }
 
+// Run returns what the hub does for the run of c; nil outside a hub, and if c is nil. It is
+// for the hub.
+func (c *Call) Run() Run {
+	if c == nil {
+		return nil
+	}
+	return c.run
+}
+
 type callKey struct{}
 
 // WithCall returns a context for an executor.

@@ -115,6 +115,8 @@ func (h *hub) configured() ([]engine.Agent, error) {
 				return nil, usagef("agents: %s: %w; take away bus: off", a.Name, err)
 			}
 			e.Executor, e.ListedSkills = x, true
+		case a.RockBot != "":
+			e.Executor = h.rockBotAgent(a)
 		case a.Thinks():
 			x, err := h.thinker(&a.Model)
 			if err != nil {

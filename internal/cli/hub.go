@@ -73,6 +73,7 @@ type hub struct {
 	trust        trustParts
 	control      *control.Desk
 	busParts     busParts
+	rockBot      rockBotParts
 	mcpParts     mcpParts
 	servers      *mcpclient.Set            // the MCP servers whose tools models use
 	models       map[string]model.Provider // those that agents think with
@@ -219,6 +220,9 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.openBus(ctx); err != nil {
 		return err
 	}
+	if err := h.openRockBot(); err != nil {
+		return err
+	}
 	if err := h.openSigning(); err != nil {
 		return err
 	}
@@ -256,6 +260,9 @@ func (h *hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.missGated()
+	if err := h.checkServed(); err != nil {
+		return err
+	}
 	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
 		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
@@ -469,6 +476,7 @@ func (h *hub) run(ctx context.Context) error {
 	group.Go(func() error { return h.broker.Run(learning) })
 	group.Go(func() error { return h.runTrust(ctx, learning) })
 	group.Go(func() error { return h.runBus(ctx, learning) })
+	group.Go(func() error { return h.runRockBot(ctx, learning) })
 	if h.grpc != nil {
 		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
 	}
@@ -508,7 +516,7 @@ func (h *hub) close() error {
 		}
 	}
 	h.inside.Close()
-	errs = append(errs, h.remotes.close(), h.busParts.shut())
+	errs = append(errs, h.remotes.close(), h.busParts.shut(), h.rockBot.shut())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}

@@ -87,6 +87,8 @@ type Config struct {
 	ModelProviders []ModelProvider `yaml:"model_providers"`
 	// Bus says how agents are reached that need not be running when they are called.
 	Bus Bus `yaml:"bus"`
+	// RockBot is the hub's place on the exchange of RockBot's agents.
+	RockBot RockBot `yaml:"rockbot"`
 	// Directory says where further agents are known from.
 	Directory Directory `yaml:"directory"`
 	// MCPServices are MCP servers that can be searched for beside the agents.
@@ -160,6 +162,8 @@ type Agent struct {
 	Model Model `yaml:"model"`
 	// Queue is the agent's name on the bus, if workers at a queue perform its tasks.
 	Queue string `yaml:"queue"`
+	// RockBot is the agent's name on RockBot's exchange, if it is one of RockBot's.
+	RockBot string `yaml:"rockbot"`
 	// Transport says how an agent with a URL and a queue is called. If empty, its card says
 	// it, or else it is queue once a worker was seen.
 	Transport string `yaml:"transport" enum:"http,queue"`

@@ -101,7 +101,9 @@ func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{
 func (a *Agent) Backend() string { return a.at().Backend }
 
 // Bound reports whether a says something of an agent that the hub brings along.
-func (a *Agent) Bound() bool { return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks() }
+func (a *Agent) Bound() bool {
+	return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks() && a.RockBot == ""
+}
 
 // Remote returns the executor of an agent elsewhere.
 func (a *Agent) Remote() *remote.Agent {
@@ -203,14 +205,17 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 // checkKind notes what is wrong with what an agent is.
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
-	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks()} {
+	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
 		if set {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		d.Problem(nil, key, "an agent has one of command, url, endpoint and model")
+		d.Problem(nil, key, "an agent has one of command, url, endpoint, model and rockbot")
+		return
+	case a.RockBot != "" && a.Queue != "":
+		d.Problem(nil, key+".queue", "the queue of an agent of RockBot has the name that RockBot gives it")
 		return
 	case a.Thinks() && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a model runs here")
@@ -219,7 +224,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
 		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
-		d.Problem(nil, key+".command", "is missing; so are url, endpoint, model and queue, and the hub brings no agent with this name")
+		d.Problem(nil, key+".command", "is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name")
 		return
 	}
 	if len(a.Command) == 0 {

@@ -3,22 +3,16 @@ package engine
 import (
 	"context"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/op"
 )
-
-type runKey struct{}
-
-// withRun returns a context for the executor of r.
-func withRun(ctx context.Context, r *run) context.Context {
-	return context.WithValue(ctx, runKey{}, r)
-}
 
 // adopt makes the task that a message begins a child of the one on whose behalf it is sent:
 // that of the run whose executor, or a tool of it, sends it with its context. It returns
 // that run, or nil if the message begins nothing or is nobody's. Such a message is one of
 // the caller in everything but that: nothing that only the hub may say in one is believed.
 func (e *Engine) adopt(ctx context.Context, c *op.Caller, s *op.Send) (*run, error) {
-	r, _ := ctx.Value(runKey{}).(*run)
+	r, _ := agent.CallFrom(ctx).Run().(*run)
 	if r == nil || r.engine != e || e.lineages == nil || s.Lineage != nil || r.live.ref.owner != c.Principal.Owner() {
 		return nil, nil
 	}

@@ -113,7 +113,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 			return nil, nil, err
 		}
 	}
-	return ec, withRun(agent.WithCall(ctx, agent.NewCall(call, r)), r), nil
+	return ec, agent.WithCall(ctx, agent.NewCall(call, r)), nil
 }
 
 // execContext returns the part of an executor's context that runs and
