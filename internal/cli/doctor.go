@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -142,6 +143,11 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	}
 	rules("push.allow", "webhooks may be at", cfg.Push.Allow)
 	rules("directory.allow", "agents that callers register may be at", cfg.Directory.Allow)
+	if served := cfg.RockBot.Serve; len(served) > 0 {
+		out = append(out, doctor.Opening{
+			Key: "rockbot.serve", What: "whoever may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
+		})
+	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{
 			Key: "trust_forwarded", What: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
