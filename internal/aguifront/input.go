@@ -57,7 +57,12 @@ func read(body []byte) (*input, error) {
 		return nil, err
 	}
 	in := &input{rest: map[string]json.RawMessage{}}
+	seen := map[string]bool{}
 	for name, v := range rawjson.Fields(body) {
+		if seen[name] {
+			return nil, invalid(name, "is there twice")
+		}
+		seen[name] = true
 		if rawjson.KindOf(v) == rawjson.Null {
 			continue
 		}
@@ -107,6 +112,9 @@ func each[T any](field string, v []byte, to *[]T) error {
 	}
 	for raw := range rawjson.Elements(v) {
 		var item T
+		if at := rawjson.Repeated(raw); at != "" {
+			return invalid(fmt.Sprintf("%s[%d].%s", field, len(*to), at), "is there twice")
+		}
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return invalid(fmt.Sprintf("%s[%d]", field, len(*to)), "has members of wrong types")
 		}

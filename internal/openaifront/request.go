@@ -112,6 +112,9 @@ func (r *request) param(name string, v []byte) error {
 
 // into reads a value, which must be of a type.
 func into(name string, v []byte, to any, want string) error {
+	if at := rawjson.Repeated(v); at != "" {
+		return invalid(name+"."+at, "is there twice")
+	}
 	if json.Unmarshal(v, to) != nil {
 		return invalid(name, "must be %s", want)
 	}
@@ -125,6 +128,9 @@ func (r *request) readMessages(v []byte) error {
 	for raw := range rawjson.Elements(v) {
 		at := fmt.Sprintf("messages[%d]", len(r.messages))
 		var m content.ChatMessage
+		if twice := rawjson.Repeated(raw); twice != "" {
+			return invalid(at+"."+twice, "is there twice")
+		}
 		if err := json.Unmarshal(raw, &m); err != nil {
 			var typed *json.UnmarshalTypeError
 			if errors.As(err, &typed) && typed.Field != "" {
