@@ -52,12 +52,17 @@ const (
 	pingTimeout = 20 * time.Second
 )
 
+// maxMetadata is how many bytes the metadata of a call may have, as HTTP/2 counts them. Who
+// calls is not known yet when they are read.
+const maxMetadata = 64 << 10
+
 // Server returns a server that has the services, the limits of the Config and its
 // Options. Without credentials among these it speaks in the clear, which is meant
 // for this machine and for networks that protect it otherwise.
 func (b *Binding) Server() *grpc.Server {
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(b.cfg.Limits.Message),
+		grpc.MaxHeaderListSize(maxMetadata),
 		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
