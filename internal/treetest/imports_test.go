@@ -257,7 +257,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/cli":                    {"cmd/..."},
 	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
 	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/..."},
-	"github.com/go-jose/go-jose":                {"card/signature", "auth/token"},
+	"github.com/go-jose/go-jose":                {"card/signature", "auth/token/..."},
 	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":            {"internal/cli/..."},

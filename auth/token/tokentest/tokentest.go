@@ -6,6 +6,10 @@
 // Each token of [Bad] differs from a good one of [Issuer.Token] in the one thing that its
 // name says.
 //
+// # What it does not promise
+//
+// That those are all that there are: what is new is added to Bad.
+//
 // # Concurrency
 //
 // An Issuer is not changed by its methods, which may be called concurrently.

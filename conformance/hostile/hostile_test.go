@@ -1,0 +1,120 @@
+package hostile
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// row is something that an attacker does.
+type row struct {
+	name string
+	send send
+	// want is exactly what the attacker is told, see answer.String. Of floods it may be one
+	// of two things with " or " between: whether the hub has enough of one depends on time.
+	want string
+}
+
+// class is rows that belong together.
+type class struct {
+	name string
+	rows func(w *world) []row
+}
+
+// fixed are rows that need no world.
+func fixed(rows []row) func(*world) []row { return func(*world) []row { return rows } }
+
+// table is all that is tried.
+var table = []class{
+	{"tokens", tokenRows},
+	{"keys", fixed(keyRows)},
+	{"heads", fixed(headRows)},
+	{"bodies", fixed(bodyRows)},
+	{"paths", fixed(pathRows)},
+	{"cursors", fixed(cursorRows)},
+	{"webhooks", fixed(hookRows)},
+	{"fronts", fixed(frontRows)},
+	{"operators", fixed(operatorRows)},
+	{"cards", cardRows},
+	{"gRPC", fixed(grpcRows)},
+	{"HTTP/2", fixed(http2Rows)},
+	{"floods", fixed(floodRows)},
+}
+
+// rowsAtLeast is how many rows the table has.
+const rowsAtLeast = 150
+
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	patient := w.meanwhile(slowRows)
+	counted := len(slowRows)
+	for _, c := range table {
+		rows := c.rows(w)
+		counted += len(rows)
+		t.Run(c.name, func(t *testing.T) { w.attack(t, rows) })
+	}
+	t.Run("slow", func(t *testing.T) {
+		for i, a := range patient() {
+			t.Run(slowRows[i].name, func(t *testing.T) { w.judge(t, &slowRows[i], a) })
+		}
+	})
+	if counted < rowsAtLeast {
+		t.Errorf("the table has %d rows, want %d", counted, rowsAtLeast)
+	}
+	t.Logf("%d rows", counted)
+	w.quiet(t)
+}
+
+// meanwhile tries rows at once, beside what follows. The answers are there when what it
+// returns has returned.
+func (w *world) meanwhile(rows []row) func() []*answer {
+	all := make([]*answer, len(rows))
+	var wg sync.WaitGroup
+	for i := range rows {
+		wg.Go(func() { all[i] = rows[i].send(w) })
+	}
+	w.tb.Cleanup(wg.Wait)
+	return func() []*answer { wg.Wait(); return all }
+}
+
+// attack tries rows one after the other.
+func (w *world) attack(t *testing.T, rows []row) {
+	t.Helper()
+	before := w.stored()
+	for _, r := range rows {
+		t.Run(strings.ReplaceAll(r.name, "/", "∕"), func(t *testing.T) {
+			w.judge(t, &r, r.send(w))
+			after := w.stored()
+			w.leaves(t, before)
+			before = after
+		})
+	}
+}
+
+// judge looks at what came of a hostile request.
+func (w *world) judge(t *testing.T, r *row, a *answer) {
+	t.Helper()
+	if got := a.String(); !slices.Contains(strings.Split(r.want, " or "), got) {
+		t.Errorf("told %q, want %q\n%.600s%.1200s", got, r.want, a.head, a.body)
+	}
+	w.discreet(t, a)
+}
+
+// quiet fails the test if the hub has said something that it should not, to whoever reads
+// its log.
+func (w *world) quiet(t *testing.T) {
+	t.Helper()
+	said := w.hub.Said()
+	for name, secret := range w.secrets() {
+		if strings.Contains(said, secret) && !slices.Contains([]string{"folder of the hub"}, name) {
+			t.Errorf("the log has the %s in it", name)
+		}
+	}
+	for _, word := range []string{"panic", "goroutine ", "level=ERROR"} {
+		if i := strings.Index(said, word); i >= 0 {
+			t.Errorf("the log says %q: %.2000s", word, said[max(i-300, 0):])
+		}
+	}
+}
