@@ -21,7 +21,6 @@
 package tokentest
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -228,8 +227,7 @@ func changed(s string) string {
 // hmacWithPublicKey signs with the public key as if it were a secret.
 func hmacWithPublicKey(tb testing.TB, i *Issuer, payload string) string {
 	tb.Helper()
-	var public crypto.PublicKey = i.Key.Public()
-	der, err := x509.MarshalPKIXPublicKey(public)
+	der, err := x509.MarshalPKIXPublicKey(i.Key.Public())
 	if err != nil {
 		tb.Fatal(err)
 	}
