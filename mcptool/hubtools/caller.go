@@ -209,6 +209,9 @@ func (d *delivery) begin() {
 	}
 	d.at.EventID = created
 	d.rewind()
+	if d.begins {
+		d.progress() // that it was submitted comes before its first event
+	}
 }
 
 // rewind forgets what is known of a task that is read from its beginning.

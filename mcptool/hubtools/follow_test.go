@@ -474,7 +474,7 @@ func TestEachStatusIsTold(t *testing.T) {
 	if got := data(t, k.with(t.Context(), "invoke_agent", c)); got["state"] != "completed" {
 		t.Errorf("the result is %v", got)
 	}
-	if len(states) < 2 || states[0] != "WORKING" || states[len(states)-1] != "COMPLETED" {
+	if len(states) < 3 || states[0] != "SUBMITTED" || states[1] != "WORKING" || states[len(states)-1] != "COMPLETED" {
 		t.Errorf("progress: %v", states)
 	}
 }
