@@ -3,12 +3,14 @@ package token
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/parley-a2a/parley/internal/outcall"
 )
 
 // DefaultSkew is how far the clocks of issuer and hub may differ.
@@ -63,6 +65,8 @@ func (i *Issuer) Check() error {
 	switch {
 	case i.Name == "":
 		return errors.New("name: is required")
+	case strings.Contains(i.Name, ":"):
+		return errors.New("name: must have no colon, behind which the subject begins")
 	case len(i.Audiences) == 0 || slices.Contains(i.Audiences, ""):
 		return errors.New("audiences: at least one is required, by which tokens for others are told apart")
 	case i.OrgClaim != "" && len(i.Orgs) == 0:
@@ -101,15 +105,10 @@ func checkAddress(text string) error {
 		return fmt.Errorf("%q is not an https address", text)
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "http" && outcall.Loopback(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q must begin with https://", text)
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (i *Issuer) algorithms() []jose.SignatureAlgorithm {

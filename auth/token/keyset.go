@@ -217,23 +217,7 @@ func (s *keySet) get(ctx context.Context, address string) ([]byte, error) {
 	if client == nil {
 		client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	text, err := outcall.ReadBounded(resp.Body, maxDocument)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", address, err)
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s: answered with status %d", address, resp.StatusCode)
-	}
-	return text, nil
+	return outcall.Get(ctx, client, address, maxDocument)
 }
 
 // parseKeySet returns the public keys of a set that signatures can be verified with.

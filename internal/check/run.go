@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/outcall"
 )
 
 // The versions that are checked.
@@ -174,7 +175,7 @@ func (r *run) listen() error {
 	l, base := r.options.Listener, r.options.Webhook
 	if l == nil {
 		u, err := url.Parse(r.cardURL)
-		if base != "" || err != nil || !loopback(u.Hostname()) {
+		if base != "" || err != nil || !outcall.Loopback(u.Hostname()) {
 			return nil
 		}
 		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -186,11 +187,6 @@ func (r *run) listen() error {
 	}
 	r.hooks = listenHooks(l, strings.TrimRight(base, "/"))
 	return nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // judge checks the requirements on one interface.
@@ -236,7 +232,7 @@ func CardURL(raw string) (string, error) {
 	if raw != "" && !strings.Contains(raw, "://") {
 		host, _, _ := net.SplitHostPort(raw)
 		scheme := "https://"
-		if loopback(host) {
+		if outcall.Loopback(host) {
 			scheme = "http://"
 		}
 		raw = scheme + raw

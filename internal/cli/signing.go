@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -168,24 +167,8 @@ func (k *keySets) KeySet(ctx context.Context, address string) ([]byte, error) {
 func (k *keySets) fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, keySetTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
 	client, release := outcall.Client(k.client)
 	defer release()
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	text, err := outcall.ReadBounded(resp.Body, maxKeyFile)
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("answered with status %d", resp.StatusCode)
-	case !json.Valid(text):
-		return nil, errors.New("is not JSON")
-	}
-	return slices.Clip(text), nil
+	text, err := outcall.Get(ctx, client, address, maxKeyFile)
+	return slices.Clip(text), err
 }

@@ -27,10 +27,11 @@ package doctor
 import (
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/outcall"
 )
 
 // Level is how bad a finding is.
@@ -154,21 +155,11 @@ func Examine(f *Facts) []Finding {
 func (f *Facts) public() []string {
 	var out []string
 	for _, addr := range f.Listen {
-		if !Loopback(addr) {
+		if !outcall.Loopback(addr) {
 			out = append(out, addr)
 		}
 	}
 	return out
-}
-
-// Loopback reports whether an address, "host:port", is of this machine alone.
-func Loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func access(f *Facts) []Finding {
@@ -298,7 +289,7 @@ func peer(p *Peer) []Finding {
 	if p.Problem != "" {
 		return []Finding{{Wrong, subject, p.Name + " is not reached at " + p.URL + ": " + p.Problem, "look whether it runs, and whether this machine may reach it"}}
 	}
-	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !Loopback(u.Host) {
+	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !outcall.Loopback(u.Host) {
 		out = append(out, Finding{Weak, subject, p.Name + " is called over plain HTTP with credentials", "call it over https"})
 	}
 	if p.Skew.Abs() > skew {

@@ -3,7 +3,7 @@
 // # What it is
 //
 // [Client] makes an http.Client from the one of the caller; [ReadBounded] reads an
-// answer; [ParseURL] reads what a person calls the address of an agent.
+// answer, [Get] a whole document; [ParseURL] reads what a person calls the address of an agent.
 //
 // # Guarantees
 //

@@ -1,6 +1,8 @@
 package outcall
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,6 +118,30 @@ func ReadBounded(r io.ReadCloser, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrTooLarge)
 	}
 	return body, nil
+}
+
+// Get returns the JSON document at an address, of at most limit bytes. Any status but 200 is
+// an error. Errors name the address unless net/http does.
+func Get(ctx context.Context, client *http.Client, address string, limit int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	text, err := ReadBounded(resp.Body, limit)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", address, err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s: answered with status %d", address, resp.StatusCode)
+	case !json.Valid(text):
+		return nil, fmt.Errorf("%s: is not JSON", address)
+	}
+	return text, nil
 }
 
 // Reason returns what net/http says went wrong, without the request in front of it.

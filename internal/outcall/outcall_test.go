@@ -64,3 +64,29 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 }
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/good":
+			_, _ = io.WriteString(w, `{"accept":"`+r.Header.Get("Accept")+`"}`)
+		case "/page":
+			_, _ = io.WriteString(w, "<html>")
+		case "/flood":
+			_, _ = io.WriteString(w, strings.Repeat(" ", 101))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer srv.Close()
+	for path, want := range map[string]string{"/good": "", "/page": "is not JSON", "/flood": "more than 100 bytes", "/none": "status 404"} {
+		text, err := outcall.Get(t.Context(), srv.Client(), srv.URL+path, 100)
+		switch {
+		case want == "" && (err != nil || string(text) != `{"accept":"application/json"}`):
+			t.Errorf("Get(%s) = %q, %v", path, text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), srv.URL+path)):
+			t.Errorf("Get(%s) = %q, %v, want %q and the address", path, text, err, want)
+		}
+	}
+}
