@@ -37,7 +37,7 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 		return errors.New("it is not good yet (nbf)")
 	case c.IssuedAt != nil && now.Add(skew).Before(c.IssuedAt.Time()):
 		return errors.New("it was issued in the future (iat)")
-	case c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unprintable):
+	case !goodSubject(c.Subject):
 		return errors.New("its subject (sub) is missing, too long or not plain text")
 	}
 	have := c.scopes()
@@ -87,6 +87,9 @@ func (i *Issuer) principal(c *claims) *auth.Principal {
 	}
 	if s := c.scopes(); len(s) > 0 {
 		p.Claims["scope"] = strings.Join(s, " ")
+	}
+	if a := actors(c.more["act"]); a != "" {
+		p.Claims[claimActors] = a
 	}
 	return p
 }

@@ -1,0 +1,98 @@
+package token
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Key signs assertions: ECDSA on P-256 (ES256), which every verifier knows. It is never
+// printed.
+type Key struct {
+	private *ecdsa.PrivateKey
+	public  jose.JSONWebKey
+	signer  jose.Signer
+}
+
+// NewKey makes a key.
+func NewKey() (*Key, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return keyOf(private)
+}
+
+// ParseKey reads what Key.Marshal has written.
+func ParseKey(der []byte) (*Key, error) {
+	any, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, errors.New("is not a private key in PKCS #8")
+	}
+	private, ok := any.(*ecdsa.PrivateKey)
+	if !ok || private.Curve != elliptic.P256() {
+		return nil, errors.New("is not a key on the curve P-256")
+	}
+	return keyOf(private)
+}
+
+func keyOf(private *ecdsa.PrivateKey) (*Key, error) {
+	public := jose.JSONWebKey{Key: private.Public(), Algorithm: string(jose.ES256), Use: "sig"}
+	sum, err := public.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	public.KeyID = base64.RawURLEncoding.EncodeToString(sum)
+	signer, err := jose.NewSigner(
+		jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: private, KeyID: public.KeyID}},
+		(&jose.SignerOptions{}).WithType("JWT"),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &Key{private, public, signer}, nil
+}
+
+// Marshal returns the key in PKCS #8, for a file that nobody else may read.
+func (k *Key) Marshal() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(k.private) }
+
+// ID returns the key's id: the SHA-256 thumbprint of RFC 7638.
+func (k *Key) ID() string { return k.public.KeyID }
+
+// String does not show the key.
+func (k *Key) String() string { return "[key " + k.ID() + "]" }
+
+// GoString does not show the key.
+func (k *Key) GoString() string { return k.String() }
+
+// MarshalJSON does not show the key.
+func (k *Key) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
+
+func (k *Key) sign(claims any) (string, error) {
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return "", fmt.Errorf("sign: %w", err)
+	}
+	signed, err := k.signer.Sign(text)
+	if err != nil {
+		return "", fmt.Errorf("sign: %w", err)
+	}
+	return signed.CompactSerialize()
+}
+
+// KeySet returns the public halves of keys as a key set (RFC 7517 §5).
+func KeySet(keys ...*Key) ([]byte, error) {
+	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
+	for _, k := range keys {
+		set.Keys = append(set.Keys, k.public)
+	}
+	return json.Marshal(set)
+}
