@@ -75,6 +75,10 @@ type Hub struct {
 	// dialogue.Deliver(hub.Engine()) and run the Inbox beside the hub. If nil, tasks wait
 	// for their callers.
 	Questions engine.Questions
+	// Onward says to others who callers are, for executors that call on (auth.Assert). A
+	// *token.Asserter does; its keys have to be where others find them (token.KeySet). If
+	// nil, auth.Assert is auth.ErrNoOnward.
+	Onward auth.Onward
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
@@ -157,6 +161,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		Store:         store,
 		Push:          h.push(store),
 		Questions:     h.Questions,
+		Onward:        h.Onward,
 		Logger:        h.logger(),
 		MaxWait:       h.Limits.MaxWait,
 		AgentSilence:  h.Limits.AgentSilence,

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/fault"
 )
 
@@ -182,6 +183,9 @@ func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Princi
 	p, err := r.Tokens.Token(ctx, text)
 	if errors.Is(err, ErrUnauthenticated) {
 		return nil, r.refuse(ctx, req, attempt{flaw: err.Error()})
+	}
+	if err == nil {
+		bearer.Found(ctx, text)
 	}
 	return p, err
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/op"
@@ -28,7 +29,11 @@ const (
 // checks the protocol version.
 func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	p, err := s.cfg.Auth.Authenticate(ctx, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
+	who, slot := ctx, new(bearer.Slot)
+	if s.cfg.Engine.WantsBearers() {
+		who = bearer.Collect(ctx, slot)
+	}
+	p, err := s.cfg.Auth.Authenticate(who, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +48,7 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	if err := s.checkVersion(md); err != nil {
 		return nil, err
 	}
-	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md)}, nil
+	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token()}, nil
 }
 
 func remoteAddr(ctx context.Context) string {

@@ -191,6 +191,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	}
 	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
 	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Call: call}
+	kept := int64(0)
 	err = e.change(l, func(ch *task.Change) error {
 		if ch.Prev.Rev != 0 {
 			return task.ErrExists // somebody chose the same id at the same time
@@ -203,6 +204,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		}
 		ch.Entries, ch.Request, ch.Alias, ch.Lineage = []task.Entry{en}, r.Request, e.aliasOf(r), r.Lineage
 		ch.Mark = r.Mark
+		l.keepBearer(&kept, en.Version, c.Bearer)
 		if entered {
 			e.claim(&ch.Next, 1, 1)
 		} else {
@@ -271,7 +273,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	entered := idle(&h) && !e.IsPaused(a.Name) && e.line.tryEnter(ln)
 	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(bodyOf(r)), Call: call}
 	r.Mark = e.markOf(c, r, a.Name)
-	claimed, waits := false, false
+	claimed, waits, kept := false, false, int64(0)
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
 		if r.Answers != 0 && !asking(&ch.Prev, r.Answers) {
@@ -281,12 +283,17 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		if err := e.attach(ch, hook); err != nil {
 			return err
 		}
-		return e.sayChange(ch, en, entered, &claimed, &waits)
+		if err := e.sayChange(ch, en, entered, &claimed, &waits); err != nil {
+			return err
+		}
+		l.keepBearer(&kept, ch.Entries[0].Version, c.Bearer)
+		return nil
 	})
 	if entered && (!claimed || err != nil) {
 		e.launchAll(e.line.leave(ln))
 	}
 	if err != nil {
+		l.dropBearer(kept)
 		h := l.snapshot()
 		e.busy.note(l.ref, e.atWork(&h))
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/trace"
@@ -190,7 +191,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 		}
 	}()
 	rec := &callRecord{Principal: c.Principal, Metadata: r.Metadata, Params: c.Params, Extensions: c.Extensions, Tenant: r.Tenant}
-	ctx = trace.Extract(ctx, rec.Params)
+	ctx = bearer.With(trace.Extract(ctx, rec.Params), c.Bearer)
 	if ids := rec.ids(); ids != (trace.IDs{}) {
 		ids.Task, ids.Context = string(l.ref.id), l.contextID
 		ctx = trace.WithIDs(ctx, ids)

@@ -41,6 +41,12 @@ type Config struct {
 	// with what agents send on their behalf, and once for a message that is repeated by its
 	// key. It must return at once. It may be nil.
 	Contact func(p *auth.Principal)
+	// Onward says to others who callers are, for executors (auth.Assert). If nil, nobody
+	// does.
+	Onward auth.Onward
+	// Bearers keeps the tokens of callers in memory while their messages are dealt with, for
+	// executors that pass them on.
+	Bearers bool
 	// Listener hears what agents say. If nil, nobody does.
 	Listener Listener
 	// Questions answers what agents ask their callers. If nil, the callers do.

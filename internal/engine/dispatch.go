@@ -75,6 +75,7 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
+	l.dropBearer(r.msg.version)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
 		// The agent may be another one by now, paused, or gone.
 		if a := e.agent(h.Performer()); a == nil {

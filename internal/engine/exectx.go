@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -80,6 +81,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
+	ctx = bearer.With(ctx, r.live.bearerOf(r.msg.version))
 	ec, ctx, err := r.engine.execContext(ctx, r.live, r.traced(ctx, rec))
 	if err != nil {
 		return nil, nil, err
@@ -131,6 +133,9 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 		}
 	}
 	ctx = auth.WithPrincipal(ctx, rec.Principal)
+	if e.cfg.Onward != nil {
+		ctx = auth.WithOnward(ctx, e.cfg.Onward)
+	}
 	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
 	call.User = ec.User
 	for _, uri := range e.Activated(l.performer(), rec.Extensions) {

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/alarm"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -58,6 +59,8 @@ type live struct {
 	loop *loop
 	// inbox are the messages that no run has read.
 	inbox []inbound
+	// bearers are the tokens of messages by their version, see keepBearer.
+	bearers map[int64]bearer.Token
 	// undone is nil unless the store has failed.
 	undone *undone
 	// skill is what the last message asked for that a run has read; wanted is what an

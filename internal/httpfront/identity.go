@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/errand"
 )
 
@@ -30,11 +31,19 @@ func (x *exchange) authenticate() error {
 	if x.front.token && x.mayVisit() {
 		return x.visit()
 	}
-	p, err := x.front.cfg.Auth.Authenticate(x.r.Context(), x.credentials())
+	ctx, slot := x.r.Context(), (*bearer.Slot)(nil)
+	if x.front.cfg.Engine.WantsBearers() {
+		slot = new(bearer.Slot)
+		ctx = bearer.Collect(ctx, slot)
+	}
+	p, err := x.front.cfg.Auth.Authenticate(ctx, x.credentials())
 	if err == nil && p == nil {
 		err = errors.New("authenticator returned no principal")
 	}
 	x.caller.Principal = p
+	if slot != nil {
+		x.caller.Bearer = slot.Token()
+	}
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
@@ -25,6 +26,8 @@ type Caller struct {
 	Params map[string][]string
 	// Extensions are the extension URIs that the caller named, each once.
 	Extensions []string
+	// Bearer is the token that the caller has shown, if an agent is to get it.
+	Bearer bearer.Token
 }
 
 // Adopt takes the ids of a message's metadata for those that came beside the payload,
