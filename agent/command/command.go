@@ -25,6 +25,9 @@
 //	PARLEY_CONTEXT_ID    the id of its context
 //	PARLEY_RUN_KEY       the same for each attempt at one message
 //	PARLEY_ATTEMPT       the number of the attempt, from 1
+//	PARLEY_CALLER        whose work it is, as JSON: id, owner, and name, org and roles if
+//	                     there are any; the id is "local" for callers without credentials
+//	PARLEY_ASSERTION     a token that says the same to others, if Assert is set
 //	PARLEY_SKILL         the skill that the caller asked for, or empty
 //	PARLEY_RUN_DIR       a private folder that is removed after the run
 //	PARLEY_CORRELATION_ID, PARLEY_PARENT_ID
@@ -119,6 +122,9 @@ type Agent struct {
 	// Runs is the folder that keeps a record of each run for Reap. If empty, there
 	// are no records, and a hub that is killed leaves its programs running.
 	Runs string
+	// Assert returns a token that says who the caller of the context is; empty for none. If
+	// nil, programs get none.
+	Assert func(ctx context.Context) (string, error)
 	// Idempotent, Serial and Silence are the agent's traits, see agent.Traits. A
 	// program shows life by its output alone.
 	Idempotent, Serial bool

@@ -13,7 +13,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/task"
 )
 
 // runDir is the variable that marks a program with the folder of its run.
@@ -110,6 +112,9 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 		"PARLEY_PARENT_ID":      call.ParentID,
 	})
 	f.env = append(f.env, trace.Environ(ctx)...)
+	if err := f.name(ctx, a); err != nil {
+		return err
+	}
 	if ec.StoredTask != nil {
 		if err := f.writeTask(ec.StoredTask); err != nil {
 			return err
@@ -117,6 +122,39 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 	}
 	f.rec = record{Task: ec.TaskID, Key: call.Key, Attempt: call.Attempt}
 	return f.record()
+}
+
+// caller is PARLEY_CALLER.
+type caller struct {
+	ID    string     `json:"id"`
+	Owner task.Owner `json:"owner"`
+	Name  string     `json:"name,omitempty"`
+	Org   string     `json:"org,omitempty"`
+	Roles []string   `json:"roles,omitempty"`
+}
+
+// name says whose work it is.
+func (f *folder) name(ctx context.Context, a *Agent) error {
+	p := auth.PrincipalFrom(ctx)
+	if p == nil {
+		return nil
+	}
+	text, err := json.Marshal(&caller{p.ID, p.Owner(), p.DisplayName, p.Org, p.Roles})
+	if err != nil {
+		return fmt.Errorf("encode caller: %w", err)
+	}
+	f.env = append(f.env, "PARLEY_CALLER="+string(text))
+	if a.Assert == nil {
+		return nil
+	}
+	assertion, err := a.Assert(ctx)
+	if err != nil {
+		return err
+	}
+	if assertion != "" {
+		f.env = append(f.env, "PARLEY_ASSERTION="+assertion)
+	}
+	return nil
 }
 
 func (f *folder) writeTask(t *a2a.Task) error {

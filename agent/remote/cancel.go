@@ -117,7 +117,7 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 			return nil, a2a.ErrTaskNotCancelable
 		case lost(err):
 			return nil, err
-		case refused(err):
+		case refused(err), untold(err):
 			c.agent.logger().Warn("remote task cannot be canceled", "agent", c.call.Agent, "task", c.ec.TaskID, "error", err)
 			return nil, a2a.ErrTaskNotCancelable
 		}

@@ -37,6 +37,8 @@ func (r *run) follow(ctx context.Context) bool {
 			return r.forgotten(err)
 		case refused(err):
 			return r.fail("refuses to tell about the task: " + reason(err))
+		case untold(err):
+			return r.fail(unreached(err))
 		}
 		if before != r.relay.status {
 			failures, looks = 0, 0
@@ -132,6 +134,8 @@ func (r *run) find(ctx context.Context) bool {
 			return r.deliver(found) || r.follow(ctx)
 		case ctx.Err() != nil:
 			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
+		case untold(err):
+			return r.fail(unreached(err) + "; it is unknown whether it has accepted the message")
 		case err == nil, refused(err), lost(err), errors.Is(err, a2a.ErrUnsupportedOperation),
 			tries >= findTries && !peer.Passing(err):
 			return r.unknown(ctx)

@@ -187,27 +187,42 @@ func (r *run) send(ctx context.Context) bool {
 		case done:
 			return true
 		case ctx.Err() != nil && !r.accepted() && unreceived(err):
-			return r.expired.Load() && r.fail(unreachable+reason(err))
+			return r.expired.Load() && r.fail(unreached(err))
 		case ctx.Err() != nil && !r.accepted() && r.h.Task == "":
 			return r.expired.Load() && r.fail("gave no answer in time; it is unknown whether it has accepted the message")
 		case ctx.Err() != nil:
 			return false
 		case r.accepted():
 			return r.follow(ctx)
+		case untold(err):
+			return r.fail(unreached(err))
 		case err == nil && r.h.Task != "":
 			return r.taken() || r.follow(ctx)
 		case !unreceived(err):
 			return r.unaccepted(ctx, err)
 		case !again(err, began, try):
-			return r.fail(unreachable + reason(err))
+			return r.fail(unreached(err))
 		}
 		if !pause(ctx, untilRetry(began, err, try)) {
-			return r.expired.Load() && r.fail(unreachable+reason(err))
+			return r.expired.Load() && r.fail(unreached(err))
 		}
 	}
 }
 
-const unreachable = "is not reachable: "
+// unreached says why an agent has received nothing.
+func unreached(err error) string {
+	var u *peer.Untold
+	if errors.As(err, &u) {
+		return u.Error()
+	}
+	return "is not reachable: " + reason(err)
+}
+
+// untold reports whether the agent cannot be told on whose behalf it is called, now or
+// later.
+func untold(err error) bool {
+	return errors.As(err, new(*peer.Untold)) && !errors.Is(err, peer.ErrUnreachable)
+}
 
 // unreceived reports whether an agent has certainly received nothing of a message.
 func unreceived(err error) bool {

@@ -107,7 +107,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard()}
 		switch {
 		case a.Remotely():
-			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, backends[a.Backend()](a)), true
+			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, h.told(a, backends[a.Backend()](a))), true
 		case a.Queue != "":
 			s := a.Spec()
 			x, err := h.queueExecutor(&s)
@@ -130,7 +130,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 				}
 			}
 		default:
-			e.Executor = a.Executor(h.runs())
+			e.Executor = h.program(a)
 		}
 		h.guard(a, &e)
 		all = append(all, e)

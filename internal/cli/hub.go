@@ -62,6 +62,7 @@ type hub struct {
 	push         *push.Dispatcher // nil without push notifications
 	memory       remembering
 	signing      signing
+	identity     identityParts
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
@@ -220,18 +221,15 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.openBus(ctx); err != nil {
 		return err
 	}
-	if err := h.openRockBot(); err != nil {
-		return err
-	}
-	if err := h.openSigning(); err != nil {
+	if err := errors.Join(h.openRockBot(), h.openSigning(), h.openIdentity()); err != nil {
 		return err
 	}
 	h.engine = engine.New(engine.Config{
 		Listener: h.hears(), Checks: h.busParts.checks,
 		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
-		SignCard: h.signing.signer(),
-		MaxWait:  duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
+		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers,
+		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
@@ -289,7 +287,7 @@ func (h *hub) front() httpfront.Config {
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
 		UnionCard:      c.UnionCard,
-		KeySet:         h.signing.keySet,
+		KeySet:         h.keySet(),
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,
 		NoClientIDs:    c.NoClientIDs,

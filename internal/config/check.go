@@ -40,6 +40,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkAuth(d, &c.Auth)
 	checkTokens(d, &c.Auth)
 	checkCards(d, &c.Cards)
+	checkIdentities(d, c)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)

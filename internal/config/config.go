@@ -167,6 +167,9 @@ type Agent struct {
 	// Transport says how an agent with a URL and a queue is called. If empty, its card says
 	// it, or else it is queue once a worker was seen.
 	Transport string `yaml:"transport" enum:"http,queue"`
+	// Identity says how an agent with a URL, an endpoint or a command is told whose work it
+	// does.
+	Identity Identity `yaml:"identity"`
 	// Dir is the folder that the program runs in: that of the file.
 	Dir string `yaml:"dir"`
 	// Env is added to the hub's environment.

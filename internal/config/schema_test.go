@@ -191,7 +191,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 		reflect.TypeFor[MCP](), reflect.TypeFor[MCPServer](), reflect.TypeFor[MCPTools](),
 		reflect.TypeFor[ModelProvider](), reflect.TypeFor[Model](), reflect.TypeFor[ModelChoice](),
 		reflect.TypeFor[Broker](), reflect.TypeFor[BrokerSkill](),
-		reflect.TypeFor[Endpoint](), reflect.TypeFor[EndpointAuth](), reflect.TypeFor[EndpointTLS](), reflect.TypeFor[EndpointOptions](),
+		reflect.TypeFor[Endpoint](), reflect.TypeFor[EndpointAuth](), reflect.TypeFor[EndpointTLS](), reflect.TypeFor[EndpointOptions](), reflect.TypeFor[Identity](),
 	} {
 		compare(t, typ.Name(), doc.Defs[typ.Name()], typ)
 	}

@@ -138,14 +138,19 @@ func (x *exchange) public() bool {
 	return true
 }
 
-// serveKeySet answers with the public keys that sign cards. Readers may keep them for
+// serveKeySet answers with the public keys that sign cards and assertions. Readers may keep them for
 // five minutes: whoever takes a key out of use has it in the set for longer than that.
 func (x *exchange) serveKeySet() {
 	if x.public() {
 		return
 	}
+	set, err := x.front.cfg.KeySet()
+	if err != nil {
+		x.fail(err)
+		return
+	}
 	x.w.Header().Set("Cache-Control", "public, max-age=300")
-	x.body(http.StatusOK, keySetType, x.front.cfg.KeySet)
+	x.body(http.StatusOK, keySetType, set)
 }
 
 var keySetType = []string{"application/jwk-set+json"}

@@ -57,9 +57,9 @@ type Config struct {
 	API http.Handler
 	// MCP serves /mcp, as API does what is below /api/v1. If nil, that path is not found.
 	MCP http.Handler
-	// KeySet is the JSON of /.well-known/jwks.json: the public keys that sign cards. If nil,
-	// that path is not found.
-	KeySet []byte
+	// KeySet returns the JSON of /.well-known/jwks.json: the public keys that sign cards and
+	// assertions. If nil, that path is not found.
+	KeySet func() ([]byte, error)
 	// Metrics serves /metrics. If nil, that path is not found.
 	Metrics http.Handler
 	// MetricsReaders are those who may read it.

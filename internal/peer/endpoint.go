@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/outcall"
 )
 
 // endpoint is one usable interface of the card.
@@ -74,6 +75,13 @@ func (e *endpoint) trusted() bool {
 		return e.peer.trustsHost(hostOf(e.iface.URL))
 	}
 	return e.peer.trusts(e.base)
+}
+
+// inClear reports whether others could read what goes to the endpoint: over gRPC, too, http
+// means that it is not encrypted.
+func (e *endpoint) inClear() bool {
+	u, err := url.Parse(e.iface.URL)
+	return err == nil && u.Scheme == "http" && !outcall.Loopback(u.Host)
 }
 
 // others are the dialects to try, in this order, where a peer does not speak the one

@@ -46,6 +46,16 @@ var (
 // ErrNothingLeft: there are no events after the position, and there will be none.
 var ErrNothingLeft = errors.New("nothing left to stream")
 
+// Untold says why an agent was not told on whose behalf it is called, so that nothing was
+// sent. Another try makes sense if it is ErrUnreachable, too.
+type Untold struct{ Err error }
+
+// Error says why.
+func (u *Untold) Error() string { return "cannot be told who the caller is: " + u.Err.Error() }
+
+// Unwrap returns the reason.
+func (u *Untold) Unwrap() []error { return []error{errCredentials, u.Err} }
+
 // Error is an error that the agent reported (specification §5.4), in the same shape
 // for every binding.
 type Error struct {

@@ -98,7 +98,27 @@ func (e *endpoint) carry(ctx context.Context) (http.Header, *shown, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return join(e.peer.opts.Header, shown.header), shown, nil
+	header := join(e.peer.opts.Header, shown.header)
+	if e.peer.opts.Identity == nil {
+		return header, shown, nil
+	}
+	identity, err := e.identity(ctx)
+	return join(header, identity), shown, err
+}
+
+// identity returns the headers that say on whose behalf a call is made.
+func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
+	if e.inClear() {
+		return nil, &Untold{Err: errors.New("the connection to it is not encrypted")}
+	}
+	h, err := e.peer.opts.Identity(ctx)
+	switch {
+	case err == nil:
+		return h, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, &Untold{Err: err}
 }
 
 // headers are those of a call over a binding that is not HTTP, whose dialect is always

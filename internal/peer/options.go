@@ -82,6 +82,10 @@ type Options struct {
 	HTTP *http.Client
 	// Credentials are shown to the peer.
 	Credentials Credentials
+	// Identity returns headers that say on whose behalf a call is made; nil if nothing does.
+	// They go where credentials go, but not with the request of the card, and over TLS or to
+	// this machine alone. Its error ends the call as an *Untold.
+	Identity HeaderFunc
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header
 	// Bindings are the bindings to prefer, best first. Others of the card follow in the

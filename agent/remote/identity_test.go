@@ -1,0 +1,217 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/bearer"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/task"
+)
+
+// desk notes who a peer is told that its callers are, by the path of the request.
+type desk struct {
+	mu   sync.Mutex // guards the field below
+	told map[string][]string
+}
+
+func (d *desk) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.mu.Lock()
+		if d.told == nil {
+			d.told = make(map[string][]string)
+		}
+		kind := "call"
+		if strings.Contains(r.URL.Path, ".well-known") {
+			kind = "card"
+		}
+		d.told[kind] = append(d.told[kind], r.Header.Get("X-Caller")+r.Header.Get("Authorization"))
+		d.mu.Unlock()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// heard returns what the peer was told with calls, and with requests of its card.
+func (d *desk) heard() (calls, cards []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.told["call"], d.told["card"]
+}
+
+// startTold is startPair with a desk in front of the peer.
+func startTold(t *testing.T, x a2asrv.AgentExecutor, alter func(*remote.Agent)) (*pair, *desk) {
+	t.Helper()
+	d := new(desk)
+	p := startPair(t, x, alter)
+	p.peer.wrap = d.wrap
+	p.peer.again()
+	return p, d
+}
+
+// numbered says who the caller is, with another number each time.
+func numbered() func(context.Context) (http.Header, error) {
+	var n atomic.Int32
+	return func(ctx context.Context) (http.Header, error) {
+		return http.Header{"X-Caller": {fmt.Sprintf("%s/%d", auth.PrincipalFrom(ctx).ID, n.Add(1))}}, nil
+	}
+}
+
+// TestToldWhoCalls: each call to the agent says on whose behalf it is made, with an assertion
+// of its own; requests of its card, which are nobody's, say nothing. After a restart of the
+// hub that is so again.
+func TestToldWhoCalls(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{})
+	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = numbered() })
+	id := p.hub.send(now(say("one two three"))).Head.ID
+	turn <- struct{}{}
+	p.hub.wait(id, task.Working)
+	p.hub.again()
+	before, _ := d.heard()
+	turn <- struct{}{}
+	turn <- struct{}{}
+	p.hub.wait(id, task.Completed)
+	calls, cards := d.heard()
+	if len(before) == 0 || len(calls) <= len(before) {
+		t.Errorf("%d calls before the restart, %d in all", len(before), len(calls))
+	}
+	seen := make(map[string]bool)
+	for _, told := range calls {
+		if !strings.HasPrefix(told, "alice/") || seen[told] {
+			t.Errorf("a call told %q, want another assertion of alice", told)
+		}
+		seen[told] = true
+	}
+	for _, told := range cards {
+		if told != "" {
+			t.Errorf("a request of the card told %q", told)
+		}
+	}
+}
+
+func TestToldNothingByDefault(t *testing.T) {
+	t.Parallel()
+	p, d := startTold(t, counting(nil), nil)
+	caller := &op.Caller{Principal: alice.Principal, Bearer: bearer.New("own-secret")}
+	if _, err := p.hub.Send(t.Context(), caller, say("one")); err != nil {
+		t.Fatal(err)
+	}
+	calls, _ := d.heard()
+	for _, told := range calls {
+		if told != "" {
+			t.Errorf("an agent was told %q", told)
+		}
+	}
+}
+
+// passing passes the caller's own token on.
+func passing(ctx context.Context) (http.Header, error) {
+	if t := bearer.From(ctx).Reveal(); t != "" {
+		return http.Header{"Authorization": {"Bearer " + t}}, nil
+	}
+	return nil, errors.New("there is no token")
+}
+
+// TestForwardedToken: a caller's token goes along while the hub runs, with answers, too. It
+// is not stored: after a restart the task fails, and says why. Who was told nothing is sent
+// nothing.
+func TestForwardedToken(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{})
+	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = passing })
+	own := &op.Caller{Principal: alice.Principal, Bearer: bearer.New("own-secret")}
+	a, err := p.hub.Send(t.Context(), own, now(say("one two")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn <- struct{}{}
+	p.hub.wait(a.Head.ID, task.Working)
+	p.hub.again()
+	got := p.hub.wait(a.Head.ID, task.Failed)
+	if text := describe(got); !strings.Contains(text, "cannot be told who the caller is: there is no token") {
+		t.Errorf("after a restart the task is %s", text)
+	}
+	for _, en := range p.hub.stored(a.Head.ID) {
+		if strings.Contains(string(en.Body)+string(en.Call), "own-secret") {
+			t.Errorf("the store has the token: %s %s", en.Body, en.Call)
+		}
+	}
+	calls, _ := d.heard()
+	for _, told := range calls {
+		if told != "Bearer own-secret" {
+			t.Errorf("the agent was told %q", told)
+		}
+	}
+
+	before := len(calls)
+	got = p.hub.send(say("three"))
+	if text := describe(got); got.Head.State != task.Failed || !strings.Contains(text, "there is no token") || strings.Contains(text, "own-secret") {
+		t.Errorf("without a token: %s", text)
+	}
+	if calls, _ = d.heard(); len(calls) != before {
+		t.Errorf("the agent was called %d times for a caller without a token", len(calls)-before)
+	}
+}
+
+// stored returns the entries of a task as they are stored.
+func (h *hub) stored(id a2a.TaskID) []task.Entry {
+	h.t.Helper()
+	page, err := h.store.Read(h.t.Context(), h.get(id).Head.Key, 0)
+	if err != nil || len(page) == 0 {
+		h.t.Fatalf("Read = %v, %v", page, err)
+	}
+	return page
+}
+
+// TestToldLater: an authority that is down for a moment does not fail a task.
+func TestToldLater(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	p, _ := startTold(t, counting(nil), func(a *remote.Agent) {
+		a.Identity = func(context.Context) (http.Header, error) {
+			if tries.Add(1) <= 2 {
+				return nil, fmt.Errorf("token endpoint: %w", outcall.ErrUnreachable)
+			}
+			return http.Header{"X-Caller": {"alice"}}, nil
+		}
+	})
+	if got := p.hub.send(say("one")); got.Head.State != task.Completed {
+		t.Errorf("the task is %s after %d tries", describe(got), tries.Load())
+	}
+}
+
+// TestToldNobodyInClear: identities do not travel where others can read them.
+func TestToldNobodyInClear(t *testing.T) {
+	t.Parallel()
+	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = numbered() })
+	at := p.peer.url()
+	p.agent.URL = "http://agent.example"
+	p.agent.HTTP = &http.Client{Transport: elsewhere{at}}
+	if text := describe(p.hub.send(say("one"))); !strings.Contains(text, "cannot be told who the caller is: the connection to it is not encrypted") {
+		t.Errorf("the task is %s", text)
+	}
+	if calls, _ := d.heard(); len(calls) != 0 {
+		t.Errorf("calls: %q", calls)
+	}
+}
+
+// elsewhere sends every request to one address.
+type elsewhere struct{ at string }
+
+func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Host, r.Host = strings.TrimPrefix(e.at, "http://"), ""
+	return http.DefaultTransport.RoundTrip(r)
+}

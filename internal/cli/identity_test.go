@@ -1,0 +1,445 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/token"
+)
+
+// site is a hub in this process behind a server whose address is known before it starts.
+type site struct {
+	t   *testing.T
+	srv *httptest.Server
+	dir string
+	hub *hub
+
+	mu    sync.Mutex // guards the fields below
+	front http.Handler
+	shown []string // the values of Authorization that came, but those of the test itself
+	logs  bytes.Buffer
+}
+
+// newSite returns a site without a hub.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, dir: t.TempDir()}
+	s.srv = httptest.NewServer(s)
+	t.Cleanup(s.srv.Close)
+	return s
+}
+
+// ServeHTTP lets the hub answer.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	front := s.front
+	if r.Header.Get("X-Test") == "" {
+		s.shown = append(s.shown, strings.Join(r.Header["Authorization"], "|"))
+	}
+	s.mu.Unlock()
+	if front == nil {
+		http.Error(w, "no hub", http.StatusBadGateway)
+		return
+	}
+	front.ServeHTTP(w, r)
+}
+
+// Write takes what the hub logs.
+func (s *site) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs.Write(b)
+}
+
+// tokens returns the bearer tokens that the site was shown, each once.
+func (s *site) tokens() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, v := range s.shown {
+		if text, ok := strings.CutPrefix(v, "Bearer "); ok && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// serve starts the hub with a configuration; the returned function stops it.
+func (s *site) serve(config string) (stop func()) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "parley.yaml")
+	config = fmt.Sprintf("public_url: %s\nbus: {url: off}\npush: {\"off\": true}\n%s", s.srv.URL, config)
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	c := serveCmd{Listen: "127.0.0.1:0", Config: path, Data: filepath.Join(s.dir, "data"), Agents: "none", Bus: "off"}
+	cfg, err := c.settings(&OS{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cfg.Engine.DrainTimeout = -1
+	h, err := openHub(s.t.Context(), cfg, slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.run(ctx) }()
+	<-h.engine.Recovered()
+	s.mu.Lock()
+	s.hub, s.front = h, h.server.Handler
+	s.mu.Unlock()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			s.mu.Lock()
+			s.front = nil
+			s.mu.Unlock()
+			cancel()
+			if err := <-done; err != nil {
+				s.t.Errorf("run = %v", err)
+			}
+			if err := h.close(); err != nil {
+				s.t.Errorf("close = %v", err)
+			}
+		})
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// say sends a message to an agent, with a header, and returns the status of the answer and
+// its body.
+func (s *site) say(agent, header, text string) (int, string) {
+	s.t.Helper()
+	body := fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, time.Now().Format(time.RFC3339Nano), text)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.srv.URL+"/v1/a2a/"+agent+"/message:send", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	name, value, _ := strings.Cut(header, ": ")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("A2A-Version", "1.0")
+	req.Header.Set("X-Test", "1")
+	req.Header.Set(name, value)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// told returns the PARLEY_CALLER that a program has seen that was asked through a hub.
+func (s *site) told(agent, header string) map[string]any {
+	s.t.Helper()
+	status, body := s.say(agent, header, "who am I?")
+	var answer struct {
+		Task struct {
+			Artifacts []struct {
+				Parts []struct{ Text string } `json:"parts"`
+			} `json:"artifacts"`
+		} `json:"task"`
+	}
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Task.Artifacts) == 0 {
+		s.t.Fatalf("%s answers with %d %s", agent, status, body)
+	}
+	var text string
+	for _, a := range answer.Task.Artifacts {
+		for _, p := range a.Parts {
+			text += p.Text
+		}
+	}
+	var who map[string]any
+	if err := json.Unmarshal([]byte(text), &who); err != nil {
+		s.t.Fatalf("%s says %q: %v", agent, text, err)
+	}
+	return who
+}
+
+// believing is the configuration of a hub that believes another one.
+const believing = `
+auth:
+  tokens:
+    - name: %[1]s
+      issuer: %[2]s
+      keys_url: %[2]s/.well-known/jwks.json
+      audiences: [%[3]q]
+      owner_claim: org
+      owners: {acme: partner-acme}
+      roles_claim: roles
+      roles: {ops: operator}
+`
+
+// whoAmI is a program that says whose work it does.
+const whoAmI = `
+agents:
+  - {name: calendar, command: [sh, -c, 'printf %s "$PARLEY_CALLER"']}
+`
+
+const aliceKey = "alice-0123456789abcdef"
+
+// TestOnward: a caller of hub A reaches an agent behind hub B, and an agent behind hub C
+// through B. Each hub sees who it is by the words of the hub before it; and what A has said
+// to B is of no use elsewhere.
+func TestOnward(t *testing.T) {
+	t.Parallel()
+	a, b, c := newSite(t), newSite(t), newSite(t)
+	a.serve(fmt.Sprintf(`
+auth:
+  api_keys: {%s: {agent_id: alice, owner: acme, roles: [ops, admin]}, bob-0123456789abcdef: {agent_id: bob}}
+agents:
+  - {name: calendar, url: %[2]s/a2a/calendar, identity: {mode: assertion, claims: [org, roles]}}
+  - {name: far, url: %[2]s/a2a/far, identity: {mode: assertion, claims: [org]}}
+  - {name: silent, url: %[2]s/a2a/calendar}
+`, aliceKey, b.srv.URL))
+	b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + whoAmI +
+		fmt.Sprintf("  - {name: far, url: %s/a2a/calendar, identity: {mode: assertion}}\n", c.srv.URL))
+	c.serve(fmt.Sprintf(believing, "b", b.srv.URL, c.srv.URL) + whoAmI)
+
+	alice := "X-Api-Key: " + aliceKey
+	for _, tc := range []struct {
+		agent, header string
+		want          map[string]any
+	}{
+		{"calendar", alice, map[string]any{"id": "a:alice", "owner": "org:partner-acme", "org": "partner-acme", "roles": []any{"operator"}}},
+		{"calendar", "X-Api-Key: bob-0123456789abcdef", map[string]any{"id": "a:bob", "owner": "a:bob"}},
+		{"far", alice, map[string]any{"id": "b:a:alice", "owner": "b:a:alice"}},
+	} {
+		if diff := cmp.Diff(tc.want, a.told(tc.agent, tc.header)); diff != "" {
+			t.Errorf("%s for %s (-want +got):\n%s", tc.agent, tc.header, diff)
+		}
+	}
+	if status, body := a.say("silent", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
+		t.Errorf("an agent that is told nothing lets the hub in: %d %s", status, body)
+	}
+
+	stolen := b.tokens()[0]
+	for _, tc := range []struct {
+		where string
+		at    *site
+		want  int
+	}{{"at B, for which it is", b, http.StatusOK}, {"at C", c, http.StatusUnauthorized}, {"at A itself", a, http.StatusUnauthorized}} {
+		for _, header := range []string{"Authorization: Bearer " + stolen, "X-Api-Key: " + stolen} {
+			if got, body := tc.at.say("calendar", header, "hi"); got != tc.want {
+				t.Errorf("a stolen assertion %s: %d %s, want %d", tc.where, got, body, tc.want)
+			}
+		}
+	}
+	if n := len(b.tokens()); n < 3 {
+		t.Errorf("B was shown %d assertions, want another one with each call", n)
+	}
+}
+
+// TestOnwardAfterRestart: a task that a hub takes up again after it was stopped, and one that
+// goes on with an answer, tell the agent who the caller is as before.
+func TestOnwardAfterRestart(t *testing.T) {
+	t.Parallel()
+	a, b := newSite(t), newSite(t)
+	config := fmt.Sprintf(`
+auth:
+  api_keys: {%s: {agent_id: alice, owner: acme}}
+agents:
+  - {name: asker, url: %s/a2a/asker, identity: {mode: assertion, claims: [org]}}
+`, aliceKey, b.srv.URL)
+	stop := a.serve(config)
+	gate := filepath.Join(t.TempDir(), "gate")
+	b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + fmt.Sprintf(`
+agents:
+  - {name: asker, command: [sh, -c, 'echo begun > %[1]s.begun; while [ ! -e %[1]s ]; do read -t 1 x < /dev/null; done; printf %%s "$PARLEY_CALLER"']}
+`, gate))
+	answered := make(chan string, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		_, body := a.say("asker", "X-Api-Key: "+aliceKey, "hi")
+		answered <- body
+	})
+	happens(t, func() bool { _, err := os.Stat(gate + ".begun"); return err == nil })
+	before := b.tokens()
+	stop()
+	<-answered
+	a.serve(config)
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var body string
+	happens(t, func() bool { body = a.tasks(); return strings.Contains(body, "TASK_STATE_COMPLETED") })
+	if !strings.Contains(body, `\"id\":\"a:alice\",\"owner\":\"org:partner-acme\"`) {
+		t.Errorf("after a restart: %s", body)
+	}
+	if after := b.tokens(); len(after) <= len(before) {
+		t.Errorf("%d assertions before the restart, %d after it", len(before), len(after))
+	}
+}
+
+// tasks returns the tasks of alice.
+func (s *site) tasks() string {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.srv.URL+"/v1/a2a/tasks?includeArtifacts=true", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("A2A-Version", "1.0")
+	req.Header.Set("X-Api-Key", aliceKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// happens waits for something that other processes do.
+func happens(t *testing.T, f func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(30 * time.Second)
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("it does not happen")
+		}
+	}
+}
+
+// TestOnwardLeavesNoTrace: the token of a caller goes to the agents that are to have it, and
+// nowhere else: not to other agents, programs and authorities, not into the data folder, and
+// not into logs. Nor do assertions, exchanged tokens and the secrets of the hub.
+func TestOnwardLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	key, err := token.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := token.KeySet(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, fwd, plain := newSite(t), newSite(t), newSite(t)
+	corp := &token.Asserter{Issuer: "https://id.example", Key: func() (*token.Key, error) { return key, nil }}
+	own, err := corp.Of(&auth.Principal{ID: "alice"}, a.srv.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var subjects []string // guarded by mu
+	authority := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		subjects = append(subjects, r.FormValue("subject_token"))
+		mu.Unlock()
+		fmt.Fprint(w, `{"access_token":"exchanged-token","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}`)
+	}))
+	t.Cleanup(authority.Close)
+	if err := os.WriteFile(filepath.Join(a.dir, "corp.json"), set, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*site{fwd, plain} {
+		s.serve("allow_anonymous: true\n" + whoAmI)
+		s.mu.Lock()
+		front := s.front
+		s.front = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("Authorization")
+			front.ServeHTTP(w, r)
+		})
+		s.mu.Unlock()
+	}
+	a.serve(fmt.Sprintf(`
+auth:
+  tokens: [{name: corp, issuer: "https://id.example", audiences: [%[1]q], keys_file: corp.json}]
+agents:
+  - {name: forwarded, url: %[2]s/a2a/calendar, identity: {mode: forward}}
+  - {name: exchanged, url: %[2]s/a2a/calendar, identity: {mode: exchange, token_url: %[4]s/token, client_id: c, client_secret: topsecret}}
+  - {name: asserted, url: %[3]s/a2a/calendar, identity: {mode: assertion, header: X-Caller}}
+  - {name: plain, url: %[3]s/a2a/calendar}
+  - {name: program, command: [sh, -c, 'env | grep -v PWD'], identity: {mode: assertion}}
+`, a.srv.URL, fwd.srv.URL, plain.srv.URL, authority.URL))
+
+	var said string
+	for _, name := range []string{"forwarded", "exchanged", "asserted", "plain", "program"} {
+		status, body := a.say(name, "Authorization: Bearer "+own, "hi")
+		if status != http.StatusOK || !strings.Contains(body, "TASK_STATE_COMPLETED") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		if strings.Contains(body, own) {
+			t.Errorf("%s has the caller's token: %s", name, body)
+		}
+		said += body
+	}
+	if diff := cmp.Diff([]string{own, "exchanged-token"}, fwd.tokens()); diff != "" {
+		t.Errorf("the agent for which it is configured was shown (-want +got):\n%s", diff)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{own}, subjects); diff != "" {
+		t.Errorf("the authority was shown (-want +got):\n%s", diff)
+	}
+	if got := plain.tokens(); len(got) != 0 {
+		t.Errorf("other agents were shown %q", got)
+	}
+	if !strings.Contains(said, "PARLEY_ASSERTION=eyJ") {
+		t.Errorf("the program has no assertion: %s", said)
+	}
+	a.mu.Lock()
+	logs := a.logs.String()
+	a.mu.Unlock()
+	signature := own[strings.LastIndexByte(own, '.')+1:]
+	for _, mark := range []string{own, signature, "exchanged-token", "topsecret"} {
+		if strings.Contains(logs, mark) {
+			t.Errorf("the log has %q", mark)
+		}
+		for path := range holding(t, filepath.Join(a.dir, "data"), mark) {
+			t.Errorf("%s has %q", path, mark)
+		}
+	}
+	if strings.Contains(logs, "eyJ") {
+		t.Error("the log has a token")
+	}
+}
+
+// holding returns the files below a folder that have a mark in them.
+func holding(t *testing.T, dir, mark string) map[string]bool {
+	t.Helper()
+	found := make(map[string]bool)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(mark)) {
+			found[path] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

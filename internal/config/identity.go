@@ -1,0 +1,203 @@
+package config
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/identity"
+	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+)
+
+// Identity says how an agent elsewhere, or a program, is told whose work it does. If it is
+// left out, an agent elsewhere is told nothing.
+type Identity struct {
+	// Mode is none; assertion: a token that the hub signs; exchange: a token that an
+	// authorization server gives for the caller (RFC 8693); or forward: the caller's own
+	// token. Programs get assertions alone, in PARLEY_ASSERTION. The last three need an
+	// address over https, or of this machine.
+	Mode string `yaml:"mode" enum:"none,assertion,exchange,forward"`
+	// Header carries the token: Authorization, as a bearer token.
+	Header string `yaml:"header"`
+	// Audience is for whom the token is: scheme and host of the agent's address, the name
+	// of a program.
+	Audience string `yaml:"audience"`
+	// Claims are what an assertion says of the caller beside the id: org, roles, name,
+	// email, client_id, azp, scope.
+	Claims []string `yaml:"claims"`
+	// Anonymous is the id that callers without credentials have there. Without it, the agent
+	// is not called for them; a program gets no assertion.
+	Anonymous string `yaml:"anonymous"`
+	// TokenURL is the token endpoint of the authorization server, ClientID and ClientSecret
+	// are those of the hub there. They are required for exchange.
+	TokenURL     string `yaml:"token_url"`
+	ClientID     string `yaml:"client_id"`
+	ClientSecret string `yaml:"client_secret"`
+	// Scope and Resource say what the token is to be good for there.
+	Scope    string `yaml:"scope"`
+	Resource string `yaml:"resource"`
+}
+
+// Tells reports whether the agent is told whose work it does.
+func (i *Identity) Tells() bool { return i.mode() != identity.None }
+
+// Bearers reports whether the tokens of callers are needed.
+func (i *Identity) Bearers() bool {
+	return i.mode() == identity.Forward || i.mode() == identity.Exchange
+}
+
+// Asserts reports whether the hub signs.
+func (i *Identity) Asserts() bool {
+	return i.mode() == identity.Assertion || i.mode() == identity.Exchange
+}
+
+func (i *Identity) mode() identity.Mode {
+	if i.Mode == "" {
+		return identity.None
+	}
+	return identity.Mode(i.Mode)
+}
+
+// Onward returns how the agent is told whose work it does; nil if it is not. The asserter
+// signs.
+func (a *Agent) Onward(asserter *token.Asserter) *identity.Policy {
+	i := &a.Identity
+	if !i.Tells() {
+		return nil
+	}
+	p := &identity.Policy{
+		Mode: i.mode(), Name: i.Header, Audience: i.Audience, Claims: i.Claims, Anonymous: i.Anonymous, Asserter: asserter,
+	}
+	if p.Audience == "" && p.Mode == identity.Assertion {
+		p.Audience = a.audience()
+	}
+	if p.Mode == identity.Exchange {
+		p.Exchanger = &identity.Exchanger{
+			TokenURL: i.TokenURL, ClientID: i.ClientID, ClientSecret: i.ClientSecret,
+			Audience: i.Audience, Resource: i.Resource, Scope: i.Scope,
+		}
+		if i.Audience == "" && i.Resource == "" {
+			p.Exchanger.Audience = a.audience()
+		}
+	}
+	return p
+}
+
+// audience returns for whom assertions are if nothing else is said.
+func (a *Agent) audience() string {
+	if u, err := url.Parse(a.at().BaseURL); err == nil && a.Remotely() {
+		return identity.Origin(u)
+	}
+	return a.Name
+}
+
+// Issuer returns the name of the hub in assertions.
+func (c *Config) Issuer() string { return strings.TrimSuffix(c.PublicURL, "/") }
+
+// checkIdentities notes what is wrong with how agents are told whose work they do.
+func checkIdentities(d *yamlfile.Decoder, c *Config) {
+	for n := range c.Agents {
+		a := &c.Agents[n]
+		checkIdentity(d, "agents["+strconv.Itoa(n)+"]"+".identity", a)
+		if a.Identity.Asserts() && !private(c.PublicURL) {
+			d.Problem(nil, "agents["+strconv.Itoa(n)+"]"+".identity.mode", "%s needs a public_url that begins with https://: "+
+				"it is the issuer, and has the keys", a.Identity.Mode)
+		}
+	}
+	for n := range c.Auth.Tokens {
+		if i := c.Auth.Tokens[n].Issuer; i != "" && strings.TrimSuffix(i, "/") == c.Issuer() {
+			d.Problem(nil, "auth.tokens["+strconv.Itoa(n)+"]"+".issuer", "is this hub: what it says to others must not open itself")
+		}
+	}
+}
+
+// private reports whether nobody can read what goes to an address on its way.
+func private(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && outcall.Loopback(u.Host))
+}
+
+func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
+	i := &a.Identity
+	program := len(a.Command) > 0
+	if i.Mode == "" && i.said() {
+		d.Problem(nil, key+".mode", "is missing: none, assertion, exchange or forward")
+	}
+	switch {
+	case !i.Tells():
+		return
+	case !program && !a.Remotely():
+		d.Problem(nil, key, "is for agents with a url, an endpoint or a command")
+		return
+	case program && (i.mode() != identity.Assertion || i.Header != ""):
+		d.Problem(nil, key+".mode", "a program gets an assertion, in its environment, and nothing else")
+		return
+	case !program && !private(a.at().BaseURL):
+		d.Problem(nil, key+".mode", "%s needs an address of the agent that begins with https://: whoever reads a token can use it", i.Mode)
+	}
+	checkIdentityHeader(d, key+".header", a)
+	if err := token.CheckClaims(i.Claims); err != nil {
+		d.Problem(nil, key+".claims", "%v", err)
+	}
+	if i.mode() == identity.Forward && (i.Audience != "" || len(i.Claims) > 0 || i.Anonymous != "") {
+		d.Problem(nil, key, "audience, claims and anonymous say nothing of a token that is passed on")
+	}
+	checkExchange(d, key, i)
+}
+
+// said reports whether anything but the mode is said.
+func (i *Identity) said() bool {
+	return len(i.Claims) > 0 || i.Header+i.Audience+i.Anonymous+i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != ""
+}
+
+// checkExchange repeats no secret.
+func checkExchange(d *yamlfile.Decoder, key string, i *Identity) {
+	if i.mode() != identity.Exchange {
+		if i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != "" {
+			d.Problem(nil, key+".mode", "token_url, client_id, client_secret, scope and resource are for exchange")
+		}
+		return
+	}
+	for _, f := range []struct{ name, value string }{
+		{"token_url", i.TokenURL}, {"client_id", i.ClientID}, {"client_secret", i.ClientSecret},
+	} {
+		if f.value == "" {
+			d.Problem(nil, key+"."+f.name, "is missing")
+		}
+	}
+	if i.TokenURL != "" && !private(i.TokenURL) {
+		d.Problem(nil, key+".token_url", "must begin with https://")
+	}
+}
+
+var ownHeader = regexp.MustCompile(`^(?i:x-[a-z0-9-]+)$`)
+
+// checkIdentityHeader notes a header that means something else, or carries the hub's own
+// credentials.
+func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
+	name := http.CanonicalHeaderKey(a.Identity.Header)
+	if name == "" {
+		name = identity.Authorization
+	}
+	if name != identity.Authorization && (!ownHeader.MatchString(name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Parley-")) {
+		d.Problem(nil, key, "is Authorization, or a name like X-Caller")
+		return
+	}
+	x := &a.at().Auth
+	carries := http.CanonicalHeaderKey(x.Name)
+	switch x.Type {
+	case "bearer", "oauth2":
+		carries = identity.Authorization
+	case "apiKey":
+		if name == identity.Authorization || name == "X-Api-Key" {
+			carries = name // the card says which
+		}
+	}
+	if x.Type != "" && carries == name {
+		d.Problem(nil, key, "%s carries what endpoint.auth says; name another one, such as X-Caller", name)
+	}
+}

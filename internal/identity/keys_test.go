@@ -1,0 +1,223 @@
+package identity_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/identity"
+)
+
+const (
+	hubA = "https://hub-a.example"
+	hubB = "https://hub-b.example"
+)
+
+var alice = &auth.Principal{ID: "alice", Org: "acme", Roles: []string{"ops"}}
+
+func load(t testing.TB, path string) *identity.Keys {
+	t.Helper()
+	k, err := identity.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func keyID(t testing.TB, k *identity.Keys) string {
+	t.Helper()
+	key, err := k.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.ID()
+}
+
+// published counts the public keys.
+func published(t testing.TB, k *identity.Keys) int {
+	t.Helper()
+	set, err := k.Set()
+	if err != nil || strings.Contains(string(set), `"d"`) {
+		t.Fatalf("Set = %s, %v", set, err)
+	}
+	return strings.Count(string(set), `"kid"`)
+}
+
+// site answers with the key set of a hub, unless it is down.
+type site struct{ keys *identity.Keys }
+
+func (s site) RoundTrip(*http.Request) (*http.Response, error) {
+	set, err := s.keys.Set()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(set)))}, nil
+}
+
+// TestRotation lives through a year with a message every hour, restarts among them, and a
+// verifier who reads the keys as others do: none is refused, and the keys change.
+func TestRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), identity.FileName)
+		keys := load(t, path)
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("file = %v, %v, want it for the user alone", info, err)
+		}
+		a := &token.Asserter{Issuer: hubA, Key: func() (*token.Key, error) { return keys.Key() }}
+		i := &token.Issuer{Name: "a", URL: hubA, Audiences: []string{hubB}, KeysURL: hubA + "/.well-known/jwks.json"}
+		if err := i.Check(); err != nil {
+			t.Fatal(err)
+		}
+		var at *site
+		v := &token.Verifier{Issuers: []*token.Issuer{i}, Client: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			return at.RoundTrip(r)
+		})}}
+		used := make(map[string]bool)
+		for hour := range 24 * 365 {
+			if hour%1000 == 999 {
+				keys = load(t, path)
+			}
+			at = &site{keys}
+			text, err := a.Of(alice, hubB, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4 * time.Minute) // on its way
+			if _, err := v.Token(t.Context(), text); err != nil {
+				t.Fatalf("hour %d: %v", hour, err)
+			}
+			used[keyID(t, keys)] = true
+			if n := published(t, keys); n > 2 {
+				t.Fatalf("hour %d: %d keys are published", hour, n)
+			}
+			time.Sleep(56 * time.Minute)
+		}
+		if len(used) != 5 {
+			t.Errorf("%d keys in a year, want one for each 90 days", len(used))
+		}
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestNextKeyIsKnownBefore: verifiers that keep a key set for a day never meet a key that is
+// not in it.
+func TestNextKeyIsKnownBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := load(t, filepath.Join(t.TempDir(), identity.FileName))
+		first := keyID(t, keys)
+		time.Sleep(identity.Period + 200*24*time.Hour) // nobody calls for long
+		if n := published(t, keys); n != 2 || keyID(t, keys) != first {
+			t.Errorf("after the time of the key: %d keys, and the old one signs: %t", n, keyID(t, keys) == first)
+		}
+		time.Sleep(24*time.Hour + time.Second)
+		if n := published(t, keys); n != 2 || keyID(t, keys) == first {
+			t.Errorf("a day later: %d keys, and the old one signs: %t", n, keyID(t, keys) == first)
+		}
+		time.Sleep(24 * time.Hour)
+		if n := published(t, keys); n != 1 {
+			t.Errorf("two days later: %d keys", n)
+		}
+	})
+}
+
+// TestKeysWithoutDisk: a disk that is full does not keep the hub from speaking.
+func TestKeysWithoutDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		keys := load(t, filepath.Join(dir, identity.FileName))
+		first := keyID(t, keys)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(identity.Period)
+		if keyID(t, keys) != first || published(t, keys) != 1 {
+			t.Error("a key was used that is not on the disk")
+		}
+		time.Sleep(identity.Period)
+		if _, err := keys.Key(); err == nil {
+			t.Error("a key signs for ever")
+		}
+	})
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, tc := range map[string]struct {
+		text string
+		mode os.FileMode
+		want string
+	}{
+		"open":  {`{"keys":[]}`, 0o644, "chmod 600"},
+		"empty": {`{"keys":[]}`, 0o600, "no keys"},
+		"bad":   {`{"keys":[{"key":"AAAA"}]}`, 0o600, "key 0 is not a private key"},
+		"half":  {`{"keys":[{"ke`, 0o600, "unexpected end"},
+		"large": {strings.Repeat(" ", 20<<10), 0o600, "too much"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(tc.text), tc.mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, tc.mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := identity.Load(path); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("Load(%s) = %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// TestPolicy is what agents are told, for each mode and caller.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	keys := load(t, filepath.Join(t.TempDir(), identity.FileName))
+	asserter := &token.Asserter{Issuer: hubA, Key: keys.Key}
+	known, nobody := auth.WithPrincipal(t.Context(), alice), auth.WithPrincipal(t.Context(), &auth.Principal{ID: auth.Local})
+	own := withBearer(known, "own-token")
+	for name, tc := range map[string]struct {
+		policy identity.Policy
+		ctx    context.Context
+		want   string // the beginning of "header: value"
+		err    error
+	}{
+		"nothing by default":             {identity.Policy{}, own, "", nil},
+		"none":                           {identity.Policy{Mode: identity.None}, own, "", nil},
+		"an assertion":                   {identity.Policy{Mode: identity.Assertion, Audience: hubB}, own, "Authorization: Bearer eyJ", nil},
+		"in a header of its own":         {identity.Policy{Mode: identity.Assertion, Audience: hubB, Name: "x-caller"}, known, "X-Caller: eyJ", nil},
+		"of nobody":                      {identity.Policy{Mode: identity.Assertion, Audience: hubB}, nobody, "", auth.ErrNobody},
+		"of no caller at all":            {identity.Policy{Mode: identity.Assertion, Audience: hubB}, t.Context(), "", auth.ErrNobody},
+		"of nobody who has a name there": {identity.Policy{Mode: identity.Assertion, Audience: hubB, Anonymous: "guest"}, nobody, "Authorization: Bearer eyJ", nil},
+		"the caller's own":               {identity.Policy{Mode: identity.Forward}, own, "Authorization: Bearer own-token", nil},
+		"the caller's own, gone":         {identity.Policy{Mode: identity.Forward}, known, "", errAny},
+	} {
+		tc.policy.Asserter = asserter
+		h, err := tc.policy.Header(tc.ctx)
+		got := ""
+		for n, v := range h {
+			got += n + ": " + strings.Join(v, "|")
+		}
+		if !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		if tc.err == nil && err != nil || tc.err != nil && (err == nil || tc.err != errAny && !errors.Is(err, tc.err)) {
+			t.Errorf("%s: error %v, want %v", name, err, tc.err)
+		}
+	}
+}
+
+var errAny = errors.New("any")
