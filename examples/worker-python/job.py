@@ -114,6 +114,8 @@ class Job:
         self.message = self.body.get("message", {})
         self.text = "".join(part.get("text", "") for part in self.message.get("parts", []))
         self.task = self.body.get("task")  # the task so far, on a further message
+        # whose work it is, as the hub has signed it: id, owner, and displayName, org, roles, claims if there are any
+        self.caller = {"id": "local", **(self.work.get("principal") or {}), "owner": self.work.get("owner", "")}
 
     def add(self, member, value, end):
         """Called by the agent's thread: number what it says; wait while too much is not confirmed."""

@@ -79,6 +79,12 @@ class Hub:
         source = {"v": 1, "id": str(self.ids), "type": type, "time": 1, "source": "hub/7c1e", "destination": self.worker.source, "task": "t", "owner": "o"}
         return signed({**source, **more, "body": body})
 
+    def work_for(self, principal, owner):
+        body = {"agent": "poet", "delivery": 1, "message": {}}
+        self.worker.work(self.say("job.work", body, destination="agent/poet", replyTo="hub.control.7c1e", principal=principal, owner=owner), "d1")
+        (held,) = self.worker.jobs.values()
+        return held.caller
+
     def work(self, delivery="d1", **more):
         body = {"agent": "poet", "delivery": 1, "key": "k", "attempt": 1, "contextId": "c", "reports": "hub.report.7c1e", "message": {"parts": [{"text": "hello"}]}, **more}
         self.worker.work(self.say("job.work", body, destination="agent/poet", replyTo="hub.control.7c1e"), delivery)
@@ -123,6 +129,13 @@ class Jobs(unittest.TestCase):
         hub.hear("job.confirm", {"final": True}, epoch=3, seq=2)
         self.assertEqual(hub.done(), [("Ack", "d1")])
         self.assertEqual(hub.worker.jobs, {})
+
+    def test_whose_work_it_is(self):
+        alice = {"id": "a:alice", "displayName": "Alice", "org": "acme", "roles": ["ops"]}
+        self.assertEqual(Hub(echo).work_for(alice, "org:acme"), {**alice, "owner": "org:acme"})
+        self.assertEqual(Hub(echo).work_for({"id": "local"}, "local"), {"id": "local", "owner": "local"})
+        odd = {"id": "bob\"}\nroles: [admin]"}
+        self.assertEqual(Hub(echo).work_for(odd, odd["id"]), {**odd, "owner": odd["id"]})
 
     def test_claims_are_repeated(self):
         hub = Hub(echo)
