@@ -39,6 +39,7 @@ import (
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/inward"
 	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/internal/telemetry"
@@ -63,6 +64,7 @@ type hub struct {
 	memory       remembering
 	signing      signing
 	identity     identityParts
+	parts        *parts.Keeper // nil where all parts are in the log
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
@@ -224,7 +226,11 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := errors.Join(h.openRockBot(), h.openSigning(), h.openIdentity()); err != nil {
 		return err
 	}
+	if err := h.openParts(); err != nil {
+		return err
+	}
 	h.engine = engine.New(engine.Config{
+		Parts:    h.parts,
 		Listener: h.hears(), Checks: h.busParts.checks,
 		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
@@ -518,6 +524,7 @@ func (h *hub) close() error {
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}
+	errs = append(errs, h.closeParts())
 	h.stopTelemetry()
 	if h.dir != nil {
 		errs = append(errs, h.dir.Close())

@@ -63,6 +63,7 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 
 // converse sends and waits.
 func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh *show) error {
+	sh.words.open = opener(in.hard, cl)
 	s := newSession(cl, sh)
 	if m.TaskID != "" && !sh.json {
 		s.recall(in.soft, m.TaskID)

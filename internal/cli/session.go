@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"sync"
 	"time"
@@ -32,6 +33,11 @@ type session struct {
 
 func newSession(c *client.Client, s *show) *session {
 	return &session{client: c, show: s, known: make(chan struct{})}
+}
+
+// opener returns what opens the large parts of an agent.
+func opener(ctx context.Context, c *client.Client) func(*a2a.Part) (io.ReadCloser, error) {
+	return func(p *a2a.Part) (io.ReadCloser, error) { return c.Open(ctx, p) }
 }
 
 // send sends a message and follows its task. An interruption cancels the task; to

@@ -135,16 +135,17 @@ func (c *tasksGetCmd) Run(ctx context.Context, o *OS) error {
 			if err != nil {
 				return err
 			}
-			return c.print(task, o)
+			return c.print(task, o, opener(in.soft, cl))
 		})
 	})
 }
 
-func (c *oneTask) print(task *a2a.Task, o *OS) error {
+func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadCloser, error)) error {
 	if c.JSON {
 		return printJSON(o.Stdout, task)
 	}
 	sh := newShow(o, &c.output, false)
+	sh.words.open = open
 	fmt.Fprintf(o.Stdout, "task     %s\ncontext  %s\nstate    %s\nchanged  %s\n",
 		printable(string(task.ID)), printable(task.ContextID), stateName(task.Status.State), timeName(task.Status.Timestamp))
 	for _, m := range task.History {

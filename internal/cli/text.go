@@ -3,13 +3,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
 )
 
 // printable removes what could steer a terminal: control characters other than
@@ -62,6 +66,8 @@ type words struct {
 	terminal bool
 	// save is the folder for files; empty describes them only.
 	save string
+	// open returns the bytes of a part whose url is of the agent; nil opens none.
+	open func(*a2a.Part) (io.ReadCloser, error)
 }
 
 // clean returns s fit for the output.
@@ -81,15 +87,37 @@ func (w *words) part(p *a2a.Part) (string, error) {
 		text, err := w.data(content.Value)
 		return w.clean(text), err
 	case a2a.URL:
-		return w.clean("[" + list(p.Filename, p.MediaType, string(content)) + "]"), nil
+		return w.reference(p, string(content))
 	case a2a.Raw:
 		if w.save == "" {
 			return w.clean("[" + list(or(p.Filename, "file"), p.MediaType, sizeName(len(content))) + "]"), nil
 		}
-		path, err := saveFile(w.save, p.Filename, content)
+		path, _, err := saveFile(w.save, p.Filename, bytes.NewReader(content))
 		return w.clean("[saved " + list(path, p.MediaType, sizeName(len(content))) + "]"), err
 	}
 	return "", nil
+}
+
+// reference returns a part that has an address as a line. What is at an address of the agent
+// itself is saved like bytes; others are not asked for anything.
+func (w *words) reference(p *a2a.Part, address string) (string, error) {
+	described := w.clean("[" + list(p.Filename, p.MediaType, address) + "]")
+	if w.save == "" || w.open == nil {
+		return described, nil
+	}
+	r, err := w.open(p)
+	if errors.Is(err, client.ErrElsewhere) {
+		return described, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("save %s: %w", address, err)
+	}
+	defer r.Close()
+	path, size, err := saveFile(w.save, p.Filename, r)
+	if err != nil {
+		return "", fmt.Errorf("save %s: %w", address, err)
+	}
+	return w.clean("[saved " + list(path, p.MediaType, sizeName(int(size))) + "]"), nil
 }
 
 func (w *words) data(v any) (string, error) {
@@ -143,15 +171,16 @@ func or(s, otherwise string) string {
 }
 
 // saveFile writes content below dir under the last element of name, numbered if
-// there is such a file already, and returns its path.
-func saveFile(dir, name string, content []byte) (string, error) {
+// there is such a file already, and returns its path and size. What cannot be written to its
+// end is removed.
+func saveFile(dir, name string, content io.Reader) (path string, size int64, err error) {
 	base := filepath.Base(filepath.Clean("/" + strings.ReplaceAll(printable(name), `\`, "/")))
 	base = strings.TrimLeft(base, "./")
 	if base == "" {
 		base = "file"
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	ext := filepath.Ext(base)
 	for i := 1; ; i++ {
@@ -164,12 +193,12 @@ func saveFile(dir, name string, content []byte) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", err
+			return "", 0, err
 		}
-		_, err = f.Write(content)
-		if closed := f.Close(); err == nil {
-			err = closed
+		size, err = io.Copy(f, content)
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, os.Remove(path))
 		}
-		return path, err
+		return path, size, err
 	}
 }

@@ -73,7 +73,7 @@ func TestSaveFile(t *testing.T) {
 		{"..", "file-2"},
 		{"x\x1b[0my", "x[0my"},
 	} {
-		got, err := saveFile(dir, tt.name, []byte(tt.want))
+		got, _, err := saveFile(dir, tt.name, strings.NewReader(tt.want))
 		if err != nil || got != filepath.Join(dir, tt.want) {
 			t.Errorf("saveFile(%q) = %s, %v, want %s", tt.name, got, err, tt.want)
 		}
@@ -81,7 +81,7 @@ func TestSaveFile(t *testing.T) {
 			t.Errorf("saveFile(%q) wrote %q, %v", tt.name, content, err)
 		}
 	}
-	if _, err := saveFile(filepath.Join(dir, "a.txt"), "b", nil); err == nil {
+	if _, _, err := saveFile(filepath.Join(dir, "a.txt"), "b", strings.NewReader("")); err == nil {
 		t.Error("saveFile() into a file = nil, want an error")
 	}
 }

@@ -45,7 +45,9 @@ Examples:
 func (c *tasksWatchCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		return c.call(in.soft, func(cl *client.Client) error {
-			s := newSession(cl, newShow(o, &c.output, true))
+			sh := newShow(o, &c.output, true)
+			sh.words.open = opener(in.soft, cl)
+			s := newSession(cl, sh)
 			s.show.questions = true
 			tree := c.startTree(in.soft, s.show, o)
 			err := s.watch(in.soft, client.Position{Task: a2a.TaskID(c.ID)})

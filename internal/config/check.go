@@ -41,6 +41,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkTokens(d, &c.Auth)
 	checkCards(d, &c.Cards)
 	checkIdentities(d, c)
+	checkParts(d, &c.Parts)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)

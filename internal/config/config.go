@@ -121,6 +121,8 @@ type Config struct {
 	Push Push `yaml:"push"`
 	// Trust says how gated agents deal with callers.
 	Trust Trust `yaml:"trust"`
+	// Parts says how large parts of messages and artifacts are kept.
+	Parts Parts `yaml:"parts"`
 	// Memory says what the hub remembers beside its tasks.
 	Memory Memory `yaml:"memory"`
 	// FrontDesk says whether the agents that speak for the owner are served.
@@ -442,6 +444,9 @@ func (c *Config) resolve(dir string) error {
 	}
 	if c.Data != "" {
 		c.Data = from(c.Data)
+	}
+	if c.Parts.Dir != "" {
+		c.Parts.Dir = from(c.Parts.Dir)
 	}
 	if c.Questions.Script != "" {
 		c.Questions.Script = from(c.Questions.Script)

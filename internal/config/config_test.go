@@ -128,6 +128,9 @@ func TestExample(t *testing.T) {
 			MaxRounds: 20, Repetition: 3,
 		},
 		Idempotency: config.Idempotency{Header: true, TTL: config.Duration(12 * time.Hour), MessageID: true},
+		Parts: config.Parts{
+			Threshold: 1 << 20, Expiry: config.Duration(7 * 24 * time.Hour), Max: 64 << 20, Dir: "/etc/parley/parts",
+		},
 		Memory: config.Memory{
 			PrimarySession: "primary", Owner: "local", Outcomes: []string{"weather"}, TTL: config.Duration(5 * time.Minute),
 			MaxTTL: config.Duration(720 * time.Hour), ResultTTL: config.Duration(time.Hour), OutcomeTTL: config.Duration(8 * time.Hour),

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -51,6 +52,9 @@ type Config struct {
 	Listener Listener
 	// Questions answers what agents ask their callers. If nil, the callers do.
 	Questions Questions
+	// Parts keeps the large parts of messages and artifacts. If nil, they are in the Store,
+	// as all others.
+	Parts *parts.Keeper
 	// Rates bound what one caller may ask for; the bindings keep to them with
 	// Engine.Limiter. The zero value does not limit.
 	Rates limit.Config

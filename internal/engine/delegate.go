@@ -56,7 +56,7 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
-	return delegated(a), nil
+	return e.delegated(ad.live, a), nil
 }
 
 // delegation returns the message of a delegation as one of the caller's.
@@ -165,13 +165,13 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 }
 
 // delegated returns an answer as the agent sees it that has asked.
-func delegated(a *Answer) *agent.Delegated {
+func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 	if a.Message != nil {
 		return &agent.Delegated{State: task.Completed, JSON: a.Message, Text: task.TextOf(a.Message)}
 	}
 	return &agent.Delegated{
 		TaskID: a.Head.ID, State: a.Head.State, Text: a.Fold.ReplyText(),
-		JSON: a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true}),
+		JSON: e.fillTask(l.ref, a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true})),
 	}
 }
 

@@ -77,7 +77,8 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, err
 	}
 	ctx, ids := r.observe(rec)
-	msg, err := task.DecodeMessage(r.msg.body)
+	body := r.engine.fill(r.live.ref, r.msg.body)
+	msg, err := task.DecodeMessage(body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
@@ -104,7 +105,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		Attempt:    r.attempt,
 		Agent:      r.agent.Name,
 		Skill:      rec.Skill,
-		Message:    r.msg.body,
+		Message:    body,
 		Metadata:   rec.Metadata,
 		Extensions: r.engine.Activated(r.agent.Name, rec.Extensions),
 
@@ -176,7 +177,7 @@ func (e *Engine) stored(ctx context.Context, l *live) (*a2a.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.A2A(&h)
+	return e.filledTask(l, f, &h)
 }
 
 // storedTask returns the task as the SDK's struct, and notes which round of questions it
@@ -188,7 +189,7 @@ func (r *run) storedTask() (*a2a.Task, error) {
 		return nil, err
 	}
 	r.round += len(turnsOf(f))
-	return f.A2A(&h)
+	return r.engine.filledTask(r.live, f, &h)
 }
 
 // maxRelated limits the tasks that a message can refer to.

@@ -79,6 +79,7 @@ func (e *Engine) sweep(ctx context.Context) {
 		e.cfg.Logger.Error("fail abandoned tasks", "error", err)
 	}
 	e.sweepRequests(ctx, at)
+	e.sweepParts(ctx, at)
 	before := task.MillisOf(at.Add(-e.cfg.Retention))
 	for ctx.Err() == nil {
 		n, err := e.store.Sweep(ctx, before, sweepSlice)

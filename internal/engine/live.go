@@ -371,11 +371,16 @@ func (e *Engine) changeLocked(l *live, f step) error {
 			}
 			return err
 		}
+		held, err := e.shed(l, c)
+		if err != nil {
+			return err
+		}
 		c.Next.Rev = prev.Rev + 1
 		if c.Next.UpdatedAt < prev.UpdatedAt {
 			c.Next.UpdatedAt = prev.UpdatedAt
 		}
-		err := e.store.Append(e.ctx, c)
+		err = e.store.Append(e.ctx, c)
+		settleParts(held, err)
 		switch {
 		case err == nil:
 			e.storeOK()

@@ -240,6 +240,7 @@ func (e *Engine) publish(l *live, c *task.Change) {
 		e.observe(l, c)
 	}
 	l.publish(c)
+	e.endParts(&c.Next)
 	if e.pusher != nil {
 		e.tellPusher(c)
 	}

@@ -185,7 +185,7 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 		return fmt.Errorf("resume: %w", err)
 	}
 	h = asAsked(h, f)
-	c.Task = f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true})
+	c.Task = e.fillTask(l.ref, f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true}))
 	c.Sealed = h.Sealed
 	return nil
 }

@@ -228,6 +228,9 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 // emit queues an entry and reports whether further ones count.
 func (r *run) emit(en task.Entry) bool {
 	en.Meta = unreserved(en.Meta)
+	if text := r.tooLarge(&en); text != "" {
+		en = r.live.statusEntry(task.Failed, text)
+	}
 	asks := r.asks(&en)
 	if asks {
 		en = r.question(en)

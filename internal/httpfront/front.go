@@ -226,6 +226,8 @@ func (x *exchange) serve() {
 		x.handOver(x.front.cfg.API)
 	case x.route.place == atMCP:
 		x.handOver(x.front.cfg.MCP)
+	case x.route.place == atPart:
+		x.servePart()
 	case !x.agentThere():
 		x.fail(errNoAgent)
 	case x.route.rpc:

@@ -3,6 +3,8 @@ package httpfront
 import (
 	"net/url"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/parts"
 )
 
 // place is what a path names, without regard to the HTTP method.
@@ -32,6 +34,7 @@ const (
 	atMetrics
 	atMCP
 	atKeySet
+	atPart
 	numPlaces
 )
 
@@ -55,6 +58,7 @@ var allow = [numPlaces]string{
 	atMetrics:      "GET, HEAD",
 	atMCP:          "GET, POST, DELETE",
 	atKeySet:       "GET, HEAD, OPTIONS",
+	atPart:         "GET, HEAD",
 }
 
 // route is a path taken apart. Its strings are percent-decoded.
@@ -68,6 +72,8 @@ type route struct {
 	agent  string
 	task   string
 	config string
+	// digest is that of a part.
+	digest parts.Digest
 }
 
 // allows reports whether the place has the method, which is one of list.
@@ -119,6 +125,9 @@ func parsePath(path string) route {
 	}
 	if tail, ok := strings.CutPrefix(path, "/a2a/"); ok {
 		return parseRPC(tail)
+	}
+	if tail, ok := strings.CutPrefix(path, parts.Place); ok {
+		return parsePart(tail)
 	}
 	if tail, ok := strings.CutPrefix(path, "/v1/"); ok {
 		return parseLegacy(tail)
@@ -266,6 +275,16 @@ func parsePush(tail string) (place, string) {
 		return nowhere, ""
 	}
 	return atPushConfig, id
+}
+
+// parsePart reads what follows parts.Place: the id of a task and a digest, which is written
+// in one way alone.
+func parsePart(tail string) route {
+	id, digest, ok := parts.ParsePlace(tail)
+	if !ok {
+		return route{}
+	}
+	return route{place: atPart, task: string(id), digest: digest}
 }
 
 func cardPlace(file string) place {

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/peer"
+)
+
+var (
+	// ErrElsewhere: the content of a part is at an address that is not the agent's. It was
+	// not asked for.
+	ErrElsewhere = peer.ErrElsewhere
+	// ErrDamaged: the content of a part is not the one that the part refers to.
+	ErrDamaged = errors.New("content is not what the part refers to")
+)
+
+// partMark is where a Parley hub says in a part's metadata what its url refers to.
+const partMark = "parley.part"
+
+// Open returns the bytes of a part with raw bytes, or with the url of a large part on the
+// agent's own origin, which is asked for it with the credentials of the Client. A url
+// elsewhere is ErrElsewhere. If the part says which digest its content has, reading another
+// content to its end is ErrDamaged. The caller closes what is returned; it ends with ctx.
+func (c *Client) Open(ctx context.Context, p *a2a.Part) (io.ReadCloser, error) {
+	switch content := p.Content.(type) {
+	case a2a.Raw:
+		return io.NopCloser(bytes.NewReader(content)), nil
+	case a2a.URL:
+		r, err := c.peer.Part(ctx, string(content))
+		if err != nil {
+			return nil, err
+		}
+		return verified(r, p), nil
+	}
+	return nil, fmt.Errorf("open part: it has neither bytes nor a url: %w", a2a.ErrInvalidParams)
+}
+
+// verified returns r, or a reader of it that compares the digest, if the part names one.
+func verified(r io.ReadCloser, p *a2a.Part) io.ReadCloser {
+	mark, _ := p.Metadata[partMark].(map[string]any)
+	digest, _ := mark["sha256"].(string)
+	if digest == "" {
+		return r
+	}
+	return &verifier{ReadCloser: r, want: digest, sum: sha256.New()}
+}
+
+// verifier compares the digest of what was read when it ends.
+type verifier struct {
+	io.ReadCloser
+
+	want string
+	sum  hash.Hash
+}
+
+// Read implements io.Reader.
+func (v *verifier) Read(b []byte) (int, error) {
+	n, err := v.ReadCloser.Read(b)
+	v.sum.Write(b[:n])
+	if errors.Is(err, io.EOF) && hex.EncodeToString(v.sum.Sum(nil)) != v.want {
+		return n, ErrDamaged
+	}
+	return n, err
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/parts"
+)
+
+const (
+	// partsName is the folder of large parts in the data folder.
+	partsName = "parts"
+	// retentionDefault is how long the engine keeps tasks if it is not told otherwise.
+	retentionDefault = 30 * 24 * time.Hour
+)
+
+// openParts opens the folder of large parts, if there is to be one. Parts are kept no longer
+// than their tasks.
+func (h *hub) openParts() error {
+	c := &h.cfg.Parts
+	if c.Threshold == 0 {
+		return nil
+	}
+	if h.cfg.PublicURL == "" && !h.guarded() {
+		return usagef("%s: parts.threshold needs public_url: the addresses of parts are stored, and callers elsewhere would not reach %s",
+			source(h.cfg), h.url())
+	}
+	keep := min(cmp.Or(duration(c.Expiry), parts.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
+	store, err := parts.Open(cmp.Or(c.Dir, h.dir.Join(partsName)), parts.Options{Keep: keep})
+	if err != nil {
+		return fmt.Errorf("parts: %w", err)
+	}
+	h.parts = &parts.Keeper{
+		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: int64(c.Threshold), Max: int64(c.Max),
+	}
+	return nil
+}
+
+// closeParts lets go of the folder.
+func (h *hub) closeParts() error {
+	if h.parts == nil {
+		return nil
+	}
+	return h.parts.Store.Close()
+}

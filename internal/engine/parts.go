@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/task"
+)
+
+// ErrPartGone says that a task had a part whose time is over, or whose file is missing.
+var ErrPartGone = errors.New("part is kept no longer")
+
+// Part opens a large part of a task of the caller, who closes it. A task that is not the
+// caller's gives the same error as one that is not there. The error is ErrPartGone where an
+// entry of the task names the part and the hub does not have it any more.
+func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.Digest) (*parts.Content, error) {
+	k := ref{c.Principal.Owner(), id}
+	l, err := e.seen(ctx, k, "")
+	if err != nil {
+		return nil, notFound(err)
+	}
+	defer e.live.release(l)
+	if e.cfg.Parts == nil {
+		return nil, errNoPart
+	}
+	h := l.snapshot()
+	p, err := e.cfg.Parts.Store.Open(partKey(k), d)
+	switch {
+	case err == nil && overdue(&h, p.Keep, time.Now()):
+		return nil, errors.Join(ErrPartGone, p.Close())
+	case errors.Is(err, parts.ErrLost):
+		e.lostPart(k)(d, err)
+		return nil, ErrPartGone
+	case !errors.Is(err, parts.ErrNotFound):
+		return p, err
+	}
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true}), []byte(d.String())) {
+		return nil, ErrPartGone
+	}
+	return nil, errNoPart
+}
+
+var errNoPart = fault.New(a2a.ErrTaskNotFound, "no such part")
+
+// overdue reports whether the time of a part of the task is over.
+func overdue(h *task.Head, keep time.Duration, now time.Time) bool {
+	return h.State.Terminal() && now.Sub(h.StatusAt.Time()) >= keep
+}
+
+func partKey(k ref) parts.Key { return parts.Key{Owner: k.owner, Task: k.id} }
+
+// lostPart returns what notes a part that an entry names and that cannot be had.
+func (e *Engine) lostPart(k ref) func(parts.Digest, error) {
+	return func(d parts.Digest, err error) {
+		e.cfg.Logger.Error("part cannot be had", "task", k.id, "digest", d.String(), "error", err)
+	}
+}
+
+// shed puts references in the place of the large parts of a change. What was stored for it
+// is settled when it is known what became of the change; nil if that is nothing.
+func (e *Engine) shed(l *live, c *task.Change) (*parts.Held, error) {
+	k := e.cfg.Parts
+	if k == nil || len(c.Entries) == 0 {
+		return nil, nil
+	}
+	held := k.Begin(partKey(l.ref))
+	for i := range c.Entries {
+		en := &c.Entries[i]
+		if len(en.Body) == 0 {
+			continue
+		}
+		fromCaller := en.Kind == task.Created || en.Kind == task.Message
+		body, err := k.Shed(held, en.Body, fromCaller)
+		if err != nil {
+			held.Drop()
+			return nil, e.partProblem(err)
+		}
+		if m := c.Next.StatusMessage; len(m) == len(en.Body) && &m[0] == &en.Body[0] {
+			c.Next.StatusMessage = body
+		}
+		en.Body = body
+	}
+	return held, nil
+}
+
+// settleParts says what became of the entries that name the parts.
+func settleParts(held *parts.Held, err error) {
+	switch {
+	case held == nil:
+	case err == nil:
+		held.Keep()
+	case errors.Is(err, task.ErrConflict), errors.Is(err, task.ErrExists), errors.Is(err, task.ErrKeyUsed):
+		held.Drop()
+	default:
+		held.Leave()
+	}
+}
+
+// partProblem returns what to tell a caller about a part that cannot be stored.
+func (e *Engine) partProblem(err error) error {
+	var at *parts.PartError
+	if !errors.As(err, &at) {
+		return err
+	}
+	field := partField(at.Index)
+	var large *parts.TooLargeError
+	switch {
+	case errors.As(err, &large):
+		return fault.Field(a2a.ErrInvalidParams, field+".raw", "%v", large)
+	case errors.Is(err, parts.ErrNotFound), errors.Is(err, parts.ErrLost):
+		return fault.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
+	case errors.Is(err, task.ErrUnavailable):
+		e.cfg.Logger.Error("part cannot be stored", "error", err)
+		why := "its folder cannot be written"
+		if errors.Is(err, task.ErrFull) {
+			why = "the disk is full"
+		}
+		return errors.Join(&fault.Error{
+			Err: fault.ErrUnavailable, Message: field + ": the hub cannot store this part now: " + why, RetryAfter: 5 * time.Second,
+		}, err)
+	}
+	return err
+}
+
+// tooLarge returns why an entry of an agent has a part that is never stored, or nothing.
+func (r *run) tooLarge(en *task.Entry) string {
+	k := r.engine.cfg.Parts
+	if k == nil {
+		return ""
+	}
+	var large *parts.TooLargeError
+	if err := k.Check(en.Body); !errors.As(err, &large) {
+		return ""
+	}
+	return fmt.Sprintf("a part of agent %q %v", r.agent.Name, large)
+}
+
+// fill puts the bytes of parts in the place of references, for an executor.
+func (e *Engine) fill(k ref, body []byte) []byte {
+	if e.cfg.Parts == nil {
+		return body
+	}
+	return e.cfg.Parts.Fill(partKey(k), body, e.lostPart(k))
+}
+
+// fillTask is fill for a task.
+func (e *Engine) fillTask(k ref, body []byte) []byte {
+	if e.cfg.Parts == nil {
+		return body
+	}
+	return e.cfg.Parts.FillTask(partKey(k), body, e.lostPart(k))
+}
+
+// filledTask returns a task as executors see it.
+func (e *Engine) filledTask(l *live, f *task.Fold, h *task.Head) (*a2a.Task, error) {
+	if e.cfg.Parts == nil {
+		return f.A2A(h)
+	}
+	return task.DecodeTask(e.fillTask(l.ref, f.AppendTask(nil, h, task.TaskOptions{Artifacts: true})))
+}
+
+// endParts notes when a task with parts ends.
+func (e *Engine) endParts(h *task.Head) {
+	if k := e.cfg.Parts; k != nil {
+		if at, over := partsEnd(h); over {
+			k.Store.End(parts.Key{Owner: h.Owner, Task: h.ID}, at)
+		}
+	}
+}
+
+// partsEnd returns when a task came to its end, of either kind.
+func partsEnd(h *task.Head) (at time.Time, over bool) {
+	switch {
+	case h.Shown == task.Answered:
+		return h.UpdatedAt.Time(), true
+	case h.State.Terminal():
+		return h.StatusAt.Time(), true
+	}
+	return time.Time{}, false
+}
+
+// sweepParts removes the parts whose time is over, and those that no entry names.
+func (e *Engine) sweepParts(ctx context.Context, now time.Time) {
+	if e.cfg.Parts == nil {
+		return
+	}
+	n, err := e.cfg.Parts.Store.Sweep(ctx, partTasks{e}, now)
+	if err != nil {
+		e.cfg.Logger.Error("sweep parts", "error", err)
+	}
+	if n > 0 {
+		e.cfg.Logger.Debug("parts were removed", "count", n)
+	}
+}
+
+// partTasks tells the store of parts about tasks.
+type partTasks struct{ e *Engine }
+
+var _ parts.Tasks = partTasks{}
+
+// Ended implements parts.Tasks.
+func (t partTasks) Ended(ctx context.Context, k parts.Key) (time.Time, error) {
+	h, err := t.e.store.Head(ctx, k.Owner, k.Task)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read %s: %w", k.Task, err)
+	}
+	at, _ := partsEnd(&h)
+	return at, nil
+}
+
+// Names implements parts.Tasks. It reads the entries and not what they come to, because
+// readers who follow the task see each of them.
+func (t partTasks) Names(ctx context.Context, k parts.Key, d parts.Digest) (bool, error) {
+	h, err := t.e.store.Head(ctx, k.Owner, k.Task)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", k.Task, err)
+	}
+	for after := int64(0); after < h.Version; {
+		page, err := t.e.store.Read(ctx, h.Key, after)
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", k.Task, err)
+		}
+		for i := range page {
+			if t.e.cfg.Parts.Names(k, page[i].Body, d) {
+				return true, nil
+			}
+		}
+		if len(page) == 0 {
+			break
+		}
+		after = page[len(page)-1].Version
+	}
+	return false, nil
+}

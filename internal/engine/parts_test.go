@@ -1,0 +1,394 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/task"
+)
+
+// keeper keeps what is longer than 1,000 bytes, for an hour.
+func keeper(t testing.TB) *parts.Keeper {
+	t.Helper()
+	return keeperIn(t, t.TempDir())
+}
+
+func keeperIn(t testing.TB, dir string) *parts.Keeper {
+	t.Helper()
+	s, err := parts.Open(dir, parts.Options{Keep: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &parts.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
+}
+
+var bulk = bytes.Repeat([]byte("0123456789"), 1000)
+
+// file is a message with a part.
+func file(id string, part map[string]any) *op.Send {
+	body, _ := json.Marshal(map[string]any{"messageId": id, "role": "ROLE_USER", "parts": []any{part}})
+	return &op.Send{Message: op.Message{ID: id, MediaTypes: []string{""}, Body: body}}
+}
+
+// mirror asks for more until it has two messages, and gives back all bytes that it sees, in
+// one artifact each, the last one in two chunks. It notes what it gets.
+func mirror(seen *[]string) a2asrv.AgentExecutor {
+	return agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		note := func(where string, p *a2a.Part) { *seen = append(*seen, where+" "+kindOf(p)) }
+		raw, _ := task.DecodeMessage(agent.CallFrom(ctx).Message)
+		note("call", raw.Parts[0])
+		note("message", ec.Message.Parts[0])
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "more"), nil)
+			return
+		}
+		note("history", ec.StoredTask.History[0].Parts[0])
+		first := a2a.NewArtifactUpdateEvent(ec, "copy", ec.Message.Parts[0])
+		second := a2a.NewArtifactUpdateEvent(ec, "copy", a2a.NewRawPart(append([]byte("x"), bulk...)))
+		second.Append, second.LastChunk = true, true
+		_ = yield(first, nil) && yield(second, nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+	}}, agent.Traits{NoMessage: true})
+}
+
+func kindOf(p *a2a.Part) string {
+	switch c := p.Content.(type) {
+	case a2a.Raw:
+		if bytes.Equal(c, bulk) {
+			return "bytes"
+		}
+		return "other bytes"
+	case a2a.URL:
+		return "url"
+	}
+	return "text"
+}
+
+// address returns the url of the only part of a message or artifact.
+func address(t testing.TB, p *a2a.Part) (string, parts.Digest) {
+	t.Helper()
+	u, ok := p.Content.(a2a.URL)
+	if !ok {
+		t.Fatalf("the part is no reference: %T", p.Content)
+	}
+	_, tail, _ := strings.Cut(string(u), parts.Place)
+	_, d, ok := parts.ParsePlace(tail)
+	if !ok {
+		t.Fatalf("%s is no address of a part", u)
+	}
+	return string(u), d
+}
+
+func (b *bench) part(id a2a.TaskID, d parts.Digest, c *op.Caller) ([]byte, error) {
+	b.t.Helper()
+	p, err := b.Part(b.t.Context(), c, id, d)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return io.ReadAll(p)
+}
+
+func TestLargeParts(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	log := new(written)
+	b := start(t, engine.Config{Store: log, Parts: keeper(t)}, mirror(&seen))
+	a := b.send(file("one", map[string]any{"raw": bulk, "filename": "b.bin", "mediaType": "image/png"}))
+	id := a.Head.ID
+	got := sdkTask(t, a)
+	_, d := address(t, got.History[0].Parts[0])
+	if p := got.History[0].Parts[0]; p.Filename != "b.bin" || p.MediaType != "image/png" {
+		t.Errorf("reference = %+v", p)
+	}
+	if body, err := b.part(id, d, alice); err != nil || !bytes.Equal(body, bulk) {
+		t.Errorf("Part() = %d bytes, %v", len(body), err)
+	}
+
+	again := file("two", map[string]any{"raw": bulk})
+	again.Message.TaskID = id
+	got = sdkTask(t, b.send(again))
+	if len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 2 {
+		t.Fatalf("artifacts = %+v", got.Artifacts)
+	}
+	_, same := address(t, got.Artifacts[0].Parts[0])
+	_, chunk := address(t, got.Artifacts[0].Parts[1])
+	if same != d || chunk == d {
+		t.Errorf("digests of the artifact = %s, %s, of the message %s", same, chunk, d)
+	}
+	want := []string{"call bytes", "message bytes", "call bytes", "message bytes", "history bytes"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("what the executor has seen (-want +got):\n%s", diff)
+	}
+	if log.largest > 2000 {
+		t.Errorf("an entry of the log has %d bytes", log.largest)
+	}
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range follow(t, s) {
+		if len(ev.Frame) > 2000 {
+			t.Errorf("frame %d has %d bytes", ev.Version, len(ev.Frame))
+		}
+	}
+}
+
+// written is a store in memory that knows its largest entry.
+type written struct {
+	task.Memory
+	largest int
+}
+
+func (w *written) Append(ctx context.Context, c *task.Change) error {
+	w.largest = max(w.largest, len(c.Next.StatusMessage))
+	for i := range c.Entries {
+		w.largest = max(w.largest, len(c.Entries[i].Body)+len(c.Entries[i].Meta))
+	}
+	return w.Memory.Append(ctx, c)
+}
+
+// Somebody else gets the same answer for a part as for a task that is not there, also if he
+// has the same content.
+func TestPartsOfOthers(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	b := start(t, engine.Config{Parts: keeper(t)}, mirror(&seen))
+	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
+	_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
+	bob := caller("bob")
+	answer, err := b.Send(t.Context(), bob, file("one", map[string]any{"raw": bulk}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.part(answer.Head.ID, d, bob); err != nil {
+		t.Errorf("his own part of the same content: %v", err)
+	}
+	_, missing := b.part("missing", d, bob)
+	_, foreign := b.part(id, d, bob)
+	if !errors.Is(missing, a2a.ErrTaskNotFound) || missing.Error() != foreign.Error() {
+		t.Errorf("Part() of another's task = %v, of a missing one %v", foreign, missing)
+	}
+	_, theirs := b.part(answer.Head.ID, d, alice)
+	if !errors.Is(theirs, a2a.ErrTaskNotFound) || theirs.Error() != missing.Error() {
+		t.Errorf("Part() of another's task = %v", theirs)
+	}
+	if _, err := b.part(id, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, engine.ErrPartGone) {
+		t.Errorf("Part() that was never there = %v", err)
+	}
+}
+
+// A caller may send what he has: the task gets it as its own. What he may not read is
+// refused, whether it is there or not, and nothing is stored.
+func TestPartsSentOn(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	b := start(t, engine.Config{Parts: keeper(t)}, mirror(&seen))
+	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
+	u, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
+	next := b.send(file("two", map[string]any{"url": u, "filename": "again"})).Head.ID
+	own, same := address(t, sdkTask(t, b.get(next)).History[0].Parts[0])
+	if same != d || own == u || !strings.Contains(own, string(next)) {
+		t.Errorf("the second task has %s, the first one %s", own, u)
+	}
+	if got := seen[len(seen)-2:]; !cmp.Equal(got, []string{"call bytes", "message bytes"}) {
+		t.Errorf("the executor has seen %q", got)
+	}
+	var answers []string
+	for _, address := range []string{u, strings.Replace(u, string(id), "missing", 1), strings.Replace(u, d.String(), parts.Digest{}.String(), 1)} {
+		_, err := b.Send(t.Context(), caller("bob"), file("x", map[string]any{"url": address}))
+		var f *fault.Error
+		if !errors.As(err, &f) || !errors.Is(err, a2a.ErrInvalidParams) {
+			t.Fatalf("Send(%s) = %v", address, err)
+		}
+		answers = append(answers, f.Message)
+	}
+	if want := "message.parts[0].url: is not a part of this hub that you may read"; answers[0] != want || answers[1] != want || answers[2] != want {
+		t.Errorf("refusals = %q", answers)
+	}
+	page, err := b.List(t.Context(), caller("bob"), &op.List{PageSize: 10})
+	if err != nil || len(page.Tasks) > 0 {
+		t.Errorf("List() = %d tasks, %v", len(page.Tasks), err)
+	}
+	elsewhere := "https://other.example/v1/parts/" + string(id) + "/" + d.String()
+	got := sdkTask(t, b.send(file("three", map[string]any{"url": elsewhere}))).History[0].Parts[0]
+	if got.Content != a2a.URL(elsewhere) || seen[len(seen)-1] != "message url" {
+		t.Errorf("an address elsewhere became %+v, and the executor has %s", got, seen[len(seen)-1])
+	}
+}
+
+func TestPartsTooLarge(t *testing.T) {
+	t.Parallel()
+	huge := make([]byte, 1<<20+1)
+	b := start(t, engine.Config{Parts: keeper(t)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if yield(a2a.NewArtifactUpdateEvent(ec, "huge", a2a.NewRawPart(huge)), nil) {
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}
+	}}, agent.Traits{NoMessage: true}))
+	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": huge}))
+	if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "message.parts[0].raw: has 1048577 bytes, and at most 1048576 are stored") {
+		t.Errorf("Send() = %v", err)
+	}
+	a := b.send(text("hi"))
+	if a.Head.State != task.Failed || !strings.Contains(statusText(t, a), "has 1048577 bytes, and at most 1048576 are stored") {
+		t.Errorf("the task of an agent with too much = %v: %s", a.Head.State, statusText(t, a))
+	}
+}
+
+// Parts are kept for their time after the end of the task; then they are gone, and the task
+// still refers to them.
+func TestPartsExpire(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		k := keeperIn(t, dir)
+		b := start(t, engine.Config{Parts: k, Retention: 3 * time.Hour}, mirror(&seen))
+		id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
+		_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
+		time.Sleep(24 * time.Hour)
+		if _, err := b.part(id, d, alice); err != nil {
+			t.Errorf("a part of an open task after a day: %v", err)
+		}
+		b.send(reply(id, "go on"))
+		time.Sleep(time.Hour - time.Second)
+		if _, err := b.part(id, d, alice); err != nil {
+			t.Errorf("before its time: %v", err)
+		}
+		time.Sleep(time.Second)
+		if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
+			t.Errorf("when its time is over, and before it is swept: %v, want ErrPartGone", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if tasks, contents := k.Store.Len(); tasks != 0 || contents != 0 {
+			t.Errorf("after the sweep %d contents of %d tasks are left", contents, tasks)
+		}
+		if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
+			t.Errorf("after the sweep: %v, want ErrPartGone", err)
+		}
+		address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
+		if _, err := b.part(id, d, caller("bob")); !errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, engine.ErrPartGone) {
+			t.Errorf("what others are told: %v", err)
+		}
+		time.Sleep(2 * time.Hour)
+		if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+			t.Errorf("after the task is gone: %v, want ErrTaskNotFound", err)
+		}
+		b.stop()
+	})
+}
+
+// A part whose file is missing is gone, and the operator is told. The executor sees the
+// reference.
+func TestPartsLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var seen []string
+	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, mirror(&seen))
+	id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
+	_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
+	found, err := filepath.Glob(filepath.Join(dir, "owners", "*", "*", "content"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.Remove(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
+		t.Errorf("Part() = %v, want ErrPartGone", err)
+	}
+	if a := b.send(reply(id, "go on")); a.Head.State != task.Completed || seen[len(seen)-1] != "history url" {
+		t.Errorf("the task is %v, and the executor has %q", a.Head.State, seen)
+	}
+}
+
+// A message whose part cannot be stored is refused, and a later one is taken. The part of an
+// agent waits until it can be stored.
+func TestPartsDiskFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		begun <- struct{}{}
+		<-goOn
+		_ = yield(a2a.NewArtifactUpdateEvent(ec, "a", a2a.NewRawPart(bulk)), nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+	}}, agent.Traits{NoMessage: true}))
+	temp := filepath.Join(dir, "new")
+	if err := os.Remove(temp); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": bulk}))
+	var f *fault.Error
+	if !errors.As(err, &f) || !errors.Is(f, fault.ErrUnavailable) || f.Message != "message.parts[0]: the hub cannot store this part now: its folder cannot be written" || f.RetryAfter == 0 {
+		t.Errorf("Send() = %v", err)
+	}
+	id := b.send(now(text("hi"))).Head.ID
+	<-begun
+	close(goOn)
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id, LastEventID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := s.Next(t.Context(), 200*time.Millisecond); len(events) > 0 || err != nil {
+		t.Errorf("without a disk: %d events, %v", len(events), err)
+	}
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, s)
+	_, d := address(t, sdkTask(t, b.get(id)).Artifacts[0].Parts[0])
+	if body, err := b.part(id, d, alice); err != nil || !bytes.Equal(body, bulk) {
+		t.Errorf("Part() = %d bytes, %v", len(body), err)
+	}
+}
+
+// A change that is not stored leaves no part behind.
+func TestPartsOfConflicts(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	k := keeper(t)
+	b := start(t, engine.Config{Parts: k}, mirror(&seen))
+	id := b.send(text("hi")).Head.ID
+	b.send(reply(id, "go on"))
+	again := file("late", map[string]any{"raw": bulk})
+	again.Message.TaskID = id
+	_, before := k.Store.Len()
+	if _, err := b.Send(t.Context(), alice, again); !errors.Is(err, a2a.ErrUnsupportedOperation) {
+		t.Errorf("Send() to a task that has ended = %v", err)
+	}
+	if _, after := k.Store.Len(); after != before {
+		t.Errorf("a message that was refused left %d parts", after-before)
+	}
+}
+
+// Without a threshold nothing changes.
+func TestPartsOff(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	b := start(t, engine.Config{}, mirror(&seen))
+	a := b.send(file("one", map[string]any{"raw": bulk}))
+	if kindOf(sdkTask(t, a).History[0].Parts[0]) != "bytes" {
+		t.Errorf("the caller has %s", kindOf(sdkTask(t, a).History[0].Parts[0]))
+	}
+	if _, err := b.part(a.Head.ID, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("Part() = %v", err)
+	}
+}
