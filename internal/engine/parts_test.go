@@ -152,6 +152,36 @@ func TestLargeParts(t *testing.T) {
 	}
 }
 
+// The message of a status has large parts like others; so has what an agent answers with at
+// once, if it comes too late to be an answer of its own.
+func TestLargeStatus(t *testing.T) {
+	t.Parallel()
+	log := new(written)
+	b := start(t, engine.Config{Store: log, Parts: keeper(t)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewRawPart(bulk))
+		if ec.StoredTask == nil {
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateInputRequired, m), nil)
+			return
+		}
+		yield(m, nil)
+	}}, agent.Traits{NoMessage: true}))
+	id := b.send(text("hi")).Head.ID
+	for _, want := range []task.State{task.InputRequired, task.Completed} {
+		a := b.get(id)
+		_, d := address(t, sdkTask(t, a).Status.Message.Parts[0])
+		if got, err := b.part(id, d, alice); err != nil || !bytes.Equal(got, bulk) || a.Head.State != want {
+			t.Errorf("%v: Part() = %d bytes, %v", a.Head.State, len(got), err)
+		}
+		if want == task.InputRequired {
+			b.send(reply(id, "go on"))
+		}
+	}
+	page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})
+	if err != nil || len(page.Tasks[0].Head.StatusMessage) > 2000 || log.largest > 2000 {
+		t.Errorf("List() has a message of %d bytes, the log one of %d, %v", len(page.Tasks[0].Head.StatusMessage), log.largest, err)
+	}
+}
+
 // written is a store in memory that knows its largest entry.
 type written struct {
 	task.Memory
@@ -238,7 +268,8 @@ func TestPartsSentOn(t *testing.T) {
 func TestPartsTooLarge(t *testing.T) {
 	t.Parallel()
 	huge := make([]byte, 1<<20+1)
-	b := start(t, engine.Config{Parts: keeper(t)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	k := keeper(t)
+	b := start(t, engine.Config{Parts: k}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if yield(a2a.NewArtifactUpdateEvent(ec, "huge", a2a.NewRawPart(huge)), nil) {
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		}
@@ -246,6 +277,11 @@ func TestPartsTooLarge(t *testing.T) {
 	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": huge}))
 	if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "message.parts[0].raw: has 1048577 bytes, and at most 1048576 are stored") {
 		t.Errorf("Send() = %v", err)
+	}
+	body, _ := json.Marshal(map[string]any{"messageId": "two", "role": "ROLE_USER", "parts": []any{map[string]any{"raw": bulk}, map[string]any{"raw": huge}}})
+	_, err = b.Send(t.Context(), alice, &op.Send{Message: op.Message{ID: "two", MediaTypes: []string{"", ""}, Body: body}})
+	if _, contents := k.Store.Len(); err == nil || contents > 0 {
+		t.Errorf("of a message that was refused (%v), %d parts are left", err, contents)
 	}
 	a := b.send(text("hi"))
 	if a.Head.State != task.Failed || !strings.Contains(statusText(t, a), "has 1048577 bytes, and at most 1048576 are stored") {

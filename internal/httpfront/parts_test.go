@@ -328,6 +328,24 @@ func TestPartSlowReader(t *testing.T) {
 			t.Errorf("a reader who waited %v still got %d bytes", time.Since(began), n)
 		}
 		c.Close()
+
+		// One who takes a little all the time gets everything, however long it takes.
+		c = l.dial(t)
+		if _, err := io.WriteString(c, "GET "+partOf(t, answer.Body.String())+" HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		for began = time.Now(); ; time.Sleep(time.Second) {
+			n, err := io.CopyN(io.Discard, c, 64<<10)
+			got += n
+			if err != nil {
+				break
+			}
+		}
+		if got < int64(200*len(bulk)) || time.Since(began) < 20*time.Second {
+			t.Errorf("a reader who took %v got %d bytes", time.Since(began), got)
+		}
+		c.Close()
 		closeAll()
 		stop()
 		wg.Wait()
