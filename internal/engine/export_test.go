@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"context"
+	"time"
+)
+
 // BusyCallers returns how many callers have tasks that are at work.
 func BusyCallers(e *Engine) int {
 	e.busy.mu.Lock()
@@ -26,3 +31,6 @@ func Holds(e *Engine) Held {
 	e.doubts.mu.Unlock()
 	return h
 }
+
+// SweepParts sweeps the parts as if it were now.
+func (e *Engine) SweepParts(ctx context.Context, now time.Time) { e.sweepParts(ctx, now) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -412,6 +413,41 @@ func TestPartsOfConflicts(t *testing.T) {
 	}
 	if _, after := k.Store.Len(); after != before {
 		t.Errorf("a message that was refused left %d parts", after-before)
+	}
+}
+
+// failsOnce is a store that fails once, without having stored anything.
+type failsOnce struct {
+	task.Memory
+	fail atomic.Bool
+}
+
+func (b *failsOnce) Append(ctx context.Context, c *task.Change) error {
+	if b.fail.CompareAndSwap(true, false) {
+		return task.ErrUnavailable
+	}
+	return b.Memory.Append(ctx, c)
+}
+
+// Where it is not known whether an entry was stored, its part stays until that is found out.
+func TestPartsInDoubt(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	k, log := keeper(t), new(failsOnce)
+	b := start(t, engine.Config{Store: log, Parts: k}, mirror(&seen))
+	id := b.send(text("hi")).Head.ID
+	log.fail.Store(true)
+	late := file("late", map[string]any{"raw": bulk})
+	late.Message.TaskID = id
+	if _, err := b.Send(t.Context(), alice, late); !errors.Is(err, task.ErrUnavailable) {
+		t.Fatalf("Send() = %v", err)
+	}
+	if _, contents := k.Store.Len(); contents != 1 {
+		t.Errorf("at once there are %d parts, want 1", contents)
+	}
+	b.SweepParts(t.Context(), time.Now().Add(parts.Grace+time.Minute))
+	if _, contents := k.Store.Len(); contents != 0 {
+		t.Errorf("after the sweep there are %d parts, want none: no entry names it", contents)
 	}
 }
 

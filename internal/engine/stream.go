@@ -149,9 +149,15 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 	return s, nil
 }
 
+// resumeAt returns the version that the id of an event names, if the task has it.
+func resumeAt(h *task.Head, lastEventID string) (int64, bool) {
+	v, err := strconv.ParseInt(lastEventID, 10, 64)
+	return v, err == nil && v >= 1 && v <= h.Version
+}
+
 func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 	ended := s.Task.State.Terminal()
-	if v, err := strconv.ParseInt(lastEventID, 10, 64); err == nil && v >= 1 && v <= s.Task.Version {
+	if v, ok := resumeAt(&s.Task, lastEventID); ok {
 		s.pos = v
 		s.Done = ended && v == s.Task.Version
 		s.ended = s.Done
