@@ -156,16 +156,16 @@ func Reason(err error) error {
 // ParseURL reads the URL of an agent; a bare "host:port" means http on a loopback host
 // and https elsewhere.
 func ParseURL(rawURL string) (*url.URL, error) {
-	if rawURL != "" && !strings.Contains(rawURL, "://") {
-		scheme := "https://"
-		if Loopback(rawURL) {
-			scheme = "http://"
-		}
-		rawURL = scheme + rawURL
+	bare := rawURL != "" && !strings.Contains(rawURL, "://")
+	if bare {
+		rawURL = "https://" + rawURL
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, err
+	}
+	if bare && Loopback(u.Host) { // of what was read, for what was written may look like another host
+		u.Scheme = "http"
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not an http or https URL", rawURL)
