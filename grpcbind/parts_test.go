@@ -25,7 +25,6 @@ func TestLargeParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
 	keeper := &parts.Keeper{Store: store, Base: "https://hub.example", Threshold: 1000}
 	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Parts: keeper})}, mirror, nil)
 	content := bytes.Repeat([]byte("0123456789"), 1000)

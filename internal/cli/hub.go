@@ -65,6 +65,7 @@ type hub struct {
 	signing      signing
 	identity     identityParts
 	parts        *parts.Keeper // nil where all parts are in the log
+	partsDir     *datadir.Dir  // nil where parts is
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits

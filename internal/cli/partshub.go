@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/parts"
 )
 
@@ -27,9 +28,14 @@ func (h *hub) openParts() error {
 			source(h.cfg), h.url())
 	}
 	keep := min(cmp.Or(duration(c.Expiry), parts.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
-	store, err := parts.Open(cmp.Or(c.Dir, h.dir.Join(partsName)), parts.Options{Keep: keep})
-	if err != nil {
+	dir := cmp.Or(c.Dir, h.dir.Join(partsName))
+	var err error
+	if h.partsDir, err = datadir.Open(dir); err != nil {
 		return fmt.Errorf("parts: %w", err)
+	}
+	store, err := parts.Open(dir, parts.Options{Keep: keep})
+	if err != nil {
+		return err
 	}
 	h.parts = &parts.Keeper{
 		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: int64(c.Threshold), Max: int64(c.Max),
@@ -39,8 +45,8 @@ func (h *hub) openParts() error {
 
 // closeParts lets go of the folder.
 func (h *hub) closeParts() error {
-	if h.parts == nil {
+	if h.partsDir == nil {
 		return nil
 	}
-	return h.parts.Store.Close()
+	return h.partsDir.Close()
 }

@@ -246,8 +246,8 @@ type Limits struct {
 	RequestsPerSecond float64 `yaml:"requests_per_second"`
 	// Burst is how many of them may come at once: twice RequestsPerSecond.
 	Burst int `yaml:"burst"`
-	// BytesPerSecond is how many bytes of requests one caller may send, on average. A
-	// request may be larger; its caller then waits until it is paid for.
+	// BytesPerSecond is how many bytes of requests one caller may send, on average, and of
+	// large parts read. A request may be larger; its caller then waits until it is paid for.
 	BytesPerSecond Size `yaml:"bytes_per_second"`
 	// TasksPerCaller is how many tasks of one caller may run or wait in line. Those
 	// that wait for the caller do not count.

@@ -38,7 +38,6 @@ func keeperIn(t testing.TB, dir string) *parts.Keeper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
 	return &parts.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
 }
 

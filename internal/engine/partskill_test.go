@@ -102,7 +102,7 @@ func TestPartsKilled(t *testing.T) {
 				want(fmt.Sprintf("after %v", age), left)
 			}
 			for _, name := range all(t, filepath.Join(dir, "parts")) {
-				if strings.HasSuffix(name, ".new") || !stored && name != "parley.lock" {
+				if strings.HasSuffix(name, ".new") || !stored {
 					t.Errorf("%s is left", name)
 				}
 			}

@@ -17,6 +17,7 @@
 //	GET  /v1/a2a[/{tenant}]/extendedAgentCard
 //	POST /tasks/send  /a2a/{agent}/tasks/send        RockBot's agents
 //	     /v1/message:send  /v1/tasks/{id} …          HTTP+JSON of v0.3
+//	GET  /v1/parts/{task}/{digest}                   a large part of a task
 //	GET  /.well-known/agent-card.json                and agent.json
 //	GET  /.well-known/jwks.json                      the keys that sign cards
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/

@@ -44,7 +44,6 @@ func partsConfig(t testing.TB) engine.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
 	return engine.Config{Parts: &parts.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000}}
 }
 

@@ -30,11 +30,11 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. One process holds the folder. Files are written
-// side by side; their names are changed one after the other.
+// All methods are safe for concurrent use. Whoever opens a folder sees to it that nobody else
+// does. Files are written side by side; their names are changed one after the other.
 //
 // # Testing
 //
-// The tests use real folders, and rapid for the order of what happens to them. The program is
-// killed in tests of internal/cli.
+// The tests use real folders. Those of internal/engine kill a process between the file and
+// its entry, and after the entry; those of internal/cli the whole program.
 package parts

@@ -14,7 +14,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -91,7 +90,6 @@ type Options struct {
 type Store struct {
 	keep time.Duration
 	path string
-	lock *datadir.Dir
 
 	mu    sync.Mutex // guards the fields below, and the names of files
 	tasks map[Key]*shelf
@@ -122,8 +120,8 @@ type file struct {
 	digest Digest
 }
 
-// Open opens the folder at path, or makes it, and holds it until Close. What is left there
-// of parts that were never complete is removed.
+// Open opens the folder at path, or makes it; no other Store may have it. What is left there of
+// parts that were never complete is removed.
 func Open(path string, o Options) (*Store, error) {
 	if o.Keep <= 0 {
 		o.Keep = DefaultKeep
@@ -132,23 +130,11 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parts: %w", err)
 	}
-	lock, err := datadir.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open parts: %w", err)
-	}
-	s := &Store{keep: o.Keep, path: path, lock: lock, tasks: make(map[Key]*shelf), files: make(map[file]int)}
+	s := &Store{keep: o.Keep, path: path, tasks: make(map[Key]*shelf), files: make(map[file]int)}
 	if err := s.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open parts in %s: %w", path, err), lock.Close())
+		return nil, fmt.Errorf("open parts in %s: %w", path, err)
 	}
 	return s, nil
-}
-
-// Close lets go of the folder. Contents that are open stay readable.
-func (s *Store) Close() error {
-	if s == nil {
-		return nil
-	}
-	return s.lock.Close()
 }
 
 // Put stores the bytes of r as a part of the task k, whose MediaType and Filename p says.

@@ -30,7 +30,6 @@ func openStore(t testing.TB, dir string) *parts.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -57,11 +56,11 @@ func read(t testing.TB, s *parts.Store, k parts.Key, d parts.Digest) (string, er
 	return string(b), nil
 }
 
-// files returns the names of all files below dir, without the lock.
+// files returns the names of all files below dir.
 func files(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
-		if err == nil && !info.IsDir() && info.Name() != "parley.lock" {
+		if err == nil && !info.IsDir() {
 			names = append(names, info.Name())
 		}
 		return err
@@ -174,12 +173,6 @@ func TestReopen(t *testing.T) {
 	s := openStore(t, dir)
 	kept, pending := put(t, s, one, "kept"), put(t, s, one, "pending")
 	s.Keep(one, kept.Digest)
-	if _, err := parts.Open(dir, parts.Options{}); err == nil {
-		t.Fatal("two stores have the same folder")
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
 	// A file that was being written, and a content that nothing refers to yet.
 	for name, text := range map[string]string{
 		"new/part-1": "half", "owners/" + strings.Repeat("a", 32) + "/" + kept.Digest.String() + "/content": "kept",
@@ -317,9 +310,6 @@ func TestSweepAfterStart(t *testing.T) {
 	s := openStore(t, dir)
 	p := put(t, s, one, "x")
 	s.Keep(one, p.Digest)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
 	s = openStore(t, dir)
 	now := time.Now()
 	hub := &tasks{err: task.ErrUnavailable}
