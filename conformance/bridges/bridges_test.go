@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/tongue"
 )
 
 // A task that was made in one dialect is read, continued, streamed, canceled, listed and
@@ -12,17 +14,17 @@ import (
 func TestBridges(t *testing.T) {
 	t.Parallel()
 	b := &bridge{hub: start(t)}
-	all := tongues()
+	all := tongue.All()
 	b.configurer = &all[0]
 	var table strings.Builder
 	fmt.Fprintf(&table, "%-13s%-13s", "made in", "used in")
-	for _, o := range operations {
+	for _, o := range tongue.Operations() {
 		fmt.Fprintf(&table, "%-*s", width(o), o)
 	}
 	for i := range all {
 		for j := range all {
-			fmt.Fprintf(&table, "\n%-13s%-13s", all[i].name, all[j].name)
-			for _, o := range operations {
+			fmt.Fprintf(&table, "\n%-13s%-13s", all[i].Name, all[j].Name)
+			for _, o := range tongue.Operations() {
 				fmt.Fprintf(&table, "%-*s", width(o), b.cell(&all[i], &all[j], o))
 			}
 		}
@@ -39,11 +41,11 @@ func TestBridgesOfCards(t *testing.T) {
 	h := start(t)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%-13s%-8s%-8s", "cards in", "public", "extended")
-	for _, to := range tongues() {
-		fmt.Fprintf(&table, "\n%-13s", to.name)
-		for _, w := range []words{to.public, to.extended} {
+	for _, to := range tongue.All() {
+		fmt.Fprintf(&table, "\n%-13s", to.Name)
+		for _, w := range []tongue.Words{to.Public, to.Extended} {
 			result := "none"
-			if w.request != "" {
+			if w.Request != "" {
 				result = h.try(&to, w, false)
 			}
 			fmt.Fprintf(&table, "%-8s", result)
@@ -55,14 +57,14 @@ func TestBridgesOfCards(t *testing.T) {
 // Every dialect declares what it has and what it lacks.
 func TestEveryOperationIsDeclared(t *testing.T) {
 	t.Parallel()
-	for _, to := range tongues() {
-		if n := len(to.has) + len(to.lacks); n != len(operations) {
-			t.Errorf("%s declares %d operations, want %d", to.name, n, len(operations))
+	for _, to := range tongue.All() {
+		if n := len(to.Has) + len(to.Lacks); n != len(tongue.Operations()) {
+			t.Errorf("%s declares %d operations, want %d", to.Name, n, len(tongue.Operations()))
 		}
-		for _, o := range operations {
-			_, has := to.has[o]
-			if _, lacks := to.lacks[o]; has == lacks {
-				t.Errorf("%s has %s: %v, lacks it: %v", to.name, o, has, lacks)
+		for _, o := range tongue.Operations() {
+			_, has := to.Has[o]
+			if _, lacks := to.Lacks[o]; has == lacks {
+				t.Errorf("%s has %s: %v, lacks it: %v", to.Name, o, has, lacks)
 			}
 		}
 	}
@@ -71,19 +73,19 @@ func TestEveryOperationIsDeclared(t *testing.T) {
 type bridge struct {
 	*hub
 	// configurer makes webhooks where the dialect of the task has none.
-	configurer *tongue
+	configurer *tongue.Tongue
 	n          int
 }
 
 // cell makes a task in one dialect, performs an operation in another one, and says how
 // that went.
-func (b *bridge) cell(from, to *tongue, operation string) string {
+func (b *bridge) cell(from, to *tongue.Tongue, operation string) string {
 	b.t.Helper()
 	b.n++
 	names := strings.NewReplacer("$CTX", fmt.Sprint("context-", b.n), "$NEW", fmt.Sprint("job-", b.n))
-	made := b.say(from, names.Replace(from.make.request), false)
-	if !strings.Contains(made, from.make.want) {
-		b.t.Fatalf("%s: made %s", from.name, made)
+	made := b.say(from, names.Replace(from.Make.Request), false)
+	if !strings.Contains(made, from.Make.Want) {
+		b.t.Fatalf("%s: made %s", from.Name, made)
 	}
 	id := b.find(fmt.Sprint("context-", b.n))
 	names = strings.NewReplacer("$ID", id, "$CTX", fmt.Sprint("context-", b.n),
@@ -91,60 +93,61 @@ func (b *bridge) cell(from, to *tongue, operation string) string {
 	if strings.HasPrefix(operation, "push") && operation != "push" {
 		b.configure(from, names)
 	}
-	if w, lacks := to.lacks[operation]; lacks {
+	if w, lacks := to.Lacks[operation]; lacks {
 		before := b.seen(names)
-		if b.try(to, w.with(names), false) != "works" {
+		if b.try(to, with(w, names), false) != "works" {
 			return "FAILS"
 		}
 		if after := b.seen(names); after != before {
-			b.t.Errorf("%s lacks %s, and changes %s\nto %s", to.name, operation, before, after)
+			b.t.Errorf("%s lacks %s, and changes %s\nto %s", to.Name, operation, before, after)
 			return "FAILS"
 		}
 		return "none"
 	}
-	result := b.try(to, to.has[operation].with(names), operation == "subscribe")
+	result := b.try(to, with(to.Has[operation], names), operation == "subscribe")
 	if there := strings.Contains(b.seen(names), names.Replace("https://a.example/$CONFIG")); strings.HasPrefix(operation, "push") && there == (operation == "pushDelete") {
-		b.t.Errorf("made in %s, %s in %s: the webhook is there: %v", from.name, operation, to.name, there)
+		b.t.Errorf("made in %s, %s in %s: the webhook is there: %v", from.Name, operation, to.Name, there)
 		return "FAILS"
 	}
 	return result
 }
 
-func (w words) with(names *strings.Replacer) words {
-	return words{names.Replace(w.request), names.Replace(w.want)}
+// with puts names into words.
+func with(w tongue.Words, names *strings.Replacer) tongue.Words {
+	return tongue.Words{Request: names.Replace(w.Request), Want: names.Replace(w.Want)}
 }
 
 // try sends a request and looks at the answer.
-func (h *hub) try(to *tongue, w words, first bool) string {
+func (h *hub) try(to *tongue.Tongue, w tongue.Words, first bool) string {
 	h.t.Helper()
-	if got := h.say(to, w.request, first); !strings.Contains(got, w.want) {
-		h.t.Errorf("in %s %s\ngot %s\nwant %s", to.name, w.request, got, w.want)
+	if got := h.say(to, w.Request, first); !strings.Contains(got, w.Want) {
+		h.t.Errorf("in %s %s\ngot %s\nwant %s", to.Name, w.Request, got, w.Want)
 		return "FAILS"
 	}
 	return "works"
 }
 
 // configure makes a webhook in the dialect of the task, if that has any.
-func (b *bridge) configure(from *tongue, names *strings.Replacer) {
+func (b *bridge) configure(from *tongue.Tongue, names *strings.Replacer) {
 	b.t.Helper()
-	w, has := from.has["push"]
+	w, has := from.Has["push"]
 	if !has {
-		from, w = b.configurer, b.configurer.has["push"]
+		from, w = b.configurer, b.configurer.Has["push"]
 	}
-	b.try(from, w.with(names), false)
+	b.try(from, with(w, names), false)
 }
 
 // seen returns what v1.0 shows of a task and its webhooks.
 func (b *bridge) seen(names *strings.Replacer) string {
 	b.t.Helper()
 	as := b.configurer
-	return b.say(as, names.Replace(as.has["get"].request), false) + b.say(as, names.Replace(as.has["pushList"].request), false)
+	return b.say(as, names.Replace(as.Has["get"].Request), false) + b.say(as, names.Replace(as.Has["pushList"].Request), false)
 }
 
 // find returns the id of the task of a context.
 func (b *bridge) find(contextID string) string {
 	b.t.Helper()
-	got := b.say(&tongue{name: "finder"}, "GET /v1/a2a/tasks?contextId="+contextID, false)
+	got := b.say(&tongue.Tongue{Name: "finder"}, "GET /v1/a2a/tasks?contextId="+contextID, false)
 	_, rest, _ := strings.Cut(got, `"tasks":[{"id":"`)
 	id, _, ok := strings.Cut(rest, `"`)
 	if !ok {

@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/grpctest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/hubtest"
+	"github.com/parley-a2a/parley/internal/tongue"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -135,7 +136,7 @@ func (h *hub) serve(p hubtest.Parts) {
 
 // say sends a request of a client and returns the status and the answer. Of a stream that
 // goes on it returns the first event.
-func (h *hub) say(as *tongue, request string, first bool) string {
+func (h *hub) say(as *tongue.Tongue, request string, first bool) string {
 	h.t.Helper()
 	line, body, _ := strings.Cut(request, "\n")
 	method, path, _ := strings.Cut(line, " ")
@@ -151,9 +152,9 @@ func (h *hub) say(as *tongue, request string, first bool) string {
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Header.Set("X-Client", as.name)
-	if as.version != "" {
-		r.Header.Set("A2A-Version", as.version)
+	r.Header.Set("X-Client", as.Name)
+	if as.Version != "" {
+		r.Header.Set("A2A-Version", as.Version)
 	}
 	resp, err := h.http.Do(r)
 	if err != nil {
@@ -181,8 +182,8 @@ func read(t *testing.T, r io.Reader, first bool) string {
 }
 
 // call makes a call of gRPC.
-func call(ctx context.Context, c *grpctest.Client, as *tongue, method, request string, first bool) string {
-	ctx = metadata.AppendToOutgoingContext(ctx, "x-client", as.name, "a2a-version", as.version)
+func call(ctx context.Context, c *grpctest.Client, as *tongue.Tongue, method, request string, first bool) string {
+	ctx = metadata.AppendToOutgoingContext(ctx, "x-client", as.Name, "a2a-version", as.Version)
 	var all strings.Builder
 	err := c.Call(ctx, method, request, func(message string) bool {
 		all.WriteString(message + "\n")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/internal/tongue"
 )
 
 // needy asks its caller to execute a tool, in the way of PromptKit's agents, and says what
@@ -49,10 +51,10 @@ func TestClientTools(t *testing.T) {
 	h := start(t)
 	h.register("ask-tool", needy{})
 	n := 0
-	for _, from := range tongues() {
-		for _, to := range tongues() {
+	for _, from := range tongue.All() {
+		for _, to := range tongue.All() {
 			for _, result := range toolResults {
-				if from.name == "rockbot job" || to.name == "rockbot job" {
+				if from.Name == "rockbot job" || to.Name == "rockbot job" {
 					continue
 				}
 				n++
@@ -66,24 +68,24 @@ func TestClientTools(t *testing.T) {
 }
 
 // clientTool lets a caller begin a task in one dialect, and answer in another.
-func (h *hub) clientTool(from, to *tongue, talk, result string) {
+func (h *hub) clientTool(from, to *tongue.Tongue, talk, result string) {
 	h.t.Helper()
 	ask := strings.NewReplacer("$CTX", talk, `"tenant":"ask"`, `"tenant":"ask-tool"`, "a2a/ask", "a2a/ask-tool", `"skill":"ask"`, `"skill":"ask-tool"`)
-	asked := h.say(from, ask.Replace(from.make.request), false)
+	asked := h.say(from, ask.Replace(from.Make.Request), false)
 	for _, want := range []string{`"tool_call_id":"call-1"`, `"tool_name":"read_file"`, `"tool_args":{"lines":3,"path":"a.txt"}`, `"consent_message":"May I?"`} {
 		if !strings.Contains(asked, want) {
-			h.t.Errorf("%s is asked %s, want it to have %s", from.name, asked, want)
+			h.t.Errorf("%s is asked %s, want it to have %s", from.Name, asked, want)
 		}
 	}
-	found := h.say(&tongue{name: "finder"}, "GET /v1/a2a/tasks?contextId="+talk, false)
+	found := h.say(&tongue.Tongue{Name: "finder"}, "GET /v1/a2a/tasks?contextId="+talk, false)
 	_, rest, _ := strings.Cut(found, `"tasks":[{"id":"`)
 	id, _, _ := strings.Cut(rest, `"`)
 	answer := strings.NewReplacer(
 		"$ID", id, `"tenant":"ask"`, `"tenant":"ask-tool"`, "a2a/ask", "a2a/ask-tool", `"skill":"ask"`, `"skill":"ask-tool"`,
 		`"text":"Oslo"}`, `"text":"","metadata":`+result+`}`,
 	)
-	request := answer.Replace(to.has["next"].request)
-	if to.name == "promptkit" {
+	request := answer.Replace(to.Has["next"].Request)
+	if to.Name == "promptkit" {
 		request = strings.Replace(request, `"text":"",`, "", 1) // it may be metadata alone
 	}
 	quoted, err := json.Marshal("got " + result)
@@ -91,6 +93,6 @@ func (h *hub) clientTool(from, to *tongue, talk, result string) {
 		h.t.Fatal(err)
 	}
 	if got := h.say(to, request, false); !strings.Contains(got, string(quoted)) {
-		h.t.Errorf("asked in %s, answered in %s with %s: %s, want %s", from.name, to.name, request, got, quoted)
+		h.t.Errorf("asked in %s, answered in %s with %s: %s, want %s", from.Name, to.Name, request, got, quoted)
 	}
 }
