@@ -7,6 +7,11 @@
 // HTTP+JSON and gRPC, and over gRPC of v0.3 as far as it has it, on the memory store and on SQLite, once with what belongs to the
 // other caller and once with what does not exist.
 //
+// Beside that there is a matrix against the command as it is run, with every surface:
+// TestForeignInEveryDialect makes the requests of every dialect (package tongue), of chat
+// completions, AG-UI, MCP and the API, over every path of a tenant and with every scheme,
+// as somebody of another organisation, as somebody of none, and as somebody of the same.
+//
 // # Guarantees
 //
 // The tests fail if a marked byte reaches the other caller, in a body, a header, a
@@ -17,7 +22,7 @@
 //
 // # What it does not promise
 //
-// Time is not measured: that both cases ask the store for the same is what makes it
+// In the matrix what the store is asked is not looked at. Time is not measured: that both cases ask the store for the same is what makes it
 // equal. How callers are authenticated is tested with package auth.
 //
 // # Concurrency

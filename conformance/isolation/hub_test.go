@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
 // patience is how long anything may take that should take no time.
 const patience = 20 * time.Second
