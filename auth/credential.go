@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/x509"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -29,6 +30,17 @@ type Tokens interface {
 	Token(ctx context.Context, text string) (*Principal, error)
 	// Security returns the schemes of cards by which tokens are asked for, and for each a
 	// requirement that it alone satisfies.
+	Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
+}
+
+// Certificates knows who calls with a certificate.
+type Certificates interface {
+	// Certificate returns the principal of a certificate that a handshake has verified,
+	// with the chains by which it was. An error that wraps ErrUnauthenticated says why it
+	// stands for nobody, which is logged.
+	Certificate(chains [][]*x509.Certificate) (*Principal, error)
+	// Security returns the schemes of cards by which certificates are asked for, and for
+	// each a requirement that it alone satisfies.
 	Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
 }
 

@@ -32,9 +32,11 @@ var errRequired = fault.New(ErrUnauthenticated,
 	"Authentication required: provide %s header or a bearer token", HeaderKey)
 
 // Keyring is an Authenticator of callers with API keys: those of a configuration and
-// those of a store, which may be added and revoked while it works.
+// those of a store, which may be added and revoked while it works; and, beside them, with
+// tokens and certificates.
 //
-// While there has never been a key for callers, it is off and treats them like Anonymous.
+// While there has never been a key for callers, and there are neither Tokens nor
+// Certificates, it is off and treats them like Anonymous.
 // From the first one on it asks every caller for one, also after the last key was
 // revoked. The credential comes in X-Api-Key or as a bearer token in Authorization;
 // either header takes every key.
@@ -47,9 +49,12 @@ type Keyring struct {
 	Store KeyStore
 	// Tokens, if set, takes bearer tokens that others have issued, beside the keys.
 	Tokens Tokens
+	// Certificates, if set, takes the certificates of connections from callers who show
+	// neither key nor token.
+	Certificates Certificates
 	// AllowAnonymous takes callers without credentials, from anywhere, for the
-	// anonymous local principal. Those with wrong credentials are refused all the
-	// same.
+	// anonymous local principal, and so those with a certificate that stands for nobody.
+	// Those with wrong credentials are refused all the same.
 	AllowAnonymous bool
 	// Logger receives a record of failed attempts, with the address and the beginning
 	// of the key. If nil, nothing is logged.
@@ -122,8 +127,11 @@ func (r *Keyring) keys() (*keys, error) {
 // On reports whether callers are asked for keys or tokens.
 func (r *Keyring) On() bool {
 	ks, err := r.keys()
-	return err != nil || r.Tokens != nil || ks.callers
+	return err != nil || r.asks(ks)
 }
+
+// asks reports whether callers are asked for credentials.
+func (r *Keyring) asks(ks *keys) bool { return ks.callers || r.Tokens != nil || r.Certificates != nil }
 
 // List returns all keys, the configured ones first, then the others in the order of
 // their making, with those that are revoked or expired.
@@ -142,7 +150,7 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 	if err != nil {
 		return nil, err
 	}
-	if !ks.callers && r.Tokens == nil {
+	if !r.asks(ks) {
 		if err := r.misplaced(ctx, ks, req); err != nil {
 			return nil, err
 		}
@@ -170,12 +178,31 @@ func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, e
 		}
 	}
 	if flaw == flawMissing {
-		if r.AllowAnonymous {
-			return nobody, nil
-		}
-		return nil, errRequired // nothing was tried
+		return r.withoutKey(ctx, req)
 	}
 	return nil, r.refuse(ctx, req, attempt{flaw: flaw, hint: hintOf(text)})
+}
+
+// withoutKey returns the principal of a caller who shows neither key nor token: who that
+// is stands in the certificate of the connection. What is shown in a request counts before
+// that, also where it is wrong: who shows a key means to be the one that it stands for, and
+// must not act as somebody else without a word because it was revoked.
+func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, error) {
+	flaw := ""
+	if r.Certificates != nil && len(req.Chains) > 0 {
+		p, err := r.Certificates.Certificate(req.Chains)
+		if !errors.Is(err, ErrUnauthenticated) {
+			return p, err
+		}
+		flaw = err.Error()
+	}
+	switch {
+	case r.AllowAnonymous:
+		return nobody, nil
+	case flaw != "":
+		return nil, r.refuse(ctx, req, attempt{flaw: flaw})
+	}
+	return nil, errRequired // nothing was tried
 }
 
 // token returns the principal of a token.

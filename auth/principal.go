@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"strings"
 
@@ -53,6 +54,10 @@ type Request struct {
 	Header func(name string) []string
 	// RemoteAddr is the address of the peer, "host:port".
 	RemoteAddr string
+	// Chains are those by which the handshake of the connection has verified the caller's
+	// certificate (tls.ConnectionState.VerifiedChains), each with that one first. Without
+	// one, or one that nobody has verified, there are none.
+	Chains [][]*x509.Certificate
 }
 
 // ErrUnauthenticated is what an Authenticator returns for missing or wrong

@@ -28,13 +28,26 @@ func (r *Keyring) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirements
 	}
 	schemes, requirements := keySchemes, keyRequirements
 	if r.Tokens != nil {
-		schemes, requirements = r.Tokens.Security()
-		schemes = maps.Clone(schemes)
-		maps.Copy(schemes, keySchemes)
-		requirements = append(slices.Clone(requirements), keyRequirements...)
+		schemes, requirements = besides(r.Tokens, schemes, requirements)
+	}
+	if r.Certificates != nil {
+		schemes, requirements = besides(r.Certificates, schemes, requirements)
 	}
 	if r.AllowAnonymous {
 		requirements = nil
 	}
 	return schemes, requirements
+}
+
+// besides returns the schemes and requirements of first and then the others, without
+// changing either.
+func besides(
+	first interface {
+		Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
+	}, others a2a.NamedSecuritySchemes, or a2a.SecurityRequirementsOptions,
+) (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
+	schemes, requirements := first.Security()
+	schemes = maps.Clone(schemes)
+	maps.Copy(schemes, others)
+	return schemes, append(slices.Clone(requirements), or...)
 }

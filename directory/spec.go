@@ -132,6 +132,16 @@ type Call struct {
 	Header map[string]string `json:"header,omitempty"`
 	// Credentials are what the hub shows to the agent.
 	Credentials Credentials `json:"-"`
+	// TLS is the hub's certificate for the agent, and whom the hub trusts. Only an operator
+	// names files: it is not kept with agents that are registered.
+	TLS TLS `json:"-"`
+}
+
+// TLS are files in PEM. The zero TLS means no certificate, and the authorities of the system.
+type TLS struct {
+	// CertFile and KeyFile are the certificate and its key, CAFile the authorities that are
+	// trusted instead of the system's.
+	CertFile, KeyFile, CAFile string
 }
 
 // Same reports whether two Specs say the same, wherever they stand.

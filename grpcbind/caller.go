@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
@@ -33,7 +34,7 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	if s.cfg.Engine.WantsBearers() {
 		who = bearer.Collect(ctx, slot)
 	}
-	p, err := s.cfg.Auth.Authenticate(who, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)})
+	p, err := s.cfg.Auth.Authenticate(who, request(ctx, md))
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +50,17 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 		return nil, err
 	}
 	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token()}, nil
+}
+
+// request is what a call says about its caller.
+func request(ctx context.Context, md metadata.MD) *auth.Request {
+	r := &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)}
+	if p, ok := peer.FromContext(ctx); ok {
+		if info, ok := p.AuthInfo.(credentials.TLSInfo); ok {
+			r.Chains = info.State.VerifiedChains
+		}
+	}
+	return r
 }
 
 func remoteAddr(ctx context.Context) string {

@@ -9,7 +9,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2apb/v1/pbconv"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -57,7 +56,7 @@ type shownCard struct {
 // the caller may ask at all.
 func (s *side) visit(ctx context.Context, read func(*op.Caller) (*op.ExtendedCard, error)) (*shownCard, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	e, who := s.cfg.Engine, &auth.Request{Header: md.Get, RemoteAddr: remoteAddr(ctx)}
+	e, who := s.cfg.Engine, request(ctx, md)
 	v, err := e.Visit(ctx, s.cfg.Auth, who)
 	if err != nil {
 		return nil, err

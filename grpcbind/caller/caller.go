@@ -119,6 +119,12 @@ func Connect(ctx context.Context, url string) (*grpc.ClientConn, error) {
 	return connect(ctx, url, nil)
 }
 
+// ConnectTLS is Connect with a certificate, or with others to trust than the system does. Only
+// a URL with http is in the clear then, unless there is no config.
+func ConnectTLS(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
+	return connect(ctx, url, config)
+}
+
 func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientConn, error) {
 	scheme, address, ok := strings.Cut(url, "://")
 	if !ok {

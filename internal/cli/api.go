@@ -19,6 +19,7 @@ import (
 type hubFlags struct {
 	URL    string `help:"Where the hub is ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+	certFlags
 }
 
 // maxAnswer is the largest answer of a hub that is read.
@@ -31,7 +32,10 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	here := direct()
+	here, err := f.direct()
+	if err != nil {
+		return err
+	}
 	defer here.CloseIdleConnections()
 	resp, err := here.Do(req)
 	if err != nil {
@@ -53,11 +57,12 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 
 // direct returns a client that follows nobody elsewhere: the credential goes to the hub
 // only.
-func direct() *http.Client {
+func (f *hubFlags) direct() (*http.Client, error) {
+	t, err := f.transport()
 	return &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	}, err
 }
 
 // maxEvent is the longest line of a stream that is read.
@@ -70,7 +75,10 @@ func (f *hubFlags) events(ctx context.Context, path string) (*http.Response, err
 	if err != nil {
 		return nil, err
 	}
-	here := direct()
+	here, err := f.direct()
+	if err != nil {
+		return nil, err
+	}
 	resp, err := here.Do(req)
 	if err != nil {
 		here.CloseIdleConnections()

@@ -35,6 +35,9 @@ func (c *cardCmd) Run(ctx context.Context, o *OS) error {
 		c.URL = c.Card
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
+		if _, err := c.config(); err != nil {
+			return err
+		}
 		card, raw, err := client.Fetch(in.soft, c.at(), c.options())
 		if err != nil {
 			return c.advise(c.missing(in.soft, err))

@@ -1,39 +1,57 @@
 package cli
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"net"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/parley-a2a/parley/internal/tlstest"
 )
 
-// certificate makes a certificate for 127.0.0.1 that is its own authority, and its key:
-// certificate NAME writes NAME.pem and NAME.key.
+type issuersKey struct{}
+
+// certificate makes a certificate and its key: certificate NAME [by=CA] [uri=…] [dns=…]
+// [for=DURATION] writes NAME.pem and NAME.key. Without by it is for 127.0.0.1, and its own
+// authority; by names one that was made before.
 func certificate(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: certificate NAME")
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: certificate NAME [by=CA] [uri=…] [dns=…] [for=DURATION]")
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ts.Check(err)
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: args[0]}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	issuers := ts.Value(issuersKey{}).(map[string]*tlstest.Pair)
+	var by *tlstest.Pair
+	c := &x509.Certificate{Subject: pkix.Name{CommonName: args[0]}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().AddDate(0, -6, 0)}
+	for _, arg := range args[1:] {
+		switch name, value, _ := strings.Cut(arg, "="); name {
+		case "by":
+			if by = issuers[value]; by == nil {
+				ts.Fatalf("no certificate %s was made", value)
+			}
+		case "uri":
+			u, err := url.Parse(value)
+			ts.Check(err)
+			c.URIs = append(c.URIs, u)
+		case "dns":
+			c.DNSNames = append(c.DNSNames, value)
+		case "for":
+			d, err := time.ParseDuration(value)
+			ts.Check(err)
+			c.NotAfter = time.Now().Add(d)
+		default:
+			ts.Fatalf("certificate: %s is not known", arg)
+		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	ts.Check(err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	ts.Check(err)
-	for file, block := range map[string]*pem.Block{
-		args[0] + ".pem": {Type: "CERTIFICATE", Bytes: der}, args[0] + ".key": {Type: "PRIVATE KEY", Bytes: secret},
-	} {
-		ts.Check(os.WriteFile(ts.MkAbs(file), pem.EncodeToMemory(block), 0o600))
+	if by == nil {
+		c.IsCA, c.BasicConstraintsValid = true, true
 	}
+	p, err := tlstest.Make(c, by)
+	ts.Check(err)
+	issuers[args[0]] = p
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pem"), p.CertPEM, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), p.KeyPEM, 0o600))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"time"
 
@@ -121,13 +120,16 @@ func (c *checkCmd) files() (known []check.Known, documents []*acts.Document, err
 
 // checkOptions makes the options, and listens for webhooks.
 func (c *checkCmd) checkOptions() (check.Options, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport, err := c.transport()
+	if err != nil {
+		return check.Options{}, err
+	}
 	transport.DisableKeepAlives = true
 	o := check.Options{
 		URL: c.at(), Only: c.Only, Webhook: c.Webhook,
 		Wire: wire.Options{
 			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + build().version,
-			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return caller.Connect(ctx, url) },
+			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return c.grpc(ctx, url) },
 		},
 	}
 	if c.Binding != "" {
@@ -148,6 +150,15 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 	}
 	o.Listener = l
 	return o, nil
+}
+
+// grpc connects to an interface with what the flags name.
+func (c *checkCmd) grpc(ctx context.Context, url string) (wire.Conn, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	return caller.ConnectTLS(ctx, url, config)
 }
 
 // write writes the report in all forms that were asked for, and says by the exit code

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agentfile"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/internal/tlsfile"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -163,6 +165,9 @@ func (r *registrar) Drop(name task.Agent) {
 type cardReader struct {
 	plain, guarded *http.Client
 	verifier       *cardVerifier // nil if signatures are not looked at
+
+	mu  sync.Mutex                     // guards the field below
+	own map[directory.TLS]*http.Client // those with certificates of their own
 }
 
 // Bounds of the time until an agent has answered; the directory bounds the whole.
@@ -171,9 +176,14 @@ const (
 	cardHeaders = 10 * time.Second
 )
 
-func newCardReader(policy *safedial.Policy) *cardReader {
+func cardTransport() *http.Transport {
 	plain := http.DefaultTransport.(*http.Transport).Clone()
 	plain.TLSHandshakeTimeout, plain.ResponseHeaderTimeout = cardConnect, cardHeaders
+	return plain
+}
+
+func newCardReader(policy *safedial.Policy) *cardReader {
+	plain := cardTransport()
 	guarded := policy.Client(safedial.ClientOptions{})
 	return &cardReader{plain: &http.Client{Transport: plain}, guarded: guarded}
 }
@@ -187,12 +197,12 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 	for name, value := range r.Call.Header {
 		header.Set(name, value)
 	}
-	o := &card.FetchOptions{Client: c.plain, Header: header, ETag: r.ETag, Timeout: -1}
+	o := &card.FetchOptions{Header: header, ETag: r.ETag, Timeout: -1}
 	if c.verifier != nil {
 		o.ETag = "" // what was not verified may be here
 	}
-	if r.Guarded {
-		o.Client = c.guarded
+	if o.Client, err = c.client(r); err != nil {
+		return nil, err
 	}
 	got, err := card.Fetch(ctx, r.URL, o)
 	if err != nil || c.verifier == nil {
@@ -201,7 +211,42 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 	return c.verifier.check(ctx, got)
 }
 
+// client returns what reaches an agent.
+func (c *cardReader) client(r *directory.Request) (*http.Client, error) {
+	switch {
+	case r.Guarded:
+		return c.guarded, nil
+	case r.Call.TLS == directory.TLS{}:
+		return c.plain, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if had := c.own[r.Call.TLS]; had != nil {
+		return had, nil
+	}
+	config, err := tlsOf(&r.Call.TLS)
+	if err != nil {
+		return nil, err // it may be better at the next time
+	}
+	t := cardTransport()
+	t.TLSClientConfig = config
+	if c.own == nil {
+		c.own = make(map[directory.TLS]*http.Client)
+	}
+	c.own[r.Call.TLS] = &http.Client{Transport: t}
+	return c.own[r.Call.TLS], nil
+}
+
+func tlsOf(t *directory.TLS) (*tls.Config, error) {
+	return tlsfile.Client(tlsfile.ClientFiles{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile})
+}
+
 func (c *cardReader) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, own := range c.own {
+		own.CloseIdleConnections()
+	}
 	c.plain.CloseIdleConnections()
 	c.guarded.CloseIdleConnections()
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/doctor"
@@ -88,11 +89,11 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 			f.Listen = append(f.Listen, addr)
 		}
 	}
+	f.TLS = tlsFacts(cfg)
 	f.Free, f.Total = room(cfg.Data)
 	c.keys(ctx, cfg, f)
 	if !c.Offline {
-		f.Peers = peersOf(cfg)
-		askPeers(ctx, f.Peers)
+		f.Peers = askPeers(ctx, peersOf(cfg))
 	}
 	return f
 }
@@ -163,6 +164,7 @@ func secretFiles(cfg *config.Config) []doctor.File {
 		paths = append(paths, cfg.File)
 	}
 	paths = append(paths, cfg.Cards.SigningKeys...)
+	paths = append(paths, cfg.KeyFiles()...)
 	var out []doctor.File
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
@@ -173,16 +175,18 @@ func secretFiles(cfg *config.Config) []doctor.File {
 }
 
 // peersOf are those whom the hub calls by its configuration.
-func peersOf(cfg *config.Config) []doctor.Peer {
-	var out []doctor.Peer
+func peersOf(cfg *config.Config) []peerAt {
+	var out []peerAt
 	for i := range cfg.Agents {
 		a := &cfg.Agents[i]
 		if address := cmp.Or(a.URL, a.Endpoint.BaseURL); address != "" {
-			out = append(out, doctor.Peer{Name: "agent " + a.Name, URL: address, Credentials: a.Endpoint.Auth.Type != ""})
+			out = append(out, peerAt{
+				doctor.Peer{Name: "agent " + a.Name, URL: address, Credentials: a.Endpoint.Auth.Type != ""}, a.Spec().Call.TLS,
+			})
 		}
 	}
 	for i := range cfg.Auth.Tokens {
-		out = append(out, doctor.Peer{Name: "issuer " + cfg.Auth.Tokens[i].Name, URL: cfg.Auth.Tokens[i].Issuer})
+		out = append(out, peerAt{Peer: doctor.Peer{Name: "issuer " + cfg.Auth.Tokens[i].Name, URL: cfg.Auth.Tokens[i].Issuer}})
 	}
 	return out
 }
@@ -194,19 +198,35 @@ const (
 	peersAtOnce = 8
 )
 
+// peerAt is a peer, and how it is called over TLS.
+type peerAt struct {
+	doctor.Peer
+	tls directory.TLS
+}
+
 // askPeers asks each peer whether it answers, and for the time.
-func askPeers(ctx context.Context, peers []doctor.Peer) {
-	client, release := outcall.Client(nil)
-	defer release()
+func askPeers(ctx context.Context, peers []peerAt) []doctor.Peer {
+	out := make([]doctor.Peer, len(peers))
 	var all errgroup.Group
 	all.SetLimit(peersAtOnce)
 	for i := range peers {
+		out[i] = peers[i].Peer
 		all.Go(func() error {
-			askPeer(ctx, client, &peers[i])
+			web := outcall.Transport()
+			defer web.CloseIdleConnections()
+			var err error
+			if web.TLSClientConfig, err = tlsOf(&peers[i].tls); err != nil {
+				out[i].Problem = err.Error()
+				return nil
+			}
+			client, release := outcall.Client(&http.Client{Transport: web})
+			defer release()
+			askPeer(ctx, client, &out[i])
 			return nil
 		})
 	}
 	_ = all.Wait() // none of them fails
+	return out
 }
 
 // askPeer takes any answer for one: what is at the root of an agent's host is not known.

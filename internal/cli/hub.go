@@ -43,6 +43,7 @@ import (
 	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/tlsfile"
 	"github.com/parley-a2a/parley/mcptool/mcpclient"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -58,6 +59,7 @@ type hub struct {
 	db           *sqlitestore.DB
 	box          *seal.Box
 	keys         *auth.Keyring
+	tls          *tlsfile.Source // nil if the listeners speak in the clear
 	listener     net.Listener
 	grpcListener net.Listener     // nil without gRPC
 	push         *push.Dispatcher // nil without push notifications
@@ -110,6 +112,9 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if err := h.startTelemetry(ctx); err != nil {
 		return err
 	}
+	if err := h.openTLS(); err != nil {
+		return err
+	}
 	if err := h.openStore(ctx); err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 	}
-	if err := h.takeTokens(); err != nil {
+	if err := errors.Join(h.takeTokens(), h.takeCertificates()); err != nil {
 		return err
 	}
 	if err := h.keys.Load(ctx); err != nil {
@@ -340,7 +345,7 @@ func (h *hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger,
-		PublicURL: cmp.Or(c.PublicURL, h.url()),
+		PublicURL: cmp.Or(c.PublicURL, h.url()), Options: h.grpcOptions(),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),
 			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
@@ -463,7 +468,7 @@ func (h *hub) run(ctx context.Context) error {
 	// What runs come to is learned until the last one has.
 	learning, learned := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error {
-		if err := h.server.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := h.serveHTTP(); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil

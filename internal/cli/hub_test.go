@@ -20,6 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/natstest"
 	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/tlstest"
 )
 
 // TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
@@ -37,6 +38,7 @@ func TestHubScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[hubKey{}] = new(hubProcess)
 			env.Values[peerKey{}] = new(hubProcess)
+			env.Values[issuersKey{}] = make(map[string]*tlstest.Pair)
 			env.Setenv("GORACE", noNap)
 			env.Setenv("CONFORMANCE", conformance)
 			return nil
@@ -133,7 +135,7 @@ func banner(ts *testscript.TestScript, h *hubProcess, stdout io.Reader) string {
 		b.WriteString(lines.Text() + "\n")
 		if url, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), "Address "); ok {
 			ts.Setenv("PARLEY_URL", strings.TrimSpace(url))
-			ts.Setenv("HUB_ADDR", strings.TrimPrefix(strings.TrimSpace(url), "http://"))
+			ts.Setenv("HUB_ADDR", strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(url), "http://"), "https://"))
 		}
 		if strings.HasPrefix(lines.Text(), "Try: ") {
 			return b.String()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/url"
 
 	"github.com/parley-a2a/parley/mcptool"
@@ -69,11 +70,18 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--log-level: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
-	hub := &hubtools.Hub{URL: c.base(), Key: c.APIKey, Logger: logger}
+	var web *http.Client // nil is the default of those who call
+	if c.files() != nil {
+		var err error
+		if web, err = c.direct(); err != nil {
+			return err
+		}
+	}
+	hub := &hubtools.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	server := hubServer()
 	server.Tools = offered(hub, c.Session, c.Toolbox, c.Bridge)
 	server.Choice, server.Logger = choice, logger
-	server.Library = &hublibrary.Library{URL: c.base(), Key: c.APIKey}
+	server.Library = &hublibrary.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)

@@ -41,7 +41,7 @@ func (t *target) agents(ctx context.Context) []string {
 			Name string `json:"name"`
 		} `json:"agents"`
 	}
-	hub := hubFlags{URL: t.URL, APIKey: t.APIKey}
+	hub := t.hub()
 	if hub.ask(ctx, "GET /api/v1/agents", nil, &list) != nil {
 		return nil
 	}

@@ -39,6 +39,9 @@ type serveCmd struct {
 	BusListen      string   `name:"bus-listen" help:"The address of the broker that the hub brings along (a free port of 127.0.0.1). One that other machines reach needs --bus-cert." placeholder:"ADDR"`
 	BusCert        string   `name:"bus-cert" help:"The certificate that this broker shows, as PEM." placeholder:"FILE"`
 	BusCertKey     string   `name:"bus-cert-key" help:"The private key of the certificate, as PEM." placeholder:"FILE"`
+	TLSCert        string   `name:"tls-cert" help:"The certificate that callers are shown, over HTTP and gRPC, as PEM; read again when it has changed." placeholder:"FILE"`
+	TLSKey         string   `name:"tls-key" help:"The private key of this certificate, as PEM." placeholder:"FILE"`
+	ClientCA       string   `name:"client-ca" help:"The authorities whose certificates callers may show, as PEM; auth.certificates says who they are." placeholder:"FILE"`
 	AgentsFile     string   `name:"agents-file" help:"A list of agents elsewhere (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
 	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
 	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
@@ -61,6 +64,7 @@ Examples:
 
     parley serve
     parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none
+    parley serve --listen 0.0.0.0:443 --tls-cert hub.pem --tls-key hub.key
     parley serve --bus-listen 0.0.0.0:4222 --bus-cert hub.pem --bus-cert-key hub.key
     parley serve --agents conformance --no-streaming --no-push`
 }
@@ -105,6 +109,9 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, err
 	}
 	if err := c.busFlags(&cfg.Bus); err != nil {
+		return nil, err
+	}
+	if err := c.tlsFlags(&cfg.TLS); err != nil {
 		return nil, err
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
@@ -156,9 +163,12 @@ func checkSettings(cfg *config.Config) error {
 	if err := checkProfile(cfg); err != nil {
 		return err
 	}
+	if err := cfg.CheckCertificates(); err != nil {
+		return usagef("%w", err)
+	}
 	// Where there is no store, there are no keys in it: nothing needs to be made to
 	// find that out.
-	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) && len(cfg.Auth.Keys()) == 0 {
+	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) && !cfg.Auth.Asks() {
 		if err := checkAnonymous(cfg); err != nil {
 			return err
 		}
@@ -234,7 +244,7 @@ func (h *hub) url() string {
 	if addr.IP.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	return h.scheme() + "://" + net.JoinHostPort(host, fmt.Sprint(addr.Port))
 }
 
 func (h *hub) agentNames() string {
@@ -252,13 +262,25 @@ func (h *hub) agentNames() string {
 func (h *hub) access() string {
 	switch {
 	case h.keys.On() && !h.cfg.AllowAnonymous:
-		return "callers with an API key"
+		return "callers with " + h.credentials()
 	case h.keys.On():
-		return "everybody who reaches the address; callers with an API key have tasks of their own"
+		return "everybody who reaches the address; callers with " + h.credentials() + " have tasks of their own"
 	case h.cfg.AllowAnonymous:
 		return "everybody who reaches the address, without credentials"
 	}
 	return "everybody on this machine, without credentials; nobody else"
+}
+
+// credentials names what callers may show.
+func (h *hub) credentials() string {
+	all := "an API key"
+	if h.keys.Tokens != nil {
+		all += " or a token"
+	}
+	if h.keys.Certificates != nil {
+		all += " or a certificate"
+	}
+	return all
 }
 
 // duration is d as the packages of the hub take it.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,9 +20,10 @@ const defaultURL = "http://127.0.0.1:4100"
 
 // target are the flags that say which agent is meant.
 type target struct {
-	URL     string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
-	Agent   string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
-	APIKey  string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+	URL    string `help:"Where the agent is: the URL above its card, or of the card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	Agent  string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
+	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+	certFlags
 	Binding string `help:"The binding to prefer: jsonrpc, rest or grpc." enum:"jsonrpc,rest,grpc," default:"" placeholder:"NAME"`
 }
 
@@ -33,9 +35,14 @@ func (t *target) at() string {
 	return strings.TrimRight(t.URL, "/") + "/a2a/" + url.PathEscape(t.Agent)
 }
 
+// hub returns the flags for the hub's own interface.
+func (t *target) hub() hubFlags {
+	return hubFlags{URL: t.URL, APIKey: t.APIKey, certFlags: t.certFlags}
+}
+
 func (t *target) options() client.Options {
 	o := client.Options{
-		Key:    t.APIKey,
+		Key: t.APIKey, Credentials: client.Credentials{TLS: t.files()},
 		Header: http.Header{"User-Agent": {"parley/" + build().version}},
 		Transports: map[a2a.TransportProtocol]client.Transport{
 			a2a.TransportProtocolGRPC: caller.Dial,
@@ -54,6 +61,9 @@ func (t *target) options() client.Options {
 
 // call dials the agent and calls f with the client.
 func (t *target) call(ctx context.Context, f func(*client.Client) error) error {
+	if _, err := t.config(); err != nil {
+		return err
+	}
 	c, err := client.Dial(ctx, t.at(), t.options())
 	if err == nil {
 		err = errors.Join(f(c), c.Close())
@@ -69,6 +79,8 @@ func (t *target) advise(err error) error {
 		return fmt.Errorf("%w; start a hub with: parley serve", err)
 	case errors.As(err, &agent) && errors.Is(err, a2a.ErrUnauthenticated) && t.APIKey == "":
 		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	case errors.As(err, new(x509.UnknownAuthorityError)) && t.CA == "":
+		return fmt.Errorf("%w; name whom to trust with --ca or $PARLEY_CA", err)
 	}
 	return err
 }
@@ -79,8 +91,15 @@ func (t *target) flags() string {
 	if t.URL != defaultURL {
 		b.WriteString(" --url " + quote(t.URL))
 	}
-	if t.Agent != "" {
-		b.WriteString(" --agent " + quote(t.Agent))
+	for _, f := range []struct{ name, value string }{
+		{"--agent", t.Agent},
+		{"--ca", t.CA},
+		{"--client-cert", t.ClientCert},
+		{"--client-key", t.ClientKey},
+	} {
+		if f.value != "" {
+			b.WriteString(" " + f.name + " " + quote(f.value))
+		}
 	}
 	return b.String()
 }

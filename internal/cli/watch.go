@@ -93,7 +93,7 @@ type treeWatch struct {
 // startTree begins to follow the tree of the task.
 func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &treeWatch{hub: hubFlags{URL: c.URL, APIKey: c.APIKey}, id: c.ID, show: s, retry: treeRetry, cancel: cancel, over: make(chan struct{})}
+	w := &treeWatch{hub: c.hub(), id: c.ID, show: s, retry: treeRetry, cancel: cancel, over: make(chan struct{})}
 	if c.NoTree {
 		close(w.over)
 		return w

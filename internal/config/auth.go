@@ -13,7 +13,8 @@ import (
 )
 
 // Auth says who may call, beside those who have keys in the data folder. As soon as
-// it names a key or an issuer of tokens, every caller needs one, unless allow_anonymous is set.
+// it names a key, an issuer of tokens or a certificate, every caller needs one of these,
+// unless allow_anonymous is set.
 type Auth struct {
 	// APIKeys are keys with the callers that they stand for.
 	APIKeys Callers `yaml:"api_keys"`
@@ -21,6 +22,9 @@ type Auth struct {
 	BearerTokens Callers `yaml:"bearer_tokens"`
 	// Tokens are issuers of tokens that are taken beside keys.
 	Tokens []TokenIssuer `yaml:"tokens"`
+	// Certificates say who calls with a certificate of tls.client_ca and without a key or a
+	// token. The first rule that fits counts; a certificate that none names is nobody's.
+	Certificates []CertificateRule `yaml:"certificates"`
 }
 
 // Callers is written as a mapping of keys to callers. A key is a text of at least 16
@@ -46,6 +50,9 @@ type Caller struct {
 	// key is the text in front of the caller.
 	key string
 }
+
+// Asks reports whether callers need credentials, whatever keys a hub has made.
+func (a *Auth) Asks() bool { return len(a.Keys())+len(a.Tokens)+len(a.Certificates) > 0 }
 
 // Keys returns the keys, which were checked when the file was read.
 func (a *Auth) Keys() []auth.Key {

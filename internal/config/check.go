@@ -39,6 +39,8 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkMemory(d, &c.Memory)
 	checkAuth(d, &c.Auth)
 	checkTokens(d, &c.Auth)
+	checkTLS(d, &c.TLS)
+	checkCertificates(d, &c.Auth)
 	checkCards(d, &c.Cards)
 	checkIdentities(d, c)
 	checkParts(d, &c.Parts)

@@ -99,6 +99,8 @@ type Config struct {
 	MCP MCP `yaml:"mcp"`
 	// Broker says how messages are dealt with that ask for a skill.
 	Broker Broker `yaml:"broker"`
+	// TLS is what the listeners of callers show.
+	TLS TLS `yaml:"tls"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
 	// Cards says which cards are signed, and which signatures are trusted.
@@ -471,7 +473,7 @@ func (c *Config) resolve(dir string) error {
 			*path = from(*path)
 		}
 	}
-	for _, path := range c.Cards.files() {
+	for _, path := range slices.Concat(c.Cards.files(), c.certificateFiles()) {
 		*path = from(*path)
 	}
 	for i := range c.Auth.Tokens {

@@ -54,7 +54,8 @@ type EndpointAuth struct {
 	Scope        string `yaml:"scope"`
 }
 
-// EndpointTLS are files in PEM.
+// EndpointTLS are files in PEM, relative to the folder of the configuration. A certificate
+// that was renewed is taken at the next connection.
 type EndpointTLS struct {
 	// Cert and Key are the hub's certificate and its key.
 	Cert string `yaml:"cert"`
@@ -162,6 +163,7 @@ func (a *Agent) Spec() directory.Spec {
 			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, HistoryLength: e.Options.HistoryLength,
 			ReturnImmediately: r.ReturnImmediately, FollowCard: e.Options.FollowCard,
 			Credentials: e.Auth.forCards(),
+			TLS:         directory.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA},
 		},
 	}
 	for i := range a.Skills {

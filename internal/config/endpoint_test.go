@@ -52,7 +52,7 @@ agents:
 	}
 	want := &peer.Credentials{
 		OAuth2: &peer.ClientCredentials{TokenURL: "https://id.example/token", ClientID: "hub", ClientSecret: "s", Scopes: []string{"a2a", "read"}},
-		TLS:    &peer.TLS{CertFile: "hub.pem", KeyFile: "hub.key", CAFile: "ca.pem"},
+		TLS:    &peer.TLS{CertFile: "/etc/parley/hub.pem", KeyFile: "/etc/parley/hub.key", CAFile: "/etc/parley/ca.pem"},
 	}
 	if got := c.Agents[4].Remote().Credentials; !reflect.DeepEqual(got, want) {
 		t.Error("the credentials of e are not those of the file")

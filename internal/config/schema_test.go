@@ -185,7 +185,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 	compare(t, "Config", doc.node, reflect.TypeFor[Config]())
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[Agent](), reflect.TypeFor[Skill](), reflect.TypeFor[Limits](), reflect.TypeFor[Engine](), reflect.TypeFor[Log](),
-		reflect.TypeFor[Auth](), reflect.TypeFor[Caller](), reflect.TypeFor[Push](), reflect.TypeFor[Memory](),
+		reflect.TypeFor[Auth](), reflect.TypeFor[TLS](), reflect.TypeFor[CertificateRule](), reflect.TypeFor[Caller](), reflect.TypeFor[Push](), reflect.TypeFor[Memory](),
 		reflect.TypeFor[ExtendedCard](), reflect.TypeFor[Extended](), reflect.TypeFor[Telemetry](), reflect.TypeFor[Trust](), reflect.TypeFor[FrontDesk](),
 		reflect.TypeFor[Directory](), reflect.TypeFor[MCPService](), reflect.TypeFor[MCPTool](),
 		reflect.TypeFor[MCP](), reflect.TypeFor[MCPServer](), reflect.TypeFor[MCPTools](),

@@ -71,6 +71,8 @@ type Facts struct {
 	AllowAnonymous bool
 	// Issuers is how many issuers of tokens there are.
 	Issuers int
+	// TLS is what the listeners show; nil if they speak in the clear.
+	TLS *TLS
 	// Keys are the API keys. If they are not known, NoKeys says why.
 	Keys   []Key
 	NoKeys string
@@ -182,23 +184,30 @@ func access(f *Facts) []Finding {
 			Weak, subject, "callers without credentials are let in from everywhere, although only this machine reaches the hub now",
 			"take out allow_anonymous",
 		}}
-	case f.Issuers == 0 && alive == 0 && f.NoKeys != "":
+	case f.Issuers+f.rules() == 0 && alive == 0 && f.NoKeys != "":
 		return []Finding{{Unknown, subject, "whether callers need credentials is not known: " + f.NoKeys, ""}}
-	case f.Issuers == 0 && alive == 0 && len(f.Keys) > 0:
+	case f.Issuers+f.rules() == 0 && alive == 0 && len(f.Keys) > 0:
 		return []Finding{{Wrong, subject, "no key is good any more, so that nobody is let in", "make one with \"parley keys add --data …\""}}
-	case f.Issuers == 0 && alive == 0 && open != "":
+	case f.Issuers+f.rules() == 0 && alive == 0 && open != "":
 		return []Finding{{
 			Wrong, subject, "the hub will not start: nobody has a key, and " + open + " is reached from other machines",
 			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens",
 		}}
-	case f.Issuers == 0 && alive == 0:
+	case f.Issuers+f.rules() == 0 && alive == 0:
 		return []Finding{{OK, subject, "only this machine reaches the hub, and nobody needs credentials", ""}}
 	}
-	return []Finding{{OK, subject, fmt.Sprintf("every caller needs a key (%d are good) or a token (of %d issuers)", alive, f.Issuers), ""}}
+	text := fmt.Sprintf("every caller needs a key (%d are good) or a token (of %d issuers)", alive, f.Issuers)
+	if n := f.rules(); n > 0 {
+		text += fmt.Sprintf(" or a certificate (by %d rules)", n)
+	}
+	return []Finding{{OK, subject, text, ""}}
 }
 
 func transport(f *Facts) []Finding {
 	const subject = "transport"
+	if f.TLS != nil {
+		return secured(f)
+	}
 	open := f.public()
 	if len(open) == 0 {
 		return nil
@@ -208,12 +217,12 @@ func transport(f *Facts) []Finding {
 	case f.PublicURL == "":
 		return []Finding{{
 			Weak, subject, where + " is reached from other machines over plain HTTP, and cards name the address that each request was sent to",
-			"put a proxy with TLS in front, and name its address with public_url: https://…",
+			"give it a certificate with tls, or put a proxy with TLS in front, and name the address with public_url: https://…",
 		}}
 	case err != nil || u.Scheme != "https":
 		return []Finding{{
 			Weak, subject, "cards name " + f.PublicURL + ": keys and messages cross the network in the clear",
-			"put a proxy with TLS in front, and name its address with public_url: https://…",
+			"give it a certificate with tls, or put a proxy with TLS in front, and name the address with public_url: https://…",
 		}}
 	}
 	return []Finding{{OK, subject, "cards name " + f.PublicURL + "; see that " + where + " is reached by its proxy alone", ""}}

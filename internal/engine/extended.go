@@ -59,7 +59,7 @@ func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Reques
 	var v Visitor
 	if e.cfg.Extended.opens(r) {
 		v.Token = true
-		r = &auth.Request{Header: withoutBearer(r.Header), RemoteAddr: r.RemoteAddr}
+		r = &auth.Request{Header: withoutBearer(r.Header), RemoteAddr: r.RemoteAddr, Chains: r.Chains}
 	}
 	p, err := a.Authenticate(ctx, r)
 	switch {

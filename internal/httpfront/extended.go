@@ -28,7 +28,11 @@ func (x *exchange) visit() error {
 
 // credentials are what the request says about its caller.
 func (x *exchange) credentials() *auth.Request {
-	return &auth.Request{Header: x.r.Header.Values, RemoteAddr: x.r.RemoteAddr}
+	r := &auth.Request{Header: x.r.Header.Values, RemoteAddr: x.r.RemoteAddr}
+	if x.r.TLS != nil {
+		r.Chains = x.r.TLS.VerifiedChains
+	}
+	return r
 }
 
 // onlyCard returns the error for a caller who may do nothing but look at the extended

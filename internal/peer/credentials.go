@@ -3,7 +3,6 @@ package peer
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/tlsfile"
 )
 
 // errCredentials: the credentials cannot be used as they are.
@@ -77,7 +77,8 @@ type ClientCredentials struct {
 
 // TLS are files in PEM.
 type TLS struct {
-	// CertFile and KeyFile are the caller's certificate and its key.
+	// CertFile and KeyFile are the caller's certificate and its key. They are read again
+	// when they have changed.
 	CertFile, KeyFile string
 	// CAFile are the authorities that are trusted instead of the system's.
 	CAFile string
@@ -336,7 +337,7 @@ func (t *TLS) client(base *http.Client) (*http.Client, error) {
 	}
 	if transport.TLSClientConfig != nil {
 		merged := transport.TLSClientConfig.Clone()
-		merged.Certificates = config.Certificates
+		merged.Certificates, merged.GetClientCertificate = nil, config.GetClientCertificate
 		if config.RootCAs != nil {
 			merged.RootCAs = config.RootCAs
 		}
@@ -348,24 +349,9 @@ func (t *TLS) client(base *http.Client) (*http.Client, error) {
 }
 
 func (t *TLS) config() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.CertFile != "" || t.KeyFile != "" {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("%w: certificate: %w", errCredentials, err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	if t.CAFile == "" {
-		return config, nil
-	}
-	pem, err := os.ReadFile(t.CAFile)
+	config, err := tlsfile.Client(tlsfile.ClientFiles{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCredentials, err)
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, refuse("%s has no certificate in PEM", t.CAFile)
+		return nil, fmt.Errorf("%w: certificate: %w", errCredentials, err)
 	}
 	return config, nil
 }

@@ -200,15 +200,19 @@ func (e *endpoint) connect(ctx context.Context) (Conn, error) {
 }
 
 // tls returns the certificate for a connection that is not HTTP, and whom to trust; nil if
-// the credentials have neither. The certificate goes where other credentials go.
+// the credentials have neither, and the peer was not found over TLS. The certificate goes
+// where other credentials go.
 func (e *endpoint) tls() (*tls.Config, error) {
 	t := e.peer.opts.Credentials.TLS
 	if t == nil {
+		if home := e.peer.home; home != nil && home.Scheme == "https" {
+			return &tls.Config{MinVersion: tls.VersionTLS12}, nil // what began over TLS stays so
+		}
 		return nil, nil
 	}
 	config, err := t.config()
 	if err == nil && !e.trusted() {
-		config.Certificates = nil
+		config.GetClientCertificate = nil
 	}
 	return config, err
 }

@@ -1,0 +1,147 @@
+package certificate
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+)
+
+// ErrCertificate is wrapped by the reason why a certificate is not taken. Callers are told
+// nothing of it. It wraps auth.ErrUnauthenticated.
+var ErrCertificate error = refusal{}
+
+type refusal struct{}
+
+func (refusal) Error() string { return "certificate is refused" }
+
+func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
+
+// Field is a part of a certificate.
+type Field string
+
+// The fields that rules look at.
+const (
+	// URI, DNS and Email are alternative names of the subject (RFC 5280 §4.2.1.6); SPIFFE
+	// ids are URIs.
+	URI   Field = "uri"
+	DNS   Field = "dns"
+	Email Field = "email"
+	// CommonName is that of the subject.
+	CommonName Field = "common_name"
+	// Fingerprint is the SHA-256 of the whole certificate, as 64 small hexadecimal digits.
+	Fingerprint Field = "fingerprint"
+)
+
+// Rule says who calls with a certificate.
+type Rule struct {
+	// Field is what is looked at. It is required.
+	Field Field
+	// Value is what the field must have, exactly. If empty, each certificate of the
+	// Authorities counts, and stands for a caller of its own.
+	Value string
+	// Name is what stands in front of the names of these callers: "name:VALUE". It is
+	// required without a Value.
+	Name string
+	// Authorities are those one of which must have issued the certificate, itself or by
+	// others. If empty, with a Value, all that the listener trusts do.
+	Authorities []*x509.Certificate
+	// Principal is who calls. Without a Value, its ID and DisplayName are left out.
+	Principal auth.Principal
+}
+
+// Rules are tried in order; the first that fits counts. They implement auth.Certificates.
+// The zero Rules know nobody.
+type Rules []Rule
+
+var _ auth.Certificates = Rules(nil)
+
+// Certificate returns the principal of a certificate with the chains by which it was
+// verified. It implements auth.Certificates.
+func (r Rules) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
+	if len(chains) == 0 || len(chains[0]) == 0 {
+		return nil, fmt.Errorf("%w: it was not verified", ErrCertificate)
+	}
+	leaf := chains[0][0]
+	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return nil, fmt.Errorf("%w: it is not good at this time", ErrCertificate)
+	}
+	for i := range r {
+		if p := r[i].principal(leaf, chains); p != nil {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no rule names it (%s)", ErrCertificate, describe(leaf))
+}
+
+// Security returns the scheme of cards for certificates, and the requirement that it alone
+// satisfies (specification §4.5). It implements auth.Certificates.
+func (r Rules) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
+	const name = "mutualTLS"
+	return a2a.NamedSecuritySchemes{name: a2a.MutualTLSSecurityScheme{Description: "A client certificate that this hub knows."}},
+		a2a.SecurityRequirementsOptions{{name: {}}}
+}
+
+// principal returns who calls with a certificate by the rule, or nil.
+func (r *Rule) principal(leaf *x509.Certificate, chains [][]*x509.Certificate) *auth.Principal {
+	values := valuesOf(leaf, r.Field)
+	switch {
+	case len(r.Authorities) > 0 && !slices.ContainsFunc(chains, r.issued):
+		return nil
+	case r.Value != "":
+		if slices.Contains(values, r.Value) {
+			return &r.Principal
+		}
+		return nil
+	case len(r.Authorities) == 0 || len(values) != 1 || !plain(r.Field, values[0]):
+		return nil
+	}
+	p := r.Principal
+	p.ID = r.Name + ":" + values[0]
+	p.Claims = map[string]string{string(r.Field): values[0]}
+	if p.Check() != nil {
+		return nil
+	}
+	return &p
+}
+
+// issued reports whether a chain has one of the authorities above its certificate.
+func (r *Rule) issued(chain []*x509.Certificate) bool {
+	return slices.ContainsFunc(chain[1:], func(above *x509.Certificate) bool {
+		return slices.ContainsFunc(r.Authorities, above.Equal)
+	})
+}
+
+// plain reports whether a name that somebody else has chosen can name a caller: one that
+// has another spelling is not taken, so that nobody is two callers.
+func plain(f Field, value string) bool {
+	odd := strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' || c == '*' })
+	if f == DNS {
+		odd = odd || strings.HasSuffix(value, ".") || strings.ToLower(value) != value
+	}
+	return value != "" && !odd
+}
+
+// fingerprint returns the SHA-256 of a certificate.
+func fingerprint(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// describe says which certificate it is, for a log.
+func describe(leaf *x509.Certificate) string {
+	const most = 80
+	for _, f := range []Field{URI, DNS, Email, CommonName} {
+		if values := valuesOf(leaf, f); len(values) > 0 {
+			return fmt.Sprintf("%s %.*q, SHA-256 %.16s…", f, most, values[0], fingerprint(leaf))
+		}
+	}
+	return fmt.Sprintf("SHA-256 %.16s…", fingerprint(leaf))
+}

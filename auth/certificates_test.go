@@ -1,0 +1,108 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// knownCertificates knows the one with a common name.
+type knownCertificates string
+
+func (k knownCertificates) Certificate(chains [][]*x509.Certificate) (*Principal, error) {
+	if name := chains[0][0].Subject.CommonName; name != string(k) {
+		return nil, fmt.Errorf("no rule names %s: %w", name, ErrUnauthenticated)
+	}
+	return &Principal{ID: string(k)}, nil
+}
+
+func (knownCertificates) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
+	return a2a.NamedSecuritySchemes{"mutualTLS": a2a.MutualTLSSecurityScheme{}}, a2a.SecurityRequirementsOptions{{"mutualTLS": {}}}
+}
+
+// TestCertificates has what counts when a caller shows a certificate, a key, or both.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	good, text := NewKey(Principal{ID: "keyed"}, time.Now())
+	old, oldText := NewKey(Principal{ID: "old"}, time.Now())
+	old.RevokedAt = time.Now()
+	var log bytes.Buffer
+	for name, tc := range map[string]struct {
+		certificate string
+		header      http.Header
+		anonymous   bool
+		want        string
+	}{
+		"a certificate":                     {"worker", nil, false, "worker"},
+		"another one":                       {"stranger", nil, false, ""},
+		"none":                              {"", nil, false, ""},
+		"a key beside it":                   {"worker", http.Header{"X-Api-Key": {text}}, false, "keyed"},
+		"a wrong key beside it":             {"worker", http.Header{"X-Api-Key": {"wrong-key-0123456789"}}, false, ""},
+		"a wrong key, where all may call":   {"worker", http.Header{"X-Api-Key": {"wrong-key-0123456789"}}, true, ""},
+		"a revoked key beside it":           {"worker", http.Header{"X-Api-Key": {oldText}}, false, ""},
+		"an empty key beside it":            {"worker", http.Header{"X-Api-Key": {""}}, false, ""},
+		"another scheme beside it":          {"worker", http.Header{"Authorization": {"Basic d29ya2VyOng="}}, false, ""},
+		"a token that nobody takes":         {"worker", http.Header{"Authorization": {"Bearer eyJ.e30.x"}}, false, ""},
+		"one where all may call":            {"worker", nil, true, "worker"},
+		"another one where all may call":    {"stranger", nil, true, Local},
+		"in a header of a proxy":            {"", http.Header{"X-Client-Cert": {"worker"}, "X-Forwarded-Client-Cert": {`Hash=1;Subject="CN=worker"`}}, false, ""},
+		"in a header, beside a strange one": {"stranger", http.Header{"X-Forwarded-Client-Cert": {`Subject="CN=worker"`}}, false, ""},
+	} {
+		r := &Keyring{
+			Configured: []Key{*good, *old}, Certificates: knownCertificates("worker"), AllowAnonymous: tc.anonymous,
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}
+		req := &Request{Header: tc.header.Values, RemoteAddr: "127.0.0.1:5000"}
+		if tc.certificate != "" {
+			c := new(x509.Certificate)
+			c.Subject.CommonName = tc.certificate
+			req.Chains = [][]*x509.Certificate{{c}}
+		}
+		p, err := r.Authenticate(t.Context(), req)
+		switch {
+		case tc.want == "" && !errors.Is(err, ErrUnauthenticated):
+			t.Errorf("%s: is %+v, %v, want a refusal", name, p, err)
+		case tc.want == "" && err.Error() != errRequired.Error():
+			t.Errorf("%s: the caller is told %q, want what all are told", name, err)
+		case tc.want != "" && (err != nil || p.ID != tc.want):
+			t.Errorf("%s: is %+v, %v, want %s", name, p, err, tc.want)
+		}
+	}
+	if !strings.Contains(log.String(), "no rule names stranger") {
+		t.Errorf("the log does not say which certificate was refused: %s", &log)
+	}
+}
+
+// Rules for certificates close a hub that has no key, and a certificate opens nothing where
+// there are none.
+func TestCertificatesTurnOn(t *testing.T) {
+	t.Parallel()
+	c := new(x509.Certificate)
+	c.Subject.CommonName = "worker"
+	req := &Request{Header: http.Header(nil).Values, RemoteAddr: "192.0.2.1:5", Chains: [][]*x509.Certificate{{c}}}
+	on := &Keyring{Certificates: knownCertificates("worker")}
+	if !on.On() {
+		t.Error("a Keyring with Certificates is off")
+	}
+	if p, err := on.Authenticate(t.Context(), &Request{Header: req.Header, RemoteAddr: "127.0.0.1:5"}); err == nil {
+		t.Errorf("without a certificate, on this machine: %v, want a refusal", p)
+	}
+	schemes, requirements := on.Security()
+	if len(schemes) != 3 || len(requirements) != 3 {
+		t.Errorf("Security() = %v, %v, want a certificate, a key or a bearer token", schemes, requirements)
+	}
+	if len(keySchemes) != 2 {
+		t.Error("the shared schemes have changed")
+	}
+	if p, err := new(Keyring).Authenticate(t.Context(), req); err == nil {
+		t.Errorf("off, from elsewhere: %v, want a refusal", p)
+	}
+}

@@ -1,0 +1,414 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/parley-a2a/parley/internal/tlstest"
+)
+
+// tlsHub is a hub that speaks TLS, with the authorities that it trusts and one that it does
+// not.
+type tlsHub struct {
+	*hub
+	t          *testing.T
+	acme, evil *tlstest.Authority
+	dir        string
+	log        *lockedBuffer
+}
+
+// lockedBuffer is a buffer for several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+const buyerID = "spiffe://acme.example/agent/buyer"
+
+// rulesOfTest let the buyer in, by certificate and by key, and a few more.
+const rulesOfTest = `
+agents_builtin: true
+auth:
+  api_keys:
+    key-of-the-buyer-0123: {agent_id: buyer}
+    key-of-another-0123456: {agent_id: another}
+  certificates:
+    - {uri: "` + buyerID + `", agent_id: buyer}
+    - {dns: worker.acme.example, agent_id: worker, roles: [admin]}
+    - {each: email, name: acme, ca: acme.pem}
+`
+
+// startTLS serves with a configuration behind its tls until the test ends.
+func startTLS(t *testing.T, more, rules string) *tlsHub {
+	t.Helper()
+	h := &tlsHub{
+		t: t, acme: tlstest.NewAuthority(t, "acme"), evil: tlstest.NewAuthority(t, "evil"), dir: t.TempDir(), log: new(lockedBuffer),
+	}
+	h.acme.Write(t, h.dir, "acme")
+	h.acme.Issue(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}).Write(t, h.dir, "hub")
+	file := filepath.Join(h.dir, "parley.yaml")
+	text := "tls: {cert: hub.pem, key: hub.key, client_ca: acme.pem" + more + "}\nbus: {url: off}\n" + rules
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := serveCmd{Config: file, Listen: "127.0.0.1:0", GRPCListen: "127.0.0.1:0", Data: t.TempDir()}
+	cfg, err := c.settings(&OS{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.hub, err = openHub(t.Context(), cfg, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := errors.Join(h.run(ctx), h.close()); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("hub: %v", err)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return h
+}
+
+// config is that of a caller with a certificate, or without one if it is nil.
+func (h *tlsHub) config(p *tlstest.Pair) *tls.Config {
+	c := &tls.Config{RootCAs: h.acme.Pool()}
+	if p != nil {
+		pair := p.TLS()
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	}
+	return c
+}
+
+// web returns a client for HTTP/1.1 or HTTP/2 until the test ends.
+func (h *tlsHub) web(c *tls.Config, http2 bool) *http.Client {
+	t := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: http2}
+	h.t.Cleanup(t.CloseIdleConnections)
+	return &http.Client{Transport: t}
+}
+
+// rpc makes a JSON-RPC call and returns the status with the body.
+func (h *tlsHub) rpc(web *http.Client, body string, lines ...string) (int, string, error) {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), "POST", h.url()+"/a2a", strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("A2A-Version", "1.0")
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := web.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), err
+}
+
+const (
+	sendV1  = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"%s","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`
+	sendV03 = `{"jsonrpc":"2.0","id":1,"method":"message/%s","params":{"message":{"kind":"message","messageId":"%s","role":"user","parts":[{"kind":"text","text":"hello"}]}}}`
+	listV1  = `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`
+)
+
+func parsedURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// tasksOf counts the tasks that whoever has a key sees.
+func (h *tlsHub) tasksOf(key string) int {
+	h.t.Helper()
+	_, body, err := h.rpc(h.web(h.config(nil), true), listV1, "X-Api-Key: "+key)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	result, _ := object(h.t, body)["result"].(map[string]any)
+	n, _ := result["totalSize"].(float64)
+	return int(n)
+}
+
+// TestMutualTLS calls over each binding with a certificate and nothing else. What it makes
+// belongs to the principal of the rule, who sees it with a key as well.
+func TestMutualTLS(t *testing.T) {
+	t.Parallel()
+	h := startTLS(t, "", rulesOfTest)
+	mine := h.config(h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}}))
+	for name, option := range map[string]a2aclient.FactoryOption{
+		"JSONRPC":   a2aclient.WithJSONRPCTransport(h.web(mine, true)),
+		"HTTP+JSON": a2aclient.WithRESTTransport(h.web(mine, true)),
+		"GRPC":      a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(mine))),
+	} {
+		at := map[string]string{"JSONRPC": h.url() + "/a2a", "HTTP+JSON": h.url() + "/v1/a2a", "GRPC": h.grpcListener.Addr().String()}[name]
+		c, err := a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{a2a.NewAgentInterface(at, a2a.TransportProtocol(name))},
+			a2aclient.WithDefaultsDisabled(), option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := h.tasksOf("key-of-the-buyer-0123")
+		got, err := c.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))})
+		if task, ok := got.(*a2a.Task); err != nil || !ok || task.Status.State != a2a.TaskStateCompleted {
+			t.Errorf("%s: SendMessage = %v, %v", name, got, err)
+		}
+		events := 0
+		for _, err := range c.SendStreamingMessage(t.Context(), &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("one two"))}) {
+			if err != nil {
+				t.Errorf("%s: stream: %v", name, err)
+			}
+			events++
+		}
+		if events < 3 {
+			t.Errorf("%s: a stream of %d events", name, events)
+		}
+		if n := h.tasksOf("key-of-the-buyer-0123"); n != before+2 {
+			t.Errorf("%s: the owner has %d tasks more, want 2", name, n-before)
+		}
+		if err := c.Destroy(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := h.tasksOf("key-of-another-0123456"); n != 0 {
+		t.Errorf("somebody else sees %d of them", n)
+	}
+}
+
+// TestMutualTLSDialects has v0.3 and its streams, over both versions of HTTP.
+func TestMutualTLSDialects(t *testing.T) {
+	t.Parallel()
+	h := startTLS(t, ", clients: optional", rulesOfTest)
+	mine := h.config(h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}}))
+	for i, http2 := range []bool{false, true} {
+		web := h.web(mine, http2)
+		if status, body, err := h.rpc(web, fmt.Sprintf(sendV03, "send", fmt.Sprint("a", i)), "A2A-Version: "); err != nil || status != 200 || !strings.Contains(body, `"kind":"task"`) {
+			t.Errorf("v0.3: %d %s %v", status, body, err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url()+"/a2a", strings.NewReader(fmt.Sprintf(sendV03, "stream", fmt.Sprint("b", i))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := web.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		final := false
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			final = final || strings.Contains(lines.Text(), `"final":true`)
+		}
+		resp.Body.Close()
+		if want := i + 1; resp.ProtoMajor != want || !final || resp.TLS.Version < tls.VersionTLS12 {
+			t.Errorf("the stream came over HTTP/%d, TLS %x, complete %v", resp.ProtoMajor, resp.TLS.Version, final)
+		}
+	}
+	if n := h.tasksOf("key-of-the-buyer-0123"); n != 4 {
+		t.Errorf("the owner has %d tasks, want 4", n)
+	}
+	// The administrator's interface knows certificates, too.
+	admin := h.web(h.config(h.acme.Issue(t, x509.Certificate{DNSNames: []string{"worker.acme.example"}})), true)
+	for who, want := range map[*http.Client]int{admin: 200, h.web(mine, true): 403, h.web(h.config(nil), true): 401} {
+		resp, err := who.Get(h.url() + "/api/v1/keys")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("/api/v1/keys: %d, want %d", resp.StatusCode, want)
+		}
+	}
+}
+
+// TestMutualTLSRefuses is the table of those who are not let in: by the handshake, or by the
+// hub with the words that all are told. Each is tried over HTTP and gRPC.
+func TestMutualTLSRefuses(t *testing.T) {
+	t.Parallel()
+	h := startTLS(t, "", rulesOfTest)
+	past, later := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	buyer := []*url.URL{parsedURL(t, buyerID)}
+	worker := "worker.acme.example"
+	var group sync.WaitGroup
+	for name, tc := range map[string]struct {
+		by        *tlstest.Authority
+		cert      *x509.Certificate
+		headers   []string
+		handshake bool // refuses
+		want      bool // is let in after all, to see that the table can tell
+	}{
+		"the buyer":                    {by: h.acme, cert: &x509.Certificate{URIs: buyer}, want: true},
+		"one of many":                  {by: h.acme, cert: &x509.Certificate{EmailAddresses: []string{"a@acme.example"}}, want: true},
+		"none":                         {},
+		"another CA":                   {by: h.evil, cert: &x509.Certificate{URIs: buyer}, handshake: true},
+		"expired":                      {by: h.acme, cert: &x509.Certificate{URIs: buyer, NotBefore: past.Add(-time.Hour), NotAfter: past}, handshake: true},
+		"not yet valid":                {by: h.acme, cert: &x509.Certificate{URIs: buyer, NotBefore: later, NotAfter: later.Add(time.Hour)}, handshake: true},
+		"for servers only":             {by: h.acme, cert: &x509.Certificate{URIs: buyer, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, handshake: true},
+		"nobody knows it":              {by: h.acme, cert: &x509.Certificate{URIs: []*url.URL{parsedURL(t, "spiffe://acme.example/agent/thief")}}},
+		"longer":                       {by: h.acme, cert: &x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID+"/x")}}},
+		"the name in the wrong field":  {by: h.acme, cert: &x509.Certificate{Subject: pkix.Name{CommonName: buyerID}}},
+		"a common name for a DNS name": {by: h.acme, cert: &x509.Certificate{Subject: pkix.Name{CommonName: worker}}},
+		"capitals":                     {by: h.acme, cert: &x509.Certificate{DNSNames: []string{"Worker.acme.example"}}},
+		"a dot at the end":             {by: h.acme, cert: &x509.Certificate{ExtraExtensions: []pkix.Extension{dnsExtension(worker + ".")}}, handshake: true},
+		"a NUL":                        {by: h.acme, cert: &x509.Certificate{ExtraExtensions: []pkix.Extension{dnsExtension(worker + "\x00.evil.example")}}, handshake: true},
+		"a wildcard":                   {by: h.acme, cert: &x509.Certificate{DNSNames: []string{"*.acme.example"}}},
+		"two addresses of mail":        {by: h.acme, cert: &x509.Certificate{EmailAddresses: []string{"a@acme.example", "b@acme.example"}}},
+		"a wrong key beside it":        {by: h.acme, cert: &x509.Certificate{URIs: buyer}, headers: []string{"X-Api-Key: wrong-key-0123456789"}},
+		"a header of a proxy":          {headers: []string{"X-Client-Cert: " + buyerID, "X-Forwarded-Client-Cert: URI=" + buyerID, "X-SSL-Client-Verify: SUCCESS"}},
+		"a header and a strange one":   {by: h.acme, cert: &x509.Certificate{DNSNames: []string{"x.example"}}, headers: []string{"X-Forwarded-Client-Cert: URI=" + buyerID}},
+		"the certificate in a header":  {headers: []string{"Client-Cert: :" + strings.Repeat("A", 64) + ":", "X-Client-Subject: CN=" + worker}},
+	} {
+		// The answers to those who are refused are delayed, all at the same time.
+		group.Go(func() {
+			var shown *tlstest.Pair
+			if tc.cert != nil {
+				shown = tc.by.Issue(t, *tc.cert)
+			}
+			status, body, err := h.rpc(h.web(h.config(shown), true), fmt.Sprintf(sendV1, "m-"+name), tc.headers...)
+			switch {
+			case tc.want && (err != nil || status != 200):
+				t.Errorf("%s: %d %s %v, want to be let in", name, status, body, err)
+			case tc.handshake && err == nil && status != 401:
+				t.Errorf("%s: %d %s, want that the handshake fails", name, status, body)
+			case !tc.want && !tc.handshake && (status != 401 || !strings.Contains(body, "Authentication required: provide X-Api-Key header or a bearer token")):
+				t.Errorf("%s: %d %s %v, want what all are told", name, status, body, err)
+			}
+			if err := h.overGRPC(shown, tc.headers); (err == nil) != tc.want {
+				t.Errorf("%s over gRPC: %v, want to be let in: %v", name, err, tc.want)
+			}
+		})
+	}
+	group.Wait()
+	if log := h.log.String(); !strings.Contains(log, "no rule names it (uri") || !strings.Contains(log, "agent/thief") {
+		t.Error("the log does not say which certificate nobody knows")
+	}
+}
+
+// dnsExtension is a DNS name that package x509 would not put into a certificate.
+func dnsExtension(name string) pkix.Extension {
+	der := append([]byte{0x30, byte(len(name) + 2), 0x82, byte(len(name))}, name...)
+	return pkix.Extension{Id: []int{2, 5, 29, 17}, Value: der}
+}
+
+// overGRPC asks for the tasks with the certificate and the headers as metadata.
+func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
+	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
+	defer cancel()
+	c, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(h.grpcListener.Addr().String(), a2a.TransportProtocolGRPC)},
+		a2aclient.WithDefaultsDisabled(), a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(h.config(p)))))
+	if err != nil {
+		return err
+	}
+	defer c.Destroy()
+	params := make(a2aclient.ServiceParams)
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		params[strings.ToLower(name)] = []string{value}
+	}
+	_, err = c.ListTasks(a2aclient.AttachServiceParams(ctx, params), &a2a.ListTasksRequest{})
+	return err
+}
+
+// A hub that requires certificates talks to nobody without one, about nothing.
+func TestMutualTLSRequired(t *testing.T) {
+	t.Parallel()
+	h := startTLS(t, ", clients: required", rulesOfTest)
+	if resp, err := h.web(h.config(nil), true).Get(h.url() + "/healthz"); err == nil {
+		resp.Body.Close()
+		t.Errorf("/healthz without a certificate: %s", resp.Status)
+	}
+	buyer := h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}})
+	status, body, err := h.rpc(h.web(h.config(buyer), true), fmt.Sprintf(sendV1, "m"))
+	if err != nil || status != 200 {
+		t.Errorf("with one: %d %s %v", status, body, err)
+	}
+	// In the clear nobody is served at all.
+	resp, err := http.Get("http://" + h.listener.Addr().String() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("in the clear: %s", resp.Status)
+	}
+}
+
+// Cards say that a certificate is enough, in the form of either version, over HTTPS.
+func TestMutualTLSCard(t *testing.T) {
+	t.Parallel()
+	h := startTLS(t, "", rulesOfTest)
+	web := h.web(h.config(nil), true)
+	for path, scheme := range map[string]string{
+		"/.well-known/agent-card.json": `"mutualTLS":{"mtlsSecurityScheme":{`,
+		"/.well-known/agent.json":      `"type":"mutualTLS"`,
+	} {
+		resp, err := web.Get(h.url() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{scheme, `"url":"` + h.url() + `/a2a"`, `"mutualTLS":`} {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s lacks %s:\n%s", path, want, b)
+			}
+		}
+		if strings.Contains(string(b), "http://127") {
+			t.Errorf("%s names an address in the clear:\n%s", path, b)
+		}
+	}
+}
+
+// Commands that follow another one get its files.
+func TestCertFlagsFollow(t *testing.T) {
+	t.Parallel()
+	c := target{URL: defaultURL, certFlags: certFlags{CA: "ca.pem", ClientCert: "my cert.pem", ClientKey: "k"}}
+	if got, want := c.flags(), " --ca ca.pem --client-cert 'my cert.pem' --client-key k"; got != want {
+		t.Errorf("flags() = %q, want %q", got, want)
+	}
+	if h := c.hub(); h.certFlags != c.certFlags {
+		t.Errorf("the hub's own interface is asked with %+v", h.certFlags)
+	}
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/certificate"
+	"github.com/parley-a2a/parley/internal/tlsfile"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+)
+
+// TLS is what the listeners of callers show, HTTP and gRPC, in files as PEM. If it is
+// zero, they speak in the clear.
+type TLS struct {
+	// Cert is the file of the certificate, followed by those that it was signed with, and
+	// Key that of its private key. They are read again when they have changed.
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// ClientCA is a file with the authorities whose certificates callers may show.
+	ClientCA string `yaml:"client_ca"`
+	// Clients says whether each connection needs such a certificate: optional.
+	Clients string `yaml:"clients" enum:"optional,required"`
+}
+
+// On reports whether listeners speak TLS.
+func (t *TLS) On() bool { return t.Cert != "" }
+
+// Files returns the files of the listeners.
+func (t *TLS) Files() tlsfile.Files {
+	return tlsfile.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Clients == "required"}
+}
+
+// CertificateRule says who calls with a certificate of tls.client_ca: whoever has the one
+// with a name, or, with each and name, whoever has one of an authority.
+type CertificateRule struct {
+	// URI, DNS, Email, CommonName and Fingerprint are what a certificate must have, exactly:
+	// an alternative name, the common name of its subject, or its SHA-256. There is one of
+	// them, or Each.
+	URI         string `yaml:"uri"`
+	DNS         string `yaml:"dns"`
+	Email       string `yaml:"email"`
+	CommonName  string `yaml:"common_name"`
+	Fingerprint string `yaml:"fingerprint"`
+	// Each takes every certificate of CA that has one name of this kind; its holder is
+	// called "name:VALUE".
+	Each string `yaml:"each" enum:"uri,dns,email,common_name"`
+	// Name is what callers by Each are called by.
+	Name string `yaml:"name"`
+	// CA is a file with those authorities alone that count for the rule. It is required with
+	// Each. It is read when the hub starts.
+	CA string `yaml:"ca"`
+	// AgentID identifies the caller. It is required without Each, and must not be "local".
+	AgentID string `yaml:"agent_id"`
+	// DisplayName is for people: the agent_id.
+	DisplayName string `yaml:"display_name"`
+	// Roles are names that policies refer to. An admin may change the hub.
+	Roles []string `yaml:"roles"`
+	// Owner is the organisation that owns the caller's tasks instead of the caller.
+	Owner string `yaml:"owner"`
+}
+
+// CertificateRules returns the rules with the authorities of their files.
+func (a *Auth) CertificateRules() (certificate.Rules, error) {
+	var rules certificate.Rules
+	for n := range a.Certificates {
+		c := &a.Certificates[n]
+		r, err := c.rule()
+		if err != nil {
+			return nil, fmt.Errorf("auth.certificates[%d].%w", n, err)
+		}
+		if c.CA != "" {
+			if r.Authorities, err = tlsfile.ReadCertificates(c.CA); err != nil {
+				return nil, fmt.Errorf("auth.certificates[%d].ca: %s: %w", n, c.CA, err)
+			}
+		}
+		rules = append(rules, *r)
+	}
+	return rules, nil
+}
+
+// rule returns c without its authorities; the error begins with a key.
+func (c *CertificateRule) rule() (*certificate.Rule, error) {
+	r := &certificate.Rule{Name: c.Name, Principal: auth.Principal{
+		ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles,
+	}}
+	given := 0
+	for _, f := range []struct {
+		field certificate.Field
+		value string
+	}{
+		{certificate.URI, c.URI},
+		{certificate.DNS, c.DNS},
+		{certificate.Email, c.Email},
+		{certificate.CommonName, c.CommonName},
+		{certificate.Fingerprint, c.Fingerprint},
+	} {
+		if f.value != "" {
+			given++
+			r.Field, r.Value = f.field, f.value
+		}
+	}
+	if c.Each != "" {
+		given++
+		r.Field = certificate.Field(c.Each)
+	}
+	if given != 1 {
+		return nil, errors.New("each: a rule has one of uri, dns, email, common_name, fingerprint and each")
+	}
+	if c.Each != "" && c.CA == "" {
+		return nil, errors.New("ca: is missing: whose certificates are these?")
+	}
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if r.Field == certificate.Fingerprint {
+		r.Value, _ = certificate.ParseFingerprint(r.Value) // it was checked
+	}
+	return r, nil
+}
+
+// checkTLS notes what is wrong with the certificate of the listeners.
+func checkTLS(d *yamlfile.Decoder, t *TLS) {
+	inline := false
+	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA} {
+		if strings.Contains(value, "-----BEGIN") {
+			d.Problem(nil, "tls."+key, "is the name of a file, and not what stands in it")
+			inline = true
+		}
+	}
+	switch {
+	case inline:
+	case (t.Cert == "") != (t.Key == ""):
+		d.Problem(nil, "tls", "needs cert and key")
+	case t.Cert == "" && (t.ClientCA != "" || t.Clients != ""):
+		d.Problem(nil, "tls.cert", "is missing: without it callers show no certificates")
+	case t.Clients == "required" && t.ClientCA == "":
+		d.Problem(nil, "tls.client_ca", "is missing: whose certificates are required?")
+	}
+}
+
+// checkCertificates notes rules that cannot be used, and those that say two things of the
+// same certificate.
+func checkCertificates(d *yamlfile.Decoder, a *Auth) {
+	seen, names := make(map[string]int), make(map[string]string)
+	for i := range a.Tokens {
+		names[a.Tokens[i].Name] = "auth.tokens[" + strconv.Itoa(i) + "]"
+	}
+	for i := range a.Certificates {
+		c, at := &a.Certificates[i], "auth.certificates["+strconv.Itoa(i)+"]"
+		r, err := c.rule()
+		if err != nil {
+			key, what, _ := strings.Cut(err.Error(), ": ")
+			d.Problem(nil, yamlfile.Join(at, key), "%s", what)
+			continue
+		}
+		same := string(r.Field) + "\x00" + r.Value + "\x00" + c.CA
+		if first, ok := seen[same]; ok {
+			d.Problem(nil, at, "is about the same certificate as auth.certificates[%d]", first)
+		}
+		seen[same] = i
+		if first, ok := names[c.Name]; ok && c.Name != "" {
+			d.Problem(nil, at+".name", "is the same as that of %s, and its callers would be called the same", first)
+		}
+		names[c.Name] = at
+	}
+}
+
+// CheckCertificates returns what is wrong with rules for certificates that nobody can show;
+// it is for what was put together from a file and flags.
+func (c *Config) CheckCertificates() error {
+	if len(c.Auth.Certificates) > 0 && c.TLS.ClientCA == "" {
+		return errors.New("auth.certificates: tls.client_ca is missing, so that nobody can show a certificate")
+	}
+	return nil
+}
+
+// certificateFiles are the paths of certificates and their keys, as far as they are given.
+func (c *Config) certificateFiles() []*string {
+	all := []*string{&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA}
+	for i := range c.Auth.Certificates {
+		all = append(all, &c.Auth.Certificates[i].CA)
+	}
+	for i := range c.Agents {
+		t := &c.Agents[i].Endpoint.TLS
+		all = append(all, &t.Cert, &t.Key, &t.CA)
+	}
+	return slices.DeleteFunc(all, func(path *string) bool { return *path == "" })
+}
+
+// KeyFiles are the files with private keys of certificates.
+func (c *Config) KeyFiles() []string {
+	all := []string{c.TLS.Key, c.Bus.TLS.Key}
+	for i := range c.Agents {
+		all = append(all, c.Agents[i].Endpoint.TLS.Key)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}

@@ -1,0 +1,240 @@
+package tlsfile
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// every is the least time between two looks at the files.
+const every = time.Second
+
+// maxFile is how large a file may be, in bytes.
+const maxFile = 4 << 20
+
+// Files are what a server shows, and whose certificates it takes, as PEM.
+type Files struct {
+	// Cert is the certificate, followed by those that it was signed with; Key is its private
+	// key. Both are required.
+	Cert, Key string
+	// ClientCA are the authorities of clients. If empty, clients are asked for no certificate.
+	ClientCA string
+	// Required refuses clients without a certificate; otherwise one that is shown must be
+	// good, and none is needed.
+	Required bool
+	// Logger receives a record when new files were taken, or cannot be. If nil, nothing is
+	// logged.
+	Logger *slog.Logger
+}
+
+// Source is what is in Files now.
+type Source struct {
+	files   Files
+	now     atomic.Pointer[state]
+	looked  atomic.Int64  // when the files were looked at last, in nanoseconds
+	reading sync.Mutex    // held while they are
+	broken  []fs.FileInfo // those that were told to be of no use; guarded by reading
+}
+
+// state is what was read at one time.
+type state struct {
+	stamps      []fs.FileInfo
+	certificate tls.Certificate
+	clients     *x509.CertPool // nil if clients are not asked
+}
+
+// FileError says which of the files cannot be used.
+type FileError struct {
+	// Which is "cert", "key" or "client_ca".
+	Which string
+	Path  string
+	Err   error
+}
+
+// Error names the file.
+func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Open reads the files. The error is a *FileError.
+func Open(f Files) (*Source, error) {
+	if f.Logger == nil {
+		f.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Source{files: f}
+	stamps, err := s.stamps()
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.read(stamps)
+	if err != nil {
+		return nil, err
+	}
+	s.now.Store(now)
+	s.looked.Store(time.Now().UnixNano())
+	return s, nil
+}
+
+// Leaf returns the certificate that is shown now.
+func (s *Source) Leaf() *x509.Certificate { return s.now.Load().certificate.Leaf }
+
+// Config returns the config of a listener for the protocols that clients may choose.
+func (s *Source) Config(protocols ...string) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: slices.Clone(protocols)}
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		now := s.current()
+		one := &tls.Config{
+			MinVersion: tls.VersionTLS12, NextProtos: c.NextProtos, Certificates: []tls.Certificate{now.certificate},
+		}
+		if now.clients != nil {
+			one.ClientCAs, one.ClientAuth = now.clients, tls.VerifyClientCertIfGiven
+			one.SessionTicketsDisabled = true
+			if s.files.Required {
+				one.ClientAuth = tls.RequireAndVerifyClientCert
+			}
+		}
+		return one, nil
+	}
+	return c
+}
+
+// current returns what is in the files, as they were within the last second.
+func (s *Source) current() *state {
+	at, last := time.Now().UnixNano(), s.looked.Load()
+	if at-last >= int64(every) && s.looked.CompareAndSwap(last, at) && s.reading.TryLock() {
+		defer s.reading.Unlock()
+		s.look()
+	}
+	return s.now.Load()
+}
+
+// look reads the files if they are others than before. The caller holds reading.
+func (s *Source) look() {
+	was := s.now.Load()
+	stamps, err := s.stamps()
+	if err == nil && same(stamps, was.stamps) {
+		s.broken = nil
+		return
+	}
+	if s.broken != nil && same(stamps, s.broken) {
+		return
+	}
+	var now *state
+	if err == nil {
+		now, err = s.read(stamps)
+	}
+	if err != nil {
+		s.broken = stamps
+		s.files.Logger.Error("the certificate cannot be renewed; the old one stays", "error", err, "ends", was.certificate.Leaf.NotAfter)
+		return
+	}
+	s.broken = nil
+	s.now.Store(now)
+	s.files.Logger.Info("took a new certificate", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
+}
+
+// stamps are the files with their times and sizes. One that is not there has none.
+func (s *Source) stamps() (all []fs.FileInfo, err error) {
+	all = make([]fs.FileInfo, 0, 3)
+	for _, f := range s.paths() {
+		info, statErr := os.Stat(f.Path)
+		if statErr != nil && err == nil {
+			f.Err = plain(statErr)
+			err = &f
+		}
+		all = append(all, info)
+	}
+	return all, err
+}
+
+func (s *Source) paths() []FileError {
+	all := []FileError{{Which: "cert", Path: s.files.Cert}, {Which: "key", Path: s.files.Key}}
+	if s.files.ClientCA != "" {
+		all = append(all, FileError{Which: "client_ca", Path: s.files.ClientCA})
+	}
+	return all
+}
+
+// same reports whether files are those that they were.
+func same(a, b []fs.FileInfo) bool {
+	return slices.EqualFunc(a, b, func(x, y fs.FileInfo) bool {
+		if x == nil || y == nil {
+			return x == nil && y == nil
+		}
+		return os.SameFile(x, y) && x.ModTime().Equal(y.ModTime()) && x.Size() == y.Size()
+	})
+}
+
+// read reads all files.
+func (s *Source) read(stamps []fs.FileInfo) (*state, error) {
+	now := &state{stamps: stamps}
+	var err error
+	if now.certificate, err = readPair(s.files.Cert, s.files.Key); err != nil {
+		return nil, err
+	}
+	if s.files.ClientCA == "" {
+		return now, nil
+	}
+	authorities, err := ReadCertificates(s.files.ClientCA)
+	if err != nil {
+		return nil, &FileError{"client_ca", s.files.ClientCA, err}
+	}
+	now.clients = x509.NewCertPool()
+	for _, c := range authorities {
+		now.clients.AddCert(c)
+	}
+	return now, nil
+}
+
+// readPair reads a certificate and its key. The error is a *FileError.
+func readPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := readFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, &FileError{"cert", certFile, err}
+	}
+	if _, err := parseCertificates(cert); err != nil {
+		return tls.Certificate{}, &FileError{"cert", certFile, err}
+	}
+	key, err := readFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, &FileError{"key", keyFile, err}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return tls.Certificate{}, &FileError{"key", keyFile, fmt.Errorf("is not the key of %s: %w", certFile, err)}
+	}
+	return pair, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plain(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is not a regular file")
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("has over %d bytes", maxFile)
+	}
+	text, err := os.ReadFile(filepath.Clean(path))
+	return text, plain(err)
+}
+
+// plain takes the path out of an error, which is named beside it.
+func plain(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
