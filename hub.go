@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/aguifront"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/errand"
@@ -40,6 +41,9 @@ type Hub struct {
 	// Auth finds the principal of each call. If nil, every caller is the anonymous
 	// "local", and the hub listens on loopback addresses only.
 	Auth auth.Authenticator
+	// Policy says which caller may do what with which agent. If nil, every caller may do
+	// everything with his own tasks.
+	Policy *policy.Policy
 	// AllowAnonymous lets a hub without Auth listen on any address.
 	AllowAnonymous bool
 	// Logger receives operational records. If nil, nothing is logged.
@@ -160,6 +164,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 		Recorder:      h.recorder(),
 		Store:         store,
 		Push:          h.push(store),
+		Policy:        h.Policy,
 		Questions:     h.Questions,
 		Onward:        h.Onward,
 		Logger:        h.logger(),

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -150,7 +151,13 @@ func (p *Principal) Check() error {
 	case p.ID == Local:
 		return fmt.Errorf("the id %q is that of callers without credentials; owner: %s gives a key their tasks", Local, Local)
 	}
-	for _, name := range append([]string{p.ID, p.DisplayName, p.Org}, p.Roles...) {
+	if len(p.Orgs) > 0 && !slices.Contains(p.Orgs, p.Org) {
+		return fmt.Errorf("the owner %q is none of the owners of the caller", p.Org)
+	}
+	if slices.Contains(p.Orgs, "") {
+		return errors.New("an owner is empty")
+	}
+	for _, name := range slices.Concat([]string{p.ID, p.DisplayName, p.Org}, p.Orgs, p.Roles) {
 		if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 			return fmt.Errorf("a name has over %d bytes or a control character", maxName)
 		}

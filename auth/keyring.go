@@ -144,8 +144,18 @@ func (r *Keyring) List() []Key {
 }
 
 // Authenticate implements Authenticator. A refusal may be delayed, see Refuse; a
-// good key never waits.
+// good key never waits. The caller acts for the organisation that the request names, see
+// Principal.For.
 func (r *Keyring) Authenticate(ctx context.Context, req *Request) (*Principal, error) {
+	p, err := r.authenticate(ctx, req)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return p.For(req)
+}
+
+// authenticate finds out who the caller is.
+func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, error) {
 	ks, err := r.keys()
 	if err != nil {
 		return nil, err

@@ -4,8 +4,12 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,6 +26,9 @@ type Principal struct {
 	// "local" is that of the anonymous caller: whoever belongs to it has his tasks.
 	// An Authenticator must not take an Org from somebody else without checking it.
 	Org string `json:"org,omitempty"`
+	// Orgs, if set, are all organisations that the caller belongs to. Org is one of them:
+	// the one that owns the tasks of the request, see For.
+	Orgs []string `json:"orgs,omitempty"`
 	// Roles are names that policies refer to.
 	Roles []string `json:"roles,omitempty"`
 	// Claims are further facts that the authenticator vouches for.
@@ -47,6 +54,33 @@ func (p *Principal) Owner() task.Owner {
 // Anonymous reports whether nobody vouches for p.
 func (p *Principal) Anonymous() bool { return p == nil || p.ID == Local }
 
+// HeaderOwner is the header, or gRPC metadata key, by which a caller who belongs to several
+// organisations says for which of them a request is. Without it, the first one is meant.
+const HeaderOwner = "X-Parley-Owner"
+
+// For returns p for the organisation that the request names with HeaderOwner: p itself if it
+// names none, or the one that p has. An organisation that p does not belong to is refused, as
+// is a request that names several.
+func (p *Principal) For(r *Request) (*Principal, error) {
+	named := r.Header(HeaderOwner)
+	if len(named) == 0 {
+		return p, nil
+	}
+	org := trim(named[0])
+	if len(named) > 1 {
+		return nil, fault.New(a2a.ErrInvalidRequest, "%s is given %d times", HeaderOwner, len(named))
+	}
+	switch {
+	case org != "" && org == p.Org:
+		return p, nil
+	case org == "" || !slices.Contains(p.Orgs, org):
+		return nil, fault.New(a2a.ErrUnauthorized, "%s names an owner that the caller does not belong to", HeaderOwner)
+	}
+	chosen := *p
+	chosen.Org = org
+	return &chosen, nil
+}
+
 // Request is what an Authenticator sees of a call, over HTTP or gRPC.
 type Request struct {
 	// Header returns the values of a header (or gRPC metadata key); the name's case
@@ -64,9 +98,20 @@ type Request struct {
 // credentials.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
+// Known returns an error for a principal that is nil, or has no id: an Authenticator that
+// returns one is at fault, and its caller is nobody. The error is an internal one.
+func Known(p *Principal) error {
+	if p == nil || p.ID == "" {
+		return errUnknown
+	}
+	return nil
+}
+
+var errUnknown = errors.New("authenticator returned no principal")
+
 // Authenticator finds the principal of a call. It returns an error wrapping
 // ErrUnauthenticated if the credentials are missing or wrong; any other error is
-// an internal one, and so is no principal without an error.
+// an internal one, and so is no principal, or one without an id, without an error.
 type Authenticator interface {
 	Authenticate(ctx context.Context, r *Request) (*Principal, error)
 }

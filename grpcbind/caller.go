@@ -2,7 +2,6 @@ package grpcbind
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"google.golang.org/grpc/credentials"
@@ -38,8 +37,8 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p == nil {
-		return nil, errors.New("authenticator returned no principal")
+	if err := auth.Known(p); err != nil {
+		return nil, err
 	}
 	if s.limiter != nil {
 		if err := s.limiter.Request(p.Owner()); err != nil {

@@ -77,8 +77,14 @@ func words(claim any) []string {
 func (i *Issuer) principal(c *claims) *auth.Principal {
 	name, _ := c.more["name"].(string)
 	p := &auth.Principal{
-		ID: i.Name + ":" + c.Subject, DisplayName: name, Org: i.org(c), Roles: i.roles(c),
+		ID: i.Name + ":" + c.Subject, DisplayName: name, Org: i.Org, Orgs: i.orgs(c), Roles: i.roles(c),
 		Claims: map[string]string{"iss": c.Issuer, "sub": c.Subject},
+	}
+	if len(p.Orgs) > 0 {
+		p.Org = p.Orgs[0]
+	}
+	if len(p.Orgs) == 1 {
+		p.Orgs = nil // there is nothing to choose
 	}
 	for _, claim := range []string{"name", "email", "client_id", "azp"} {
 		if s, ok := c.more[claim].(string); ok && s != "" {
@@ -94,12 +100,24 @@ func (i *Issuer) principal(c *claims) *auth.Principal {
 	return p
 }
 
-func (i *Issuer) org(c *claims) string {
+// orgs returns the organisations that the claim names, each once, in its order. A text is one
+// value; a list has several.
+func (i *Issuer) orgs(c *claims) []string {
 	if i.OrgClaim == "" {
-		return i.Org
+		return nil
 	}
-	value, _ := c.more[i.OrgClaim].(string)
-	return i.Orgs[value]
+	values, ok := c.more[i.OrgClaim].([]any)
+	if !ok {
+		values = []any{c.more[i.OrgClaim]}
+	}
+	var orgs []string
+	for _, v := range values {
+		s, _ := v.(string)
+		if org := i.Orgs[s]; org != "" && !slices.Contains(orgs, org) {
+			orgs = append(orgs, org)
+		}
+	}
+	return orgs
 }
 
 // roles returns the roles that claims and scopes become here, each once.

@@ -42,7 +42,8 @@ type Issuer struct {
 	// Org is the organisation of all callers of the issuer; empty if each is by himself.
 	Org string
 	// OrgClaim is the claim with a caller's organisation, and Orgs which of its values
-	// become which organisation here. A caller with none of them is by himself.
+	// become which organisation here. A caller with none of them is by himself, one with
+	// several, in a list, belongs to all of them, see auth.Principal.Orgs.
 	OrgClaim string
 	Orgs     map[string]string
 	// RolesClaim is a claim with a list of roles or a text of them, and Roles which of

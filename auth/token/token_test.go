@@ -130,6 +130,37 @@ func sign(t *testing.T, alg jose.SignatureAlgorithm, key any, claims object, typ
 	return tokentest.Sign(t, alg, key, claims, typ)
 }
 
+// A claim with several organisations makes a caller who belongs to all of them that the
+// configuration names, in the order of the token.
+func TestOwnersOfAToken(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	v := p.verifier(func(i *Issuer) {
+		i.OrgClaim, i.Orgs = "tid", map[string]string{"t-1": "acme", "t-2": "beta", "t-3": "acme"}
+	})
+	for _, tt := range []struct {
+		claim any
+		org   string
+		orgs  []string
+	}{
+		{[]any{"t-2", "t-9", "t-1", "t-3", 7}, "beta", []string{"beta", "acme"}},
+		{[]any{"t-1"}, "acme", nil},
+		{"t-2", "beta", nil},
+		{"t-1 t-2", "", nil},
+		{[]any{}, "", nil},
+		{map[string]any{"t-1": true}, "", nil},
+		{nil, "", nil},
+	} {
+		got, err := v.Token(t.Context(), p.token(t, good(object{"tid": tt.claim})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.orgs, got.Orgs); got.Org != tt.org || diff != "" {
+			t.Errorf("claim %v: owner %q, want %q; owners (-want +got):\n%s", tt.claim, got.Org, tt.org, diff)
+		}
+	}
+}
+
 func TestToken(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

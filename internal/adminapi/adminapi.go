@@ -49,7 +49,8 @@
 // sees the questions about it in the inbox, and may answer them.
 // An administrator is a principal with the role "admin", or the anonymous caller on the
 // hub's own machine, if no proxy passed the request on and it names this machine as
-// its host. Other callers get 403. Requests that a page from elsewhere makes a
+// its host. Other callers get 403. With a policy, callers may do what it allows them, too, and
+// administrators what it does not deny (docs/policy.md). Requests that a page from elsewhere makes a
 // browser send are refused.
 //
 // # Guarantees
@@ -90,6 +91,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus/dead"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/broker"
@@ -150,6 +152,9 @@ type Handler struct {
 	Active func()
 	// Trust is whom the hub trusts. If nil, nothing is served at /api/v1/trust.
 	Trust Trust
+	// Policy says which caller may do what. If nil, administrators may do everything here, and
+	// others what is said above.
+	Policy *policy.Policy
 	// Memory is what the hub remembers. If nil, nothing is served below /api/v1/memory.
 	Memory *Memory
 	// Version is that of the program.
@@ -199,7 +204,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case auth.PrincipalFrom(r.Context()) == nil:
 		h.fail(w, r, auth.ErrUnauthenticated)
 	default:
-		if err := e.admit(r, h.keyed); err != nil {
+		if err := h.permit(&e, r); err != nil {
 			h.fail(w, r, err)
 			return
 		}

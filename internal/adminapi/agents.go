@@ -7,6 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
@@ -81,10 +82,12 @@ func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
 	list := AgentList{Agents: []Agent{}}
 	known := make(map[task.Agent]bool)
 	for _, a := range h.Hub.Agents() {
-		list.Agents = append(list.Agents, h.enrich(r, h.describe(a)))
 		known[a.Name] = true
+		if h.sees(r, a.Name) {
+			list.Agents = append(list.Agents, h.enrich(r, h.describe(a)))
+		}
 	}
-	if h.Directory != nil && administers(r, h.keyed) {
+	if h.Directory != nil && h.mayRead(r, policy.AdminAgents) {
 		for _, e := range h.Directory.List() {
 			if !known[e.Name()] {
 				list.Agents = append(list.Agents, h.enrich(r, uncalled(e)))
@@ -109,7 +112,7 @@ func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent)
 	if e := h.entry(string(name)); !ok && e != nil {
 		a, ok = h.Hub.Agent(e.Name()) // by the name that people use
 	}
-	if !ok {
+	if !ok || !h.sees(r, a.Name) {
 		h.noAgent(w, r, string(name))
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/task"
@@ -61,7 +62,7 @@ const (
 
 // queues returns the queues that the caller may know of, without what is in them.
 func (h *Handler) queues(r *http.Request) []QueueStatus {
-	if h.Bus == nil || h.Directory == nil || !administers(r, h.keyed) {
+	if h.Bus == nil || h.Directory == nil || !h.mayRead(r, policy.AdminAgents) {
 		return nil
 	}
 	queues := []QueueStatus{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/directory/search"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -174,7 +176,7 @@ func (h *Handler) enrich(r *http.Request, a Agent) Agent {
 		return a
 	}
 	a.LastSeen, a.State = e.LastSeen(), e.Health.State.String()
-	if !administers(r, h.keyed) {
+	if !h.may(r, policy.Request{Op: policy.AdminAgents, Agent: a.Name}) && !h.mayRead(r, policy.AdminRead) {
 		return a
 	}
 	a.Remote = &Remote{
@@ -208,7 +210,8 @@ func uncalled(e *directory.Entry) Agent {
 // noAgent answers that there is none, and which may have been meant.
 func (h *Handler) noAgent(w http.ResponseWriter, r *http.Request, name string) {
 	report := errNoAgent
-	if h.Directory != nil {
+	// Where a policy hides agents, nobody is told what they are called.
+	if h.Directory != nil && (h.Policy == nil || h.mayRead(r, policy.AdminAgents)) {
 		if _, err := h.Directory.Get(name); err != nil {
 			report.Message = err.Error()
 		}
@@ -357,7 +360,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	found := Found{Results: []Result{}}
-	for _, hit := range h.Directory.Search(q.Get("q"), limit) {
+	for _, hit := range h.hits(r, q.Get("q"), limit) {
 		result := Result{ID: hit.Name, Type: hit.Kind, Summary: hit.Summary, Relevance: hit.Score}
 		if hit.Kind == "mcp" {
 			result.TopTools = hit.Skills
@@ -367,4 +370,15 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 		found.Results = append(found.Results, result)
 	}
 	h.answer(w, r, &found)
+}
+
+// hits returns what fits a query and is there for the caller.
+func (h *Handler) hits(r *http.Request, query string, limit int) []search.Hit {
+	if h.Policy == nil {
+		return h.Directory.Search(query, limit)
+	}
+	mine := slices.DeleteFunc(h.Directory.Search(query, search.MaxLimit), func(hit search.Hit) bool {
+		return hit.Kind != "mcp" && !h.sees(r, task.Agent(hit.Name))
+	})
+	return mine[:min(len(mine), cmp.Or(limit, search.DefaultLimit))]
 }

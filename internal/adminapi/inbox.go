@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -48,7 +49,7 @@ type viewer struct {
 
 func (h *Handler) viewer(r *http.Request) viewer {
 	p := auth.PrincipalFrom(r.Context())
-	v := viewer{p, admin(r) && !(p.Anonymous() && h.keyed())}
+	v := viewer{p, h.may(r, policy.Request{Op: policy.AdminInbox}) || reads(r) && h.may(r, policy.Request{Op: policy.AdminRead})}
 	if v.admin && h.Active != nil {
 		h.Active()
 	}

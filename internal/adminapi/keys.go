@@ -38,11 +38,13 @@ const (
 type Key struct {
 	ID string `json:"id"`
 	// Hint is the beginning of the text, or empty.
-	Hint        string   `json:"hint,omitempty"`
-	AgentID     string   `json:"agentId"`
-	DisplayName string   `json:"displayName,omitempty"`
-	Owner       string   `json:"owner,omitempty"`
-	Roles       []string `json:"roles"`
+	Hint        string `json:"hint,omitempty"`
+	AgentID     string `json:"agentId"`
+	DisplayName string `json:"displayName,omitempty"`
+	Owner       string `json:"owner,omitempty"`
+	// Owners are the organisations of a caller who belongs to several; Owner is the first.
+	Owners []string `json:"owners,omitempty"`
+	Roles  []string `json:"roles"`
 	// State is "active", "expired" or "revoked".
 	State string `json:"state"`
 	// Configured says that the key stands in the configuration file.
@@ -58,20 +60,29 @@ type NewKey struct {
 	// Then it has neither AgentID nor Owner nor Roles.
 	BusAgent string `json:"busAgent,omitempty"`
 	// AgentID is the principal's id: one of the key's own.
-	AgentID     string   `json:"agentId,omitempty"`
-	DisplayName string   `json:"displayName,omitempty"`
-	Owner       string   `json:"owner,omitempty"`
-	Roles       []string `json:"roles,omitempty"`
+	AgentID     string `json:"agentId,omitempty"`
+	DisplayName string `json:"displayName,omitempty"`
+	Owner       string `json:"owner,omitempty"`
+	// Owners are organisations that the caller belongs to, in place of Owner.
+	Owners []string `json:"owners,omitempty"`
+	Roles  []string `json:"roles,omitempty"`
 	// ExpiresIn is how long the key is good, as a Go duration; empty means for ever.
 	ExpiresIn string `json:"expiresIn,omitempty"`
 }
 
 // principal returns whom the key stands for.
 func (n *NewKey) principal() (auth.Principal, error) {
-	if n.BusAgent == "" {
-		return auth.Principal{ID: n.AgentID, DisplayName: n.DisplayName, Org: n.Owner, Roles: n.Roles}, nil
+	if n.Owner != "" && len(n.Owners) > 0 {
+		return auth.Principal{}, fault.Field(a2a.ErrInvalidParams, "owners", "cannot be given together with owner")
 	}
-	if n.AgentID != "" || n.Owner != "" || len(n.Roles) > 0 {
+	if n.BusAgent == "" {
+		p := auth.Principal{ID: n.AgentID, DisplayName: n.DisplayName, Org: n.Owner, Roles: n.Roles}
+		if len(n.Owners) > 0 {
+			p.Org, p.Orgs = n.Owners[0], n.Owners
+		}
+		return p, nil
+	}
+	if n.AgentID != "" || n.Owner != "" || len(n.Owners)+len(n.Roles) > 0 {
 		return auth.Principal{}, fault.Field(a2a.ErrInvalidParams, "busAgent", "stands alone: a key for workers at the bus has no agentId, no owner and no other role")
 	}
 	role := auth.RoleBus + n.BusAgent
@@ -95,7 +106,7 @@ type KeyList struct {
 // Describe returns what is told about a key.
 func Describe(k *auth.Key, now time.Time) Key {
 	d := Key{
-		ID: k.ID, Hint: k.Hint, AgentID: k.Principal.ID, DisplayName: k.Principal.DisplayName, Owner: k.Principal.Org,
+		ID: k.ID, Hint: k.Hint, AgentID: k.Principal.ID, DisplayName: k.Principal.DisplayName, Owner: k.Principal.Org, Owners: k.Principal.Orgs,
 		Roles: list(k.Principal.Roles), State: KeyActive, Configured: k.Configured,
 		CreatedAt: moment(k.CreatedAt), ExpiresAt: moment(k.ExpiresAt), RevokedAt: moment(k.RevokedAt),
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -56,7 +57,7 @@ var states = []task.State{
 
 func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 	checks := h.Hub.Ready(r.Context())
-	counts, err := h.counts(r.Context(), auth.PrincipalFrom(r.Context()).Owner())
+	counts, err := h.counts(r.Context(), auth.PrincipalFrom(r.Context()))
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -71,27 +72,43 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 		Tasks:         counts,
 		Bus:           h.Bus.status(r.Context(), h.queues(r)),
 	}
-	if h.MCPServers != nil && administers(r, h.keyed) {
+	if h.MCPServers != nil && h.mayRead(r, policy.AdminRead) {
 		answer.MCPServers = h.MCPServers()
 	}
 	h.answer(w, r, answer)
 }
 
-// counts returns how many tasks of the owner are in each state. Stores keep these
-// numbers, so the cost does not depend on them.
-func (h *Handler) counts(ctx context.Context, owner task.Owner) (map[string]int, error) {
+// counts returns how many of the tasks that a caller may list are in each state. Stores keep
+// these numbers, so the cost does not depend on them.
+func (h *Handler) counts(ctx context.Context, p *auth.Principal) (map[string]int, error) {
 	if h.Tasks == nil {
 		return nil, nil
 	}
 	counts := make(map[string]int)
-	for _, s := range states {
-		page, err := h.Tasks.List(ctx, &task.Query{Owner: owner, State: s, Limit: 1})
-		if err != nil {
-			return nil, fmt.Errorf("count tasks in %v: %w", s, err)
-		}
-		if page.Total > 0 {
-			counts[s.String()] = page.Total
+	for _, a := range h.listable(p) {
+		for _, s := range states {
+			page, err := h.Tasks.List(ctx, &task.Query{Owner: p.Owner(), Agent: a, State: s, Limit: 1})
+			if err != nil {
+				return nil, fmt.Errorf("count tasks in %v: %w", s, err)
+			}
+			if page.Total > 0 {
+				counts[s.String()] += page.Total
+			}
 		}
 	}
 	return counts, nil
+}
+
+// listable returns the agents whose tasks a caller may list; the empty name stands for all.
+func (h *Handler) listable(p *auth.Principal) []task.Agent {
+	if h.Policy.Everywhere(p, policy.List) {
+		return []task.Agent{""}
+	}
+	var names []task.Agent
+	for _, a := range h.Hub.Agents() {
+		if h.Policy.Allows(p, &policy.Request{Op: policy.List, Agent: a.Name}) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }

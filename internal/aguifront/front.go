@@ -54,6 +54,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -85,7 +86,7 @@ func (f *Front) AppendError(dst []byte, r *dialect.Report) []byte { return r.App
 
 // Serve implements guest.Surface.
 func (f *Front) Serve(v *guest.Visit) error {
-	agent, skill, err := f.place(v.Path)
+	agent, skill, err := f.place(v.Caller.Principal, v.Path)
 	if err != nil {
 		return err
 	}
@@ -114,12 +115,12 @@ func (f *Front) Serve(v *guest.Visit) error {
 	return r.tell()
 }
 
-// place returns the agent and the skill that a path names.
-func (f *Front) place(path string) (agent task.Agent, skill string, err error) {
+// place returns the agent and the skill that a path names, if the agent is there for the caller.
+func (f *Front) place(who *auth.Principal, path string) (agent task.Agent, skill string, err error) {
 	first, second, _ := strings.Cut(strings.Trim(strings.TrimPrefix(path, root), "/"), "/")
 	name, err1 := url.PathUnescape(first)
 	skill, err2 := url.PathUnescape(second)
-	a, ok := f.Engine.Agent(task.Agent(name))
+	a, ok := f.Engine.AgentFor(who, task.Agent(name))
 	if err1 != nil || err2 != nil || !ok {
 		return "", "", fault.New(a2a.ErrTaskNotFound, "no such agent or task")
 	}

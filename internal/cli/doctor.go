@@ -31,6 +31,7 @@ type doctorCmd struct {
 	Config  string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Offline bool   `help:"Call nobody."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
+	Explain string `help:"Say whether the policy allows something, and by which rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
 	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
 }
 
@@ -42,7 +43,8 @@ func (doctorCmd) Help() string {
 Examples:
 
     parley doctor
-    parley doctor --config team.yaml --strict`
+    parley doctor --config team.yaml --strict
+    parley doctor --explain "caller=corp:ann role=partner op=send agent=translator"`
 }
 
 // Run looks at everything and prints what there is to say.
@@ -51,7 +53,11 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	found := doctor.Examine(c.facts(ctx, cfg))
+	if c.Explain != "" {
+		return c.explain(o, cfg)
+	}
+	facts := c.facts(ctx, cfg)
+	found := doctor.Examine(facts)
 	bad := 0
 	for _, f := range found {
 		if f.Level == doctor.Weak || f.Level == doctor.Wrong {
@@ -64,7 +70,7 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if c.Strict && bad > 0 {
 		return fmt.Errorf("%d findings are weak or wrong", bad)
 	}
-	return nil
+	return policyFailed(facts)
 }
 
 func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
@@ -92,6 +98,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 	f.TLS = tlsFacts(cfg)
 	f.Free, f.Total = room(cfg.Data)
 	c.keys(ctx, cfg, f)
+	policyFacts(cfg, f)
 	if !c.Offline {
 		f.Peers = askPeers(ctx, peersOf(cfg))
 	}
@@ -101,7 +108,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 // keys reads the keys in the data folder, or asks the hub that has it.
 func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Facts) {
 	for _, k := range cfg.Auth.Keys() {
-		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID})
+		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID, Roles: k.Principal.Roles, Owners: append(k.Principal.Orgs, k.Principal.Org)})
 	}
 	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) {
 		return // there is no hub yet, and so no key
@@ -111,7 +118,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 		for _, k := range all {
 			if !k.Configured {
 				f.Keys = append(f.Keys, doctor.Key{
-					ID: k.ID, Agent: k.AgentID, Created: moment(k.CreatedAt), Expires: moment(k.ExpiresAt), Dead: k.State != "active",
+					ID: k.ID, Agent: k.AgentID, Roles: k.Roles, Owners: append(k.Owners, k.Owner), Created: moment(k.CreatedAt), Expires: moment(k.ExpiresAt), Dead: k.State != "active",
 				})
 			}
 		}

@@ -216,6 +216,10 @@ func (h *hub) openBox(ctx context.Context) error {
 // compose puts the parts together.
 func (h *hub) compose(ctx context.Context) error {
 	e, l := h.cfg.Engine, h.cfg.Limits
+	rules, err := h.cfg.Policy.Load()
+	if err != nil {
+		return err
+	}
 	if err := h.openBroker(ctx); err != nil {
 		return err
 	}
@@ -240,7 +244,7 @@ func (h *hub) compose(ctx context.Context) error {
 		Listener: h.hears(), Checks: h.busParts.checks,
 		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
-		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers,
+		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers, Policy: rules,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
@@ -313,7 +317,7 @@ func (h *hub) front() httpfront.Config {
 		MCP:            h.mcp(),
 		API: &adminapi.Handler{
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
-			Push: h.webhooks(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
+			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
 			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 		},
 		Limits: httpfront.Limits{

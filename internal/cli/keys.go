@@ -129,7 +129,7 @@ type keysAddCmd struct {
 	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
 	Role    []string `help:"A role of the caller; admin may change the hub. May be repeated." placeholder:"ROLE"`
-	Owner   string   `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key." placeholder:"ORG"`
+	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`
 	Expires string   `help:"How long the key is good, such as 90d; without it, until it is revoked." placeholder:"TIME"`
 	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
 }
@@ -154,8 +154,15 @@ A hub that does not run is named by its data folder:
 
 // Run makes the key.
 func (c *keysAddCmd) Run(ctx context.Context, o *OS) error {
-	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Owner: c.Owner, Roles: c.Role}
-	if c.Bus != "" && (c.Agent != "" || c.Owner != "" || len(c.Role) > 0) {
+	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role}
+	switch len(c.Owner) {
+	case 0:
+	case 1:
+		n.Owner = c.Owner[0]
+	default:
+		n.Owners = c.Owner
+	}
+	if c.Bus != "" && (c.Agent != "" || len(c.Owner)+len(c.Role) > 0) {
 		return usagef("--bus-agent makes a key for workers: it has no --agent, --owner or --role")
 	}
 	if c.Expires != "" {

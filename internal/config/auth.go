@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -43,6 +44,9 @@ type Caller struct {
 	// Owner is the organisation that owns the caller's tasks instead of the caller;
 	// local gives the caller the tasks of those without credentials.
 	Owner string `yaml:"owner"`
+	// Owners are organisations that the caller belongs to, in place of Owner: each request
+	// names one with X-Parley-Owner, or is for the first.
+	Owners []string `yaml:"owners"`
 	// Dialect is how requests of the caller are read where they do not say it
 	// themselves.
 	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
@@ -82,9 +86,25 @@ func (a *Auth) Dialects() map[string]string {
 }
 
 func (c *Caller) authKey() (*auth.Key, error) {
-	return auth.ConfiguredKey(c.key, auth.Principal{
-		ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles,
-	})
+	p := auth.Principal{ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles}
+	if err := belongs(&p, c.Owners); err != nil {
+		return nil, err
+	}
+	return auth.ConfiguredKey(c.key, p)
+}
+
+// belongs makes p a caller of several organisations, if there are any.
+func belongs(p *auth.Principal, owners []string) error {
+	switch {
+	case len(owners) == 0:
+		return nil
+	case p.Org != "":
+		return errors.New("owners: cannot be given together with owner")
+	case len(owners) > 1:
+		p.Orgs = owners
+	}
+	p.Org = owners[0]
+	return nil
 }
 
 // DecodeNode decodes a mapping of keys to callers. Its problems name a caller by its
@@ -131,7 +151,7 @@ func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if a, ok := node.(*ast.AnchorNode); ok {
 		node = a.Value
 	}
-	const form = "a caller is a mapping with agent_id, and if you like display_name, roles and owner"
+	const form = "a caller is a mapping with agent_id, and if you like display_name, roles and owner or owners"
 	if _, ok := node.(ast.MapNode); !ok {
 		d.Problem(node, key, form)
 		return

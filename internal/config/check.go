@@ -41,6 +41,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkTokens(d, &c.Auth)
 	checkTLS(d, &c.TLS)
 	checkCertificates(d, &c.Auth)
+	checkPolicy(d, &c.Policy)
 	checkCards(d, &c.Cards)
 	checkIdentities(d, c)
 	checkParts(d, &c.Parts)

@@ -103,6 +103,8 @@ type Config struct {
 	TLS TLS `yaml:"tls"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
+	// Policy says which caller may do what.
+	Policy Policy `yaml:"policy"`
 	// Cards says which cards are signed, and which signatures are trusted.
 	Cards Cards `yaml:"cards"`
 	// ExtendedCard says who may see the extended cards.
@@ -449,6 +451,9 @@ func (c *Config) resolve(dir string) error {
 	}
 	if c.Parts.Dir != "" {
 		c.Parts.Dir = from(c.Parts.Dir)
+	}
+	if c.Policy.File != "" {
+		c.Policy.File = from(c.Policy.File)
 	}
 	if c.Questions.Script != "" {
 		c.Questions.Script = from(c.Questions.Script)

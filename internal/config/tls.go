@@ -61,6 +61,8 @@ type CertificateRule struct {
 	Roles []string `yaml:"roles"`
 	// Owner is the organisation that owns the caller's tasks instead of the caller.
 	Owner string `yaml:"owner"`
+	// Owners are organisations that the caller belongs to, in place of Owner.
+	Owners []string `yaml:"owners"`
 }
 
 // CertificateRules returns the rules with the authorities of their files.
@@ -87,6 +89,12 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 	r := &certificate.Rule{Name: c.Name, Principal: auth.Principal{
 		ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles,
 	}}
+	if err := belongs(&r.Principal, c.Owners); err != nil {
+		return nil, err
+	}
+	if slices.Contains(c.Owners, localOwner) {
+		return nil, fmt.Errorf("owners: nobody with a certificate becomes the owner %q", localOwner)
+	}
 	given := 0
 	for _, f := range []struct {
 		field certificate.Field

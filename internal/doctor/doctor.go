@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/outcall"
 )
 
@@ -84,11 +85,17 @@ type Facts struct {
 	Free, Total uint64
 	// Peers are those that the hub calls.
 	Peers []Peer
+	// Policy is the policy; nil if there is none. If it cannot be read, NoPolicy says why.
+	Policy   *policy.Policy
+	NoPolicy string
+	// World is what is known of the hub that the policy is for.
+	World policy.World
 }
 
 // Key is an API key without its text.
 type Key struct {
 	ID, Agent        string
+	Roles, Owners    []string
 	Created, Expires time.Time
 	Admin            bool
 	// Dead is set if the key is revoked or expired.
@@ -139,7 +146,7 @@ const (
 // Examine returns what there is to say of a hub, what is wrong first.
 func Examine(f *Facts) []Finding {
 	var all []Finding
-	for _, check := range []func(*Facts) []Finding{access, transport, keys, openings, files, disk, peers} {
+	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, peers} {
 		all = append(all, check(f)...)
 	}
 	var sorted []Finding

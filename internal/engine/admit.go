@@ -119,7 +119,7 @@ func checkID(field, id string, limit int) error {
 
 // create makes a task of a first message.
 func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	a, err := e.resolve(r)
+	a, err := e.resolve(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 
 // followUp adds a message to a task.
 func (e *Engine) followUp(ctx context.Context, c *op.Caller, r *op.Send) (*admitted, error) {
-	l, err := e.find(ctx, c, &r.Target, r.Message.TaskID)
+	l, err := e.find(ctx, c, &r.Target, sought{r.Message.TaskID, needOf(r)})
 	if err != nil {
 		return nil, err
 	}
@@ -344,18 +344,22 @@ func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed
 	return nil
 }
 
-// find holds the caller's task, if the call may see it.
-func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, id a2a.TaskID) (*live, error) {
-	scope, err := e.scope(t)
+// find holds the caller's task, if the call may see it, and do what it needs.
+func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
+	scope, err := e.scope(c, t, s.need)
 	if err != nil {
 		return nil, err
 	}
-	k := ref{c.Principal.Owner(), id}
+	k := ref{c.Principal.Owner(), s.id}
 	l, err := e.seen(ctx, k, scope)
 	if t.Aliases && errors.Is(err, task.ErrNotFound) {
 		l, err = e.byAlias(ctx, k, scope)
 	}
 	if err != nil {
+		return nil, notFound(err)
+	}
+	if err := e.permitTask(c, s.need, l); err != nil {
+		e.live.release(l)
 		return nil, notFound(err)
 	}
 	if err := e.acceptExtensions(l.snapshot().Agent, c); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -37,6 +38,6 @@ func (e *Engine) Aliased(ctx context.Context, c *op.Caller, id a2a.TaskID) bool 
 	if err != nil {
 		return false
 	}
-	e.live.release(l)
-	return true
+	defer e.live.release(l)
+	return e.permitTask(c, need{op: policy.Get}, l) == nil
 }

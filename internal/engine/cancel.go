@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -20,7 +21,7 @@ import (
 // refuses, or Config.CancelWait has passed; then the run is fenced and the task
 // canceled without it. The request is durable before the agent hears of it.
 func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
-	l, err := e.find(ctx, c, &r.Target, r.ID)
+	l, err := e.find(ctx, c, &r.Target, sought{r.ID, need{op: policy.Cancel}})
 	if err != nil {
 		return nil, err
 	}

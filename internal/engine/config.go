@@ -7,6 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/parts"
@@ -33,6 +34,9 @@ type Config struct {
 	// Chooser chooses where several agents have the skill that a message asks for. If
 	// nil, the one that was registered first is taken.
 	Chooser Chooser
+	// Policy says which caller may do what with which agent. If nil, everybody may do
+	// everything with his own tasks.
+	Policy *policy.Policy
 	// Gate may refuse messages that would begin a task. If nil, none is refused.
 	Gate Gate
 	// Observer hears how tasks end. If nil, nobody does.

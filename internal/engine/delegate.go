@@ -80,7 +80,7 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, er
 	if err != nil {
 		return nil, err
 	}
-	s := &op.Send{Target: op.Target{Agent: d.Agent}, Lineage: line, Message: op.Message{
+	s := &op.Send{Target: op.Target{Agent: d.Agent}, Lineage: line, Delegated: true, Message: op.Message{
 		ID: m.ID, ContextID: r.live.contextID, TaskID: d.TaskID, Skill: d.Skill, Body: body,
 	}}
 	for _, p := range m.Parts {

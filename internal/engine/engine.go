@@ -35,7 +35,8 @@ type Agent struct {
 	// card lists.
 	ListedSkills bool
 
-	extensions extensions // set by Register and Update
+	extensions extensions // set by Register and Update, like what follows
+	skills     []string   // the ids of those that the card lists
 }
 
 // Engine admits, runs and remembers tasks.

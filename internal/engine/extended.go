@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -63,8 +64,8 @@ func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Reques
 	}
 	p, err := a.Authenticate(ctx, r)
 	switch {
-	case err == nil && p == nil:
-		return Visitor{}, errors.New("authenticator returned no principal")
+	case err == nil && auth.Known(p) != nil:
+		return Visitor{}, auth.Known(p)
 	case err == nil:
 		v.Principal = p
 	case v.Token && errors.Is(err, auth.ErrUnauthenticated):
@@ -112,6 +113,12 @@ func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 		return nil, err
 	}
 	a, ok := e.Agent(name)
+	if a.Name != "" {
+		name = a.Name
+	}
+	if n := (need{op: policy.ExtendedCard}); e.cfg.Policy != nil && !e.allows(v.caller(), n, &policy.Request{Agent: name}) {
+		return nil, refused(n, name)
+	}
 	x := &e.cfg.Extended
 	switch {
 	case !ok:

@@ -157,7 +157,7 @@ func (e *Engine) since(at task.Millis, r *op.Send, key string) task.Millis {
 // chooseOnce sets r.Chosen where several agents have the skill: to the one that got the
 // message the first time, or else to the one that gets it now.
 func (e *Engine) chooseOnce(ctx context.Context, c *op.Caller, r *op.Send, key string) error {
-	agents, err := e.candidates(r)
+	agents, err := e.candidates(c, r)
 	if err != nil || len(agents) == 1 {
 		return err
 	}
@@ -191,7 +191,7 @@ func (d *drawing) lock(owner task.Owner, key string) (unlock func()) {
 // addressee returns the agent that a message is for.
 func (e *Engine) addressee(ctx context.Context, c *op.Caller, r *op.Send) (task.Agent, error) {
 	if r.Message.TaskID != "" {
-		l, err := e.find(ctx, c, &r.Target, r.Message.TaskID)
+		l, err := e.find(ctx, c, &r.Target, sought{r.Message.TaskID, needOf(r)})
 		if err == nil {
 			defer e.live.release(l)
 			return l.snapshot().Agent, nil
@@ -200,7 +200,7 @@ func (e *Engine) addressee(ctx context.Context, c *op.Caller, r *op.Send) (task.
 			return "", err
 		}
 	}
-	a, err := e.resolve(r)
+	a, err := e.resolve(c, r)
 	if err != nil {
 		return "", err
 	}

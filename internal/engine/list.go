@@ -1,15 +1,18 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
 // List returns a page of the caller's tasks, newest status first.
 func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, error) {
-	scope, err := e.scope(&r.Target)
+	scope, err := e.scope(c, &r.Target, need{op: policy.List})
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +25,7 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 	if q.After, err = e.tokens.decode(q, r.PageToken); err != nil {
 		return nil, err
 	}
-	found, err := e.store.List(ctx, q)
+	found, err := e.listFor(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +38,35 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 		p.NextPageToken = e.tokens.encode(q, task.Cursor{At: last.StatusAt, Key: last.Key})
 	}
 	return p, nil
+}
+
+// listFor returns the page of a query with those tasks alone that the caller may list. Where
+// a policy leaves the caller some agents only, it is put together from one list for each of
+// them, so that its total, too, says nothing about others.
+func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task.ListPage, error) {
+	if q.Agent != "" || e.cfg.Policy.Everywhere(c.Principal, policy.List) {
+		return e.store.List(ctx, q)
+	}
+	var all task.ListPage
+	for _, a := range e.agents.all() {
+		if !e.cfg.Policy.Allows(c.Principal, &policy.Request{Op: policy.List, Agent: a.Name}) {
+			continue
+		}
+		one := *q
+		one.Agent = a.Name
+		found, err := e.store.List(ctx, &one)
+		if err != nil {
+			return task.ListPage{}, err
+		}
+		all.Heads, all.Total, all.More = append(all.Heads, found.Heads...), all.Total+found.Total, all.More || found.More
+	}
+	slices.SortFunc(all.Heads, func(a, b task.Head) int {
+		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
+	})
+	if len(all.Heads) > q.Limit {
+		all.Heads, all.More = all.Heads[:q.Limit], true
+	}
+	return all, nil
 }
 
 // listed returns the tasks of a page; whole ones only if something of them is to

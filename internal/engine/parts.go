@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/parts"
@@ -28,6 +29,9 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.
 		return nil, notFound(err)
 	}
 	defer e.live.release(l)
+	if err := e.permitTask(c, need{op: policy.Get}, l); err != nil {
+		return nil, notFound(err)
+	}
 	if e.cfg.Parts == nil {
 		return nil, errNoPart
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -46,7 +47,7 @@ func errNoPush() error {
 // ended. It is told what happens after the version that the task has now; one with
 // the same id is replaced.
 func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*PushConfig, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushCreate}})
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +63,11 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 }
 
 // findForPush is find, where push notifications are supported.
-func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, id a2a.TaskID) (*live, error) {
+func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
 	if !e.Pushes() {
 		return nil, errNoPush()
 	}
-	return e.find(ctx, c, t, id)
+	return e.find(ctx, c, t, s)
 }
 
 // putHook stores a hook whose position is exactly the version of its task. What it
@@ -106,7 +107,7 @@ func (e *Engine) roomForHook(h *task.Head, id string) error {
 
 // GetPush returns a push notification config of a task of the caller.
 func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*PushConfig, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushGet}})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 // ListPush returns a page of the push notification configs of a task of the caller,
 // ordered by id.
 func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*PushPage, error) {
-	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushList}})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*P
 // DeletePush deletes a push notification config of a task of the caller. Nothing is
 // told to it any more, but what is on its way. Deleting it again succeeds.
 func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) error {
-	l, err := e.findForPush(ctx, c, &r.Target, r.TaskID)
+	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushDelete}})
 	if err != nil {
 		return err
 	}

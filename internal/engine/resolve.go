@@ -29,10 +29,14 @@ func target(t *op.Target) (task.Agent, error) {
 	return task.Agent(t.Tenant), nil
 }
 
-// scope returns the agent whose tasks a call is about; empty means every agent.
-func (e *Engine) scope(t *op.Target) (task.Agent, error) {
+// scope returns the agent whose tasks a call is about, if the caller may do there what the
+// call needs; empty means every agent.
+func (e *Engine) scope(c *op.Caller, t *op.Target, n need) (task.Agent, error) {
 	name, err := target(t)
 	if err != nil || name == "" {
+		return "", err
+	}
+	if err := e.permit(c, n, name); err != nil {
 		return "", err
 	}
 	if e.agent(name) == nil {
@@ -41,13 +45,13 @@ func (e *Engine) scope(t *op.Target) (task.Agent, error) {
 	return name, nil
 }
 
-// resolve returns the agent for a new task: the one that is named, else one that has
-// the skill, else the default one.
-func (e *Engine) resolve(r *op.Send) (*Agent, error) {
-	if a, err := e.named(r); a != nil || err != nil {
+// resolve returns the agent for a new task that the caller may begin: the one that is named,
+// else one that has the skill, else the default one.
+func (e *Engine) resolve(c *op.Caller, r *op.Send) (*Agent, error) {
+	if a, err := e.named(c, r); a != nil || err != nil {
 		return a, err
 	}
-	agents, err := e.having(r.Message.Skill)
+	agents, err := e.having(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -56,22 +60,25 @@ func (e *Engine) resolve(r *op.Send) (*Agent, error) {
 
 // candidates returns the agents that a new task may be for, at least one. The caller
 // does not change the list.
-func (e *Engine) candidates(r *op.Send) ([]*Agent, error) {
-	if a, err := e.named(r); a != nil || err != nil {
+func (e *Engine) candidates(c *op.Caller, r *op.Send) ([]*Agent, error) {
+	if a, err := e.named(c, r); a != nil || err != nil {
 		return []*Agent{a}, err
 	}
-	return e.having(r.Message.Skill)
+	return e.having(c, r)
 }
 
 // named returns the agent that r names, or the default one. It returns nil if r names a
 // skill alone.
-func (e *Engine) named(r *op.Send) (*Agent, error) {
+func (e *Engine) named(c *op.Caller, r *op.Send) (*Agent, error) {
 	name, err := target(&r.Target)
 	skill := r.Message.Skill
 	if err != nil || name == "" && skill != "" {
 		return nil, err
 	}
 	a := e.agent(name)
+	if err := e.permitBegin(c, r, name, a); err != nil {
+		return nil, err
+	}
 	switch {
 	case a == nil:
 		return nil, errNoAgent()
@@ -81,16 +88,26 @@ func (e *Engine) named(r *op.Send) (*Agent, error) {
 	return a, nil
 }
 
-// having returns the agents that have a skill, at least one.
-func (e *Engine) having(skill string) ([]*Agent, error) {
-	if agents := e.agents.having(skill); len(agents) > 0 {
+// having returns the agents that have the skill of r, at least one, with which the caller
+// may begin a task.
+func (e *Engine) having(c *op.Caller, r *op.Send) ([]*Agent, error) {
+	agents := e.agents.having(r.Message.Skill)
+	if e.cfg.Policy != nil {
+		var err error
+		if agents, err = e.begun(c, r, agents); len(agents) == 0 && err != nil {
+			return nil, err
+		}
+	}
+	if len(agents) > 0 {
 		return agents, nil
 	}
 	var all []string
 	for _, a := range e.agents.all() {
-		all = skillNames(all, a)
+		if e.cfg.Policy.Sees(c.Principal, a.Name) {
+			all = skillNames(all, a)
+		}
 	}
-	return nil, unknownSkill(skill, all)
+	return nil, unknownSkill(r.Message.Skill, all)
 }
 
 // choose returns one of the candidates: the one that was chosen for r before, if any.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -14,7 +15,7 @@ import (
 // never name one: to the newest task of this context and agent that waits for its
 // caller, or to a new one.
 func (e *Engine) resume(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	agents, err := e.candidates(r)
+	agents, err := e.candidates(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +73,12 @@ func (e *Engine) once(ctx context.Context, c *op.Caller, r *op.Send, wait bool) 
 
 // join holds the task that the message names.
 func (e *Engine) join(ctx context.Context, c *op.Caller, r *op.Send) (*admitted, error) {
-	if _, err := e.candidates(r); err != nil {
+	if _, err := e.candidates(c, r); err != nil {
 		return nil, err
 	}
 	t := r.Target
 	t.Aliases = true
-	l, err := e.find(ctx, c, &t, r.Message.TaskID)
+	l, err := e.find(ctx, c, &t, sought{r.Message.TaskID, needOf(r)})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (e *Engine) join(ctx context.Context, c *op.Caller, r *op.Send) (*admitted,
 // Dialect returns the wire shape in which the caller's task was made, and whether the
 // caller has such a task.
 func (e *Engine) Dialect(ctx context.Context, c *op.Caller, id a2a.TaskID) (uint8, bool) {
-	l, err := e.find(ctx, c, &op.Target{}, id)
+	l, err := e.find(ctx, c, &op.Target{}, sought{id, need{op: policy.Get}})
 	if err != nil {
 		return 0, false
 	}

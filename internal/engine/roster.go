@@ -192,6 +192,7 @@ func (e *Engine) prepare(a *Agent) error {
 	if a.extensions = extensionsOf(a); len(a.extensions.required) > 0 {
 		e.demanding.Store(true)
 	}
+	a.skills = skillNames(nil, a)
 	return nil
 }
 

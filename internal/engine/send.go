@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -168,7 +169,7 @@ func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
 
 // Get returns a task of the caller.
 func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, error) {
-	l, err := e.find(ctx, c, &r.Target, r.ID)
+	l, err := e.find(ctx, c, &r.Target, sought{r.ID, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}

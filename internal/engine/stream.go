@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -47,6 +48,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 	if err := e.quota.take(owner); err != nil {
 		return nil, err
 	}
+	r.Streams = true
 	ad, err := e.admit(ctx, c, r, true)
 	if err != nil {
 		e.quota.give(owner)
@@ -136,7 +138,11 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 	if err := e.quota.take(owner); err != nil {
 		return nil, err
 	}
-	l, err := e.find(ctx, c, &r.Target, r.ID)
+	n := need{op: policy.Subscribe}
+	if r.Said {
+		n.op = policy.Send
+	}
+	l, err := e.find(ctx, c, &r.Target, sought{r.ID, n})
 	if err != nil {
 		e.quota.give(owner)
 		return nil, err

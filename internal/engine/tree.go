@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -114,7 +115,7 @@ type told struct {
 
 // plant returns the tree of a task.
 func (e *Engine) plant(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree, error) {
-	root, err := e.find(ctx, c, new(op.Target), id)
+	root, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}

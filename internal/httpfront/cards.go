@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
@@ -98,7 +99,8 @@ func (x *exchange) serveCard() {
 	}
 	r, h := x.r, x.w.Header()
 	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
-	if !ok {
+	personal := x.personal()
+	if !ok || personal && !x.front.cfg.Engine.Sees(x.caller.Principal, a.Name) {
 		x.fail(errNoAgent)
 		return
 	}
@@ -110,7 +112,7 @@ func (x *exchange) serveCard() {
 	h.Set("ETag", d.etag)
 	h.Set("Last-Modified", d.modified)
 	h.Set("Cache-Control", "public, max-age=60")
-	if d.personal {
+	if d.personal || personal {
 		h.Set("Cache-Control", "private, no-cache")
 	}
 	if d.varies {
@@ -121,6 +123,17 @@ func (x *exchange) serveCard() {
 		return
 	}
 	x.body(http.StatusOK, jsonType, d.json)
+}
+
+// personal reports whether a card is asked for by a caller who says who he is, where a policy
+// may hide the agent from him. Others get the public card: it is how they learn what
+// credentials are asked for.
+func (x *exchange) personal() bool {
+	h, c := x.r.Header, x.credentials()
+	if x.front.cfg.Engine.Policy() == nil || !x.inside && h["Authorization"] == nil && h[auth.HeaderKey] == nil && len(c.Chains) == 0 {
+		return false
+	}
+	return x.authenticate() == nil && x.caller.Principal != nil
 }
 
 // public lets scripts of every origin read the answer. It answers the question that

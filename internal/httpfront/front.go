@@ -257,7 +257,8 @@ func (x *exchange) agentThere() bool {
 	}
 	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
 	x.seen.agent = a.Name
-	return ok
+	// Whoever may do nothing with an agent of that name hears the same whether there is one.
+	return ok || !x.front.cfg.Engine.Sees(x.caller.Principal, task.Agent(x.route.agent))
 }
 
 // deadlines bounds the time of the body, and of an interim answer to a caller who

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -23,7 +22,7 @@ func (x *exchange) identify() error {
 // authenticate finds the principal.
 func (x *exchange) authenticate() error {
 	if x.inside {
-		if x.caller.Principal = auth.PrincipalFrom(x.r.Context()); x.caller.Principal == nil {
+		if x.caller.Principal = auth.PrincipalFrom(x.r.Context()); auth.Known(x.caller.Principal) != nil {
 			return auth.ErrUnauthenticated
 		}
 		return nil
@@ -37,8 +36,8 @@ func (x *exchange) authenticate() error {
 		ctx = bearer.Collect(ctx, slot)
 	}
 	p, err := x.front.cfg.Auth.Authenticate(ctx, x.credentials())
-	if err == nil && p == nil {
-		err = errors.New("authenticator returned no principal")
+	if err == nil {
+		err = auth.Known(p)
 	}
 	x.caller.Principal = p
 	if slot != nil {

@@ -98,6 +98,12 @@ type Send struct {
 	// Errand is what the engine has read of the errand that the message is part of; nil if
 	// it is part of none. Bindings leave it nil.
 	Errand *errand.Errand
+	// Delegated is set by the engine for a message that an agent sends by way of
+	// agent.Delegate. Bindings leave it false.
+	Delegated bool
+	// Streams is set by the engine if the caller follows the task as a stream. Bindings leave
+	// it false.
+	Streams bool
 	// Answers is the version of the question that the engine itself answers with the
 	// message, which counts for nothing else. Bindings leave it zero.
 	Answers int64
@@ -143,6 +149,9 @@ type Subscribe struct {
 	ID a2a.TaskID
 	// LastEventID is the header of that name, or empty.
 	LastEventID string
+	// Said says that the call follows the message that it has sent itself, so that whoever
+	// may send may do it.
+	Said bool
 }
 
 // List is ListTasks.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/guest"
@@ -27,32 +28,34 @@ type model struct {
 }
 
 func (f *Front) listModels(v *guest.Visit) error {
-	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models()}))
+	who := v.Caller.Principal
+	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(who)}))
 	return nil
 }
 
 func (f *Front) showModel(v *guest.Visit, escaped string) error {
+	who := v.Caller.Principal
 	name, err := url.PathUnescape(escaped)
 	if err != nil {
 		return noModel(escaped, nil)
 	}
-	for _, m := range f.models() {
+	for _, m := range f.models(who) {
 		if m.ID == name {
 			v.Reply(http.StatusOK, marshal(m))
 			return nil
 		}
 	}
-	if _, err := f.resolve(name); err != nil {
+	if _, err := f.resolve(who, name); err != nil {
 		return err
 	}
 	v.Reply(http.StatusOK, marshal(model{ID: name, Object: "model", Created: f.since(), OwnedBy: "parley"}))
 	return nil
 }
 
-// models returns all agents, each with its skills behind it.
-func (f *Front) models() []model {
+// models returns the agents that are there for a caller, each with its skills behind it.
+func (f *Front) models(who *auth.Principal) []model {
 	all := []model{}
-	agents := f.Engine.Agents()
+	agents := f.Engine.AgentsFor(who)
 	for i := range agents {
 		c := agents[i].Card
 		m := model{ID: string(agents[i].Name), Object: "model", Created: f.since(), OwnedBy: "parley", Description: c.Description}
@@ -80,25 +83,25 @@ type chosen struct {
 
 // resolve returns what a model stands for: an agent, else an agent with a skill, else a
 // skill that an agent lists.
-func (f *Front) resolve(name string) (chosen, error) {
+func (f *Front) resolve(who *auth.Principal, name string) (chosen, error) {
 	if name == "" {
 		return chosen{}, invalid("model", "is required")
 	}
-	if _, ok := f.Engine.Agent(task.Agent(name)); ok {
+	if _, ok := f.Engine.AgentFor(who, task.Agent(name)); ok {
 		return chosen{agent: task.Agent(name)}, nil
 	}
 	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
-		if a, ok := f.Engine.Agent(task.Agent(name[:i])); ok {
+		if a, ok := f.Engine.AgentFor(who, task.Agent(name[:i])); ok {
 			if skill := name[i+1:]; len(a.Card.Skills) == 0 || lists(&a, skill) {
 				return chosen{a.Name, skill}, nil
 			}
 		}
 	}
-	agents := f.Engine.Agents()
+	agents := f.Engine.AgentsFor(who)
 	if slices.ContainsFunc(agents, func(a engine.Agent) bool { return lists(&a, name) }) {
 		return chosen{skill: name}, nil
 	}
-	return chosen{}, noModel(name, f.models())
+	return chosen{}, noModel(name, f.models(who))
 }
 
 // lists reports whether the card of an agent has a skill, whose id ignores case.

@@ -29,7 +29,7 @@ type talk struct {
 
 // message returns the message to the agent.
 func (f *Front) message(v *guest.Visit, req *request) (*op.Send, error) {
-	to, err := f.resolve(req.model)
+	to, err := f.resolve(v.Caller.Principal, req.model)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Test says what rules are to come to. Its fields are texts, as operators write them.
+type Test struct {
+	// At says for people where the test stands.
+	At string
+	// Caller is the id of the caller; empty for one without credentials.
+	Caller string
+	// Roles and Owner are the caller's.
+	Roles []string
+	Owner string
+	// Op is the operation. It is required.
+	Op string
+	// Agent is the agent that it is about, or empty.
+	Agent string
+	// Skill is the skill that a message asks for, or empty. A send or stream without one is
+	// taken for a message to an agent whose skills are Skills.
+	Skill  string
+	Skills []string
+	// Allow says whether it is to be allowed.
+	Allow bool
+}
+
+// Subject returns the caller and the request of a test.
+func (t *Test) Subject() (*auth.Principal, *Request, error) {
+	o, err := ParseOp(t.Op)
+	if err != nil {
+		return nil, nil, err
+	}
+	who := &auth.Principal{ID: t.Caller, Org: t.Owner, Roles: t.Roles}
+	if who.ID == "" {
+		who.ID = auth.Local
+	}
+	if who.Anonymous() && (t.Owner != "" || len(t.Roles) > 0) {
+		return nil, nil, fmt.Errorf("a caller without credentials has no roles and no owner; name the caller")
+	}
+	return who, &Request{Op: o, Agent: task.Agent(t.Agent), Begins: o.begins(), Skill: t.Skill, Skills: t.Skills}, nil
+}
+
+// Failure is a test that has failed.
+type Failure struct {
+	At string
+	// Text says what was asked, what was wanted and why it did not come.
+	Text string
+}
+
+// Check runs the tests and returns those that have failed.
+func (p *Policy) Check() []Failure {
+	if p == nil {
+		return nil
+	}
+	var out []Failure
+	for i := range p.tests {
+		t := &p.tests[i]
+		who, r, err := t.Subject()
+		if err != nil {
+			out = append(out, Failure{t.At, err.Error()})
+			continue
+		}
+		if v := p.Explain(who, r); v.Allowed != t.Allow {
+			out = append(out, Failure{t.At, fmt.Sprintf("%s is to be %s, but is %s: %s", t, word(t.Allow), word(v.Allowed), v.Reason)})
+		}
+	}
+	return out
+}
+
+// Tests returns how many tests there are.
+func (p *Policy) Tests() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.tests)
+}
+
+func word(allowed bool) string {
+	if allowed {
+		return "allowed"
+	}
+	return "denied"
+}
+
+// String says what the test asks.
+func (t *Test) String() string {
+	var b strings.Builder
+	b.WriteString(t.Op)
+	if t.Agent != "" {
+		fmt.Fprintf(&b, " on agent %q", t.Agent)
+	}
+	if t.Skill != "" {
+		fmt.Fprintf(&b, " with the skill %q", t.Skill)
+	}
+	if t.Caller == "" {
+		return b.String() + " for callers without credentials"
+	}
+	fmt.Fprintf(&b, " for %q", t.Caller)
+	if len(t.Roles) > 0 {
+		fmt.Fprintf(&b, " with the roles %s", strings.Join(t.Roles, ", "))
+	}
+	if t.Owner != "" {
+		fmt.Fprintf(&b, " of %q", t.Owner)
+	}
+	return b.String()
+}

@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/typo"
+)
+
+// Op is an operation that rules name.
+type Op uint8
+
+// The operations of the protocol are about an agent: that of the path, of the message or of
+// the task.
+const (
+	Send Op = iota
+	Stream
+	Get
+	List
+	Cancel
+	Subscribe
+	PushCreate
+	PushGet
+	PushList
+	PushDelete
+	ExtendedCard
+
+	// What callers do with what is their own, in /api/v1.
+
+	Status
+	MemoryRead
+	MemoryWrite
+	InboxRead
+	InboxWrite
+
+	// What administrators do. AdminRead is to see what they see, each of the others to
+	// change something and to see it. AdminAgents is about an agent where a path names one.
+
+	AdminRead
+	AdminKeys
+	AdminAgents
+	AdminTasks
+	AdminPush
+	AdminInbox
+	AdminTrust
+	AdminAudit
+	// AdminOther is what is administered and has no name of its own.
+	AdminOther
+
+	operations
+)
+
+var names = [operations]string{
+	Send: "send", Stream: "stream", Get: "get", List: "list", Cancel: "cancel", Subscribe: "subscribe",
+	PushCreate: "push.create", PushGet: "push.get", PushList: "push.list", PushDelete: "push.delete",
+	ExtendedCard: "card.extended", Status: "status",
+	MemoryRead: "memory.read", MemoryWrite: "memory.write", InboxRead: "inbox.read", InboxWrite: "inbox.write",
+	AdminRead: "admin.read", AdminKeys: "admin.keys", AdminAgents: "admin.agents", AdminTasks: "admin.tasks",
+	AdminPush: "admin.push", AdminInbox: "admin.inbox", AdminTrust: "admin.trust", AdminAudit: "admin.audit",
+	AdminOther: "admin.other",
+}
+
+// String returns the name that rules use.
+func (o Op) String() string {
+	if o >= operations {
+		return fmt.Sprintf("Op(%d)", uint8(o))
+	}
+	return names[o]
+}
+
+// Ops returns all operations.
+func Ops() []Op {
+	all := make([]Op, operations)
+	for i := range all {
+		all[i] = Op(i)
+	}
+	return all
+}
+
+// ParseOp returns the operation with a name.
+func ParseOp(name string) (Op, error) {
+	for o, have := range names {
+		if have == name {
+			return Op(o), nil
+		}
+	}
+	return 0, unknownOp(name)
+}
+
+func unknownOp(name string) error {
+	meant := ""
+	if best := typo.Nearest(clip(name), names[:]); best != "" {
+		meant = "; did you mean " + best + "?"
+	}
+	return fmt.Errorf("there is no operation %q%s", clip(name), meant)
+}
+
+// Admin reports whether the operation is one of administrators.
+func (o Op) Admin() bool { return o >= AdminRead && o < operations }
+
+// begins reports whether the operation may begin a task, where skills count.
+func (o Op) begins() bool { return o == Send || o == Stream }
+
+// ofAgents reports whether the operation may be about an agent.
+func (o Op) ofAgents() bool { return o <= ExtendedCard || o == AdminAgents }
+
+// mask is a set of operations.
+type mask uint32
+
+func (m mask) has(o Op) bool { return m&(1<<o) != 0 }
+
+func maskOf(fits func(Op) bool) (m mask) {
+	for o := range operations {
+		if fits(o) {
+			m |= 1 << o
+		}
+	}
+	return m
+}
+
+// parseOps returns the operations that a rule names.
+func parseOps(list []string) (m mask, err error) {
+	for _, name := range list {
+		p, err := parsePattern(name)
+		if err != nil {
+			return 0, err
+		}
+		found := maskOf(func(o Op) bool { return p.matches(names[o]) })
+		if found == 0 {
+			return 0, unknownOp(name)
+		}
+		m |= found
+	}
+	return m, nil
+}
+
+// clip keeps a name from filling a message.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

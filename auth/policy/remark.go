@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/task"
+)
+
+// World is what is known of the hub that a policy is for.
+type World struct {
+	// Agents are the agents with their skills.
+	Agents map[task.Agent][]string
+	// MoreAgents says that there may be others: those of a directory, or of a bus.
+	MoreAgents bool
+	// Callers, Roles and Owners are those that keys and issuers of tokens give.
+	Callers, Roles, Owners []string
+	// Families are beginnings of the ids of further callers, such as "corp:" for those of
+	// an issuer of tokens.
+	Families []string
+	// MoreCallers says that there may be callers with other ids, roles or owners.
+	MoreCallers bool
+}
+
+// Remark is something that an operator should know about a policy.
+type Remark struct {
+	// At says where the rule stands; empty for a remark about all of them.
+	At string
+	// Text says what is remarkable.
+	Text string
+	// Wide says that something is open, rather than without effect.
+	Wide bool
+	// Unsure says that it holds only as far as is known.
+	Unsure bool
+}
+
+// Remarks returns what opens much, what can never apply, and which agents nobody may call.
+func (p *Policy) Remarks(w *World) []Remark {
+	if p == nil {
+		return nil
+	}
+	var out []Remark
+	for i, c := range p.rules {
+		out = append(out, c.opens()...)
+		out = append(out, p.idle(i)...)
+		out = append(out, c.strangers(w)...)
+	}
+	return append(out, p.alone(w)...)
+}
+
+// everybody reports whether the rule is about all callers, or all with credentials.
+func (c *rule) everybody() bool {
+	return c.who != Anonymous && len(c.callers)+len(c.roles)+len(c.owners) == 0
+}
+
+// grave are the operations that undo or change what others rely on.
+var grave = maskOf(func(o Op) bool {
+	return slices.Contains([]Op{Cancel, PushCreate, PushDelete, MemoryWrite, InboxWrite}, o)
+})
+
+// opens says what a rule opens to many.
+func (c *rule) opens() []Remark {
+	if c.deny {
+		return nil
+	}
+	var out []Remark
+	admin := maskOf(Op.Admin)
+	told := func(format string, args ...any) {
+		out = append(out, Remark{At: c.place(), Text: fmt.Sprintf(format, args...), Wide: true})
+	}
+	if c.ops&admin != 0 && c.everybody() {
+		told("every caller with credentials may %s", (c.ops & admin).String())
+	} else if c.ops&admin == admin {
+		told("whoever it names may do all that an administrator may (admin.*)")
+	}
+	nobody := c.who == Anonymous || c.everybody() && c.who != Authenticated
+	switch g := c.ops & grave; {
+	case nobody && g != 0:
+		told("callers without credentials may %s", g.String())
+	case nobody && c.ops&(1<<Send|1<<Stream) != 0 && c.agents.all():
+		told("callers without credentials may send to every agent")
+	}
+	return out
+}
+
+// String lists the operations.
+func (m mask) String() string {
+	var all []string
+	for o := range operations {
+		if m.has(o) {
+			all = append(all, o.String())
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// idle says that a rule changes nothing because of another one.
+func (p *Policy) idle(i int) []Remark {
+	c := p.rules[i]
+	for j, other := range p.rules {
+		switch {
+		case i == j || !other.covers(c):
+		case other.deny && !c.deny:
+			return []Remark{{At: c.place(), Text: "never applies: all of it is denied at " + other.place()}}
+		case other.deny == c.deny && (!c.covers(other) || j < i):
+			return []Remark{{At: c.place(), Text: "changes nothing: all of it stands at " + other.place()}}
+		}
+	}
+	return nil
+}
+
+// strangers says which names of a rule nobody has.
+func (c *rule) strangers(w *World) []Remark {
+	var names, skills []string
+	for name, list := range w.Agents {
+		names = append(names, string(name))
+		if len(c.agents) == 0 || c.agents.match(string(name)) {
+			skills = append(skills, list...)
+		}
+	}
+	local := []string{auth.Local}
+	var out []Remark
+	for _, look := range []struct {
+		what   string
+		named  patterns
+		have   []string
+		unsure bool
+	}{
+		{"agent", c.agents, names, w.MoreAgents},
+		{"skill", c.skills, skills, w.MoreAgents},
+		{"caller", c.callers, append(local, w.Callers...), w.MoreCallers},
+		{"role", c.roles, w.Roles, w.MoreCallers},
+		{"owner", c.owners, append(local, w.Owners...), w.MoreCallers},
+	} {
+		for _, p := range look.named {
+			if look.what == "caller" && p.ofFamily(w.Families) || slices.ContainsFunc(look.have, p.matchesFold) {
+				continue
+			}
+			out = append(out, Remark{
+				At: c.place(), Unsure: look.unsure,
+				Text: fmt.Sprintf("names the %s %q, which the configuration does not have", look.what, p),
+			})
+		}
+	}
+	return out
+}
+
+// ofFamily reports whether ids with one of the beginnings may match.
+func (p pattern) ofFamily(families []string) bool {
+	return slices.ContainsFunc(families, func(f string) bool {
+		return strings.HasPrefix(p.text, f) || p.open && strings.HasPrefix(f, p.text)
+	})
+}
+
+// alone says which agents nobody may call.
+func (p *Policy) alone(w *World) []Remark {
+	var out []Remark
+	for _, name := range slices.Sorted(maps.Keys(w.Agents)) {
+		if !p.called(name) {
+			out = append(out, Remark{Text: fmt.Sprintf("nobody may send to the agent %q", name)})
+		}
+	}
+	return out
+}
+
+// called reports whether somebody may send to an agent.
+func (p *Policy) called(name task.Agent) bool {
+	for _, o := range []Op{Send, Stream} {
+		at := &p.byOp[o]
+		for _, c := range at.grants {
+			if !c.agents.match(string(name)) {
+				continue
+			}
+			there := *c
+			there.ops, there.agents = 1<<o, patterns{{text: string(name)}}
+			if !slices.ContainsFunc(at.denials, func(d *rule) bool { return d.covers(&there) }) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,52 @@
+package grpcbind_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/grpcbind"
+)
+
+// Whatever an authenticator does that is not to name a caller, nobody is let in.
+func TestAuthenticatorsThatFail(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]auth.Func{
+		"error": func(context.Context, *auth.Request) (*auth.Principal, error) {
+			return nil, errors.New("the store is gone")
+		},
+		"nobody": func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, nil },
+		"no id": func(context.Context, *auth.Request) (*auth.Principal, error) {
+			return &auth.Principal{Roles: []string{"admin"}}, nil
+		},
+		"panic": func(context.Context, *auth.Request) (*auth.Principal, error) { panic("x") },
+	} {
+		h := start(t, grpcbind.Config{Auth: f}, words, nil)
+		if _, err := h.client.SendMessage(t.Context(), say("x")); status.Code(err) != codes.Internal {
+			t.Errorf("%s: %v, want INTERNAL", name, err)
+		}
+	}
+}
+
+// The organisation that a request is for comes as metadata.
+func TestOwnersOfACaller(t *testing.T) {
+	t.Parallel()
+	k, err := auth.ConfiguredKey("ann-0123456789abcdef", auth.Principal{ID: "ann", Org: "acme", Orgs: []string{"acme", "beta"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, grpcbind.Config{Auth: &auth.Keyring{Configured: []auth.Key{*k}}}, words, nil)
+	for owner, want := range map[string]codes.Code{"": codes.OK, "beta": codes.OK, "gamma": codes.PermissionDenied} {
+		kv := []string{"x-api-key", "ann-0123456789abcdef"}
+		if owner != "" {
+			kv = append(kv, "x-parley-owner", owner)
+		}
+		if _, err := h.client.SendMessage(with(t.Context(), kv...), say("x")); status.Code(err) != want {
+			t.Errorf("for %q: %v, want %v", owner, err, want)
+		}
+	}
+}

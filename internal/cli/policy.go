@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/agent/frontdesk"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/typo"
+	"github.com/parley-a2a/parley/task"
+)
+
+// policyFacts finds out what there is to know of the policy.
+func policyFacts(cfg *config.Config, f *doctor.Facts) {
+	var err error
+	if f.Policy, err = cfg.Policy.Load(); err != nil {
+		f.Policy, f.NoPolicy = nil, err.Error()
+	}
+	f.World = worldOf(cfg)
+	f.World.MoreCallers = f.NoKeys != ""
+	for _, k := range f.Keys {
+		w := &f.World
+		w.Callers, w.Roles, w.Owners = append(w.Callers, k.Agent), append(w.Roles, k.Roles...), append(w.Owners, k.Owners...)
+	}
+}
+
+// policyFailed returns an error if the policy cannot be read, or one of its tests fails.
+func policyFailed(f *doctor.Facts) error {
+	if f.NoPolicy != "" {
+		return errors.New("the policy cannot be read")
+	}
+	if failed := f.Policy.Check(); len(failed) > 0 {
+		return fmt.Errorf("%s: %d tests of the policy fail", failed[0].At, len(failed))
+	}
+	return nil
+}
+
+// worldOf returns what a configuration says of agents and callers, without keys.
+func worldOf(cfg *config.Config) policy.World {
+	d := &cfg.Directory
+	w := policy.World{
+		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
+		MoreAgents: d.AgentsFile != "" || d.WellKnown != "" || len(d.Specs) > 0 || cfg.Bus.URL != "",
+	}
+	if cfg.Builtin() {
+		for _, a := range builtin.Agents() {
+			w.Agents[a.Name] = []string{string(a.Name)}
+		}
+	}
+	if cfg.FrontDesk.Serve {
+		for _, a := range new(frontdesk.Desk).Agents() {
+			for i := range a.Card.Skills {
+				w.Agents[a.Name] = append(w.Agents[a.Name], a.Card.Skills[i].ID)
+			}
+		}
+	}
+	for i := range cfg.Agents {
+		a := &cfg.Agents[i]
+		skills := []string{}
+		for j := range a.Skills {
+			skills = append(skills, a.Skills[j].ID)
+		}
+		if len(skills) == 0 {
+			skills = []string{a.Name}
+		}
+		w.Agents[task.Agent(a.Name)] = skills
+	}
+	for i := range cfg.Auth.Tokens {
+		t := &cfg.Auth.Tokens[i]
+		w.Families = append(w.Families, t.Name+":")
+		w.Owners = append(append(w.Owners, t.Owner), values(t.Owners)...)
+		w.Roles = append(append(w.Roles, values(t.Roles)...), values(t.Scopes)...)
+	}
+	for i := range cfg.Auth.Certificates {
+		c := &cfg.Auth.Certificates[i]
+		w.Callers, w.Roles = append(w.Callers, c.AgentID), append(w.Roles, c.Roles...)
+		w.Owners = append(append(w.Owners, c.Owner), c.Owners...)
+		if c.Each != "" {
+			w.Families = append(w.Families, c.Name+":")
+		}
+	}
+	return w
+}
+
+func values(m map[string]string) []string {
+	var out []string
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// explain says whether the policy allows what a text asks for, and why.
+func (c *doctorCmd) explain(o *OS, cfg *config.Config) error {
+	rules, err := cfg.Policy.Load()
+	if err != nil {
+		return err
+	}
+	t, err := questionOf(c.Explain)
+	if err != nil {
+		return err
+	}
+	if t.Skill == "" {
+		t.Skills = worldOf(cfg).Agents[task.Agent(t.Agent)]
+	}
+	who, r, err := t.Subject()
+	if err != nil {
+		return usagef("--explain: %w", err)
+	}
+	v := rules.Explain(who, r)
+	answer := "denied"
+	if v.Allowed {
+		answer = "allowed"
+	}
+	_, err = fmt.Fprintf(o.Stdout, "%-8s %s: %s\n", answer, t, v.Reason)
+	return err
+}
+
+// questionOf reads a question like "caller=ann op=send agent=echo".
+func questionOf(text string) (*policy.Test, error) {
+	t := new(policy.Test)
+	keys := map[string]*string{"caller": &t.Caller, "owner": &t.Owner, "op": &t.Op, "agent": &t.Agent, "skill": &t.Skill}
+	for _, word := range strings.Fields(text) {
+		key, value, ok := strings.Cut(word, "=")
+		field := keys[key]
+		switch {
+		case !ok || value == "":
+			return nil, usagef("--explain: %q is not like op=send", word)
+		case key == "role":
+			t.Roles = append(t.Roles, value)
+		case field == nil:
+			return nil, usagef("--explain: there is no key %q%s; there are caller, role, owner, op, agent and skill", key, meant(key))
+		case *field != "":
+			return nil, usagef("--explain: %s is given twice", key)
+		default:
+			*field = value
+		}
+	}
+	t.Op = cmp.Or(t.Op, policy.Send.String())
+	return t, nil
+}
+
+func meant(key string) string {
+	if best := typo.Nearest(key, []string{"caller", "role", "owner", "op", "agent", "skill"}); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
+}

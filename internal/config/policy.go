@@ -1,0 +1,56 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/policyfile"
+	"github.com/parley-a2a/parley/internal/yamlfile"
+)
+
+// Policy says which caller may do what: the path of a file with rules, or the rules
+// themselves. Without it, every caller who is let in may use every agent.
+type Policy struct {
+	// File is the path of the file; empty if the rules stand here, or there are none.
+	File string
+	// Rules are the rules that stand here; nil if there are none.
+	Rules *policyfile.File
+}
+
+// DecodeNode implements yamlfile.Node.
+func (p *Policy) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	if _, ok := node.(ast.MapNode); ok {
+		p.Rules = new(policyfile.File)
+		d.Value(node, reflect.ValueOf(p.Rules).Elem(), key, "")
+		return
+	}
+	p.File, _ = d.Text(node, key)
+}
+
+// On reports whether there is a policy.
+func (p *Policy) On() bool { return p.File != "" || p.Rules != nil }
+
+// Load returns the policy; nil if there is none. What it returns with an error is not to be
+// used.
+func (p *Policy) Load() (*policy.Policy, error) {
+	switch {
+	case p.File != "":
+		return policyfile.Load(p.File)
+	case p.Rules != nil:
+		return p.Rules.Policy()
+	}
+	return nil, nil
+}
+
+// checkPolicy notes what is wrong with a policy. A key without a value is not taken for no
+// policy.
+func checkPolicy(d *yamlfile.Decoder, p *Policy) {
+	switch {
+	case p.Rules != nil:
+		p.Rules.Compile(d, "policy")
+	case p.File == "" && d.Line("policy") > 0:
+		d.Problem(nil, "policy", "is empty: it names a file, or has rules; without a policy, leave the key out")
+	}
+}

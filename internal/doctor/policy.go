@@ -1,0 +1,45 @@
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/parley-a2a/parley/auth/policy"
+)
+
+// rules says what there is to say of the policy.
+func rules(f *Facts) []Finding {
+	const subject = "rules"
+	if f.NoPolicy != "" {
+		return []Finding{{Wrong, subject, "the hub will not start: " + f.NoPolicy, "mend the policy"}}
+	}
+	if f.Policy == nil {
+		return nil
+	}
+	var out []Finding
+	for _, t := range f.Policy.Check() {
+		out = append(out, Finding{Wrong, subject, t.At + ": " + t.Text, "mend the rules, or the test"})
+	}
+	for _, r := range f.Policy.Remarks(&f.World) {
+		out = append(out, remark(subject, &r))
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return []Finding{{OK, subject, fmt.Sprintf("the policy opens nothing to everybody, and %d tests of it pass", f.Policy.Tests()), ""}}
+}
+
+func remark(subject string, r *policy.Remark) Finding {
+	text, advice := r.Text, "take the rule out, or mend the name"
+	if r.At != "" {
+		text = r.At + ": " + text
+	}
+	switch {
+	case r.Wide:
+		return Finding{Weak, subject, text, "name those alone who need it"}
+	case r.Unsure:
+		return Finding{Unknown, subject, text + "; it may be known from elsewhere", ""}
+	case r.At == "":
+		advice = "add a rule, or take the agent out"
+	}
+	return Finding{Weak, subject, text, advice}
+}
