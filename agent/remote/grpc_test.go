@@ -10,9 +10,11 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -21,8 +23,8 @@ import (
 )
 
 // startGRPC serves the agent echo over gRPC, and a card at the URL that offers nothing
-// else.
-func startGRPC(t *testing.T, version string) (cardURL string) {
+// else. who finds out who calls, nil for nobody.
+func startGRPC(t *testing.T, version string, who auth.Authenticator) (cardURL string) {
 	t.Helper()
 	e := engine.New(engine.Config{})
 	for _, a := range builtin.Agents() {
@@ -34,7 +36,7 @@ func startGRPC(t *testing.T, version string) (cardURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binding := grpcbind.New(grpcbind.Config{Engine: e})
+	binding := grpcbind.New(grpcbind.Config{Engine: e, Auth: who})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 2)
 	go func() { done <- e.Run(ctx) }()
@@ -60,7 +62,7 @@ func TestAgentOverGRPC(t *testing.T) {
 	for _, version := range []string{"1.0", "0.3.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			url := startGRPC(t, version)
+			url := startGRPC(t, version, nil)
 			far := &remote.Agent{URL: url, Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
 			t.Cleanup(func() {
 				if err := far.Close(); err != nil {
@@ -73,5 +75,32 @@ func TestAgentOverGRPC(t *testing.T) {
 				t.Errorf("send = %s, want the echo", describe(a))
 			}
 		})
+	}
+}
+
+// TestToldOverGRPC: who the caller is goes along as metadata, with each call another time.
+func TestToldOverGRPC(t *testing.T) {
+	t.Parallel()
+	told := make(chan []string, 100)
+	url := startGRPC(t, "1.0", auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
+		told <- r.Header("x-caller")
+		return &auth.Principal{ID: "peer"}, nil
+	}))
+	far := &remote.Agent{
+		URL: url, Identity: numbered(), Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial},
+	}
+	t.Cleanup(func() {
+		if err := far.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, nil)
+	for _, want := range []string{"alice/1", "alice/2"} {
+		if a := h.send(say(want)); a.Head.State != task.Completed {
+			t.Fatalf("send = %s", describe(a))
+		}
+		if diff := cmp.Diff([]string{want}, <-told); diff != "" {
+			t.Errorf("the agent was told (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -65,6 +65,30 @@ func TestBearers(t *testing.T) {
 	}
 }
 
+// TestBearersAreForgotten: a task that is read when its run has ended has no token any more.
+func TestBearersAreForgotten(t *testing.T) {
+	t.Parallel()
+	began := make(chan context.Context, 1)
+	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(began))
+	a, err := b.Send(t.Context(), with("mine"), now(text("hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: a.Head.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := engine.Holds(b.Engine); got.Bearers != 1 {
+		t.Errorf("while the run goes on the hub holds %+v, want a token", got)
+	}
+	b.stop()
+	if got := engine.Holds(b.Engine); got.Live != 1 || got.Bearers != 0 {
+		t.Errorf("after the run the hub holds %+v, want a task without a token", got)
+	}
+}
+
 // TestBearersStayHere: what an agent asks of another one has no token, nor has what a later
 // process takes up.
 func TestBearersStayHere(t *testing.T) {

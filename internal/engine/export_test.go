@@ -12,9 +12,9 @@ func BusyCallers(e *Engine) int {
 	return len(e.busy.by)
 }
 
-// Held is what an engine holds: tasks in memory, runs and places in line, doubts. A
-// hub at rest holds nothing.
-type Held struct{ Live, Running, Waiting, Doubts int }
+// Held is what an engine holds: tasks in memory, runs and places in line, doubts, and tokens
+// of callers. A hub at rest holds nothing.
+type Held struct{ Live, Running, Waiting, Doubts, Bearers int }
 
 // Holds returns what an engine holds.
 func Holds(e *Engine) Held {
@@ -24,6 +24,11 @@ func Holds(e *Engine) Held {
 		s := &e.live.shards[i]
 		s.mu.Lock()
 		h.Live += len(s.tasks)
+		for _, l := range s.tasks {
+			l.mu.Lock()
+			h.Bearers += len(l.bearers)
+			l.mu.Unlock()
+		}
 		s.mu.Unlock()
 	}
 	e.doubts.mu.Lock()

@@ -35,6 +35,7 @@ type authority struct {
 	keys  *identity.Keys // of the hub whose assertions it takes
 	url   string
 	asked atomic.Int32
+	begun chan struct{} // if not nil, is told of each request
 	hold  chan struct{} // if not nil, answers wait for it
 	life  int
 }
@@ -42,6 +43,7 @@ type authority struct {
 func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := a.asked.Add(1)
 	if a.hold != nil {
+		a.begun <- struct{}{}
 		<-a.hold
 	}
 	if err := a.check(r); err != nil {
@@ -159,10 +161,12 @@ func TestExchange(t *testing.T) {
 func TestExchangeOnce(t *testing.T) {
 	t.Parallel()
 	p, a := exchange(t, nil)
-	a.hold = make(chan struct{})
+	a.begun, a.hold = make(chan struct{}, 100), make(chan struct{})
 	leader, gone := context.WithCancel(auth.WithPrincipal(t.Context(), alice))
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = p.Header(leader) })
+	<-a.begun
+	gone()
 	for range 20 {
 		wg.Go(func() {
 			h, err := p.Header(auth.WithPrincipal(t.Context(), alice))
@@ -171,7 +175,6 @@ func TestExchangeOnce(t *testing.T) {
 			}
 		})
 	}
-	gone()
 	close(a.hold)
 	wg.Wait()
 	if n := a.asked.Load(); n != 1 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +64,7 @@ func (s site) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(set)))}, nil
 }
 
-// TestRotation lives through a year with a message every hour, restarts among them, and a
+// TestRotation lives through a year with a message every three hours, restarts among them, and a
 // verifier who reads the keys as others do: none is refused, and the keys change.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -82,8 +83,8 @@ func TestRotation(t *testing.T) {
 			return at.RoundTrip(r)
 		})}}
 		used := make(map[string]bool)
-		for hour := range 24 * 365 {
-			if hour%1000 == 999 {
+		for n := range 8 * 365 {
+			if n%300 == 299 {
 				keys = load(t, path)
 			}
 			at = &site{keys}
@@ -93,16 +94,56 @@ func TestRotation(t *testing.T) {
 			}
 			time.Sleep(4 * time.Minute) // on its way
 			if _, err := v.Token(t.Context(), text); err != nil {
-				t.Fatalf("hour %d: %v", hour, err)
+				t.Fatalf("message %d: %v", n, err)
 			}
 			used[keyID(t, keys)] = true
-			if n := published(t, keys); n > 2 {
-				t.Fatalf("hour %d: %d keys are published", hour, n)
+			if got := published(t, keys); got > 2 {
+				t.Fatalf("message %d: %d keys are published", n, got)
 			}
-			time.Sleep(56 * time.Minute)
+			time.Sleep(176 * time.Minute)
 		}
 		if len(used) != 5 {
 			t.Errorf("%d keys in a year, want one for each 90 days", len(used))
+		}
+	})
+}
+
+// TestRotationUnderLoad: eight callers at a time send around the moments at which a key is
+// made, begins to sign, and goes; no assertion is refused, and all see the same keys.
+func TestRotationUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := load(t, filepath.Join(t.TempDir(), identity.FileName))
+		a := &token.Asserter{Issuer: hubA, Key: keys.Key}
+		i := &token.Issuer{Name: "a", URL: hubA, Audiences: []string{hubB}, KeysURL: hubA + "/.well-known/jwks.json"}
+		v := &token.Verifier{Issuers: []*token.Issuer{i}, Client: &http.Client{Transport: transport(site{keys}.RoundTrip)}}
+		used := new(sync.Map)
+		time.Sleep(identity.Period - 25*time.Hour)
+		var wg sync.WaitGroup
+		for n := range 8 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(n) * 7 * time.Second)
+				for range 500 { // four days and more
+					text, err := a.Of(alice, hubB, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					used.Store(keyID(t, keys), true)
+					time.Sleep(time.Minute)
+					if _, err := v.Token(t.Context(), text); err != nil {
+						t.Errorf("refused: %v", err)
+					}
+					time.Sleep(11 * time.Minute)
+				}
+			})
+		}
+		wg.Wait()
+		n := 0
+		for range used.Range {
+			n++
+		}
+		if n != 2 || published(t, keys) != 1 {
+			t.Errorf("%d keys were used, and %d are published, want two and one", n, published(t, keys))
 		}
 	})
 }
