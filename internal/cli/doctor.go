@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/datadir"
 	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/identity"
 	"github.com/parley-a2a/parley/internal/outcall"
 	"github.com/parley-a2a/parley/internal/seal"
 )
@@ -156,6 +157,13 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 			Key: "rockbot.serve", What: "whoever may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
 		})
 	}
+	for i := range cfg.Agents {
+		if a := &cfg.Agents[i]; a.Identity.Mode == string(identity.Forward) {
+			out = append(out, doctor.Opening{
+				Key: "agents." + a.Name + ".identity", What: "forward: the agent gets the tokens of its callers, and can do all that they can",
+			})
+		}
+	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{
 			Key: "trust_forwarded", What: "whoever reaches the hub without its proxy chooses the address that cards name", Wide: true,
@@ -166,7 +174,10 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 
 // secretFiles are the files that only the hub should read, as far as they are there.
 func secretFiles(cfg *config.Config) []doctor.File {
-	paths := []string{cfg.Data, filepath.Join(cfg.Data, seal.FileName), filepath.Join(cfg.Data, storeName)}
+	paths := []string{cfg.Data}
+	for _, name := range []string{seal.FileName, identity.FileName, storeName} {
+		paths = append(paths, filepath.Join(cfg.Data, name))
+	}
 	if len(cfg.Auth.Keys()) > 0 {
 		paths = append(paths, cfg.File)
 	}
