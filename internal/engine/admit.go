@@ -55,6 +55,9 @@ func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool)
 	if err := e.readErrand(c, r); err != nil {
 		return nil, err
 	}
+	if err := e.checkAddresses(ctx, c, r); err != nil {
+		return nil, err
+	}
 	ad, err := e.admitKeyed(ctx, c, r, wait)
 	if err == nil && parent != nil {
 		parent.adopted(ad, c)

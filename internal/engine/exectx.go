@@ -77,7 +77,10 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, err
 	}
 	ctx, ids := r.observe(rec)
-	body := r.engine.fill(r.live.ref, r.msg.body)
+	body, err := r.filledMessage()
+	if err != nil {
+		return nil, nil, err
+	}
 	msg, err := task.DecodeMessage(body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)

@@ -19,19 +19,16 @@ import (
 // ErrPartGone says that a task had a part whose time is over, or whose file is missing.
 var ErrPartGone = errors.New("part is kept no longer")
 
-// Part opens a large part of a task of the caller, who closes it. A task that is not the
-// caller's gives the same error as one that is not there. The error is ErrPartGone where an
+// Part opens a large part of a task of the caller, who closes it. Whoever may get the task may
+// have its parts; for others the error is that of Get. The error is ErrPartGone where an
 // entry of the task names the part and the hub does not have it any more.
 func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.Digest) (*parts.Content, error) {
-	k := ref{c.Principal.Owner(), id}
-	l, err := e.seen(ctx, k, "")
+	l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
 	if err != nil {
-		return nil, notFound(err)
+		return nil, err
 	}
 	defer e.live.release(l)
-	if err := e.permitTask(c, need{op: policy.Get}, l); err != nil {
-		return nil, notFound(err)
-	}
+	k := l.ref
 	if e.cfg.Parts == nil {
 		return nil, errNoPart
 	}
@@ -70,6 +67,30 @@ func (e *Engine) lostPart(k ref) func(parts.Digest, error) {
 	return func(d parts.Digest, err error) {
 		e.cfg.Logger.Error("part cannot be had", "task", k.id, "digest", d.String(), "error", err)
 	}
+}
+
+// checkAddresses refuses a message with the address of a part of a task that its caller may
+// not get.
+func (e *Engine) checkAddresses(ctx context.Context, c *op.Caller, r *op.Send) error {
+	if e.cfg.Parts == nil {
+		return nil
+	}
+	for i, id := range e.cfg.Parts.Addresses(r.Message.Body) {
+		l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
+		if errors.Is(err, a2a.ErrTaskNotFound) {
+			return noAddress(partField(i))
+		}
+		if err != nil {
+			return err
+		}
+		e.live.release(l)
+	}
+	return nil
+}
+
+// noAddress is about the address of a part that is not there for the caller.
+func noAddress(field string) error {
+	return fault.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
 }
 
 // shed puts references in the place of the large parts of a change. What was stored for it
@@ -124,7 +145,7 @@ func (e *Engine) partProblem(err error) error {
 	case errors.As(err, &large):
 		return fault.Field(a2a.ErrInvalidParams, field+".raw", "%v", large)
 	case errors.Is(err, parts.ErrNotFound), errors.Is(err, parts.ErrLost):
-		return fault.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
+		return noAddress(field)
 	case errors.Is(err, task.ErrUnavailable):
 		e.cfg.Logger.Error("part cannot be stored", "error", err)
 		why := "its folder cannot be written"
@@ -151,15 +172,24 @@ func (r *run) tooLarge(en *task.Entry) string {
 	return fmt.Sprintf("a part of agent %q %v", r.agent.Name, large)
 }
 
-// fill puts the bytes of parts in the place of references, for an executor.
-func (e *Engine) fill(k ref, body []byte) []byte {
-	if e.cfg.Parts == nil {
-		return body
+// filledMessage returns the message of a run with the bytes of parts in the place of
+// references. One that has just come may refer to other tasks; what was stored does not.
+func (r *run) filledMessage() ([]byte, error) {
+	k, e := r.engine.cfg.Parts, r.engine
+	if k == nil || !parts.Mentions(r.msg.body) {
+		return r.msg.body, nil
 	}
-	return e.cfg.Parts.Fill(partKey(k), body, e.lostPart(k))
+	page, err := e.store.Read(r.ctx, r.live.snapshot().Key, r.msg.version-1)
+	if err != nil {
+		return nil, fmt.Errorf("read message: %w", err)
+	}
+	if len(page) == 0 {
+		return nil, fmt.Errorf("read message: the log ends before v%d", r.msg.version)
+	}
+	return k.Fill(partKey(r.live.ref), page[0].Body, e.lostPart(r.live.ref)), nil
 }
 
-// fillTask is fill for a task.
+// fillTask puts the bytes of parts in the place of references, for an executor.
 func (e *Engine) fillTask(k ref, body []byte) []byte {
 	if e.cfg.Parts == nil {
 		return body

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -263,6 +265,102 @@ func TestPartsSentOn(t *testing.T) {
 	if got.Content != a2a.URL(elsewhere) || seen[len(seen)-1] != "message url" {
 		t.Errorf("an address elsewhere became %+v, and the executor has %s", got, seen[len(seen)-1])
 	}
+}
+
+// A task that ended as a bare message is not there for its caller, and neither are its parts,
+// also for who knows all names.
+func TestPartsOfHiddenTasks(t *testing.T) {
+	t.Parallel()
+	var id a2a.TaskID
+	b := start(t, engine.Config{Parts: keeper(t)}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		id = ec.TaskID
+		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewRawPart(bulk)), nil)
+	}})
+	a := b.send(file("one", map[string]any{"raw": bulk}))
+	if a.Message == nil || !bytes.Contains(a.Message, []byte(`"raw"`)) {
+		t.Fatalf("the answer is %.100s", a.Message)
+	}
+	d := parts.Digest(sha256.Sum256(bulk))
+	if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("Part() = %v", err)
+	}
+	address := "https://hub.example" + parts.Place + string(id) + "/" + d.String()
+	if _, err := b.Send(t.Context(), alice, file("two", map[string]any{"url": address})); !errors.Is(err, a2a.ErrInvalidParams) {
+		t.Errorf("Send() of its address = %v", err)
+	}
+}
+
+// An agent that asks another one gets the bytes of what that one gives, and gives them on.
+func TestPartsOfDelegations(t *testing.T) {
+	t.Parallel()
+	var asked, answered string
+	b := start(t, engine.Config{Parts: keeper(t)}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		child, err := task.DecodeTask(got.JSON)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		p := child.Artifacts[0].Parts[0]
+		answered = kindOf(p)
+		_ = yield(a2a.NewArtifactUpdateEvent(ec, "copy", p), nil) && yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}})
+	b.register("other", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		asked = kindOf(ec.Message.Parts[0])
+		_ = yield(a2a.NewArtifactUpdateEvent(ec, "copy", ec.Message.Parts[0]), nil) && yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}})
+	a := b.send(file("one", map[string]any{"raw": bulk}))
+	if asked != "bytes" || answered != "bytes" {
+		t.Errorf("the other agent has got %s, the first one %s", asked, answered)
+	}
+	_, d := address(t, sdkTask(t, a).Artifacts[0].Parts[0])
+	if got, err := b.part(a.Head.ID, d, alice); err != nil || !bytes.Equal(got, bulk) {
+		t.Errorf("Part() = %d bytes, %v", len(got), err)
+	}
+}
+
+// 32 MiB make the log longer by a reference.
+func TestPartsGrowNoLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := sqlitestore.Open(filepath.Join(dir, "db"), sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	size := func() (n int64) {
+		found, _ := filepath.Glob(filepath.Join(dir, "db*"))
+		for _, name := range found {
+			if info, err := os.Stat(name); err == nil {
+				n += info.Size()
+			}
+		}
+		return n
+	}
+	k := keeper(t)
+	k.Max = 0
+	var content []byte
+	b := start(t, engine.Config{Store: db.Tasks(), Parts: k}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		_ = yield(a2a.NewArtifactUpdateEvent(ec, "a", a2a.NewRawPart(content)), nil) && yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}}, agent.Traits{NoMessage: true}))
+	content = []byte("small")
+	b.send(text("warm up"))
+	before := size()
+	content = make([]byte, 32<<20)
+	a := b.send(text("hi"))
+	grown := size() - before
+	if grown > 256<<10 { // whole pages, in the database and in its write-ahead log
+		t.Errorf("an artifact of %d bytes made the log %d bytes longer", len(content), grown)
+	}
+	shown := a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true})
+	if len(shown) > 2000 {
+		t.Errorf("the task has %d bytes", len(shown))
+	}
+	t.Logf("an artifact of %d MiB: the log grows by %d bytes, the task has %d", len(content)>>20, grown, len(shown))
 }
 
 func TestPartsTooLarge(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/httpfront"
 )
@@ -26,7 +25,11 @@ func FuzzServe(f *testing.F) {
 	f.Add("GET", "/v1/a2a/tasks/t/pushNotificationConfigs?pageSize=1&pageToken=AAAAAAAAAAAx", "1.0", "")
 	f.Add("POST", "/", "1.0", rpc("ListTaskPushNotificationConfig", `{"taskId":"t","pageSize":1}`))
 	f.Add("POST", "/v1/a2a/message:send", "1.0", strings.Replace(message("hi"), `{`, `{"configuration":{"pushNotificationConfig":{"url":"https://hooks.example"}},`, 1))
-	e := startEngineWith(f, engine.Config{Push: new(enginetest.Pusher)}, newAgent("echo", echo()))
+	f.Add("GET", "/v1/parts/t/"+strings.Repeat("00", 32), "1.0", "")
+	f.Add("HEAD", "/v1/parts/%2e%2e/"+strings.Repeat("0A", 32), "", "")
+	cfg := partsConfig(f)
+	cfg.Push = new(enginetest.Pusher)
+	e := startEngineWith(f, cfg, newAgent("echo", echo()))
 	front := httpfront.New(httpfront.Config{Engine: e, AllowAnonymous: true})
 	before := httptest.NewRequest(http.MethodPost, "/v1/a2a/message:send", strings.NewReader(strings.Replace(message("hi"), `"role"`, `"taskId":"t","role"`, 1)))
 	before.Header.Set("Content-Type", "application/json")

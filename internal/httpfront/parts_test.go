@@ -231,6 +231,9 @@ func TestPartDialects(t *testing.T) {
 		{"GET", "/v1/a2a/tasks?includeArtifacts=true", "", "1.0", v10},
 		{"POST", "/a2a", rpc("tasks/get", `{"id":"`+id+`"}`), "", v03},
 		{"GET", "/v1/tasks/" + id, "", "0.3", `"fileWithUri":"` + address + `"`},
+		{"POST", "/a2a/giver/v1/message:send", `{"request":{"messageId":"m","role":"ROLE_USER","content":[{"text":"go"}]}}`, "0.3", `"fileWithUri":"https://hub.example/v1/parts/`},
+		{"POST", "/a2a/giver/a2a", rpc("tasks/get", `{"id":"`+id+`"}`), "", address},
+		{"POST", "/tasks/send", `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"go"}]}}`, "", `https://hub.example/v1/parts/job-1/`},
 	} {
 		got := h.do(tt.method, tt.path, tt.body, "A2A-Version: "+tt.version, ann)
 		if got.code != 200 || !strings.Contains(got.body, `"size":10000`) || !strings.Contains(got.body, tt.want) {

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/parts"
 )
 
 func TestParsePath(t *testing.T) {
@@ -145,6 +148,7 @@ func FuzzParsePath(f *testing.F) {
 	f.Add("/a2a/%2F", "tasks", "%3Acancel")
 	f.Add("//", "..", "a/b")
 	f.Add("/v1/a2a/%zz/tasks", ".well-known", "")
+	f.Add("/v1/parts/%2e%2e/0101010101010101010101010101010101010101010101010101010101010101", "parts", "..")
 	f.Fuzz(func(t *testing.T, path, agent, id string) {
 		if r := parsePath(path); r.place == nowhere && r.config != "" {
 			t.Errorf("parsePath(%q) = %+v: config without place", path, r)
@@ -156,6 +160,12 @@ func FuzzParsePath(f *testing.F) {
 		want := route{place: atCancel, agent: agent, task: id}
 		if got := parsePath(base + ":cancel"); got != want {
 			t.Errorf("parsePath(%q) = %+v, want %+v", base+":cancel", got, want)
+		}
+		digest := parts.Digest{1, 2, 3}
+		part := new(parts.Keeper).URL(a2a.TaskID(id), digest)
+		want = route{place: atPart, task: id, digest: digest}
+		if got := parsePath(part); got != want {
+			t.Errorf("parsePath(%q) = %+v, want %+v", part, got, want)
 		}
 		want = route{place: atPushConfig, agent: agent, task: id, config: id}
 		full := base + "/pushNotificationConfigs/" + url.PathEscape(id)

@@ -80,15 +80,15 @@ func (k *Keeper) max() int64 {
 	return DefaultMax
 }
 
-// Shed returns body with references in the place of large parts and of references to other
-// parts of the hub that the owner may read; body itself if there are none. The parts are
-// noted in h. A problem with one part is a *PartError; strict says that a reference to a part
-// of the hub that cannot be had is one.
-func (k *Keeper) Shed(h *Held, body []byte, strict bool) ([]byte, error) {
-	if int64(len(body)) <= k.Threshold && !mentions(body) {
+// Shed returns body with references in the place of large parts; body itself if there are
+// none. The parts are noted in h. A problem with one part is a *PartError. With link set, a
+// reference to a part of another task of the owner becomes one of the task, too, and one that
+// cannot be had is a problem; whether the caller may read them is asked before, see Addresses.
+func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
+	if int64(len(body)) <= k.Threshold && !Mentions(body) {
 		return body, nil
 	}
-	s := shedding{k: k, held: h, strict: strict}
+	s := shedding{k: k, held: h, links: link}
 	out, err := eachPart(body, s.part)
 	if err != nil || !s.changed {
 		return body, err
@@ -113,11 +113,27 @@ func (k *Keeper) Check(body []byte) error {
 	return err
 }
 
-// Fill returns body with the bytes of parts of the owner in the place of references to them,
+// Addresses returns the tasks whose parts a text refers to, by the places of the parts that do.
+func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
+	if !Mentions(body) {
+		return nil
+	}
+	index, found := -1, make(map[int]a2a.TaskID)
+	_, _ = eachPart(body, func(dst, part []byte) ([]byte, error) {
+		index++
+		if at, ok := k.read(rawjson.Member(part, "url"), false); ok {
+			found[index] = at.task
+		}
+		return dst, nil
+	})
+	return found
+}
+
+// Fill returns body with the bytes of parts of the task in the place of references to them,
 // MaxFill of them at the most. What cannot be had stays a reference; lost, if not nil, is
 // told of it.
 func (k *Keeper) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
-	if !mentions(body) {
+	if !Mentions(body) {
 		return body
 	}
 	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
@@ -127,7 +143,7 @@ func (k *Keeper) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
 
 // FillTask is Fill for the JSON of a task.
 func (k *Keeper) FillTask(key Key, body []byte, lost func(Digest, error)) []byte {
-	if !mentions(body) {
+	if !Mentions(body) {
 		return body
 	}
 	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
@@ -147,7 +163,7 @@ func (k *Keeper) FillTask(key Key, body []byte, lost func(Digest, error)) []byte
 
 // Names reports whether a text has a reference to the part of the task.
 func (k *Keeper) Names(key Key, body []byte, d Digest) (named bool) {
-	if !mentions(body) {
+	if !Mentions(body) {
 		return false
 	}
 	_, _ = eachPart(body, func(dst, part []byte) ([]byte, error) {
@@ -205,7 +221,7 @@ func (k *Keeper) read(v []byte, marked bool) (place, bool) {
 type shedding struct {
 	k       *Keeper
 	held    *Held
-	strict  bool
+	links   bool
 	changed bool
 	index   int
 }
@@ -268,20 +284,17 @@ func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
 	return &got, nil
 }
 
-// link makes a part of the task of another one that the owner may read.
+// link makes a part of the task of one of another task of the owner.
 func (s *shedding) link(address []byte) (*Part, error) {
 	at, ok := s.k.read(address, false)
-	if !ok {
+	if !ok || !s.links {
 		return nil, nil
 	}
 	got, err := s.k.Store.Link(s.held.key, at.task, at.digest)
-	switch {
-	case err == nil:
-		return &got, nil
-	case s.strict:
+	if err != nil {
 		return nil, err
 	}
-	return nil, nil
+	return &got, nil
 }
 
 // rawSize returns how many bytes padded base64 stands for; v has its quotation marks.
@@ -349,10 +362,10 @@ func (f *filling) part(dst, part []byte) ([]byte, error) {
 		}
 	}
 	at, ok := f.k.read(address, mark != nil)
-	if !ok {
+	if !ok || at.task != f.key.Task {
 		return append(dst, part...), nil
 	}
-	raw, err := f.bytes(at)
+	raw, err := f.bytes(at.digest)
 	if err != nil && f.lost != nil {
 		f.lost(at.digest, err)
 	}
@@ -363,9 +376,9 @@ func (f *filling) part(dst, part []byte) ([]byte, error) {
 }
 
 // bytes returns the JSON of the bytes of a part, or nil if there is no room for them or
-// they cannot be had. One of another owner is not found.
-func (f *filling) bytes(at place) ([]byte, error) {
-	c, err := f.k.Store.Open(Key{f.key.Owner, at.task}, at.digest)
+// they cannot be had.
+func (f *filling) bytes(d Digest) ([]byte, error) {
+	c, err := f.k.Store.Open(f.key, d)
 	if err != nil {
 		return nil, err
 	}

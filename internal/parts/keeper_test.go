@@ -149,7 +149,7 @@ func TestShedAddresses(t *testing.T) {
 		}
 		got, err := k.Shed(h, body, false)
 		if err != nil || string(got) != string(body) {
-			t.Errorf("Shed(%s) of an agent = %s, %v, want no change", address, got, err)
+			t.Errorf("Shed(%s) without links = %s, %v, want no change", address, got, err)
 		}
 		h.Drop()
 		if filled := k.Fill(one, body, nil); string(filled) != string(body) {
@@ -160,9 +160,15 @@ func TestShedAddresses(t *testing.T) {
 	if want := k.URL(one.Task, mine.Digest); !strings.Contains(string(got), want) {
 		t.Errorf("Shed(%s) = %s, want %s in it", good, got, want)
 	}
-	k.Store.Leave(two, mine.Digest)
-	if filled := k.Fill(one, message(urlPart(good)), noneLost(t)); string(filled) != string(message(rawPart(large, ""))) {
-		t.Errorf("Fill(%s) = %s", good, filled)
+	if filled := k.Fill(one, got, noneLost(t)); string(filled) != string(message(rawPart(large, ""))) {
+		t.Errorf("Fill(%s) = %s", got, filled)
+	}
+	if filled := k.Fill(one, message(urlPart(good)), noneLost(t)); string(filled) != string(message(urlPart(good))) {
+		t.Errorf("Fill() of the address of another task = %s, want no change", filled)
+	}
+	want := map[int]a2a.TaskID{1: "t2"}
+	if diff := cmp.Diff(want, k.Addresses(message(`{"text":"`+good+`"}`, urlPart(good), urlPart(good+"/")))); diff != "" {
+		t.Errorf("Addresses() mismatch (-want +got):\n%s", diff)
 	}
 }
 

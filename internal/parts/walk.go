@@ -28,8 +28,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("has %d bytes, and at most %d are stored", e.Size, e.Max)
 }
 
-// mentions reports whether a text may have an address of a part.
-func mentions(body []byte) bool { return bytes.Contains(body, []byte(Place)) }
+// Mentions reports whether a text may have an address of a part.
+func Mentions(body []byte) bool { return bytes.Contains(body, []byte(Place)) }
 
 // eachPart returns an object with what f appends in the place of each of its parts.
 func eachPart(body []byte, f func(dst, part []byte) ([]byte, error)) ([]byte, error) {
