@@ -16,6 +16,7 @@ func FuzzPageToken(f *testing.F) {
 	tokens := newTokens([]byte("0123456789abcdef0123456789abcdef"))
 	good := tokens.encode(&task.Query{Owner: "alice", Agent: "echo"}, task.Cursor{At: 7, Key: 9})
 	f.Add(good, "alice", "echo", "", int64(7), int64(9))
+	f.Add(good[:42]+string(good[42]+1), "alice", "echo", "", int64(7), int64(9))
 	f.Add(good+"=", "alice", "echo", "", int64(-1), int64(1)<<62)
 	f.Add(base64.StdEncoding.EncodeToString(make([]byte, placeSize+sumSize)), "", "", "c", int64(0), int64(0))
 	f.Fuzz(func(t *testing.T, token, owner, agent, context string, at, key int64) {
@@ -60,18 +61,13 @@ func FuzzPushToken(f *testing.F) {
 			}
 		}
 		got, err := decodePushToken(own, token)
-		if err == nil && token != "" && decodesTo(token) != decodesTo(encodePushToken(own, got)) {
+		if err == nil && token != "" && token != encodePushToken(own, got) {
 			t.Errorf("decodePushToken(%q) = %q", token, got)
 		}
 		if err != nil && !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Errorf("decodePushToken(%q) = %v", token, err)
 		}
 	})
-}
-
-func decodesTo(token string) string {
-	b, _ := base64.RawURLEncoding.DecodeString(token)
-	return string(b)
 }
 
 // Whatever a reader names as its last event, it resumes after a version that the task has, or

@@ -269,8 +269,8 @@ func decodePushToken(h *task.Head, token string) (id string, err error) {
 	if token == "" {
 		return "", nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(b) <= 8 || binary.BigEndian.Uint64(b) != pushSum(h, string(b[8:])) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) <= 8 || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || binary.BigEndian.Uint64(b) != pushSum(h, string(b[8:])) {
 		return "", fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
 	}
 	return string(b[8:]), nil

@@ -57,8 +57,9 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	if token == "" {
 		return task.Cursor{}, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(b) != placeSize+sumSize || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
+	// One text alone stands for a token: no line breaks, no bits that count for nothing.
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) != placeSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
 		return task.Cursor{}, fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
 	}
 	t.block.Decrypt(b, b[:placeSize])
