@@ -76,7 +76,7 @@ func (e *Engine) checkAddresses(ctx context.Context, c *op.Caller, r *op.Send) e
 		return nil
 	}
 	for i, id := range e.cfg.Parts.Addresses(r.Message.Body) {
-		l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
+		l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get, delegated: r.Delegated}})
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			return noAddress(partField(i))
 		}

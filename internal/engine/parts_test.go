@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -559,5 +560,37 @@ func TestPartsOff(t *testing.T) {
 	}
 	if _, err := b.part(a.Head.ID, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Part() = %v", err)
+	}
+}
+
+// A colleague who may not get the tasks of an agent neither gets their parts nor has another
+// agent look at them.
+func TestPartsAndPolicy(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	b := start(t, engine.Config{Parts: keeper(t), Policy: ruled(t,
+		policy.Rule{Ops: []string{"*"}, Roles: []string{"boss"}},
+		policy.Rule{Ops: []string{"*"}, Roles: []string{"clerk"}, Agents: []string{"other"}},
+	)}, mirror(&seen))
+	b.register("other", mirror(&seen))
+	boss, clerk := colleague("ann", "boss"), colleague("bob", "clerk")
+	a, err := b.Send(t.Context(), boss, file("one", map[string]any{"raw": bulk}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, d := address(t, sdkTask(t, a).History[0].Parts[0])
+	if _, err := b.part(a.Head.ID, d, boss); err != nil {
+		t.Errorf("Part() of the boss = %v", err)
+	}
+	if _, err := b.part(a.Head.ID, d, clerk); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("Part() of the clerk = %v", err)
+	}
+	for who, c := range map[string]*op.Caller{"boss": boss, "clerk": clerk} {
+		r := file("on", map[string]any{"url": u})
+		r.Agent = "other"
+		_, err := b.Send(t.Context(), c, r)
+		if refused := errors.Is(err, a2a.ErrInvalidParams); refused != (who == "clerk") || err != nil && !refused {
+			t.Errorf("the %s sends it on: %v", who, err)
+		}
 	}
 }
