@@ -1,0 +1,122 @@
+package audit
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+const (
+	// tallyWindow is how long further refusals of a kind are counted before their number is
+	// written down.
+	tallyWindow = time.Minute
+	// maxTallies is how many kinds are told apart at one time.
+	maxTallies = 1024
+)
+
+// tally counts refusals. The zero value is ready.
+type tally struct {
+	kinds map[kind]*counted
+}
+
+// kind is what is counted as the same.
+type kind struct {
+	action  Action
+	actor   string
+	network netip.Prefix
+	reason  string
+}
+
+// counted is how often one kind came after its first time.
+type counted struct {
+	record Record
+	since  time.Time
+	n      int
+}
+
+// Refused notes that somebody was refused. The first refusal of a kind, which is an action,
+// a principal, a network and a reason, is an entry; those that follow within a minute are
+// counted, and their number is another one. If there are very many kinds, they
+// are counted together. Nobody waits for any of it.
+func (l *Log) Refused(r *Record) {
+	if !l.Has(r.Action) {
+		return
+	}
+	l.mu.Lock()
+	first := l.tally.countLocked(r, time.Now())
+	l.mu.Unlock()
+	if first {
+		one := *r
+		one.Outcome = Refused
+		l.Note(&one)
+	}
+}
+
+// countLocked reports whether the refusal is the first of its kind.
+func (t *tally) countLocked(r *Record, now time.Time) bool {
+	k := kind{r.Action, r.Actor.ID, network(r.Actor.From), clip(r.Reason)}
+	if c := t.kinds[k]; c != nil {
+		c.n++
+		return false
+	}
+	if len(t.kinds) >= maxTallies {
+		k = kind{action: r.Action}
+		if c := t.kinds[k]; c != nil {
+			c.n++
+			return false
+		}
+		r = &Record{Action: r.Action, Actor: Actor{ID: "others"}, Reason: "very many callers were refused"}
+		t.kinds[k] = &counted{record: *r, since: now, n: 1}
+		return false
+	}
+	if t.kinds == nil {
+		t.kinds = make(map[kind]*counted)
+	}
+	c := &counted{record: *r, since: now}
+	c.record.Detail = nil
+	t.kinds[k] = c
+	return true
+}
+
+// flushLocked writes down the numbers whose minute is over; all of them at the zero time.
+func (t *tally) flushLocked(l *Log, now time.Time) {
+	for k, c := range t.kinds {
+		if !now.IsZero() && now.Sub(c.since) < tallyWindow || len(l.batch.buf) >= maxBatch {
+			continue
+		}
+		delete(t.kinds, k)
+		if c.n == 0 {
+			continue
+		}
+		r := c.record
+		r.Outcome = Refused
+		r.Detail = []Field{{"further", strconv.Itoa(c.n)}, {"since", c.since.UTC().Format(timeForm)}}
+		l.addLocked(&r)
+		l.batch.asked++
+		poke(l.note)
+	}
+}
+
+// network is what one caller can choose addresses from: an IPv4 address, or 64 bits of an
+// IPv6 address.
+func network(addr string) netip.Prefix {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip = ip.Unmap().WithZone("")
+	bits := 64
+	if ip.Is4() {
+		bits = 32
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}
