@@ -83,6 +83,8 @@ type batch struct {
 	n   int
 	// asked is how many of them are not of the log itself.
 	asked int
+	// lost is how many lost entries they tell of.
+	lost uint64
 	// seal says that head.json names the last of them before anybody is told.
 	seal bool
 	// rotate says that the segment ends with them.
@@ -241,7 +243,7 @@ var itself = Actor{ID: "hub"}
 
 // loseLocked counts entries that are not in the log.
 func (l *Log) loseLocked(n int) {
-	if l.lost == 0 {
+	if l.since.IsZero() {
 		l.since = time.Now()
 	}
 	l.lost += uint64(n)

@@ -48,6 +48,9 @@ func (l *Log) tidy() {
 		l.pruneLocked()
 	}
 	l.tally.flushLocked(l, now)
+	if (l.lost > 0 || l.trouble != nil) && !l.closed { // so that the log is tried again
+		l.tellLostLocked()
+	}
 	if l.unsaid > 0 && now.Sub(l.signed) >= signEvery && l.trouble == nil && !l.closed {
 		l.signLocked()
 	}
@@ -118,22 +121,30 @@ func (l *Log) succeed(b *batch) {
 		l.o.Logger.Info("the audit log is written again", "lost", l.lost)
 	}
 	l.trouble = nil
+	if l.lost == 0 {
+		l.since = time.Time{}
+	}
 	if l.lost > 0 && !l.closed {
-		l.addLocked(&Record{
-			Actor: itself, Action: auditLost, Subject: Subject{Kind: "audit", ID: l.id}, Outcome: Failed,
-			Detail: []Field{{"entries", strconv.FormatUint(l.lost, 10)}, {"since", l.since.UTC().Format(timeForm)}},
-		})
-		l.lost = 0
-		l.batch.seal = true
+		l.tellLostLocked()
 		poke(l.wake)
 	}
+}
+
+// tellLostLocked adds the number of entries that were lost.
+func (l *Log) tellLostLocked() {
+	l.addLocked(&Record{
+		Actor: itself, Action: auditLost, Subject: Subject{Kind: "audit", ID: l.id}, Outcome: Failed,
+		Detail: []Field{{"entries", strconv.FormatUint(l.lost, 10)}, {"since", l.since.UTC().Format(timeForm)}},
+	})
+	l.batch.lost, l.lost = l.batch.lost+l.lost, 0
+	l.batch.seal = true
 }
 
 // fail takes back a batch that is not on the disk, and those that were to follow it.
 func (l *Log) fail(b *batch, err error) {
 	l.mu.Lock()
 	next := l.batch
-	l.loseLocked(b.asked + next.asked)
+	l.loseLocked(b.asked + next.asked + int(b.lost+next.lost))
 	if l.trouble == nil && l.o.Logger != nil {
 		l.o.Logger.Error("the audit log cannot be written", "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,8 @@ type Keyring struct {
 	// Logger receives a record of failed attempts, with the address and the beginning
 	// of the key. If nil, nothing is logged.
 	Logger *slog.Logger
+	// Refused, if set, is told of each attempt that is refused. It must return at once.
+	Refused func(a *Attempt)
 
 	failures throttle
 	changing sync.Mutex // held while a change is made, so that they do not overlap
@@ -66,6 +69,29 @@ type Keyring struct {
 }
 
 var _ Authenticator = (*Keyring)(nil)
+
+// Attempt is an attempt to authenticate that was refused.
+type Attempt struct {
+	// From is the address of the peer, "host:port".
+	From string
+	// Reason says why, and holds nothing secret.
+	Reason string
+	// Key is the id of a key of the hub's own making, as far as one was shown that looks
+	// like it; empty otherwise.
+	Key string
+}
+
+// tell tells of an attempt that is refused.
+func (r *Keyring) tell(a attempt) {
+	if r.Refused == nil {
+		return
+	}
+	id := strings.TrimSuffix(strings.TrimPrefix(a.hint, keyPrefix), "_"+hintEnd)
+	if id == a.hint || len(id) != idLength {
+		id = ""
+	}
+	r.Refused(&Attempt{From: a.from, Reason: a.flaw, Key: id})
+}
 
 // keys are all keys at one time. They are not changed but replaced.
 type keys struct {
@@ -82,6 +108,7 @@ func newKeys(configured, stored []Key) *keys {
 	ks := &keys{byHash: make(map[[32]byte]*Key), all: slices.Concat(configured, stored)}
 	for i := range ks.all {
 		k := &ks.all[i]
+		k.Principal.Via = viaKey + k.ID
 		if _, bus := k.BusAgent(); !bus {
 			ks.callers = true
 		}
@@ -167,6 +194,7 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
 			return nobody, nil
 		}
+		r.tell(attempt{from: req.RemoteAddr, flaw: flawMissing})
 		return nil, errRequired
 	}
 	text, flaw := credential(req)
@@ -201,6 +229,9 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	flaw := ""
 	if r.Certificates != nil && len(req.Chains) > 0 {
 		p, err := r.Certificates.Certificate(req.Chains)
+		if err == nil {
+			p = p.via(viaCertificate)
+		}
 		if !errors.Is(err, ErrUnauthenticated) {
 			return p, err
 		}
@@ -212,7 +243,8 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	case flaw != "":
 		return nil, r.refuse(ctx, req, attempt{flaw: flaw})
 	}
-	return nil, errRequired // nothing was tried
+	r.tell(attempt{from: req.RemoteAddr, flaw: flawMissing})
+	return nil, errRequired // nothing was tried, so nobody is slowed down
 }
 
 // token returns the principal of a token.
@@ -223,6 +255,7 @@ func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Princi
 	}
 	if err == nil {
 		bearer.Found(ctx, text)
+		p = p.via(viaToken)
 	}
 	return p, err
 }
@@ -339,6 +372,7 @@ func recorded(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // refuse logs a failed attempt, slows its caller down and returns what he is told.
 func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 	a.from = req.RemoteAddr
+	r.tell(a)
 	wait, told := r.failures.count(a.from, time.Now())
 	if told.record && r.Logger != nil {
 		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", a.attrs(told.left)...)

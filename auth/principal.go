@@ -33,6 +33,9 @@ type Principal struct {
 	Roles []string `json:"roles,omitempty"`
 	// Claims are further facts that the authenticator vouches for.
 	Claims map[string]string `json:"claims,omitempty"`
+	// Via says how the caller was authenticated, such as "key:" with the id of a key,
+	// "token" or "certificate". It is not kept; empty if it is not known.
+	Via string `json:"-"`
 }
 
 // Owner returns the scope of the tasks that p makes.
@@ -123,7 +126,7 @@ type Func func(ctx context.Context, r *Request) (*Principal, error)
 func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) { return f(ctx, r) }
 
 // nobody is the anonymous local principal.
-var nobody = &Principal{ID: Local, DisplayName: Local}
+var nobody = &Principal{ID: Local, DisplayName: Local, Via: viaNothing}
 
 // Anyone authenticates every caller as the anonymous local principal.
 func Anyone() Authenticator {
@@ -156,6 +159,24 @@ func ThisMachine() Authenticator {
 func LocalPeer(addr string) bool {
 	ip, ok := peerIP(addr)
 	return !ok || ip.IsLoopback()
+}
+
+// How callers are authenticated here.
+const (
+	viaNothing     = "none"
+	viaKey         = "key:"
+	viaToken       = "token"
+	viaCertificate = "certificate"
+)
+
+// via returns p with how it was authenticated, unless that is known.
+func (p *Principal) via(how string) *Principal {
+	if p.Via != "" {
+		return p
+	}
+	with := *p
+	with.Via = how
+	return &with
 }
 
 type contextKey struct{}

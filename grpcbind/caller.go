@@ -33,7 +33,8 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	if s.cfg.Engine.WantsBearers() {
 		who = bearer.Collect(ctx, slot)
 	}
-	p, err := s.cfg.Auth.Authenticate(who, request(ctx, md))
+	from := request(ctx, md)
+	p, err := s.cfg.Auth.Authenticate(who, from)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	if err := s.checkVersion(md); err != nil {
 		return nil, err
 	}
-	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token()}, nil
+	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token(), From: from.RemoteAddr}, nil
 }
 
 // request is what a call says about its caller.

@@ -35,6 +35,7 @@
 //	DELETE /api/v1/memory/session         ends a session: ?id=
 //	GET /api/v1/memory/conversation       what was said in a context: ?context=
 //	POST /api/v1/push/{task}/redeliver  tells webhooks again what they were not told
+//	GET /api/v1/audit          the audit log: ?actor=, action=, task=, agent=, since=, until=, after=, limit=
 //	GET /api/v1/inbox          what waits for a person: ?state=, ?kind=, pages
 //	POST /api/v1/inbox         puts a question of the caller to whoever looks there
 //	GET /api/v1/inbox/{id}     one item of it
@@ -60,7 +61,8 @@
 // is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
 // JSON of at most 64 KiB, but 8 MiB for a note. No answer but that to its making holds the text of a key.
 // None holds the token or the credentials of a webhook, nor the values in the query
-// of its URL.
+// of its URL. With an audit log, a change is written down before it is made, and what came
+// of it before it is told; one that cannot be written down is not made.
 //
 // # What it does not promise
 //
@@ -157,6 +159,10 @@ type Handler struct {
 	Policy *policy.Policy
 	// Memory is what the hub remembers. If nil, nothing is served below /api/v1/memory.
 	Memory *Memory
+	// Audit writes down what is asked for. If nil, nobody does.
+	Audit Auditor
+	// AuditLog is where. If nil, nothing is served at /api/v1/audit.
+	AuditLog *AuditLog
 	// Version is that of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".
@@ -205,7 +211,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, auth.ErrUnauthenticated)
 	default:
 		if err := h.permit(&e, r); err != nil {
+			h.refused(r, err)
 			h.fail(w, r, err)
+			return
+		}
+		if h.Audit != nil && changes(r) {
+			h.audited(w, r, serve, e.own)
 			return
 		}
 		serve(w, r)
@@ -232,6 +243,10 @@ func (h *Handler) route(path string) endpoint {
 	case "/keys":
 		if h.Keys != nil {
 			return endpoint{get: h.listKeys, post: h.addKey, secret: true}
+		}
+	case "/audit":
+		if h.AuditLog != nil {
+			return endpoint{get: h.listAudit, secret: true}
 		}
 	case "/trust":
 		if h.Trust != nil {
@@ -297,6 +312,9 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func refuse(w http.ResponseWriter, r *http.Request, report *dialect.Report) {
+	if d := deedOf(r); d != nil {
+		d.Reason = report.Reason
+	}
 	write(w, r, report.HTTP, report.AppendREST(nil))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -57,6 +58,7 @@ func (h *Handler) putQuestion(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	about(r, audit.Subject{Kind: "item", ID: string(put.ID), Agent: string(put.Agent)})
 	h.answer(w, r, &put)
 }
 

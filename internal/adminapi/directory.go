@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/directory"
@@ -258,7 +259,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request, name string) 
 		h.trouble(w, r, err, n.Name)
 		return
 	}
-	h.auditAgent(r, "agent registered", e)
+	h.noteAgent(r, "agent registered", e)
 	h.answerAgent(w, r, e)
 }
 
@@ -304,13 +305,14 @@ func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string) {
 		h.trouble(w, r, err, name)
 		return
 	}
-	h.auditAgent(r, "agent removed", e)
+	h.noteAgent(r, "agent removed", e)
 	a := uncalled(e)
 	h.answer(w, r, &a)
 }
 
-// auditAgent records who changed an agent.
-func (h *Handler) auditAgent(r *http.Request, what string, e *directory.Entry) {
+// noteAgent records who changed an agent.
+func (h *Handler) noteAgent(r *http.Request, what string, e *directory.Entry) {
+	about(r, audit.Subject{Kind: "agent", ID: string(e.Name()), Agent: string(e.Name())}, audit.Field{Name: "trust", Value: string(e.Spec.Trust)})
 	if h.Logger != nil {
 		h.Logger.Info(what, "agent", e.Name(), "url", e.Spec.URL, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
 	}

@@ -65,9 +65,8 @@ var sameOrigin = http.NewCrossOriginProtection()
 // keys: then nobody is an administrator without one, also where anonymous callers are
 // allowed.
 func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
-	case read && !e.secret:
+	case !changes(r) && !e.secret:
 		return nil
 	case sameOrigin.Check(r) != nil:
 		return errOrigin
@@ -77,6 +76,11 @@ func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
 		return errNoAdmin
 	}
 	return nil
+}
+
+// changes reports whether a request is for a change.
+func changes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
 // administers reports whether the caller is an administrator.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/inbox"
@@ -188,6 +189,7 @@ func (h *Handler) settleItem(w http.ResponseWriter, r *http.Request, id inbox.ID
 		h.failInbox(w, r, id, err)
 		return
 	}
+	about(r, audit.Subject{Kind: "item", ID: string(it.ID), Agent: string(it.Agent), Task: string(it.Task)}, audit.Field{Name: "state", Value: string(it.State)})
 	if h.Logger != nil {
 		h.Logger.Info("item of the inbox is settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -126,6 +128,13 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
+func timeText(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
 // Make adds a key to keys. Errors that are the caller's name the field.
 func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, error) {
 	p, err := n.principal()
@@ -171,7 +180,7 @@ func (h *Handler) addKey(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	h.audit(r, "API key added", &made.Key)
+	h.noteKey(r, "API key added", &made.Key)
 	h.answer(w, r, made)
 }
 
@@ -208,13 +217,15 @@ func (h *Handler) revokeKey(w http.ResponseWriter, r *http.Request, id string) {
 		h.fail(w, r, err)
 	default:
 		d := Describe(&k, time.Now())
-		h.audit(r, "API key revoked", &d)
+		h.noteKey(r, "API key revoked", &d)
 		h.answer(w, r, &d)
 	}
 }
 
-// audit records who changed a key.
-func (h *Handler) audit(r *http.Request, what string, k *Key) {
+// noteKey records who changed a key.
+func (h *Handler) noteKey(r *http.Request, what string, k *Key) {
+	about(r, audit.Subject{Kind: "key", ID: k.ID}, audit.Field{Name: "principal", Value: k.AgentID}, audit.Field{Name: "owner", Value: k.Owner},
+		audit.Field{Name: "roles", Value: strings.Join(k.Roles, " ")}, audit.Field{Name: "state", Value: k.State}, audit.Field{Name: "expires", Value: timeText(k.ExpiresAt)})
 	if h.Logger != nil {
 		h.Logger.Info(what, "key", k.ID, "agent", k.AgentID, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
 	}

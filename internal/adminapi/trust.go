@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/trust"
@@ -69,6 +70,8 @@ func (h *Handler) setTrust(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
+	about(r, audit.Subject{Kind: "principal", ID: string(e.Who)}, audit.Field{Name: "level", Value: e.Level.String()},
+		audit.Field{Name: "skills", Value: strings.Join(e.Skills, " ")})
 	if h.Logger != nil {
 		h.Logger.Info("trust was changed", "who", e.Who, "level", e.Level.String(), "skills", e.Skills,
 			"by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)

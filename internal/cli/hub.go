@@ -56,6 +56,7 @@ type hub struct {
 	logger *slog.Logger
 
 	dir          *datadir.Dir
+	audit        auditParts
 	db           *sqlitestore.DB
 	box          *seal.Box
 	keys         *auth.Keyring
@@ -115,6 +116,9 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if err := h.openTLS(); err != nil {
 		return err
 	}
+	if err := h.openAudit(); err != nil {
+		return err
+	}
 	if err := h.openStore(ctx); err != nil {
 		return err
 	}
@@ -132,7 +136,11 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if err := h.reap(); err != nil {
 		return err
 	}
-	return h.compose(ctx)
+	if err := h.compose(ctx); err != nil {
+		return err
+	}
+	h.auditStart()
+	return nil
 }
 
 // storeName is the file in the data folder that holds everything.
@@ -146,6 +154,7 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 	}
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.db.Keys(), AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
+		Refused: h.audit.refused(),
 	}
 	if err := errors.Join(h.takeTokens(), h.takeCertificates()); err != nil {
 		return err
@@ -241,7 +250,7 @@ func (h *hub) compose(ctx context.Context) error {
 	}
 	h.engine = engine.New(engine.Config{
 		Parts:    h.parts,
-		Listener: h.hears(), Checks: h.busParts.checks,
+		Listener: h.hears(), Checks: h.checks, Auditor: h.audit.tasks(),
 		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers, Policy: rules,
@@ -319,6 +328,7 @@ func (h *hub) front() httpfront.Config {
 			Hub: h.engine, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
 			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
+			Audit: h.audit.api(), AuditLog: h.audit.reader(),
 		},
 		Limits: httpfront.Limits{
 			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
@@ -530,7 +540,7 @@ func (h *hub) close() error {
 		}
 	}
 	h.inside.Close()
-	errs = append(errs, h.remotes.close(), h.busParts.shut(), h.rockBot.shut())
+	errs = append(errs, h.remotes.close(), h.busParts.shut(), h.rockBot.shut(), h.auditStop())
 	if h.db != nil {
 		errs = append(errs, h.db.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
@@ -50,7 +51,7 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) e
 	if _, err := os.Stat(filepath.Join(k.Data, storeName)); !fresh && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no hub's data in %s", k.Data)
 	}
-	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring}) })
+	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring, k.Data}) })
 }
 
 // inFolder calls f with the keys in a data folder that nobody uses.
@@ -99,10 +100,32 @@ func (f *hubFlags) revoke(ctx context.Context, id string, after time.Duration) (
 }
 
 // folderKeys is the desk of a hub that does not run.
-type folderKeys struct{ ring *auth.Keyring }
+type folderKeys struct {
+	ring *auth.Keyring
+	data string
+}
 
-func (k folderKeys) add(ctx context.Context, n *adminapi.NewKey) (*adminapi.MadeKey, error) {
-	return n.Make(ctx, k.ring, time.Now())
+func (k folderKeys) add(ctx context.Context, n *adminapi.NewKey) (made *adminapi.MadeKey, err error) {
+	err = k.audited(&audit.Record{Action: audit.KeyAdd, Subject: audit.Subject{Kind: "key"}}, func(r *audit.Record) error {
+		if made, err = n.Make(ctx, k.ring, time.Now()); err != nil {
+			return err
+		}
+		r.Subject.ID = made.ID
+		r.Detail = append(r.Detail, audit.Field{Name: "principal", Value: made.AgentID}, audit.Field{Name: "owner", Value: made.Owner},
+			audit.Field{Name: "roles", Value: strings.Join(made.Roles, " ")})
+		return nil
+	})
+	return made, err
+}
+
+// audited makes a change that the audit log of the folder tells of.
+func (k folderKeys) audited(r *audit.Record, change func(r *audit.Record) error) (err error) {
+	log, err := openFolderAudit(k.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.close()) }()
+	return log.do(r, change)
 }
 
 func (k folderKeys) list(context.Context) ([]adminapi.Key, error) {
@@ -114,11 +137,20 @@ func (k folderKeys) list(context.Context) ([]adminapi.Key, error) {
 }
 
 func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) (*adminapi.Key, error) {
-	key, err := k.ring.Revoke(ctx, id, after)
+	var d adminapi.Key
+	err := k.audited(&audit.Record{Action: audit.KeyRevoke, Subject: audit.Subject{Kind: "key"}}, func(r *audit.Record) error {
+		key, err := k.ring.Revoke(ctx, id, after)
+		if err != nil {
+			return err
+		}
+		d = adminapi.Describe(&key, time.Now())
+		r.Subject.ID = d.ID
+		r.Detail = append(r.Detail, audit.Field{Name: "principal", Value: d.AgentID}, audit.Field{Name: "state", Value: d.State})
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	d := adminapi.Describe(&key, time.Now())
 	return &d, nil
 }
 

@@ -45,6 +45,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkCards(d, &c.Cards)
 	checkIdentities(d, c)
 	checkParts(d, &c.Parts)
+	checkAudit(d, &c.Audit)
 	checkExtended(d, c)
 	checkRates(d, &c.Limits)
 	checkDirectory(d, c)

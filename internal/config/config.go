@@ -131,6 +131,8 @@ type Config struct {
 	Memory Memory `yaml:"memory"`
 	// FrontDesk says whether the agents that speak for the owner are served.
 	FrontDesk FrontDesk `yaml:"front_desk"`
+	// Audit says what the audit log holds, and where it is.
+	Audit Audit `yaml:"audit"`
 	// Log says what is logged.
 	Log Log `yaml:"log"`
 	// Telemetry says who may measure the hub.
@@ -485,6 +487,9 @@ func (c *Config) resolve(dir string) error {
 		if c.Auth.Tokens[i].KeysFile != "" {
 			c.Auth.Tokens[i].KeysFile = from(c.Auth.Tokens[i].KeysFile)
 		}
+	}
+	if c.Audit.Dir != "" {
+		c.Audit.Dir = from(c.Audit.Dir)
 	}
 	for i := range c.Directory.Specs {
 		c.Directory.Specs[i] = from(c.Directory.Specs[i])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -192,6 +193,14 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	if !entered && e.line.length()+e.pauses.length() >= e.cfg.MaxQueued {
 		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
+	deed := Deed{Action: audit.TaskSend, Task: h.ID, Agent: a.Name, Hook: hook != nil, Child: r.Lineage != nil}
+	written, err := e.doing(c, deed)
+	if err != nil {
+		if entered {
+			e.launchAll(e.line.leave(ln))
+		}
+		return nil, err
+	}
 	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
 	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Call: call}
 	kept := int64(0)
@@ -217,17 +226,23 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		return e.attach(ch, hook)
 	})
 	if err != nil {
+		e.undone(c, deed, err)
 		e.live.release(l)
 		if entered {
 			e.launchAll(e.line.leave(ln))
 		}
 		return nil, err
 	}
+	unwritten := assured(written)
 	e.live.retain(l)
 	if entered {
 		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec}, ln)
 	} else {
 		e.launchAll(e.line.wait(seat{live: l, lane: ln}))
+	}
+	if unwritten != nil {
+		e.live.release(l)
+		return nil, unwritten
 	}
 	return &admitted{live: l, version: en.Version}, nil
 }
@@ -276,6 +291,12 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	entered := idle(&h) && !e.IsPaused(a.Name) && e.line.tryEnter(ln)
 	en := task.Entry{Kind: task.Message, At: now(), Body: l.withIDs(bodyOf(r)), Call: call}
 	r.Mark = e.markOf(c, r, a.Name)
+	deed := Deed{Action: audit.TaskSend, Task: l.ref.id, Agent: a.Name, Hook: hook != nil, Child: r.Lineage != nil}
+	written, err := e.doing(c, deed)
+	if err != nil {
+		e.leaveUnsaid(l, entered, ln)
+		return nil, err
+	}
 	claimed, waits, kept := false, false, int64(0)
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
@@ -292,15 +313,16 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		l.keepBearer(&kept, ch.Entries[0].Version, c.Bearer)
 		return nil
 	})
-	if entered && (!claimed || err != nil) {
-		e.launchAll(e.line.leave(ln))
-	}
 	if err != nil {
 		l.dropBearer(kept)
-		h := l.snapshot()
-		e.busy.note(l.ref, e.atWork(&h))
+		e.undone(c, deed, err)
+		e.leaveUnsaid(l, entered, ln)
 		return nil, err
 	}
+	if entered && !claimed {
+		e.launchAll(e.line.leave(ln))
+	}
+	unwritten := assured(written)
 	version := l.snapshot().Asked
 	switch {
 	case claimed:
@@ -310,7 +332,19 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 		e.live.retain(l)
 		e.launchAll(e.line.wait(seat{live: l, lane: ln}))
 	}
+	if unwritten != nil {
+		return nil, unwritten
+	}
 	return &admitted{live: l, version: version}, nil
+}
+
+// leaveUnsaid gives back what a message has taken that is not stored.
+func (e *Engine) leaveUnsaid(l *live, entered bool, ln lane) {
+	if entered {
+		e.launchAll(e.line.leave(ln))
+	}
+	h := l.snapshot()
+	e.busy.note(l.ref, e.atWork(&h))
 }
 
 // idle reports whether a task waits for its caller, or for who answers in its place,

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/bearer"
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/trace"
@@ -26,8 +27,14 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		return nil, err
 	}
 	defer e.live.release(l)
+	deed := Deed{Action: audit.TaskCancel, Task: l.ref.id, Agent: l.performer()}
+	written, err := e.doing(c, deed)
+	if err != nil {
+		return nil, err
+	}
 	mine, err := e.requestCancel(l)
 	if err != nil {
+		e.undone(c, deed, err)
 		if errors.Is(err, task.ErrUnavailable) {
 			e.owe(l, func(u *undone) { u.cancel = &cancelCall{c, r} })
 		}
@@ -35,6 +42,9 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	}
 	if mine {
 		e.startCancel(l, &cancelCall{c, r})
+	}
+	if err := assured(written); err != nil {
+		return nil, err
 	}
 	var trouble error
 	_, err = e.await(ctx, l, func() bool {

@@ -54,6 +54,8 @@ type Config struct {
 	Bearers bool
 	// Listener hears what agents say. If nil, nobody does.
 	Listener Listener
+	// Auditor writes down who does what to tasks. If nil, nobody does.
+	Auditor Auditor
 	// Questions answers what agents ask their callers. If nil, the callers do.
 	Questions Questions
 	// Parts keeps the large parts of messages and artifacts. If nil, they are in the Store,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -29,6 +30,7 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 	if err != nil {
 		return nil, err
 	}
+	e.looked(c, Deed{Action: audit.TaskList, Agent: scope})
 	p := &Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
 	if p.Tasks, err = e.listed(ctx, found.Heads, r); err != nil {
 		return nil, err

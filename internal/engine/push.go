@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -56,7 +57,8 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.putHook(l, hook); err != nil {
+	deed := Deed{Action: audit.PushSet, Task: r.TaskID, Agent: l.performer(), Config: hook.ID}
+	if err := e.audited(c, deed, func() error { return e.putHook(l, hook) }); err != nil {
 		return nil, err
 	}
 	return shownPush(r.TaskID, hook), nil
@@ -164,13 +166,19 @@ func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) er
 		return err
 	}
 	defer e.live.release(l)
+	deed := Deed{Action: audit.PushDelete, Task: r.TaskID, Agent: l.performer(), Config: r.ID}
+	return e.audited(c, deed, func() error { return e.dropHook(l, r.ID) })
+}
+
+// dropHook deletes a hook.
+func (e *Engine) dropHook(l *live, id string) error {
 	// With the lock, the pusher learns of changes in the order of the store.
 	l.write.Lock()
 	defer l.write.Unlock()
 	if err := e.settle(l); err != nil {
 		return err
 	}
-	name := task.HookRef{Task: l.snapshot().Key, ID: r.ID}
+	name := task.HookRef{Task: l.snapshot().Key, ID: id}
 	if err := e.hooks.DropHook(e.ctx, name); err != nil {
 		return e.hookFailed(l, &doubt{ref: name}, err)
 	}

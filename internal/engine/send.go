@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -179,5 +180,6 @@ func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, err
 	if err != nil {
 		return nil, err
 	}
+	e.looked(c, Deed{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
 	return &Answer{Head: h, Fold: f, History: r.HistoryLength}, nil
 }

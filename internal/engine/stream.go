@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -152,6 +153,7 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 		s.Close()
 		return nil, err
 	}
+	e.looked(c, Deed{Action: audit.TaskSubscribe, Task: s.Task.ID, Agent: s.Task.Agent})
 	return s, nil
 }
 

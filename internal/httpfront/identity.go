@@ -15,7 +15,7 @@ func (x *exchange) identify() error {
 	if err != nil {
 		return err
 	}
-	x.caller.Extensions = extensions(x.r.Header)
+	x.caller.Extensions, x.caller.From = extensions(x.r.Header), x.r.RemoteAddr
 	return nil
 }
 

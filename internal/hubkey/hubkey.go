@@ -1,5 +1,5 @@
 // Package hubkey keeps what a hub proves with, on the bus, that it is itself: its id and
-// its private key, in one file of its data folder.
+// its private key, in one file of its data folder. The key of its audit log is made of that.
 //
 // # Guarantees
 //
@@ -23,7 +23,9 @@ package hubkey
 
 import (
 	"crypto/ed25519"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -62,6 +64,24 @@ func Load(path string) (*bus.Signer, error) {
 		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
 	}
 	return s, nil
+}
+
+// Audit returns the key with which the hub whose file is at path signs its audit log. It is
+// made of the key of the hub, so that it is the same at every start, and neither signs for
+// the other. If there is no file, the hub gets one, as from Load.
+func Audit(path string) (ed25519.PrivateKey, error) {
+	f, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = create(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+	}
+	seed, err := hkdf.Key(sha256.New, f.Seed, nil, "parley audit log", ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("key of the hub %s: %w", path, err)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
 }
 
 func read(path string) (*file, error) {

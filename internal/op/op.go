@@ -28,6 +28,8 @@ type Caller struct {
 	Extensions []string
 	// Bearer is the token that the caller has shown, if an agent is to get it.
 	Bearer bearer.Token
+	// From is the address of the peer, "host:port"; empty if it is not known.
+	From string
 }
 
 // Adopt takes the ids of a message's metadata for those that came beside the payload,
