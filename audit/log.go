@@ -197,7 +197,9 @@ func (l *Log) enter(r *Record, urgent bool) (p Pending, full *batch, err error) 
 	p = l.addLocked(r)
 	l.batch.asked++
 	if urgent {
-		l.batch.seal = l.batch.seal || r.Action.level() == Changes && r.Outcome != Asked
+		// After trouble nothing is well before there is room for head.json, too: a change
+		// that could be asked for and not be told would be worse than one that is refused.
+		l.batch.seal = l.batch.seal || l.trouble != nil || r.Action.level() == Changes
 		poke(l.wake)
 	} else {
 		poke(l.note)

@@ -58,6 +58,7 @@ type commands struct {
 	Push    pushCmd    `cmd:"" help:"List webhooks, tell them again, or be one."`
 	Dead    deadCmd    `cmd:"" help:"See what queues have given up, publish it again or drop it."`
 	Mock    mockCmd    `cmd:"" help:"Serve agents that follow a script, for tests."`
+	Audit   auditCmd   `cmd:"" help:"Verify, list and export the log of who did what."`
 	Doctor  doctorCmd  `cmd:"" help:"Say what is weak about how a hub is set up."`
 	Init    initCmd    `cmd:"" help:"Write a first parley.yaml and an agent to go with it."`
 	Version versionCmd `cmd:"" help:"Print the version."`

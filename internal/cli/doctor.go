@@ -89,7 +89,7 @@ func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
 func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts {
 	f := &doctor.Facts{
 		Now: time.Now(), PublicURL: cfg.PublicURL, AllowAnonymous: cfg.AllowAnonymous, Issuers: len(cfg.Auth.Tokens),
-		Openings: openingsOf(cfg), Files: secretFiles(cfg),
+		Openings: openingsOf(cfg), Files: secretFiles(cfg), NoAudit: cfg.Audit.Off(),
 	}
 	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
 		if addr != "" {

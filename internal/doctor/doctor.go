@@ -83,6 +83,8 @@ type Facts struct {
 	Files []File
 	// Free and Total are the bytes of the disk with the data folder; zero if not known.
 	Free, Total uint64
+	// NoAudit is set if the hub keeps no audit log.
+	NoAudit bool
 	// Peers are those that the hub calls.
 	Peers []Peer
 	// Policy is the policy; nil if there is none. If it cannot be read, NoPolicy says why.
@@ -146,7 +148,7 @@ const (
 // Examine returns what there is to say of a hub, what is wrong first.
 func Examine(f *Facts) []Finding {
 	var all []Finding
-	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, peers} {
+	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, records, peers} {
 		all = append(all, check(f)...)
 	}
 	var sorted []Finding
@@ -278,6 +280,19 @@ func files(f *Facts) []Finding {
 		}
 	}
 	return out
+}
+
+func records(f *Facts) []Finding {
+	if !f.NoAudit {
+		return nil
+	}
+	if open := f.public(); len(open) > 0 {
+		return []Finding{{
+			Weak, "audit", "nothing says who did what, although " + strings.Join(open, ", ") + " is reached from other machines: audit.level is off",
+			"take audit.level: off out of the configuration",
+		}}
+	}
+	return []Finding{{OK, "audit", "nothing says who did what: audit.level is off", ""}}
 }
 
 func disk(f *Facts) []Finding {

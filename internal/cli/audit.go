@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/hubkey"
+)
+
+// auditCmd is the family of commands about the audit log.
+type auditCmd struct {
+	Verify auditVerifyCmd `cmd:"" help:"Say whether the audit log was changed, and where."`
+	List   auditListCmd   `cmd:"" help:"List who did what."`
+	Export auditExportCmd `cmd:"" help:"Write the audit log to a file or to standard output."`
+}
+
+// auditFlags say where the log is.
+type auditFlags struct {
+	Data string `help:"The data folder, whether its hub runs or not (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+}
+
+// folder returns the folder of the log.
+func (f *auditFlags) folder() (string, error) {
+	data := cmp.Or(f.Data, defaultData)
+	place, err := auditPlace(data)
+	if err != nil {
+		return "", err
+	}
+	if place == "" {
+		return "", fmt.Errorf("the hub of %s keeps no audit log: audit.level is off", data)
+	}
+	if _, err := os.Stat(place); errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("there is no audit log in %s", data)
+	}
+	return place, nil
+}
+
+// auditVerifyCmd verifies a log.
+type auditVerifyCmd struct {
+	auditFlags
+	Path string   `arg:"" optional:"" help:"A copy of the folder of a log, or one of its files, in place of --data."`
+	Head []string `help:"A place that the log has to go through, as the hub has logged it. May be repeated." placeholder:"N:HASH"`
+	Key  string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
+	JSON bool     `name:"json" help:"Print the report as JSON."`
+}
+
+// Help shows examples.
+func (auditVerifyCmd) Help() string {
+	return `Each line of the log holds a hash over itself and the hash of the line before; signatures of the hub are ` +
+		`between them. What does not fit is told with file, line and the number of the entry. The exit code is 1 then. ` +
+		`Who has the key of the hub can write another log: heads that were noted elsewhere show that, too.
+
+Examples:
+
+    parley audit verify
+    parley audit verify --data /var/lib/parley --head 1041:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b
+    parley audit verify ./copy-of-audit --key hub.pub`
+}
+
+// Run verifies the log and prints what was found.
+func (c *auditVerifyCmd) Run(_ context.Context, o *OS) error {
+	path := c.Path
+	if path == "" {
+		var err error
+		if path, err = c.folder(); err != nil {
+			return err
+		}
+	}
+	check, err := c.check()
+	if err != nil {
+		return err
+	}
+	rep, err := audit.Verify(path, check)
+	if err != nil {
+		return err
+	}
+	if err := c.print(o, path, rep); err != nil {
+		return err
+	}
+	if n := len(rep.Problems); n > 0 {
+		return fmt.Errorf("the audit log is not as the hub has written it: %s", counted(n, "problem"))
+	}
+	return nil
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+// check is what the log is held against.
+func (c *auditVerifyCmd) check() (check audit.Check, err error) {
+	for _, text := range c.Head {
+		m, err := audit.ParseMark(text)
+		if err != nil {
+			return check, usagef("--head: %w", err)
+		}
+		check.Heads = append(check.Heads, m)
+	}
+	if c.Key != "" {
+		text, err := os.ReadFile(c.Key)
+		if err != nil {
+			return check, usagef("--key: %w", err)
+		}
+		if check.Key, err = audit.ParseKey(string(text)); err != nil {
+			return check, usagef("--key: %s: %w", c.Key, err)
+		}
+		return check, nil
+	}
+	if c.Path != "" {
+		return check, nil
+	}
+	own := filepath.Join(cmp.Or(c.Data, defaultData), hubkey.FileName)
+	if f, err := os.Open(own); err == nil { // somebody else may not be able to read it
+		key, err := hubkey.Audit(own)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return check, err
+		}
+		check.Key = key.Public().(ed25519.PublicKey)
+	}
+	return check, nil
+}
+
+func (c *auditVerifyCmd) print(o *OS, path string, rep *audit.Report) error {
+	if c.JSON {
+		return printJSON(o.Stdout, rep)
+	}
+	var b strings.Builder
+	for i := range rep.Problems {
+		fmt.Fprintln(&b, printable(rep.Problems[i].String()))
+	}
+	for i := range rep.Notes {
+		fmt.Fprintln(&b, "note: "+printable(rep.Notes[i].String()))
+	}
+	verdict := "sound"
+	if len(rep.Problems) > 0 {
+		verdict = "NOT SOUND"
+	}
+	fmt.Fprintf(&b, "%s: %s: %s in %s, %d to %d, signed up to %d\n", printable(path), verdict, entriesText(rep.Entries), counted(rep.Files, "file"), rep.First, rep.Last.Seq, rep.Signed)
+	fmt.Fprintf(&b, "head %s\nkey %s\n", rep.Last, printable(rep.Key))
+	_, err := io.WriteString(o.Stdout, b.String())
+	return err
+}
+
+func entriesText(n uint64) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return strconv.FormatUint(n, 10) + " entries"
+}
+
+// auditFilter says which entries are meant.
+type auditFilter struct {
+	Since string `help:"From this time on: 2026-11-22T12:00:00Z, 2026-11-22, or how long ago, such as 24h." placeholder:"TIME"`
+	Until string `help:"Before this time." placeholder:"TIME"`
+}
+
+// query returns the times of the filter.
+func (f *auditFilter) query(now time.Time) (q audit.Query, err error) {
+	if q.Since, err = moments(f.Since, now); err != nil {
+		return q, usagef("--since %w", err)
+	}
+	if q.Until, err = moments(f.Until, now); err != nil {
+		return q, usagef("--until %w", err)
+	}
+	return q, nil
+}
+
+// moments reads a time, or how long ago it was.
+func moments(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	if ago, err := config.ParseDuration(text); err == nil {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time like 2026-11-22T12:00:00Z, 2026-11-22 or 24h", text)
+}
+
+// auditListCmd lists entries.
+type auditListCmd struct {
+	auditFlags
+	auditFilter
+	Actor  string `help:"What was done by a principal, or by those of an owner." placeholder:"ID"`
+	Action string `help:"An action such as key.add, or all of a kind, such as key." placeholder:"NAME"`
+	Task   string `help:"What was done to a task." placeholder:"ID"`
+	Agent  string `help:"What was done to an agent or its tasks." placeholder:"NAME"`
+	Limit  int    `help:"The last so many of them; 0 means all." default:"50" placeholder:"N"`
+	JSON   bool   `name:"json" help:"Print the entries as they stand in the log, one a line."`
+}
+
+// Help shows examples.
+func (auditListCmd) Help() string {
+	return `Piped output has seven columns separated by tabs: number, time, actor, action, subject, outcome, address.
+
+Examples:
+
+    parley audit list --action key --since 7d
+    parley audit list --actor org:acme --json | jq .subject
+    parley audit list --task 0195… --limit 0`
+}
+
+// Run lists the entries.
+func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
+	q, err := c.query(time.Now())
+	if err != nil {
+		return err
+	}
+	if c.Limit < 0 {
+		return usagef("--limit %d is less than 0", c.Limit)
+	}
+	q.Actor, q.Action, q.Task, q.Agent = c.Actor, c.Action, c.Task, c.Agent
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		w, flush := o.Stdout, func() error { return nil }
+		if o.Terminal && !c.JSON {
+			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM")
+			w, flush = t, t.Flush
+		}
+		var last []string // the last c.Limit of them
+		for line, err := range audit.Read(in.soft, dir, q, 0) {
+			if err != nil {
+				return err
+			}
+			row := c.row(line)
+			if c.Limit == 0 {
+				if _, err := io.WriteString(w, row); err != nil {
+					return err
+				}
+				continue
+			}
+			if len(last) == 2*c.Limit {
+				last = append(last[:0], last[c.Limit:]...)
+			}
+			last = append(last, row)
+		}
+		if _, err := io.WriteString(w, strings.Join(last[max(0, len(last)-c.Limit):], "")); err != nil {
+			return err
+		}
+		return flush()
+	})
+}
+
+func (c *auditListCmd) row(e *audit.Line) string {
+	if c.JSON {
+		return string(e.Raw)
+	}
+	outcome := string(e.Outcome)
+	if e.Reason != "" {
+		outcome += " (" + e.Reason + ")"
+	}
+	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), or(plain(e.Actor.ID), "-"), plain(string(e.Action)),
+		or(plain(subjectText(&e.Subject)), "-"), plain(outcome), or(plain(e.Actor.From), "-"))
+}
+
+// subjectText names a subject on one line.
+func subjectText(s *audit.Subject) string {
+	words := []string{strings.TrimSpace(s.Kind + " " + s.ID)}
+	if s.Task != "" && s.Task != s.ID {
+		words = append(words, s.Task)
+	}
+	if s.Agent != "" && s.Agent != s.ID {
+		words = append(words, "of "+s.Agent)
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
+}

@@ -1,0 +1,135 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// scribe is an auditor that takes its time.
+type scribe struct {
+	mu   sync.Mutex
+	said []string
+	// takes is how long it takes to write something down; refuses and breaks are the errors
+	// of Doing and Wait.
+	takes           time.Duration
+	refuses, breaks error
+}
+
+type slowly struct {
+	takes time.Duration
+	err   error
+}
+
+// Wait runs in a bubble.
+func (s slowly) Wait() error {
+	time.Sleep(s.takes)
+	return s.err
+}
+
+func (s *scribe) note(what string, c *op.Caller, d engine.Deed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, fmt.Sprintf("%s %s %s of %s, task %v", what, c.Principal.ID, d.Action, d.Agent, d.Task != ""))
+}
+
+func (s *scribe) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
+	s.note("doing", c, d)
+	if s.refuses != nil {
+		return nil, s.refuses
+	}
+	return slowly{s.takes, s.breaks}, nil
+}
+
+func (s *scribe) Undone(c *op.Caller, d engine.Deed, _ error) { s.note("undone", c, d) }
+func (s *scribe) Looked(c *op.Caller, d engine.Deed)          { s.note("looked", c, d) }
+
+// TestAuditor tells what is done to tasks.
+func TestAuditor(t *testing.T) {
+	t.Parallel()
+	s := new(scribe)
+	b := start(t, engine.Config{Auditor: s}, wonders("where?"))
+	a := b.send(text("one"))
+	id := a.Head.ID
+	b.send(reply(id, "two"))
+	b.get(id)
+	if _, err := b.List(t.Context(), alice, &op.List{PageSize: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: id}); !errors.Is(err, a2a.ErrTaskNotCancelable) {
+		t.Errorf("Cancel of a task that has ended = %v", err)
+	}
+	if _, err := b.Cancel(t.Context(), caller("bob"), &op.Cancel{ID: id}); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("Cancel of a foreign task = %v", err)
+	}
+	want := []string{
+		"doing alice task.send of main, task true",
+		"doing alice task.send of main, task true",
+		"looked alice task.get of main, task true",
+		"looked alice task.list of , task false",
+		"doing alice task.cancel of main, task true",
+		"undone alice task.cancel of main, task true",
+	}
+	if diff := cmp.Diff(want, s.said); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestNothingIsToldBeforeItIsWrittenDown: an answer waits for the log, and the store does not.
+func TestNothingIsToldBeforeItIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, engine.Config{Auditor: &scribe{takes: time.Hour}}, words("hi"))
+		began := time.Now()
+		b.send(now(text("one")))
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("the answer came after %v, want the hour that the log takes", took)
+		}
+		b.stop()
+	})
+}
+
+// TestWhatCannotBeWrittenDown is not done, or not told.
+func TestWhatCannotBeWrittenDown(t *testing.T) {
+	t.Parallel()
+	full := errors.New("the log is full")
+	for name, s := range map[string]*scribe{"refused": {refuses: full}, "broken": {breaks: full}} {
+		store := new(task.Memory)
+		b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
+		if a, err := b.Send(t.Context(), alice, text("one")); !errors.Is(err, full) {
+			t.Errorf("%s: Send = %v, %v, want the error of the log", name, a, err)
+		}
+		b.stop()
+		n, err := store.List(t.Context(), &task.Query{Owner: "alice", Limit: 10})
+		if err != nil || name == "refused" && len(n.Heads) > 0 {
+			t.Errorf("%s: %d tasks are stored, %v", name, len(n.Heads), err)
+		}
+	}
+}
+
+// TestUndone tells of what could not be stored.
+func TestUndone(t *testing.T) {
+	t.Parallel()
+	s := new(scribe)
+	store := new(broken)
+	b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
+	store.failing.Store(true)
+	if _, err := b.Send(t.Context(), alice, text("one")); err == nil {
+		t.Error("Send with a store that fails succeeds")
+	}
+	store.failing.Store(false)
+	want := []string{"doing alice task.send of main, task true", "undone alice task.send of main, task true"}
+	if diff := cmp.Diff(want, s.said); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
