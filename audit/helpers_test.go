@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,3 +120,5 @@ func entries(t testing.TB, dir string, q Query) []Entry {
 	}
 	return all
 }
+
+func hashOf(body string) Hash { return sha256.Sum256([]byte(body)) }

@@ -101,3 +101,23 @@ func TestTransport(t *testing.T) {
 		t.Errorf("on this machine: %+v", got)
 	}
 }
+
+// TestNoAudit tells of a hub that writes nothing down.
+func TestNoAudit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		listen string
+		off    bool
+		want   Level
+	}{{"0.0.0.0:4100", true, Weak}, {"127.0.0.1:4100", true, OK}, {"0.0.0.0:4100", false, ""}} {
+		var got Level
+		for _, f := range Examine(&Facts{Listen: []string{tt.listen}, NoAudit: tt.off}) {
+			if f.Subject == "audit" {
+				got = f.Level
+			}
+		}
+		if got != tt.want {
+			t.Errorf("a hub at %s whose audit log is off (%v): %q, want %q", tt.listen, tt.off, got, tt.want)
+		}
+	}
+}
