@@ -215,7 +215,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.fail(w, r, err)
 			return
 		}
-		if h.Audit != nil && changes(r) {
+		if h.Audit != nil && !reads(r) {
 			h.audited(w, r, serve, e.own)
 			return
 		}

@@ -102,11 +102,14 @@ func (h *Handler) refused(r *http.Request, err error) {
 	}
 	d := h.deed(r)
 	d.Outcome, d.Reason = audit.Refused, "needs an administrator"
-	if errors.Is(err, errOrigin) {
+	switch {
+	case errors.Is(err, errOrigin):
 		d.Reason = "asked by a page from elsewhere"
+	case h.Policy != nil:
+		d.Reason = "the policy does not allow it"
 	}
 	asked := string(d.Action)
-	if !changes(r) {
+	if reads(r) {
 		asked = "read"
 	}
 	d.Detail = append(d.Detail, audit.Field{Name: "action", Value: asked})

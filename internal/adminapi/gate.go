@@ -66,7 +66,7 @@ var sameOrigin = http.NewCrossOriginProtection()
 // allowed.
 func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
 	switch {
-	case !changes(r) && !e.secret:
+	case reads(r) && !e.secret:
 		return nil
 	case sameOrigin.Check(r) != nil:
 		return errOrigin
@@ -76,11 +76,6 @@ func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
 		return errNoAdmin
 	}
 	return nil
-}
-
-// changes reports whether a request is for a change.
-func changes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead
 }
 
 // administers reports whether the caller is an administrator.

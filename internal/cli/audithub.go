@@ -232,6 +232,11 @@ func (w onItsWay) Wait() error {
 // Undone implements engine.Auditor.
 func (a taskAuditor) Undone(c *op.Caller, d engine.Deed, err error) {
 	r := deedRecord(c, &d)
+	if d.Action == audit.PolicyRefused {
+		r.Reason = d.Op + " is not allowed"
+		a.log.Refused(&r)
+		return
+	}
 	report := dialect.Explain(err, "")
 	r.Reason, r.Outcome = report.Reason, audit.Refused
 	if report.HTTP >= http.StatusInternalServerError {

@@ -14,7 +14,8 @@ type Auditor interface {
 	// Doing is told of a deed before it is stored, and returns what waits until that is
 	// written down, or nil if nobody has to wait. An error refuses the deed.
 	Doing(c *op.Caller, d Deed) (Written, error)
-	// Undone is told that a deed has not come to pass that Doing was told of.
+	// Undone is told that a deed has not come to pass that Doing was told of, or was refused
+	// by the policy: then its action is audit.PolicyRefused.
 	Undone(c *op.Caller, d Deed, err error)
 	// Looked is told of what a caller was shown. It returns at once.
 	Looked(c *op.Caller, d Deed)
@@ -34,6 +35,8 @@ type Deed struct {
 	Agent task.Agent
 	// Config is the id of a push notification config.
 	Config string
+	// Op is what the policy has refused.
+	Op string
 	// Hook says that a message brings such a config along.
 	Hook bool
 	// Child says that an agent does it on behalf of a task of the caller.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
@@ -64,7 +65,14 @@ func (e *Engine) permit(c *op.Caller, n need, name task.Agent) error {
 	if e.cfg.Policy == nil || e.allows(c.Principal, n, &policy.Request{Agent: name}) {
 		return nil
 	}
-	return refused(n, name)
+	return e.denied(c, n, name)
+}
+
+// denied is refused for a refusal that is written down.
+func (e *Engine) denied(c *op.Caller, n need, name task.Agent) error {
+	err := refused(n, name)
+	e.undone(c, Deed{Action: audit.PolicyRefused, Agent: name, Op: n.op.String(), Child: n.delegated}, err)
+	return err
 }
 
 // permitTask refuses what a caller may not do with a task. Who may not get it either is told
@@ -84,18 +92,25 @@ func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 // permitBegin refuses messages that would begin a task which the caller may not begin. a is
 // nil if there is no agent with the name.
 func (e *Engine) permitBegin(c *op.Caller, r *op.Send, name task.Agent, a *Agent) error {
-	if e.cfg.Policy == nil {
+	if e.mayBegin(c, r, name, a) {
 		return nil
+	}
+	if a != nil {
+		name = a.Name
+	}
+	return e.denied(c, needOf(r), name)
+}
+
+// mayBegin asks the policy whether a message may begin a task.
+func (e *Engine) mayBegin(c *op.Caller, r *op.Send, name task.Agent, a *Agent) bool {
+	if e.cfg.Policy == nil {
+		return true
 	}
 	q := policy.Request{Agent: name, Begins: true}
 	if a != nil {
 		q.Agent, q.Skills = a.Name, a.skills
 	}
-	n := needOf(r)
-	if e.allows(c.Principal, n, &q) {
-		return nil
-	}
-	return refused(n, q.Agent)
+	return e.allows(c.Principal, needOf(r), &q)
 }
 
 // begun returns those of the agents that have the skill of r with which the caller may begin
@@ -104,12 +119,14 @@ func (e *Engine) begun(c *op.Caller, r *op.Send, agents []*Agent) ([]*Agent, err
 	var mine []*Agent
 	var why error
 	for _, a := range agents {
-		err := e.permitBegin(c, r, a.Name, a)
-		if err == nil {
+		if e.mayBegin(c, r, a.Name, a) {
 			mine = append(mine, a)
 		} else if e.cfg.Policy.Sees(c.Principal, a.Name) {
 			why = refused(needOf(r), "")
 		}
+	}
+	if why != nil && len(mine) == 0 {
+		why = e.denied(c, needOf(r), "")
 	}
 	return mine, why
 }
