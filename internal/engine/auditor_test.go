@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -129,6 +130,27 @@ func TestUndone(t *testing.T) {
 	}
 	store.failing.Store(false)
 	want := []string{"doing alice task.send of main, task true", "undone alice task.send of main, task true"}
+	if diff := cmp.Diff(want, s.said); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestDenialsAreWrittenDown tells of what the policy has refused, once for each call.
+func TestDenialsAreWrittenDown(t *testing.T) {
+	t.Parallel()
+	s := new(scribe)
+	b := start(t, engine.Config{
+		Auditor: s,
+		Policy:  ruled(t, policy.Rule{Ops: []string{"*"}, Callers: []string{"bob"}}),
+	}, words("hi"))
+	named := text("named")
+	named.Agent = "main"
+	for _, r := range []*op.Send{text("one"), named} {
+		if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, a2a.ErrUnauthorized) {
+			t.Errorf("Send = %v, want ErrUnauthorized", err)
+		}
+	}
+	want := []string{"undone alice policy.refused of main, task false", "undone alice policy.refused of main, task false"}
 	if diff := cmp.Diff(want, s.said); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
