@@ -33,6 +33,7 @@ var table = []class{
 	{"bodies", fixed(bodyRows)},
 	{"paths", fixed(pathRows)},
 	{"cursors", fixed(cursorRows)},
+	{"large parts", fixed(partRows)},
 	{"webhooks", fixed(hookRows)},
 	{"fronts", fixed(frontRows)},
 	{"operators", fixed(operatorRows)},

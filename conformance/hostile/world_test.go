@@ -3,6 +3,7 @@ package hostile
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,6 +59,7 @@ cards:
   require_signatures: true
 directory: {allow: [loopback]}
 telemetry: {metrics: admin}
+parts: {threshold: 1KiB}
 idempotency: {header: true}
 agents:
   - name: tally
@@ -138,6 +140,7 @@ func (w *world) populate() {
 	w.names["$page"] = page.NextPageToken
 	w.good("bob", "GET", "/v1/a2a/tasks?pageSize=1", "", &page)
 	w.names["$bobspage"] = page.NextPageToken
+	w.names["$part"], w.names["$bobspart"] = w.file("alice", "alice's file"), w.file("bob", secretWord)
 	hook := func(key, id, config string) {
 		url := strings.ReplaceAll("https://example.org/"+config, "bobs", secretWord)
 		w.good(key, "POST", "/v1/a2a/tasks/"+id+"/pushNotificationConfigs", `{"id":"`+config+`","url":"`+url+`"}`, nil)
@@ -165,6 +168,28 @@ func (w *world) populate() {
 	if b, err := os.ReadFile(w.runs); err != nil || len(b) != 4 {
 		w.tb.Fatalf("the agent has run %d times, want twice: %v", len(b)/2, err)
 	}
+}
+
+// file sends a large part, and returns the path where it is kept.
+func (w *world) file(caller, word string) string {
+	w.tb.Helper()
+	var got struct {
+		Task struct {
+			History []struct{ Parts []struct{ URL string } }
+		}
+	}
+	raw := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(word+" "), 200))
+	w.good(caller, "POST", "/v1/a2a/interview/message:send",
+		`{"message":{"messageId":"m-file","role":"ROLE_USER","parts":[{"text":"x"},{"raw":"`+raw+`","filename":"f.bin"}]}}`, &got)
+	for _, m := range got.Task.History {
+		for _, p := range m.Parts {
+			if _, path, ok := strings.Cut(p.URL, "/v1/parts/"); ok {
+				return "/v1/parts/" + path
+			}
+		}
+	}
+	w.tb.Fatalf("the file of %s is not kept: %+v", caller, got)
+	return ""
 }
 
 // good makes a request that must work.

@@ -1,6 +1,8 @@
 package isolation
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
@@ -82,7 +84,7 @@ func (g things) out(s string) string {
 // missing are things that do not exist, of the same form and length.
 var missing = things{
 	"$ID": "01a20333-0000-7000-8000-000000000000", "$CTX": "context-of-tim", "$CONFIG": "hook-of-tim",
-	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$SESSION": "session-of-tim", "$NEW": "new-id-2",
+	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$SESSION": "session-of-tim", "$NEW": "new-id-2", "$DIGEST": strings.Repeat("0", 64),
 }
 
 // startMatrix starts the hub, and makes ann's things.
@@ -124,6 +126,7 @@ grpc_listen: %s
 default_agent: ask
 limits: {keep_alive: 200ms}
 push: {allow: [loopback]}
+parts: {threshold: 1KiB}
 extended_card: {authenticated: true}
 agents:
   - {name: ask, command: [/bin/sh, -c, "cat; exit 3"]}
@@ -163,8 +166,9 @@ func (m *matrix) populate() {
 		return a
 	}
 	a := post("/v1/a2a/ask/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","contextId":"context-of-ann",
-		"parts":[{"text":"`+annsWord+`"}]},"metadata":{"sessionId":"session-of-ann"}}`)
+		"parts":[{"text":"`+annsWord+`"},{"raw":"`+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(annsWord), 500))+`"}]},"metadata":{"sessionId":"session-of-ann"}}`)
 	m.things["$ID"] = firstMatch(m.t, a, `"task":\{"id":"([^"]+)"`)
+	m.things["$DIGEST"] = firstMatch(m.t, a, `/v1/parts/[^/"]+/([0-9a-f]{64})`)
 	post("/v1/a2a/tasks/"+m.things["$ID"]+"/pushNotificationConfigs", `{"id":"hook-of-ann","url":"http://127.0.0.1:1/`+annsWord+`"}`)
 	a = post("/api/v1/inbox", `{"text":"`+annsWord+`"}`)
 	m.things["$ITEM"] = firstMatch(m.t, a, `"id":"([a-z2-7]{16})"`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func otherSurfaces() []attempt {
 		attempt{name: "MCP: a subscription", text: mcp("resources/subscribe", `{"uri":"parley://tasks/$ID"}`)},
 		empty(attempt{name: "MCP: resources", text: mcp("resources/list", `{}`)}),
 	)
+	all = append(all, reading(attempt{name: "a large part", text: "GET /v1/parts/$ID/$DIGEST"}))
 	return append(all, api()...)
 }
 
@@ -207,25 +209,33 @@ func (m *matrix) send(ctx context.Context, method, path, body string, headers []
 	}
 	defer resp.Body.Close()
 	resp.Header.Del("Date")
-	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + upToSilence(m.t, resp.Body)
+	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + readAll(m.t, resp.Body, path+body)
 }
 
-// upToSilence reads an answer to its end, or until a stream says that it has nothing to say.
-func upToSilence(t *testing.T, r io.Reader) string {
+// enough reports whether what came of a request is all that is awaited, where a stream goes
+// on: something and then silence, or silence where there need not be anything.
+func enough(request, read string) bool {
+	switch silent := strings.HasPrefix(read, ":") || strings.Contains(read, "\n\n:"); {
+	case strings.Contains(request, "/events"):
+		return silent
+	case strings.Contains(request, "ubscri"):
+		return silent && strings.Contains(read, "data:")
+	}
+	return false
+}
+
+var silence = regexp.MustCompile(`(?m)^:.*\n\n?`)
+
+// readAll reads an answer to its end, or until it is enough.
+func readAll(t *testing.T, r io.Reader, request string) string {
 	t.Helper()
 	var all strings.Builder
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := r.Read(buf)
-		if before, _, silent := strings.Cut(string(buf[:n]), "\n\n:"); silent || n > 0 && buf[0] == ':' {
-			if n > 0 && buf[0] != ':' {
-				all.WriteString(before)
-			}
-			return all.String()
-		}
 		all.Write(buf[:n])
-		if errors.Is(err, io.EOF) {
-			return all.String()
+		if errors.Is(err, io.EOF) || enough(request, all.String()) {
+			return silence.ReplaceAllString(all.String(), "")
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", &all, err)
