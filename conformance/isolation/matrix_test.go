@@ -2,8 +2,11 @@ package isolation
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,12 +17,13 @@ import (
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/parley-a2a/parley/auth/token/tokentest"
 	"github.com/parley-a2a/parley/internal/grpctest"
 	"github.com/parley-a2a/parley/internal/hubtest"
+	"github.com/parley-a2a/parley/internal/tlstest"
 	"github.com/parley-a2a/parley/internal/tongue"
 )
 
@@ -34,12 +38,24 @@ var profiles = []string{"v1.0", "v0.3", "promptkit", "rockbot"}
 // scheme is a way to say who calls.
 type scheme struct {
 	name string
-	// header returns the name and the value of what says it.
+	// header returns the name and the value of what says it; nil if the connection does, by
+	// a certificate.
 	header func(m *matrix, who, profile string) (name, value string)
 }
 
-// schemes are all of them. One of connections, such as client certificates, would have a
-// client of its own instead of a header.
+// mute reports whether the scheme cannot say the dialect of its caller.
+func (s *scheme) mute() bool { return s.header == nil || s.name == "token" }
+
+// headers returns what a request has of the scheme.
+func (s *scheme) headers(m *matrix, who, profile string) []string {
+	if s.header == nil {
+		return nil
+	}
+	name, value := s.header(m, who, profile)
+	return []string{name, value}
+}
+
+// schemes are all of them.
 var schemes = []scheme{
 	{"API key", func(_ *matrix, who, profile string) (string, string) { return "X-Api-Key", keyOf(who, profile) }},
 	{"bearer", func(_ *matrix, who, profile string) (string, string) {
@@ -48,6 +64,21 @@ var schemes = []scheme{
 	{"token", func(m *matrix, who, _ string) (string, string) {
 		return "Authorization", "Bearer " + m.issuer.Token(m.t, m.issuer.Good(tokentest.Object{"sub": who, "tenant": people[who]}))
 	}},
+	{"certificate", nil},
+}
+
+// client is the connections of somebody.
+type client struct {
+	http *http.Client
+	grpc map[string]*grpctest.Client
+}
+
+// client returns the connections of a caller: with a certificate, or those of all.
+func (m *matrix) client(s *scheme, who string) *client {
+	if s.header == nil {
+		return m.clients[who]
+	}
+	return m.clients[""]
 }
 
 func keyOf(who, profile string) string { return "sk-" + who + "-" + profile + "-00000000" }
@@ -57,8 +88,9 @@ type matrix struct {
 	t      *testing.T
 	hub    *hubtest.Hub
 	issuer *tokentest.Issuer
-	http   *http.Client
-	grpc   map[string]*grpctest.Client
+	url    string
+	// clients are the connections of each who has a certificate, and those of all others.
+	clients map[string]*client
 	// things are what is ann's: ids of tasks and of what belongs to them.
 	things things
 }
@@ -92,9 +124,13 @@ func startMatrix(t *testing.T) *matrix {
 	t.Helper()
 	grpcAddr := hubtest.Addr(t)
 	m := &matrix{
-		t: t, hub: hubtest.New(t, hubtest.Options{}), http: &http.Client{Timeout: patience, Transport: &http.Transport{DisableCompression: true}},
+		t: t, hub: hubtest.New(t, hubtest.Options{}), clients: make(map[string]*client),
 		issuer: &tokentest.Issuer{URL: "https://id.example", Audience: "https://hub.example", KID: "k1", Key: tokentest.NewKey(t)},
 	}
+	m.url = "https://" + m.hub.Addr()
+	authority := tlstest.NewAuthority(t, "all")
+	authority.Issue(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}).Write(t, m.hub.Dir(), "hub")
+	authority.Write(t, m.hub.Dir(), "ca")
 	if err := os.WriteFile(filepath.Join(m.hub.Dir(), "keys.json"), m.issuer.KeySet(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,20 +138,36 @@ func startMatrix(t *testing.T) *matrix {
 	if err := m.hub.Start(); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
+	m.clients[""] = m.connect(grpcAddr, &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS13})
+	for who := range people {
+		own := authority.Issue(t, x509.Certificate{DNSNames: []string{who + ".example"}})
+		m.clients[who] = m.connect(grpcAddr, &tls.Config{
+			RootCAs: authority.Pool(), MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.TLS()},
+		})
 	}
-	m.grpc = map[string]*grpctest.Client{
-		"CALL":  {Conn: conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")},
-		"CALL3": {Conn: conn, Service: protoreflect.ServiceDescriptor(pb0.File_a2a_proto.Services().ByName("A2AService"))},
-	}
-	t.Cleanup(func() {
-		conn.Close()
-		m.http.CloseIdleConnections()
-	})
 	m.populate()
 	return m
+}
+
+// connect makes connections.
+func (m *matrix) connect(grpcAddr string, config *tls.Config) *client {
+	m.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	c := &client{
+		http: &http.Client{Timeout: patience, Transport: &http.Transport{DisableCompression: true, TLSClientConfig: config}},
+		grpc: map[string]*grpctest.Client{
+			"CALL":  {Conn: conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")},
+			"CALL3": {Conn: conn, Service: protoreflect.ServiceDescriptor(pb0.File_a2a_proto.Services().ByName("A2AService"))},
+		},
+	}
+	m.t.Cleanup(func() {
+		conn.Close()
+		c.http.CloseIdleConnections()
+	})
+	return c
 }
 
 // configuration is that of the hub. The agent asks back with what it was told.
@@ -123,6 +175,7 @@ func (m *matrix) configuration(grpcAddr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
 grpc_listen: %s
+tls: {cert: hub.pem, key: hub.key, client_ca: ca.pem, clients: optional}
 default_agent: ask
 limits: {keep_alive: 200ms}
 push: {allow: [loopback]}
@@ -138,8 +191,12 @@ auth:
       keys_file: keys.json
       owner_claim: tenant
       owners: {acme: acme, globex: globex}
-  api_keys:
+  certificates:
 `, grpcAddr)
+	for who, org := range people {
+		fmt.Fprintf(&b, "    - {dns: %s.example, agent_id: %s-certificate, owner: %q}\n", who, who, org)
+	}
+	b.WriteString("  api_keys:\n")
 	for who, org := range people {
 		for _, p := range profiles {
 			fmt.Fprintf(&b, "    %s: {agent_id: %s-%s, owner: %q, dialect: %s}\n", keyOf(who, p), who, p, org, p)
@@ -272,8 +329,8 @@ func (m *matrix) guess(s *scheme, who string, makes bool) {
 func (m *matrix) share(s *scheme) {
 	m.t.Helper()
 	for _, r := range requests() {
-		if !r.reads || s.name == "token" && r.profile == "rockbot" {
-			continue // no token says what dialect its caller speaks
+		if !r.reads || s.mute() && r.profile == "rockbot" {
+			continue // it does not say what dialect its caller speaks
 		}
 		a := m.ask(s, "amy", r.profile, m.things.in(r.text), r.header...)
 		if !strings.HasPrefix(a, "200 OK") || !anns.MatchString(a) {

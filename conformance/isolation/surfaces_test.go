@@ -112,13 +112,14 @@ func (m *matrix) follow(s *scheme, who, path string, do func(), until string) st
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.hub.URL()+path, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+path, nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	name, value := s.header(m, who, "v1.0")
-	r.Header.Set(name, value)
-	resp, err := m.http.Do(r)
+	if h := s.headers(m, who, "v1.0"); h != nil {
+		r.Header.Set(h[0], h[1])
+	}
+	resp, err := m.client(s, who).http.Do(r)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -165,51 +166,59 @@ func (m *matrix) ask(s *scheme, who, profile, request string, headers ...string)
 	m.t.Helper()
 	line, body, _ := strings.Cut(request, "\n")
 	method, path, _ := strings.Cut(line, " ")
-	name, value := s.header(m, who, profile)
-	headers = append([]string{name, value}, headers...)
+	headers = append(s.headers(m, who, profile), headers...)
+	c := m.client(s, who)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if c := m.grpc[method]; c != nil {
-		return callJSON(ctx, c, path, body, headers)
+	if g := c.grpc[method]; g != nil {
+		return callJSON(ctx, g, path, body, headers)
 	}
+	h := sender{m, c.http, headers}
 	if path == "/mcp" {
-		session := m.session(ctx, headers)
-		defer m.send(ctx, http.MethodDelete, path, "", append(headers, "Mcp-Session-Id", session))
-		headers = append(headers, "Mcp-Session-Id", session)
+		defer h.inSession(ctx)()
 	}
-	return m.send(ctx, method, path, body, headers)
+	return h.send(ctx, method, path, body)
 }
 
-// session begins a session of MCP.
-func (m *matrix) session(ctx context.Context, headers []string) string {
-	m.t.Helper()
+// sender sends requests of one caller.
+type sender struct {
+	*matrix
+
+	http    *http.Client
+	headers []string
+}
+
+// inSession begins a session of MCP, for the requests that follow, and returns what ends it.
+func (h *sender) inSession(ctx context.Context) func() {
+	h.t.Helper()
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-	id := firstMatch(m.t, m.send(ctx, http.MethodPost, "/mcp", hello, headers), `Mcp-Session-Id: (\S+)`)
-	m.send(ctx, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, append(headers, "Mcp-Session-Id", id))
-	return id
+	id := firstMatch(h.t, h.send(ctx, http.MethodPost, "/mcp", hello), `Mcp-Session-Id: (\S+)`)
+	h.headers = append(h.headers, "Mcp-Session-Id", id)
+	h.send(ctx, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return func() { h.send(ctx, http.MethodDelete, "/mcp", "") }
 }
 
 // send sends a request of HTTP.
-func (m *matrix) send(ctx context.Context, method, path, body string, headers []string) string {
-	m.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, m.hub.URL()+path, strings.NewReader(body))
+func (h *sender) send(ctx context.Context, method, path, body string) string {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, h.url+path, strings.NewReader(body))
 	if err != nil {
-		m.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+	for i := 0; i+1 < len(h.headers); i += 2 {
+		r.Header.Set(h.headers[i], h.headers[i+1])
 	}
-	resp, err := m.http.Do(r)
+	resp, err := h.http.Do(r)
 	if err != nil {
-		m.t.Fatalf("%s %s: %v", method, path, err)
+		h.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	defer resp.Body.Close()
 	resp.Header.Del("Date")
-	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + readAll(m.t, resp.Body, path+body)
+	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + readAll(h.t, resp.Body, path+body)
 }
 
 // enough reports whether what came of a request is all that is awaited, where a stream goes
