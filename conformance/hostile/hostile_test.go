@@ -29,6 +29,7 @@ func fixed(rows []row) func(*world) []row { return func(*world) []row { return r
 var table = []class{
 	{"tokens", tokenRows},
 	{"keys", fixed(keyRows)},
+	{"policy", fixed(policyRows)},
 	{"heads", fixed(headRows)},
 	{"bodies", fixed(bodyRows)},
 	{"paths", fixed(pathRows)},

@@ -60,6 +60,10 @@ cards:
 directory: {allow: [loopback]}
 telemetry: {metrics: admin}
 parts: {threshold: 1KiB}
+policy:
+  rules:
+    - {allow: [send, stream, get, list, cancel, subscribe, "push.*", card.extended, status, "memory.*", "inbox.*"], who: authenticated}
+    - {deny: "*", owners: acme, agents: slow}
 idempotency: {header: true}
 agents:
   - name: tally
