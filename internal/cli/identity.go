@@ -32,6 +32,9 @@ func (h *hub) openIdentity() error {
 	if !uses((*config.Identity).Asserts) {
 		return nil
 	}
+	if err := h.cfg.CheckIssuer(); err != nil {
+		return usagef("%s: %w", source(h.cfg), err)
+	}
 	keys, err := identity.Load(h.dir.Join(identity.FileName))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -102,17 +103,31 @@ func (c *Config) Issuer() string { return strings.TrimSuffix(c.PublicURL, "/") }
 func checkIdentities(d *yamlfile.Decoder, c *Config) {
 	for n := range c.Agents {
 		a := &c.Agents[n]
-		checkIdentity(d, "agents["+strconv.Itoa(n)+"]"+".identity", a)
-		if a.Identity.Asserts() && !private(c.PublicURL) {
-			d.Problem(nil, "agents["+strconv.Itoa(n)+"]"+".identity.mode", "%s needs a public_url that begins with https://: "+
-				"it is the issuer, and has the keys", a.Identity.Mode)
+		checkIdentity(d, "agents["+strconv.Itoa(n)+"].identity", a)
+		if a.Identity.Asserts() && c.PublicURL != "" && !private(c.PublicURL) {
+			d.Problem(nil, "agents["+strconv.Itoa(n)+"].identity.mode", "%s", needsIssuer(a))
 		}
 	}
 	for n := range c.Auth.Tokens {
 		if i := c.Auth.Tokens[n].Issuer; i != "" && strings.TrimSuffix(i, "/") == c.Issuer() {
-			d.Problem(nil, "auth.tokens["+strconv.Itoa(n)+"]"+".issuer", "is this hub: what it says to others must not open itself")
+			d.Problem(nil, "auth.tokens["+strconv.Itoa(n)+"].issuer", "is this hub: what it says to others must not open itself")
 		}
 	}
+}
+
+func needsIssuer(a *Agent) string {
+	return a.Identity.Mode + " needs a public_url that begins with https://: it is the issuer, and has the keys"
+}
+
+// CheckIssuer returns an error if the hub signs assertions without an address at which others
+// find its keys. The address may have come with the command.
+func (c *Config) CheckIssuer() error {
+	for n := range c.Agents {
+		if a := &c.Agents[n]; a.Identity.Asserts() && !private(c.PublicURL) {
+			return errors.New("agents[" + strconv.Itoa(n) + "].identity.mode: " + needsIssuer(a))
+		}
+	}
+	return nil
 }
 
 // private reports whether nobody can read what goes to an address on its way.

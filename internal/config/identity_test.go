@@ -108,7 +108,7 @@ func TestIdentityErrors(t *testing.T) {
 		far + "{mode: exchange, token_url: 'http://id.example', client_id: c, client_secret: topsecret}":                            "agents[0].identity.token_url: must begin with https://",
 		strings.Replace(told, "https://Hub-B", "http://Hub-B", 1):                                                                   "agents[0].identity.mode: assertion needs an address of the agent that begins with https://",
 		strings.Replace(told, "https://hub-a", "http://hub-a", 1):                                                                   "needs a public_url that begins with https://",
-		strings.Replace(told, "public_url: https://hub-a.example\n", "", 1):                                                         "needs a public_url",
+		strings.Replace(told, "public_url: https://hub-a.example", "public_url: http://10.0.0.1", 1):                                "needs a public_url",
 		hub + "  command: [x]\n  identity: {mode: forward}":                                                                         "a program gets an assertion",
 		hub + "  queue: far\n  identity: {mode: assertion}":                                                                         "is for agents with a url, an endpoint or a command",
 		with("{type: bearer, token: topsecret}", ""):                                                                                "Authorization carries what endpoint.auth says",
@@ -124,6 +124,16 @@ func TestIdentityErrors(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "topsecret") {
 			t.Errorf("%s\nthe error tells a secret: %v", src, err)
 		}
+	}
+	c, err := Parse("parley.yaml", []byte(strings.Replace(told, "public_url: https://hub-a.example\n", "", 1)), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CheckIssuer(); err == nil || !strings.Contains(err.Error(), "agents[0].identity.mode: assertion needs a public_url") {
+		t.Errorf("without a public_url: %v", err)
+	}
+	if c.PublicURL = "https://hub.example"; c.CheckIssuer() != nil {
+		t.Errorf("with one of the command: %v", c.CheckIssuer())
 	}
 	if _, err := Parse("parley.yaml", []byte(with("{type: bearer, token: t}", ", header: X-Caller")), env); err != nil {
 		t.Errorf("a header of its own: %v", err)

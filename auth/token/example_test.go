@@ -1,0 +1,44 @@
+package token_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/token"
+)
+
+// A hub says to an agent elsewhere who its caller is. Set parley.Hub.Onward to the Asserter,
+// and serve the key set where others look for it; an executor calls auth.Assert with its
+// context.
+func ExampleAsserter() {
+	key, err := token.NewKey()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hub := &token.Asserter{Issuer: "https://hub.example.com", Key: func() (*token.Key, error) { return key, nil }}
+	ctx := auth.WithPrincipal(auth.WithOnward(context.Background(), hub), &auth.Principal{ID: "alice"})
+	assertion, err := auth.Assert(ctx, "https://ledger.example.com")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// At ledger.example.com:
+	keys, err := token.KeySet(key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ledger := &token.Verifier{Issuers: []*token.Issuer{{
+		Name: "hub", URL: "https://hub.example.com", Keys: keys, Audiences: []string{"https://ledger.example.com"},
+	}}}
+	caller, err := ledger.Token(context.Background(), assertion)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(caller.ID)
+	// Output: hub:alice
+}
