@@ -31,9 +31,9 @@ type Agent struct {
 	Target string
 	// Credentials are what the agent is shown. If nil, nothing.
 	Credentials *peer.Credentials
-	// Identity returns the headers that tell the agent on whose behalf it is called, for
-	// the caller of the context; see peer.Options. If nil, it is not told.
-	Identity peer.HeaderFunc
+	// Identity tells the agent on whose behalf it is called; see peer.Options. If nil, it is
+	// not told.
+	Identity peer.Identity
 	// Timeout is how long a message may take, from its first sending to a state that is
 	// final or waits for the caller. Then the remote task is canceled. Zero means
 	// DefaultTimeout; negative means no limit.

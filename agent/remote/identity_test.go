@@ -60,8 +60,14 @@ func startTold(t *testing.T, x a2asrv.AgentExecutor, alter func(*remote.Agent)) 
 	return p, d
 }
 
+// teller is an Identity.
+type teller func(context.Context) (http.Header, error)
+
+func (f teller) Header(ctx context.Context) (http.Header, error) { return f(ctx) }
+func (teller) Refused(context.Context)                           {}
+
 // numbered says who the caller is, with another number each time.
-func numbered() func(context.Context) (http.Header, error) {
+func numbered() teller {
 	var n atomic.Int32
 	return func(ctx context.Context) (http.Header, error) {
 		return http.Header{"X-Caller": {fmt.Sprintf("%s/%d", auth.PrincipalFrom(ctx).ID, n.Add(1))}}, nil
@@ -130,7 +136,7 @@ func passing(ctx context.Context) (http.Header, error) {
 func TestForwardedToken(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
-	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = passing })
+	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = teller(passing) })
 	own := &op.Caller{Principal: alice.Principal, Bearer: bearer.New("own-secret")}
 	a, err := p.hub.Send(t.Context(), own, now(say("one two")))
 	if err != nil {
@@ -180,12 +186,12 @@ func TestToldLater(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
 	p, _ := startTold(t, counting(nil), func(a *remote.Agent) {
-		a.Identity = func(context.Context) (http.Header, error) {
+		a.Identity = teller(func(context.Context) (http.Header, error) {
 			if tries.Add(1) <= 2 {
 				return nil, fmt.Errorf("token endpoint: %w", outcall.ErrUnreachable)
 			}
 			return http.Header{"X-Caller": {"alice"}}, nil
-		}
+		})
 	})
 	if got := p.hub.send(say("one")); got.Head.State != task.Completed {
 		t.Errorf("the task is %s after %d tries", describe(got), tries.Load())
@@ -214,4 +220,33 @@ func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = strings.TrimPrefix(e.at, "http://"), ""
 	return http.DefaultTransport.RoundTrip(r)
+}
+
+// renewing says a token that is good until it is refused.
+type renewing struct{ n atomic.Int32 }
+
+func (r *renewing) Header(context.Context) (http.Header, error) {
+	return http.Header{"X-Caller": {fmt.Sprint("token ", r.n.Load())}}, nil
+}
+func (r *renewing) Refused(context.Context) { r.n.Add(1) }
+
+// TestToldIsRefused: a token that the agent does not take is not used again.
+func TestToldIsRefused(t *testing.T) {
+	t.Parallel()
+	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = new(renewing) })
+	p.peer.wrap = func(next http.Handler) http.Handler {
+		return d.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("X-Caller") == "token 0" {
+				http.Error(w, "who?", http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+	p.peer.again()
+	for _, want := range []task.State{task.Failed, task.Completed} {
+		if got := p.hub.send(say("one " + want.String())); got.Head.State != want {
+			t.Errorf("the task is %s, want it %v", describe(got), want)
+		}
+	}
 }

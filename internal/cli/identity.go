@@ -55,7 +55,7 @@ func (i *identityParts) onward() auth.Onward {
 // told lets an agent elsewhere know whose work it does, if it is to.
 func (h *hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
 	if p := a.Onward(h.identity.asserter); p != nil {
-		r.Identity = p.Header
+		r.Identity = p
 	}
 	return r
 }

@@ -151,6 +151,21 @@ func (x *Exchanger) makeRoomLocked(now time.Time) bool {
 	return len(x.tokens) < maxTokens
 }
 
+// drop forgets a token; one that is being fetched stays.
+func (x *Exchanger) drop(key [32]byte) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.tokens[key]
+	if e == nil {
+		return
+	}
+	select {
+	case <-e.done:
+		delete(x.tokens, key)
+	default:
+	}
+}
+
 // forget takes an entry back that has no token.
 func (x *Exchanger) forget(key [32]byte, e *exchanged) {
 	x.mu.Lock()

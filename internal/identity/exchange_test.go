@@ -154,6 +154,14 @@ func TestExchange(t *testing.T) {
 	if _, err := p.Header(t.Context()); !errors.Is(err, auth.ErrNobody) {
 		t.Errorf("for nobody: %v", err)
 	}
+	p.Refused(known)
+	p.Refused(t.Context())
+	if got := get(known); seen[got] {
+		t.Errorf("after the agent has refused it, the token is still %q", got)
+	}
+	if get(withBearer(known, "own-1")) != mine {
+		t.Error("the token of another caller was forgotten")
+	}
 }
 
 // TestExchangeOnce: of many who want the same token one fetches it, and all get it, also

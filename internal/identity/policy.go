@@ -123,21 +123,39 @@ func forward(ctx context.Context) (string, error) {
 // exchange lets the authorization server give a token for the caller's own one, or else for
 // an assertion of the hub.
 func (p *Policy) exchange(ctx context.Context) (string, error) {
-	if own := bearer.From(ctx).Reveal(); own != "" {
-		return p.Exchanger.token(ctx, keyOf(accessToken, []byte(own)), func() (string, string, error) {
-			return own, accessToken, nil
-		})
-	}
-	caller, err := p.who(ctx)
+	key, caller, err := p.subject(ctx)
 	if err != nil {
 		return "", err
 	}
-	id, err := json.Marshal(caller)
-	if err != nil {
-		return "", err
-	}
-	return p.Exchanger.token(ctx, keyOf(jwtToken, id), func() (string, string, error) {
+	return p.Exchanger.token(ctx, key, func() (string, string, error) {
+		if caller == nil {
+			return bearer.From(ctx).Reveal(), accessToken, nil
+		}
 		text, err := p.Asserter.Of(caller, p.Exchanger.TokenURL, p.Claims)
 		return text, jwtToken, err
 	})
+}
+
+// subject returns for what a token is kept, and the caller of whom the hub speaks; nil if his
+// own token does.
+func (p *Policy) subject(ctx context.Context) (key [32]byte, caller *auth.Principal, err error) {
+	if own := bearer.From(ctx).Reveal(); own != "" {
+		return keyOf(accessToken, []byte(own)), nil, nil
+	}
+	if caller, err = p.who(ctx); err != nil {
+		return key, nil, err
+	}
+	id, err := json.Marshal(caller)
+	return keyOf(jwtToken, id), caller, err
+}
+
+// Refused forgets the token that was sent for the caller of ctx: the next call gets another
+// one from the authorization server.
+func (p *Policy) Refused(ctx context.Context) {
+	if p.Mode != Exchange {
+		return
+	}
+	if key, _, err := p.subject(ctx); err == nil {
+		p.Exchanger.drop(key)
+	}
 }

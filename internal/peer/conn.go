@@ -2,8 +2,11 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/dialect"
 )
@@ -18,6 +21,9 @@ func (e *endpoint) callConn(ctx context.Context, s dialect.Shape, a *ask) ([]byt
 		return nil, ErrUnsupported
 	}
 	raw, err := conn.Call(ctx, a.op.String(), e.message(s, a))
+	if errors.Is(err, a2a.ErrUnauthenticated) {
+		e.refused(ctx)
+	}
 	if err != nil {
 		return nil, explain(ctx, err)
 	}
@@ -49,6 +55,9 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 			case !ok:
 				return dialect.Frame{}, "", io.EOF
 			case err != nil:
+				if errors.Is(err, a2a.ErrUnauthenticated) {
+					e.refused(ctx)
+				}
 				return dialect.Frame{}, "", explain(ctx, err)
 			}
 			dog.alive()

@@ -111,7 +111,7 @@ func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
 	if e.inClear() {
 		return nil, &Untold{Err: errors.New("the connection to it is not encrypted")}
 	}
-	h, err := e.peer.opts.Identity(ctx)
+	h, err := e.peer.opts.Identity.Header(ctx)
 	switch {
 	case err == nil:
 		return h, nil
@@ -199,7 +199,7 @@ func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *ht
 	if err != nil {
 		return nil, fmt.Errorf("read answer of %s: %w", host, explain(ctx, err))
 	}
-	if err := e.errorIn(resp, raw); err != nil {
+	if err := e.errorIn(ctx, resp, raw); err != nil {
 		return nil, err
 	}
 	if a.op == dialect.DeletePushConfig {
@@ -222,7 +222,7 @@ func notAnAnswer(host string, page []byte) error {
 }
 
 // errorIn returns the error of an answer, or nil.
-func (e *endpoint) errorIn(resp *http.Response, raw []byte) error {
+func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte) error {
 	if e.iface.ProtocolBinding == card.TaskSend {
 		// Jobs have errors of their own.
 		if job, err := dialect.ReadJobAnswer("", "", raw); err == nil && job.Code != "" {
@@ -233,11 +233,21 @@ func (e *endpoint) errorIn(resp *http.Response, raw []byte) error {
 	var agent *Error
 	if errors.As(err, &agent) {
 		agent.RetryAfter = retryAfter(resp.Header)
-		if resp.StatusCode == http.StatusUnauthorized && e.peer.auth.tokens != nil {
-			e.peer.auth.tokens.drop()
+		if resp.StatusCode == http.StatusUnauthorized {
+			e.refused(ctx)
 		}
 	}
 	return err
+}
+
+// refused forgets tokens that the peer did not take.
+func (e *endpoint) refused(ctx context.Context) {
+	if t := e.peer.auth.tokens; t != nil {
+		t.drop()
+	}
+	if i := e.peer.opts.Identity; i != nil {
+		i.Refused(ctx)
+	}
 }
 
 func jobError(job *dialect.JobAnswer, status int) error {

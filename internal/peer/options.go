@@ -51,6 +51,15 @@ type Factory func(ctx context.Context, iface a2a.AgentInterface, header HeaderFu
 // HeaderFunc returns the headers of a call.
 type HeaderFunc func(ctx context.Context) (http.Header, error)
 
+// Identity says on whose behalf calls are made. It is safe for concurrent use.
+type Identity interface {
+	// Header returns the headers that say it for the caller of a context. An error ends the
+	// call as an *Untold.
+	Header(ctx context.Context) (http.Header, error)
+	// Refused is told that the peer did not take the credentials of a call with that context.
+	Refused(ctx context.Context)
+}
+
 // Poll says how often an agent is asked that does not stream.
 type Poll struct {
 	// Initial and Max are the pauses: the first one, which doubles up to the last. Zero
@@ -82,10 +91,10 @@ type Options struct {
 	HTTP *http.Client
 	// Credentials are shown to the peer.
 	Credentials Credentials
-	// Identity returns headers that say on whose behalf a call is made; nil if nothing does.
-	// They go where credentials go, but not with the request of the card, and over TLS or to
-	// this machine alone. Its error ends the call as an *Untold.
-	Identity HeaderFunc
+	// Identity says on whose behalf calls are made; nil if nothing does. What it says goes where
+	// credentials go, but not with the request of the card, and over TLS or to this machine
+	// alone.
+	Identity Identity
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header
 	// Bindings are the bindings to prefer, best first. Others of the card follow in the
