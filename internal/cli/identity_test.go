@@ -201,8 +201,8 @@ agents:
 const aliceKey = "alice-0123456789abcdef"
 
 // TestOnward: a caller of hub A reaches an agent behind hub B, and an agent behind hub C
-// through B. Each hub sees who it is by the words of the hub before it; and what A has said
-// to B is of no use elsewhere.
+// through B. Each hub sees who it is by the words of the hub before it, and writes that into
+// its audit log; and what A has said to B is of no use elsewhere.
 func TestOnward(t *testing.T) {
 	t.Parallel()
 	a, b, c := newSite(t), newSite(t), newSite(t)
@@ -233,6 +233,11 @@ agents:
 	}
 	if status, body := a.say("silent", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
 		t.Errorf("an agent that is told nothing lets the hub in: %d %s", status, body)
+	}
+
+	const written = `"actor":{"id":"a:alice","owner":"org:partner-acme","auth":"token"`
+	if len(holding(t, filepath.Join(b.dir, "data", "audit"), written)) == 0 {
+		t.Errorf("the audit log of B does not have %s", written)
 	}
 
 	stolen := b.tokens()[0]
