@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/parley-a2a/parley/directory/ledger"
@@ -14,7 +15,7 @@ import (
 // Register adds an agent that a caller names, or changes one that a caller has added. It
 // is kept until it is removed. The agent need not answer: its card is read as soon as it
 // does. Credentials that s leaves out stay as they are, if keep is set, and so does what is
-// gated if s says nothing of it. The error is
+// gated if s says nothing of it; but no credentials go along to another host. The error is
 // ErrInvalid with what is wrong, or ErrConfigured.
 func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, error) {
 	s.Where, s.Local, s.WellKnown, s.Pinned, s.Guarded = "", false, false, false, true
@@ -36,6 +37,10 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 		r = a.record.Clone()
 		if keep && s.Call.Credentials == (Credentials{}) {
 			s.Call.Credentials = e.Spec.Call.Credentials
+			if s.Call.Credentials != (Credentials{}) && moves(e.Spec.URL, s.URL) {
+				// Who may change an agent must not have its secrets sent to himself.
+				return nil, fmt.Errorf("%w: credentials: the agent moves to another host; give them again, or null for none", ErrInvalid)
+			}
 		}
 		if s.Trust == "" && len(s.GatedSkills) == 0 {
 			// To add an agent again must not open it.
@@ -55,6 +60,14 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 	d.adopt(s, r)
 	_, e = d.lookup(s.Name)
 	return e, nil
+}
+
+// moves reports whether credentials for one address are not for the other: the host is
+// another one, or what they were sent over is no more.
+func moves(from, to string) bool {
+	a, errA := url.Parse(from)
+	b, errB := url.Parse(to)
+	return errA != nil || errB != nil || a.Hostname() != b.Hostname() || a.Scheme == "https" && b.Scheme != "https"
 }
 
 // adopt makes s one of the registered agents. The caller holds changing.

@@ -1,7 +1,9 @@
 package adminapi
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -93,9 +95,28 @@ type NewAgent struct {
 	Trust       string   `json:"trust,omitempty"`
 	GatedSkills []string `json:"gatedSkills,omitempty"`
 	// Credentials are what the hub shows to the agent. If absent, those that were
-	// registered before stay as they are.
-	Credentials *NewCredentials `json:"credentials,omitempty"`
+	// registered before stay as they are, unless the agent moves to another host; null, or an
+	// empty object, takes them away.
+	Credentials CredentialsUpdate `json:"credentials,omitzero"`
 }
+
+// CredentialsUpdate says what becomes of credentials. If it is zero, they stay.
+type CredentialsUpdate struct {
+	// Given is set if NewCredentials take the place of what there was.
+	Given bool
+	NewCredentials
+}
+
+// UnmarshalJSON takes null for no credentials.
+func (u *CredentialsUpdate) UnmarshalJSON(b []byte) error {
+	u.Given = true
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(&u.NewCredentials)
+}
+
+// MarshalJSON writes the credentials.
+func (u CredentialsUpdate) MarshalJSON() ([]byte, error) { return json.Marshal(u.NewCredentials) }
 
 // NewCredentials are the credentials of a registration. An empty object means none.
 type NewCredentials struct {
@@ -254,7 +275,7 @@ func (h *Handler) register(w http.ResponseWriter, r *http.Request, name string) 
 		h.fail(w, r, err)
 		return
 	}
-	e, err := h.Directory.Register(r.Context(), *s, n.Credentials == nil)
+	e, err := h.Directory.Register(r.Context(), *s, !n.Credentials.Given)
 	if err != nil {
 		h.trouble(w, r, err, n.Name)
 		return
@@ -274,7 +295,7 @@ func (n *NewAgent) spec() (*directory.Spec, error) {
 			Target: n.Target, Timeout: time.Duration(n.TimeoutMs) * time.Millisecond, Poll: time.Duration(n.PollMs) * time.Millisecond,
 		},
 	}
-	if c := n.Credentials; c != nil {
+	if c := &n.Credentials; c.Given {
 		value, err := directory.DecodeHeaderValue(c.HeaderValueBase64)
 		if err != nil {
 			return nil, fault.Field(a2a.ErrInvalidParams, "credentials.headerValueBase64", "%s", err.Error())

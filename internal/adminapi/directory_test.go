@@ -89,6 +89,36 @@ func ask(t *testing.T, h http.Handler, request, body string, roles ...string) an
 	return send(h, r.WithContext(auth.WithPrincipal(r.Context(), &auth.Principal{ID: "ann", Roles: roles})))
 }
 
+// Credentials go in and never come out: they are replaced, kept and cleared, and stay with the
+// host that they are for.
+func TestCredentialsAreReplacedKeptAndCleared(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	h := withDirectory(t, &logs)
+	for _, step := range []struct {
+		body, want string
+		code       int
+	}{
+		{`{"url":"https://peer.example/v2","credentials":{"apiKey":"other-secret"}}`, `"credentials":"API key"`, 200},
+		{`{"url":"https://peer.example:8443/v3","description":"moved"}`, `"credentials":"API key"`, 200},
+		{`{"url":"https://thief.example/v3"}`, "credentials: the agent moves to another host", 400},
+		{`{"url":"http://peer.example/v3"}`, "credentials: the agent moves to another host", 400},
+		{`{"url":"https://peer.example/v3","credentials":{"apiKey":7}}`, "must not be number", 400},
+		{`{"url":"https://peer.example/v3","credentials":{"password":"secret"}}`, "is not known here", 400},
+		{`{"url":"https://peer.example/v3"}`, `"credentials":"API key"`, 200},
+		{`{"url":"https://peer.example/v3","credentials":null}`, `"credentials":"none"`, 200},
+		{`{"url":"https://thief.example/v3"}`, `"credentials":"none"`, 200},
+	} {
+		got := ask(t, h, "PUT /api/v1/agents/my-peer", step.body, auth.RoleAdmin)
+		if got.code != step.code || !strings.Contains(got.body, step.want) || strings.Contains(got.body, "secret") {
+			t.Errorf("%s: %d %s, want %d %s", step.body, got.code, got.body, step.code, step.want)
+		}
+	}
+	if strings.Contains(logs.String(), "secret") {
+		t.Errorf("the log tells a secret:\n%s", &logs)
+	}
+}
+
 func TestRegisteredAgents(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer

@@ -261,25 +261,27 @@ func describeAgent(a *adminapi.Agent) string {
 // agentsAddCmd registers an agent.
 type agentsAddCmd struct {
 	hubFlags
-	Name        string   `arg:"" help:"The name that the agent gets in the hub."`
-	At          string   `arg:"" name:"agent-url" help:"Where the agent is."`
-	Description string   `help:"What the agent does, if its card is not to say it." placeholder:"TEXT"`
-	Skill       []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
-	Target      string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
-	Timeout     string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
-	Trust       string   `help:"Whether the agent does what everybody asks, or what its callers are trusted with: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
-	GatedSkill  []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`
-	KeyEnv      string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
-	BearerEnv   string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
-	HeaderEnv   string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
-	JSON        bool     `name:"json" help:"Print what is known of the agent as JSON."`
+	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
+	At            string   `arg:"" name:"agent-url" help:"Where the agent is."`
+	Description   string   `help:"What the agent does, if its card is not to say it." placeholder:"TEXT"`
+	Skill         []string `help:"A skill that the agent has, whatever its card says. May be repeated." placeholder:"ID"`
+	Target        string   `help:"The tenant to ask for, where several agents are at the URL." placeholder:"NAME"`
+	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
+	Trust         string   `help:"Whether the agent does what everybody asks, or what its callers are trusted with: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
+	GatedSkill    []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`
+	KeyEnv        string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
+	BearerEnv     string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
+	NoCredentials bool     `help:"Take away the credentials that the agent has."`
+	HeaderEnv     string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
+	JSON          bool     `name:"json" help:"Print what is known of the agent as JSON."`
 }
 
 // Help shows examples.
 func (agentsAddCmd) Help() string {
 	return `The agent need not answer now. When an agent is added again without --trust and --gated-skill, it stays as gated ` +
 		`as it is. Credentials are taken from the environment of this command, so that they stand ` +
-		`in no history; the hub seals them. When an agent is added again without any, it keeps those that it has. Agents ` +
+		`in no history; the hub seals them. When an agent is added again without any, it keeps those that it has, unless it moves to ` +
+		`another host: then they are given again, or taken away with --no-credentials. Agents ` +
 		`on private addresses are refused, unless the hub allows them (--agents-allow, directory.allow).
 
 Examples:
@@ -327,15 +329,18 @@ func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
 	return n, err
 }
 
-// credentials returns those of the environment; nil if none are named.
-func (c *agentsAddCmd) credentials(o *OS) (*adminapi.NewCredentials, error) {
+// credentials returns those of the environment, or what becomes of those that there are.
+func (c *agentsAddCmd) credentials(o *OS) (made adminapi.CredentialsUpdate, err error) {
 	if c.KeyEnv+c.BearerEnv+c.HeaderEnv == "" {
-		return nil, nil
+		made.Given = c.NoCredentials
+		return made, nil
 	}
-	made := new(adminapi.NewCredentials)
+	if made.Given = true; c.NoCredentials {
+		return made, usagef("--no-credentials does not go with credentials")
+	}
 	header, from, ok := strings.Cut(c.HeaderEnv, "=")
 	if c.HeaderEnv != "" && (!ok || header == "" || from == "") {
-		return nil, usagef("--agent-header-env %q is not like X-Key=NAME", c.HeaderEnv)
+		return made, usagef("--agent-header-env %q is not like X-Key=NAME", c.HeaderEnv)
 	}
 	for _, v := range []struct {
 		flag, name string
@@ -350,7 +355,7 @@ func (c *agentsAddCmd) credentials(o *OS) (*adminapi.NewCredentials, error) {
 		}
 		value, ok := o.LookupEnv(v.name)
 		if !ok || value == "" {
-			return nil, usagef("%s: the variable %s is not set", v.flag, v.name)
+			return made, usagef("%s: the variable %s is not set", v.flag, v.name)
 		}
 		*v.to = value
 	}

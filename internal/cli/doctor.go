@@ -178,11 +178,11 @@ func secretFiles(cfg *config.Config) []doctor.File {
 	for _, name := range []string{seal.FileName, identity.FileName, storeName} {
 		paths = append(paths, filepath.Join(cfg.Data, name))
 	}
-	if len(cfg.Auth.Keys()) > 0 {
+	if cfg.HoldsSecrets() {
 		paths = append(paths, cfg.File)
 	}
 	paths = append(paths, cfg.Cards.SigningKeys...)
-	paths = append(paths, cfg.KeyFiles()...)
+	paths = append(append(paths, cfg.KeyFiles()...), cfg.SecretFiles...)
 	var out []doctor.File
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -133,8 +132,8 @@ func secretOf(d *yamlfile.Decoder, p yamlfile.Pair, at string) string {
 	if err == nil {
 		return text
 	}
-	// A text that is one variable as a whole is not secret, only its value is.
-	if name, ok := strings.CutPrefix(p.Name, "${"); ok && yamlfile.IsVariable(strings.TrimSuffix(name, "}")) {
+	// A text that is one variable or file as a whole is not secret, only its value is.
+	if yamlfile.IsReference(p.Name) {
 		d.Problem(p.At, at, "%s", err.Error())
 	} else {
 		d.Problem(p.At, at, "the key has a ${…} that cannot be put in; write $$ for a dollar sign")

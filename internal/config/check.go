@@ -109,6 +109,8 @@ func checkURL(d *yamlfile.Decoder, key, text string) {
 	}
 	u, err := url.Parse(text)
 	switch {
+	case strings.Contains(text, "@") && (err != nil || u.User != nil): // there may be a password in it
+		d.Problem(nil, key, "is not a URL like https://hub.example: it must have no user")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		d.Problem(nil, key, "%q is not a URL like https://hub.example", yamlfile.Clip(text))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":

@@ -140,6 +140,8 @@ type Config struct {
 
 	// File is where the configuration came from; empty if from nowhere.
 	File string `yaml:"-"`
+	// SecretFiles are the files whose texts were put in.
+	SecretFiles []string `yaml:"-"`
 	// OpenBus, if set, opens the bus in the place of Bus.URL, for tests. No file can ask
 	// for it.
 	OpenBus func(context.Context) (bus.Bus, error) `yaml:"-"`
@@ -420,6 +422,7 @@ func Load(path string) (*Config, error) {
 func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config, error) {
 	c := &Config{File: path}
 	d := yamlfile.New(path, lookup)
+	d.ReadFiles(c.readSecret)
 	d.Decode(src, c)
 	if len(d.Problems()) == 0 {
 		check(d, c)

@@ -9,7 +9,7 @@
 //
 // In every value, and in the API keys below auth, ${NAME} stands for an environment variable. One that
 // is not set is an error, unless ${NAME:-text} says what to take instead; $$ stands
-// for a dollar sign. The variables are put in after the YAML has been read, so that
+// for a dollar sign. ${file:PATH} stands for the text of a file, such as a secret. The variables are put in after the YAML has been read, so that
 // they cannot change the structure of the file.
 //
 // # Guarantees

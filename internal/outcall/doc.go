@@ -10,7 +10,7 @@
 // A host that could not be connected to is [ErrUnreachable]: it has received nothing,
 // so that the request can go elsewhere. Every other error leaves that open. Redirects
 // are followed only within the host and the scheme of the first request, so that
-// credentials stay there. An answer that is larger than its limit is [ErrTooLarge].
+// credentials stay there, and a refusal does not repeat what was shown ([Veil]). An answer that is larger than its limit is [ErrTooLarge].
 //
 // # What it does not promise
 //

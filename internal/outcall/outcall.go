@@ -67,7 +67,7 @@ func (r *reacher) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	resp, err := r.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err == nil {
-		return resp, nil
+		return Veil(req, resp), nil
 	}
 	if !connected.Load() && req.Context().Err() == nil {
 		return nil, &Unreachable{Host: req.URL.Host, Err: err}

@@ -181,7 +181,7 @@ func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Sh
 	if err := p.breaker.allow(); err != nil {
 		return err
 	}
-	err := p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) })
+	err := p.opts.Credentials.veil(p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) }))
 	p.breaker.done(failure(err), ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded))
 	return err
 }

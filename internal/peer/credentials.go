@@ -144,6 +144,27 @@ func (c *Credentials) Check() error {
 	return nil
 }
 
+// veil takes the credentials out of what an agent says is wrong: it goes to callers and to
+// logs.
+func (c *Credentials) veil(err error) error {
+	var agent *Error
+	if !errors.As(err, &agent) {
+		return err
+	}
+	secrets := []string{c.Key, c.APIKey, c.Bearer}
+	if value, err := decodeHeader(c.HeaderValueBase64); err == nil {
+		secrets = append(secrets, value)
+	}
+	if c.APIKeyEnv != "" {
+		secrets = append(secrets, strings.TrimSpace(os.Getenv(c.APIKeyEnv)))
+	}
+	agent.Message = outcall.Hide(agent.Message, secrets...)
+	for k, v := range agent.Meta {
+		agent.Meta[k] = outcall.Hide(v, secrets...)
+	}
+	return err
+}
+
 func decodeHeader(v string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v))
 	if err != nil {

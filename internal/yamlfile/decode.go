@@ -20,7 +20,7 @@ const maxNodes = 100_000
 // on the nodes, not on values, so that each problem has its line and key.
 type Decoder struct {
 	file     string
-	lookup   func(string) (string, bool)
+	from     sources
 	problems Errors
 	lines    map[string]int // where each key that was given stands
 	anchors  map[string]ast.Node
@@ -30,7 +30,7 @@ type Decoder struct {
 
 // New returns a Decoder of the file at path. Variables are looked up with lookup.
 func New(path string, lookup func(string) (string, bool)) *Decoder {
-	return &Decoder{file: path, lookup: lookup, lines: make(map[string]int)}
+	return &Decoder{file: path, from: sources{lookup: lookup}, lines: make(map[string]int)}
 }
 
 // Node is a type that decodes itself.
@@ -65,8 +65,12 @@ func (d *Decoder) Where(key string) string {
 // Mark says where a key stands.
 func (d *Decoder) Mark(key string, node ast.Node) { d.lines[key] = LineOf(node) }
 
-// Expand puts variables into a text.
-func (d *Decoder) Expand(text string) (string, error) { return Interpolate(text, d.lookup) }
+// ReadFiles makes ${file:PATH} stand for what read returns. Without it such a text is a
+// problem: who may write a file that is decoded may not have all files read for that.
+func (d *Decoder) ReadFiles(read func(path string) (string, error)) { d.from.read = read }
+
+// Expand puts variables, and the texts of files, into a text.
+func (d *Decoder) Expand(text string) (string, error) { return interpolate(text, d.from) }
 
 // Problem notes what is wrong with key. If node is nil, the line is that of the key,
 // or of the nearest one around it.

@@ -3,7 +3,8 @@
 // wrong.
 //
 // In every value ${NAME} stands for an environment variable. One that is not set is an
-// error, unless ${NAME:-text} says what to take instead; $$ stands for a dollar sign. The
+// error, unless ${NAME:-text} says what to take instead; $$ stands for a dollar sign.
+// ${file:PATH} stands for the text of a file, where [Decoder.ReadFiles] lets it. The
 // variables are put in after the YAML has been read, so that they cannot change the
 // structure of the file. Unknown keys are problems, with the key that may have been
 // meant, and so are keys that are given twice.

@@ -5,9 +5,24 @@ import (
 	"strings"
 )
 
+// filePrefix begins what stands for the text of a file.
+const filePrefix = "file:"
+
 // Interpolate replaces ${NAME}, ${NAME:-text} and $$ in s. Any other dollar sign
 // stands for itself, so that a shell command can be written as it is.
 func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
+	return interpolate(s, sources{lookup: lookup})
+}
+
+// sources are where texts come from.
+type sources struct {
+	lookup func(name string) (string, bool)
+	// read returns the text of a file; nil if files are not read.
+	read func(path string) (string, error)
+}
+
+// interpolate is Interpolate, with ${file:PATH}.
+func interpolate(s string, from sources) (string, error) {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(s, '$')
@@ -21,7 +36,7 @@ func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
 			b.WriteByte('$')
 			s = rest[1:]
 		case '{':
-			value, after, err := expand(rest[1:], lookup)
+			value, after, err := expand(rest[1:], from)
 			if err != nil {
 				return "", err
 			}
@@ -36,10 +51,14 @@ func Interpolate(s string, lookup func(string) (string, bool)) (string, error) {
 
 // expand returns the value of the variable at the beginning of s, behind "${", and
 // what follows it.
-func expand(s string, lookup func(string) (string, bool)) (value, after string, err error) {
+func expand(s string, from sources) (value, after string, err error) {
 	inner, after, ok := strings.Cut(s, "}")
 	if !ok {
 		return "", "", fmt.Errorf("%q is not closed by }", "${"+Clip(s))
+	}
+	if path, ok := strings.CutPrefix(inner, filePrefix); ok {
+		value, err = from.file(path)
+		return value, after, err
 	}
 	name, fallback, hasFallback := strings.Cut(inner, ":-")
 	switch {
@@ -48,7 +67,7 @@ func expand(s string, lookup func(string) (string, bool)) (value, after string, 
 	case strings.Contains(fallback, "${"):
 		return "", "", fmt.Errorf("variable %s: what stands behind :- must not contain another variable", name)
 	}
-	value, set := lookup(name)
+	value, set := from.lookup(name)
 	switch {
 	case set && (value != "" || !hasFallback):
 		return value, after, nil
@@ -56,6 +75,30 @@ func expand(s string, lookup func(string) (string, bool)) (value, after string, 
 		return fallback, after, nil
 	}
 	return "", "", fmt.Errorf("variable %s is not set; write ${%s:-text} to take a text instead, or $${%s} to mean just that", name, name, name)
+}
+
+// file returns the text of a file. There is none to take instead: a secret that is missing
+// must not become one that everybody knows.
+func (f *sources) file(path string) (string, error) {
+	switch {
+	case f.read == nil:
+		return "", fmt.Errorf("${%s…} is not read here", filePrefix)
+	case path == "":
+		return "", fmt.Errorf("${%s} names no file", filePrefix)
+	}
+	text, err := f.read(path)
+	if err != nil {
+		return "", fmt.Errorf("file %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// IsReference reports whether all of s stands for an environment variable or a file, so that
+// it is no secret itself.
+func IsReference(s string) bool {
+	inner, open := strings.CutPrefix(s, "${")
+	inner, closed := strings.CutSuffix(inner, "}")
+	return open && closed && !strings.ContainsAny(inner, "${}") && (IsVariable(inner) || strings.HasPrefix(inner, filePrefix))
 }
 
 // IsVariable reports whether s can be the name of an environment variable.

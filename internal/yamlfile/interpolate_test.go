@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -63,4 +64,40 @@ func FuzzInterpolate(f *testing.F) {
 			t.Errorf("Interpolate(%q) = %q with error %v", s, got, err)
 		}
 	})
+}
+
+// TestFiles: the text of a file is put in where that is allowed, and as it is.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	read := func(path string) (string, error) {
+		if path == "keys/a b:-c" {
+			return "s3cret ${HOME} $$", nil
+		}
+		return "", errors.New("no such file")
+	}
+	none := func(string) (string, bool) { return "", false }
+	for _, tt := range []struct {
+		in, want, err string
+		read          func(string) (string, error)
+	}{
+		{"<${file:keys/a b:-c}>", "<s3cret ${HOME} $$>", "", read},
+		{"$${file:keys/a b:-c}", "${file:keys/a b:-c}", "", read},
+		{"${file:x}", "", "file x: no such file", read},
+		{"${file:}", "", "names no file", read},
+		{"${file:x", "", "is not closed", read},
+		{"${file:keys/a b:-c}", "", "${file:…} is not read here", nil},
+		{"${FILE:x}", "", "is not the name of a variable", read},
+	} {
+		got, err := interpolate(tt.in, sources{lookup: none, read: tt.read})
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%q = %q, %v, want %q, %q", tt.in, got, err, tt.want, tt.err)
+		}
+	}
+	for in, want := range map[string]bool{
+		"${A}": true, "${file:a/b}": true, "${A}x": false, "s3cret": false, "${A}${B}": false, "${s3cret!}": false, "${A:-s3cret}": false,
+	} {
+		if got := IsReference(in); got != want {
+			t.Errorf("IsReference(%q) = %v", in, got)
+		}
+	}
 }

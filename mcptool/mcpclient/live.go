@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/outcall"
 	"github.com/parley-a2a/parley/mcptool/mcpwire"
 )
 
@@ -196,7 +197,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := b.next.RoundTrip(r)
-	if err != nil || resp.Header.Get("Content-Type") == "text/event-stream" {
+	if resp = outcall.Veil(r, resp); err != nil || resp.Header.Get("Content-Type") == "text/event-stream" {
 		return resp, err
 	}
 	resp.Body = &short{resp.Body, b.limit}

@@ -52,6 +52,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/internal/outcall"
 )
 
 // DefaultURL is the endpoint of OpenAI.
@@ -117,7 +118,7 @@ func (e *Endpoint) options() []option.RequestOption {
 	if !strings.HasSuffix(base, "/") {
 		base += "/"
 	}
-	opts := []option.RequestOption{option.WithBaseURL(base), option.WithMaxRetries(0)}
+	opts := []option.RequestOption{option.WithBaseURL(base), option.WithMaxRetries(0), option.WithMiddleware(veil)}
 	if e.Key != "" {
 		opts = append(opts, option.WithAPIKey(e.Key))
 	}
@@ -130,6 +131,12 @@ func (e *Endpoint) options() []option.RequestOption {
 		}
 	}
 	return opts
+}
+
+// veil keeps what a server repeats of the credentials out of errors.
+func veil(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	resp, err := next(r)
+	return outcall.Veil(r, resp), err
 }
 
 // params returns the body of a request.

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxSecret is how large a file may be whose text is put in, in bytes.
+const maxSecret = 64 << 10
+
+// readSecret returns the text of a file for ${file:PATH}, without the ends of its last line.
+// A relative path counts from the folder of the configuration. Errors hold nothing of the
+// text.
+func (c *Config) readSecret(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(c.File), path)
+	}
+	info, err := os.Stat(path) // orchestrators put links there
+	switch {
+	case err != nil:
+		return "", withoutPath(err)
+	case !info.Mode().IsRegular():
+		return "", errors.New("is not a regular file")
+	case info.Size() > maxSecret:
+		return "", fmt.Errorf("has %d bytes; at most %d are taken", info.Size(), maxSecret)
+	}
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return "", withoutPath(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret)) // some systems say that a file is empty which is not
+	if err != nil {
+		return "", withoutPath(err)
+	}
+	text := strings.TrimRight(string(b), "\r\n")
+	switch {
+	case text == "":
+		return "", errors.New("is empty")
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", errors.New("is not text")
+	}
+	if !slices.Contains(c.SecretFiles, path) {
+		c.SecretFiles = append(c.SecretFiles, path)
+	}
+	return text, nil
+}
+
+// withoutPath leaves out the path, which is named in front of the error.
+func withoutPath(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// Secrets returns the secrets of the configuration, wherever they came from.
+func (c *Config) Secrets() []string {
+	all := []string{c.ExtendedCard.Token, passwordOf(c.Bus.URL), passwordOf(c.RockBot.URL)}
+	all = append(all, c.Push.SigningSecrets...)
+	for _, k := range slices.Concat(c.Auth.APIKeys, c.Auth.BearerTokens) {
+		all = append(all, k.key)
+	}
+	for i := range c.ModelProviders {
+		all = append(all, c.ModelProviders[i].APIKey)
+	}
+	for i := range c.Agents {
+		a := &c.Agents[i]
+		all = append(all, a.Endpoint.Auth.Token, a.Endpoint.Auth.ClientSecret, a.Identity.ClientSecret)
+	}
+	for i := range c.MCPServers {
+		all = append(all, c.MCPServers[i].Headers["Authorization"])
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// passwordOf returns the password in the address of a broker.
+func passwordOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	p, _ := u.User.Password()
+	return p
+}
+
+// HoldsSecrets reports whether a secret stands in the file itself.
+func (c *Config) HoldsSecrets() bool {
+	text, err := os.ReadFile(filepath.Clean(c.File))
+	return err == nil && slices.ContainsFunc(c.Secrets(), func(s string) bool { return strings.Contains(string(text), s) })
+}
