@@ -306,6 +306,9 @@ func (v *verifier) untrue(here *link, r *raw) {
 		return
 	}
 	text := "the line was changed: it has not the form of an entry"
+	if v.rep.First == 0 {
+		v.rep.First = here.seq
+	}
 	if r.formed {
 		text = "the entry was changed: its bytes are not those of its hash"
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -106,6 +107,19 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config) *doctor.Facts
 	return f
 }
 
+// hereURL is where this machine reaches the hub that cfg configures.
+func hereURL(cfg *config.Config) string {
+	scheme := "http://"
+	if cfg.TLS.On() {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(cfg.Listen)
+	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
 // keys reads the keys in the data folder, or asks the hub that has it.
 func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Facts) {
 	for _, k := range cfg.Auth.Keys() {
@@ -127,7 +141,11 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 	}
 	err := (&keysFlags{Data: cfg.Data}).at(ctx, false, list)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) {
-		err = list(&c.hubFlags)
+		at := c.hubFlags
+		if at.URL == defaultURL {
+			at.URL = hereURL(cfg)
+		}
+		err = list(&at)
 	}
 	if err != nil {
 		f.NoKeys = err.Error()

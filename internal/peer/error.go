@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,6 +155,9 @@ const maxExplanation = 300
 // it.
 func explanation(status int, body []byte) string {
 	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
+	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // package net/http says so
+		return text + ": the server speaks TLS; its address begins with https://"
+	}
 	var said struct {
 		Error   any `json:"error"`
 		Detail  any `json:"detail"`
