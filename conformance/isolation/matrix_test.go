@@ -170,7 +170,8 @@ func (m *matrix) connect(grpcAddr string, config *tls.Config) *client {
 	return c
 }
 
-// configuration is that of the hub. The agent asks back with what it was told.
+// configuration is that of the hub. The agent asks back without a word: how its words come
+// in pieces would be another way each time.
 func (m *matrix) configuration(grpcAddr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `
@@ -182,7 +183,7 @@ push: {allow: [loopback]}
 parts: {threshold: 1KiB}
 extended_card: {authenticated: true}
 agents:
-  - {name: ask, command: [/bin/sh, -c, "cat; exit 3"]}
+  - {name: ask, command: [/bin/sh, -c, "cat >/dev/null; exit 3"]}
 auth:
   tokens:
     - name: corp
@@ -285,7 +286,7 @@ func (m *matrix) seen() string {
 	m.t.Helper()
 	var all strings.Builder
 	for _, request := range []string{
-		"GET /v1/a2a/tasks?includeArtifacts=true", "GET /v1/a2a/tasks/$ID", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs",
+		"GET /v1/a2a/tasks?includeArtifacts=true&historyLength=10", "GET /v1/a2a/tasks/$ID", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs",
 		"GET /api/v1/memory/note?key=$NOTE", "GET /api/v1/memory?prefix=plans/", "GET /api/v1/inbox/$ITEM",
 		"GET /api/v1/memory/conversation?context=$CTX",
 	} {
