@@ -1,6 +1,8 @@
 package hostile
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -105,13 +107,14 @@ func (w *world) judge(t *testing.T, r *row, a *answer) {
 }
 
 // quiet fails the test if the hub has said something that it should not, to whoever reads
-// its log.
+// its log or its audit log, or if the latter is not whole any more.
 func (w *world) quiet(t *testing.T) {
 	t.Helper()
 	said := w.hub.Said()
+	logs := said + w.audited(t)
 	for name, secret := range w.secrets() {
-		if strings.Contains(said, secret) && !slices.Contains([]string{"folder of the hub"}, name) {
-			t.Errorf("the log has the %s in it", name)
+		if strings.Contains(logs, secret) && name != "folder of the hub" {
+			t.Errorf("a log has the %s in it", name)
 		}
 	}
 	for _, word := range []string{"panic", "goroutine ", "level=ERROR"} {
@@ -119,4 +122,30 @@ func (w *world) quiet(t *testing.T) {
 			t.Errorf("the log says %q: %.2000s", word, said[max(i-300, 0):])
 		}
 	}
+	if out, err := w.hub.Parley(t.Context(), "audit", "verify", "--data", w.hub.Data()); err != nil {
+		t.Errorf("the audit log: %v: %s", err, out)
+	}
+}
+
+// audited is the audit log, which knows of the refusals.
+func (w *world) audited(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.hub.Data(), "audit", "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b)
+	}
+	for _, action := range []string{"auth.refused", "policy.refused", "admin.refused"} {
+		if !strings.Contains(all.String(), `"action":"`+action+`"`) {
+			t.Errorf("the audit log has no %s", action)
+		}
+	}
+	return all.String()
 }
