@@ -45,21 +45,24 @@ var (
 // questions about their own tasks. What waits for an approval is not for who waits.
 type viewer struct {
 	*auth.Principal
-	admin bool
+	admin  bool
+	policy *policy.Policy
 }
 
 func (h *Handler) viewer(r *http.Request) viewer {
 	p := auth.PrincipalFrom(r.Context())
-	v := viewer{p, h.may(r, policy.Request{Op: policy.AdminInbox}) || reads(r) && h.may(r, policy.Request{Op: policy.AdminRead})}
+	v := viewer{p, h.may(r, policy.Request{Op: policy.AdminInbox}) || reads(r) && h.may(r, policy.Request{Op: policy.AdminRead}), h.Policy}
 	if v.admin && h.Active != nil {
 		h.Active()
 	}
 	return v
 }
 
-// sees reports whether the caller may see and settle an item.
+// sees reports whether the caller may see and settle an item: who may not get the task that
+// asks does not see its question.
 func (v *viewer) sees(it *inbox.Item) bool {
-	return v.admin || it.Kind == inbox.Question && it.Owner == v.Owner()
+	return v.admin || it.Kind == inbox.Question && it.Owner == v.Owner() &&
+		(it.Task == "" || v.policy.Allows(v.Principal, &policy.Request{Op: policy.Get, Agent: it.Agent}))
 }
 
 // inboxRoute returns what a path below the root serves about the inbox.
@@ -117,6 +120,7 @@ func (h *Handler) listInbox(w http.ResponseWriter, r *http.Request) {
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
+	answer.Items = slices.DeleteFunc(answer.Items, func(it inbox.Item) bool { return !v.sees(&it) })
 	h.answer(w, r, &answer)
 }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminapi"
 )
 
@@ -26,6 +29,64 @@ func TestFamilies(t *testing.T) {
 	for _, m := range found {
 		if !slices.Contains(families, m[1]) {
 			t.Errorf("/api/v1/%s has no family, so that a policy lets administrators alone do it: %s", m[1], strings.TrimSpace(m[0]))
+		}
+	}
+}
+
+// A caller of an organisation sees the questions of those agents that he may get tasks from,
+// and those that belong to no task.
+func TestInboxUnderAPolicy(t *testing.T) {
+	t.Parallel()
+	h := withInbox(t)
+	for _, it := range []inbox.Item{
+		{ID: "echo", Kind: inbox.Question, Owner: "clerk", Agent: "echo", Task: "t1"},
+		{ID: "payroll", Kind: inbox.Question, Owner: "clerk", Agent: "payroll", Task: "t2"},
+	} {
+		if _, err := h.Inbox.Put(t.Context(), &it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	h.Policy, err = policy.New(policy.Rules{List: []policy.Rule{
+		{Ops: []string{"inbox.*"}, Callers: []string{"clerk", "helper"}},
+		{Ops: []string{"get"}, Callers: []string{"clerk"}, Agents: []string{"echo"}},
+		{Ops: []string{"admin.inbox"}, Callers: []string{"helper"}},
+		{Ops: []string{"admin.read"}, Callers: []string{"auditor"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper, auditor := &auth.Principal{ID: "helper"}, &auth.Principal{ID: "auditor"}
+	for _, tt := range []struct {
+		who  *auth.Principal
+		want string
+	}{
+		{clerk, "question echo "},
+		{helper, "payroll echo other notice approval question "},
+		{auditor, "payroll echo other notice approval question "},
+		{boss, "payroll echo other notice approval question "},
+	} {
+		got := strings.Fields(listed(t, as(t, h, tt.who, "GET /api/v1/inbox", "")))
+		want := strings.Fields(tt.want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s sees %q, want %q", tt.who.ID, got, want)
+		}
+	}
+	for _, tt := range []struct {
+		who  *auth.Principal
+		item string
+		want int
+	}{
+		{clerk, "payroll", 404},
+		{clerk, "echo", 200},
+		{auditor, "payroll", 403},
+		{&auth.Principal{ID: "ann"}, "other", 403},
+		{helper, "payroll", 200},
+	} {
+		if got := as(t, h, tt.who, "POST /api/v1/inbox/"+tt.item+"/answer", `{"text":"yes"}`); got.code != tt.want {
+			t.Errorf("%s answers %s: %d %s, want %d", tt.who.ID, tt.item, got.code, got.body, tt.want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ auth:
     bob-0123456789abcdef: {agent_id: bob, roles: [guest], owner: acme}
     ops-0123456789abcdef: {agent_id: ops}
     root-0123456789abcdef: {agent_id: root, roles: [admin]}
+    chat-0123456789abcdef: {agent_id: chat, owner: acme}
 extended_card: {authenticated: true}
 mcp: {bridge: true}
 policy:
@@ -45,6 +46,8 @@ policy:
       roles: guest
       agents: clock
     - {allow: admin.keys, callers: ops}
+    - {allow: [send, list], callers: chat, agents: echo}
+    - {allow: status, callers: chat}
     - {deny: admin.trust, roles: admin}
 `
 
@@ -235,6 +238,30 @@ func TestPolicyOnEverySurface(t *testing.T) {
 			t.Errorf("ann: %d %s", code, body)
 		}
 	})
+}
+
+// Chats need no more than send and list; counts and suggestions say nothing of other agents.
+func TestPolicyLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	h := startRuled(t, ruledConfig)
+	h.interview()
+	for request, body := range map[string]string{
+		"POST /v1/chat/completions": `{"model":"echo","user":"u","messages":[{"role":"user","content":"hello you"}]}`,
+		"POST /ag-ui/echo":          `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"hello you"}]}`,
+	} {
+		if code, _, got := h.ask("chat", request, body); code != 200 || !strings.Contains(got, "you") || strings.Contains(got, "RUN_ERROR") {
+			t.Errorf("%s: %d %s", request, code, got)
+		}
+	}
+	_, _, got := h.ask("chat", "GET /api/v1/status", "")
+	if !strings.Contains(got, `"TASK_STATE_COMPLETED":2`) || strings.Contains(got, "INPUT_REQUIRED") {
+		t.Errorf("the status counts tasks of others: %s", got)
+	}
+	_, _, hidden := h.ask("bob", "GET /api/v1/agents/interview", "")
+	_, _, missing := h.ask("bob", "GET /api/v1/agents/intervieu", "")
+	if hidden != missing || strings.Contains(missing, "mean") {
+		t.Errorf("an agent that is hidden: %s; one that is not there: %s", hidden, missing)
+	}
 }
 
 // The same over gRPC, of both versions.
