@@ -232,5 +232,5 @@ func (c *rule) place() string {
 	if c.at != "" {
 		return c.at
 	}
-	return fmt.Sprintf("rule %d", c.index+1)
+	return fmt.Sprintf("number %d", c.index+1)
 }
