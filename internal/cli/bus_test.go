@@ -48,26 +48,7 @@ func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Confi
 	if change != nil {
 		change(cfg)
 	}
-	h, err := openHub(t.Context(), cfg, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.run(ctx) }()
-	var once sync.Once
-	stop := func() {
-		once.Do(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("run = %v", err)
-			}
-			if err := h.close(); err != nil {
-				t.Errorf("close = %v", err)
-			}
-		})
-	}
-	t.Cleanup(stop)
+	h, stop := running(t, cfg, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	<-h.engine.Recovered()
 	return &busHub{h, t, stop}
 }
@@ -102,17 +83,7 @@ func greeter() a2asrv.AgentExecutor {
 // call sends a request to the hub.
 func (h *busHub) call(request, body string, lines ...string) (int, string) {
 	h.t.Helper()
-	method, path, _ := strings.Cut(request, " ")
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url()+path, strings.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&question{at: h.url(), what: request, body: body, header: lines}).ask(h.t.Context())
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -95,32 +93,17 @@ func (s *site) serve(config string) (stop func()) {
 		s.t.Fatal(err)
 	}
 	cfg.Engine.DrainTimeout = -1
-	h, err := openHub(s.t.Context(), cfg, slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.run(ctx) }()
+	h, end := running(s.t, cfg, slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	<-h.engine.Recovered()
 	s.mu.Lock()
 	s.hub, s.front = h, h.server.Handler
 	s.mu.Unlock()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			s.mu.Lock()
-			s.front = nil
-			s.mu.Unlock()
-			cancel()
-			if err := <-done; err != nil {
-				s.t.Errorf("run = %v", err)
-			}
-			if err := h.close(); err != nil {
-				s.t.Errorf("close = %v", err)
-			}
-		})
-	}
+	stop = sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.front = nil
+		s.mu.Unlock()
+		end()
+	})
 	s.t.Cleanup(stop)
 	return stop
 }
@@ -130,25 +113,9 @@ func (s *site) serve(config string) (stop func()) {
 func (s *site) say(agent, header, text string) (int, string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, time.Now().Format(time.RFC3339Nano), text)
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.srv.URL+"/v1/a2a/"+agent+"/message:send", strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	name, value, _ := strings.Cut(header, ": ")
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("A2A-Version", "1.0")
-	req.Header.Set("X-Test", "1")
-	req.Header.Set(name, value)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
+	q := question{at: s.srv.URL, what: "POST /v1/a2a/" + agent + "/message:send", body: body, header: []string{"A2A-Version: 1.0", "X-Test: 1", header}}
+	resp, answer := q.answered(s.t)
+	return resp.StatusCode, answer
 }
 
 // told returns the PARLEY_CALLER that a program has seen that was asked through a hub.
@@ -302,22 +269,8 @@ agents:
 // tasks returns the tasks of alice.
 func (s *site) tasks() string {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.srv.URL+"/v1/a2a/tasks?includeArtifacts=true", nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	req.Header.Set("A2A-Version", "1.0")
-	req.Header.Set("X-Api-Key", aliceKey)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(b)
+	_, text := (&question{at: s.srv.URL, what: "GET /v1/a2a/tasks?includeArtifacts=true", header: []string{"A2A-Version: 1.0", "X-Api-Key: " + aliceKey}}).answered(s.t)
+	return text
 }
 
 // happens waits for something that other processes do.

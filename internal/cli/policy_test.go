@@ -3,13 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
@@ -66,58 +63,23 @@ func startRuled(t *testing.T, src string) *ruledHub {
 	}
 	cfg.Listen, cfg.GRPCListen, cfg.Data = "127.0.0.1:0", "127.0.0.1:0", t.TempDir()
 	cfg.Bus.URL, cfg.Engine.DrainTimeout = "off", -1
-	h, err := openHub(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := errors.Join(h.run(ctx), h.close()); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("hub: %v", err)
-		}
-	})
+	h, _ := running(t, cfg, slog.New(slog.DiscardHandler))
 	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		conn.Close()
-		cancel()
-		wg.Wait()
-	})
+	t.Cleanup(func() { conn.Close() })
 	return &ruledHub{t, h.url(), conn}
 }
 
 // ask sends a request for a caller; headers are "Name: value".
 func (h *ruledHub) ask(who, request, body string, headers ...string) (int, http.Header, string) {
 	h.t.Helper()
-	method, path, _ := strings.Cut(request, " ")
-	r, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, strings.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	if who != "" {
-		r.Header.Set("X-Api-Key", who+"-0123456789abcdef")
+		headers = append(headers, "X-Api-Key: "+who+"-0123456789abcdef")
 	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for _, line := range headers {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		h.t.Fatalf("%s: %v", request, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.t.Fatalf("%s: %v", request, err)
-	}
-	return resp.StatusCode, resp.Header, string(b)
+	resp, text := (&question{at: h.url, what: request, body: body, header: headers}).answered(h.t)
+	return resp.StatusCode, resp.Header, text
 }
 
 // interview begins a task for ann that waits for her.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,22 +43,7 @@ func startProfile(t *testing.T, c serveCmd) *profiled {
 		t.Fatal(err)
 	}
 	cfg.Engine.DrainTimeout = -1 // tasks are left open
-	h, err := openHub(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := errors.Join(h.run(ctx), h.close()); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("hub: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		cancel()
-		wg.Wait()
-	})
+	h, _ := running(t, cfg, slog.New(slog.DiscardHandler))
 	return &profiled{t: t, url: h.url(), grpc: h.grpcListener.Addr().String()}
 }
 

@@ -203,28 +203,12 @@ func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
 // ask sends a request like "POST /path" and keeps the answer.
 func (h *secretHub) ask(key, request, body string) string {
 	h.t.Helper()
-	method, path, _ := strings.Cut(request, " ")
-	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, strings.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	req.Header.Set("A2A-Version", "1.0")
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	q := question{web: h.web, at: h.url, what: request, body: body, header: []string{"A2A-Version: 1.0"}}
 	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
+		q.header = append(q.header, "Authorization: Bearer "+key)
 	}
-	resp, err := h.web.Do(req)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	text := fmt.Sprintf("%s %v %s", resp.Status, resp.Header, b)
+	resp, said := q.answered(h.t)
+	text := fmt.Sprintf("%s %v %s", resp.Status, resp.Header, said)
 	h.said[fmt.Sprintf("%s #%d", request, len(h.said))] = text
 	return text
 }

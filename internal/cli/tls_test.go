@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -91,18 +90,7 @@ func startTLS(t *testing.T, more, rules string) *tlsHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hub, err = openHub(t.Context(), cfg, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := errors.Join(h.run(ctx), h.close()); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("hub: %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); wg.Wait() })
+	h.hub, _ = running(t, cfg, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return h
 }
 
@@ -126,17 +114,8 @@ func (h *tlsHub) web(c *tls.Config, http2 bool) *http.Client {
 // rpc makes a JSON-RPC call and returns the status with the body.
 func (h *tlsHub) rpc(web *http.Client, body string, lines ...string) (int, string, error) {
 	h.t.Helper()
-	req, err := http.NewRequestWithContext(h.t.Context(), "POST", h.url()+"/a2a", strings.NewReader(body))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("A2A-Version", "1.0")
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := web.Do(req)
+	q := question{web: web, at: h.url(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
+	resp, err := q.ask(h.t.Context())
 	if err != nil {
 		return 0, "", err
 	}
