@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"os"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/datadir"
@@ -16,19 +18,22 @@ const (
 	retentionDefault = 30 * 24 * time.Hour
 )
 
-// openParts opens the folder of large parts, if there is to be one. Parts are kept no longer
-// than their tasks.
+// openParts opens the folder of large parts, if there is to be one, or if there is one that
+// tasks refer to. Parts are kept no longer than their tasks.
 func (h *hub) openParts() error {
 	c := &h.cfg.Parts
-	if c.Threshold == 0 {
-		return nil
+	dir, threshold := cmp.Or(c.Dir, h.dir.Join(partsName)), int64(c.Threshold)
+	if threshold == 0 {
+		if _, err := os.Stat(dir); err != nil {
+			return nil
+		}
+		threshold = math.MaxInt64 // nothing is added
 	}
-	if h.cfg.PublicURL == "" && !h.guarded() {
+	if c.Threshold > 0 && h.cfg.PublicURL == "" && !h.guarded() {
 		return usagef("%s: parts.threshold needs public_url: the addresses of parts are stored, and callers elsewhere would not reach %s",
 			source(h.cfg), h.url())
 	}
 	keep := min(cmp.Or(duration(c.Expiry), parts.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
-	dir := cmp.Or(c.Dir, h.dir.Join(partsName))
 	var err error
 	if h.partsDir, err = datadir.Open(dir); err != nil {
 		return fmt.Errorf("parts: %w", err)
@@ -38,7 +43,7 @@ func (h *hub) openParts() error {
 		return err
 	}
 	h.parts = &parts.Keeper{
-		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: int64(c.Threshold), Max: int64(c.Max),
+		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: threshold, Max: int64(c.Max),
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type Parts struct {
 
 // checkParts notes bounds that contradict each other.
 func checkParts(d *yamlfile.Decoder, p *Parts) {
-	if p.Threshold == 0 && (p.Expiry != 0 || p.Max != 0 || p.Dir != "") {
+	if p.Threshold == 0 && (p.Expiry != 0 || p.Max != 0) {
 		d.Problem(nil, "parts.threshold", "is missing, and without it no part is kept by itself")
 	}
 	if p.Max != 0 && p.Max < p.Threshold {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -258,6 +260,48 @@ func TestPartDialects(t *testing.T) {
 	got := h.do("POST", "/a2a", rpc("message/send", legacy), ann)
 	if got.code != 200 || !strings.Contains(got.body, `"uri":"https://hub.example/v1/parts/`) || strings.Contains(got.body, address) {
 		t.Errorf("a v0.3 message with the address of a part = %d %s", got.code, got.body)
+	}
+}
+
+// Webhooks are told the reference, in both versions.
+func TestPartPush(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 16)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		bodies <- string(b)
+	}))
+	t.Cleanup(hook.Close)
+	cfg, store := partsConfig(t), new(task.Memory)
+	d, err := push.New(push.Config{Options: push.Options{Allow: []string{"loopback"}}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Store, cfg.Push = store, d
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = d.Around(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }) })
+	t.Cleanup(wg.Wait)
+	t.Cleanup(stop)
+	h, _ := partsHub(t, cfg, httpfront.Config{}, giver(bulk, "a.bin", ""))
+	v10 := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}]},"configuration":{"taskPushNotificationConfig":{"url":"` + hook.URL + `"}}}`
+	v03 := `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"go"}]},"configuration":{"pushNotificationConfig":{"url":"` + hook.URL + `"}}}`
+	for _, tt := range []struct{ body, version, want string }{
+		{rpc("SendMessage", v10), "1.0", `"url":"https://hub.example/v1/parts/`}, {rpc("message/send", v03), "", `"uri":"https://hub.example/v1/parts/`},
+	} {
+		if got := h.do("POST", "/a2a", tt.body, "A2A-Version: "+tt.version, ann); got.code != 200 || strings.Contains(got.body, `"error"`) {
+			t.Fatalf("send = %d %s", got.code, got.body)
+		}
+		for told := false; !told; {
+			select {
+			case body := <-bodies:
+				if told = strings.Contains(body, tt.want); len(body) > 3000 {
+					t.Errorf("a webhook is told %d bytes", len(body))
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("no webhook is told the reference")
+			}
+		}
 	}
 }
 
