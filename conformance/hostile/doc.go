@@ -8,8 +8,8 @@
 // shape of the surface, the field that is wrong, and whether the connection goes on. The
 // tests fail if anything was stored by a row that stores nothing, if an agent was run for
 // one, if an answer has a secret, a path, a stack or a word of another caller's task, if the
-// hub has said a secret in its log, and if it does not answer a good request right
-// afterwards.
+// hub has said a secret in its log or its audit log, if the latter does not know of the
+// refusals or is not whole, and if it does not answer a good request right afterwards.
 //
 // # What it does not promise
 //
