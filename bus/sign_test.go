@@ -116,6 +116,9 @@ func TestVerifyNoticesEachMember(t *testing.T) {
 		}
 	}
 	for f := range reflect.TypeFor[auth.Principal]().Fields() {
+		if f.Tag.Get("json") == "-" {
+			continue // it does not travel
+		}
 		e, keys := signed(t)
 		alter(reflect.ValueOf(e.Principal).Elem().FieldByIndex(f.Index))
 		if err := keys.Verify(e); !errors.Is(err, ErrSignature) {

@@ -213,6 +213,9 @@ func members(typ reflect.Type) (all, required []string) {
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		all = append(all, name)
 		if options != "omitempty" {
 			required = append(required, name)

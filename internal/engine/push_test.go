@@ -400,6 +400,10 @@ func TestPushConfigsRaceWithTheEndOfATask(t *testing.T) {
 		}
 		end := b.wait(h.ID, task.Completed)
 		wg.Wait()
+		// Readers are told before the pusher is, and both while the task is locked.
+		if err := b.DeletePush(t.Context(), alice, &op.PushRef{TaskID: h.ID, ID: "none"}); err != nil {
+			t.Fatalf("DeletePush: %v", err)
+		}
 		known := p.Known(h.Key)
 		if len(known) != 3 || known[0].ID != "1" {
 			t.Fatalf("the pusher knows %+v, want 3 hooks", known)
