@@ -33,7 +33,10 @@ func (p people) Ask(ctx context.Context, q *toolbox.PersonQuestion) (*mcptool.An
 		Agent string `json:"agent,omitempty"`
 	}{q.Key, q.Text, q.Agent}
 	var it item
-	err := p.hub.ask(ctx, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
+	// The hub answers at once, and who breaks off has to know what to withdraw.
+	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+p.hub.patience(), errors.New("the hub does not answer"))
+	defer done()
+	err := p.hub.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
 	if errors.Is(err, toolbox.ErrNotFound) {
 		return nil, toolbox.Refuse(toolbox.ErrRefused, "this hub has no inbox, so that nobody can be asked")
 	}
