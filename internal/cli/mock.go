@@ -99,7 +99,7 @@ func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error
 		}
 		defer grpcListener.Close()
 		opts.Interfaces = []*a2a.AgentInterface{{
-			URL: reachable(grpcListener), ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: a2a.Version,
+			URL: reachable(grpcListener.Addr().(*net.TCPAddr)), ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: a2a.Version,
 		}}
 	}
 	s, err := mock.New(cfg, opts)
@@ -107,7 +107,7 @@ func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	url := "http://" + reachable(l)
+	url := "http://" + reachable(l.Addr().(*net.TCPAddr))
 	if _, err := fmt.Fprintf(o.Stdout, "%sTry:\n%s\n", s.Describe(url), s.Example(url)); err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func serveMockGRPC(ctx context.Context, s *mock.Server, l net.Listener) error {
 	return nil
 }
 
-// reachable returns the address by which this machine reaches a listener.
-func reachable(l net.Listener) string {
-	addr := l.Addr().(*net.TCPAddr)
+// reachable returns the address by which this machine reaches a listener at addr.
+func reachable(addr *net.TCPAddr) string {
+	host := addr.IP.String()
 	if addr.IP.IsUnspecified() {
-		return net.JoinHostPort("127.0.0.1", fmt.Sprint(addr.Port))
+		host = "127.0.0.1"
 	}
-	return addr.String()
+	return net.JoinHostPort(host, fmt.Sprint(addr.Port))
 }

@@ -103,11 +103,7 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 
 // welcome says how a hub is told about this webhook.
 func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
-	host := addr.IP.String()
-	if addr.IP.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	at := net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	at := reachable(addr)
 	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
 	if c.Token != "" {
 		config += `,"token":"TOKEN"`

@@ -239,12 +239,7 @@ func (h *hub) announce(w io.Writer) error {
 
 // url is where this machine reaches the hub.
 func (h *hub) url() string {
-	addr := h.listener.Addr().(*net.TCPAddr)
-	host := addr.IP.String()
-	if addr.IP.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return h.scheme() + "://" + net.JoinHostPort(host, fmt.Sprint(addr.Port))
+	return h.scheme() + "://" + reachable(h.listener.Addr().(*net.TCPAddr))
 }
 
 func (h *hub) agentNames() string {
