@@ -87,13 +87,14 @@ func (b *Bus) dial() (*nats.Conn, error) {
 	o := b.connection()
 	for range dialTries {
 		nc, err := nats.Connect(b.options.URL, append(o, nats.RetryOnFailedConnect(false))...)
-		switch {
-		case err == nil || distrusts(err):
+		if err == nil || distrusts(err) {
 			return nc, err
-		case refused(err):
+		}
+		if refused(err) {
 			return nil, b.opened(err)
-		case !brokenOff(err):
-			return nats.Connect(b.options.URL, o...)
+		}
+		if !brokenOff(err) {
+			break
 		}
 	}
 	return nats.Connect(b.options.URL, o...)
