@@ -100,7 +100,13 @@ func Sign(tb testing.TB, alg jose.SignatureAlgorithm, key any, claims Object, ty
 	if typ != "" {
 		o = o.WithType(typ)
 	}
-	s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, o)
+	return signed(tb, jose.SigningKey{Algorithm: alg, Key: key}, o, claims)
+}
+
+// signed signs claims with what stands in o beside them.
+func signed(tb testing.TB, key jose.SigningKey, o *jose.SignerOptions, claims Object) string {
+	tb.Helper()
+	s, err := jose.NewSigner(key, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -240,13 +246,5 @@ func hmacWithPublicKey(tb testing.TB, i *Issuer, payload string) string {
 // withOwnKey carries the key that it is to be verified with (jwk).
 func withOwnKey(tb testing.TB, i *Issuer, claims Object) string {
 	tb.Helper()
-	s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: i.Key}, &jose.SignerOptions{EmbedJWK: true})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	text, err := jwt.Signed(s).Claims(claims).Serialize()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return text
+	return signed(tb, jose.SigningKey{Algorithm: jose.ES256, Key: i.Key}, &jose.SignerOptions{EmbedJWK: true}, claims)
 }
