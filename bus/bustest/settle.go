@@ -15,6 +15,7 @@ var settleTests = []testCase{
 	{"Break", testBreak},
 	{"End", testEnd},
 	{"CloseGivesBack", testCloseGivesBack},
+	{"CloseWhileLeaving", testCloseWhileLeaving},
 	{"LateSettle", testLateSettle},
 	{"Lease", testLease},
 	{"Extend", testExtend},
@@ -134,6 +135,30 @@ func testCloseGivesBack(x *bed) {
 	}
 	_ = in.ended()
 	x.receive(b, bus.Subscription{At: queue}).take("a")
+}
+
+// testCloseWhileLeaving closes the bus while its loop is on the way out: who comes second must
+// wait until what the loop held is given back.
+func testCloseWhileLeaving(x *bed) {
+	b := x.open()
+	for _, id := range names("a", 20) {
+		c := x.open()
+		x.publish(b, queue, id)
+		in := x.receive(c, bus.Subscription{At: queue})
+		in.hold(id)
+		began := time.Now()
+		in.leave()
+		if err := c.Close(); err != nil {
+			x.Fatalf("Close = %v", err)
+		}
+		_ = in.ended()
+		again := x.receive(b, bus.Subscription{At: queue})
+		again.take(id)
+		again.stop()
+		if took := time.Since(began); took > bus.DefaultLease/2 {
+			x.Fatalf("%q came again after %v: it was not given back", id, took)
+		}
+	}
 }
 
 // testLateSettle settles after the loop was left: that does nothing.

@@ -35,6 +35,8 @@ type receiver struct {
 	gone  chan struct{} // closed when sub has ended
 	wake  chan struct{} // has room for one; told when something is settled
 
+	leaving sync.Once // whoever comes second waits for the first
+
 	mu   sync.Mutex // guards the fields below
 	held map[uint64]*item
 	left bool
@@ -253,19 +255,23 @@ func (r *receiver) hold(it *item) bool {
 	return true
 }
 
-// leave gives back what is not settled. Only the first call does.
-func (r *receiver) leave() {
+// leave gives back what is not settled. It returns when that is done, whoever does it: the
+// loop, which was left, or Close, which must not end the connection before.
+func (r *receiver) leave() { r.leaving.Do(r.giveBackAll) }
+
+func (r *receiver) giveBackAll() {
 	r.mu.Lock()
-	first := !r.left
 	r.left = true
 	r.mu.Unlock()
-	if !first {
-		return
-	}
+	r.drain()
 	r.b.mu.Lock()
 	delete(r.b.receivers, r)
 	delete(r.b.listeners, r.sub)
 	r.b.mu.Unlock()
+}
+
+// drain ends the subscription and gives back what has come.
+func (r *receiver) drain() {
 	if up, _ := r.b.link.state(); up == nil || r.sub.Drain() != nil {
 		_ = r.sub.Unsubscribe() // the server finds out by itself
 		return
