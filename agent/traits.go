@@ -21,6 +21,11 @@ type Traits struct {
 	// elsewhere: they do not count towards its limit of runs, and a hub that ends does
 	// not wait for them. It counts for Resumable agents alone.
 	Away bool
+	// Early runs may begin while the message that makes their task is being stored: the
+	// executor promises that nothing it does before Call.Flush has returned nil counts in
+	// the world. It counts for Away agents alone. If the message cannot be stored, the
+	// context of the run ends, and nobody ever hears of the task.
+	Early bool
 	// Serial agents run the tasks of one context one after the other.
 	Serial bool
 	// Silence ends a run that yields nothing for so long. Zero means the hub's

@@ -31,10 +31,11 @@ var (
 	_ agent.Described      = (*Agent)(nil)
 )
 
-// Traits implements agent.Described. A worker that is silent is lost when it does not
+// Traits implements agent.Described. Work is published while its task is being stored: a
+// worker does nothing before its claim is granted, and none is before that is done. A worker that is silent is lost when it does not
 // beat: a long silence of its agent is no reason to end a run.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Away: true, Silence: -1, NoMessage: true, Serial: a.Serial}
+	return agent.Traits{Resumable: true, Away: true, Early: true, Silence: -1, NoMessage: true, Serial: a.Serial}
 }
 
 // Kind returns "queue": how the agent is reached, for people.

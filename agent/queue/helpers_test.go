@@ -42,7 +42,12 @@ type hub struct {
 
 func startHub(t testing.TB, alter func(*queue.Dispatcher)) *hub {
 	t.Helper()
-	h := &hub{t: t, bus: new(bus.Memory), store: new(task.Memory), alter: alter}
+	return startHubOn(t, new(task.Memory), alter)
+}
+
+func startHubOn(t testing.TB, store task.Store, alter func(*queue.Dispatcher)) *hub {
+	t.Helper()
+	h := &hub{t: t, bus: new(bus.Memory), store: store, alter: alter}
 	h.peer = func() bus.Bus { return h.bus.Peer() }
 	h.start()
 	t.Cleanup(func() { h.stop() })

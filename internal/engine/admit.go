@@ -204,6 +204,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
 	en := task.Entry{Kind: task.Created, State: task.Submitted, At: now(), Call: call}
 	kept := int64(0)
+	var ahead *run
 	err = e.change(l, func(ch *task.Change) error {
 		if ch.Prev.Rev != 0 {
 			return task.ErrExists // somebody chose the same id at the same time
@@ -223,21 +224,34 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 			ch.Next.Shown = task.ToCaller
 			e.queue(&ch.Next)
 		}
-		return e.attach(ch, hook)
+		if err := e.attach(ch, hook); err != nil {
+			return err
+		}
+		if entered && ahead == nil && mayBeEarly(a, r) {
+			ahead = &run{live: l, agent: a, lane: ln, msg: inbound{en.Version, en.Body, en.Call, rec}}
+			e.startEarly(ahead, &ch.Next)
+		}
+		return nil
 	})
+	if ahead != nil {
+		ahead.known(err)
+	}
 	if err != nil {
 		e.undone(c, deed, err)
 		e.live.release(l)
-		if entered {
+		if entered && ahead == nil {
 			e.launchAll(e.line.leave(ln))
 		}
 		return nil, err
 	}
 	unwritten := assured(written)
-	e.live.retain(l)
-	if entered {
+	switch {
+	case ahead != nil: // it has begun
+	case entered:
+		e.live.retain(l)
 		e.start(l, a, inbound{en.Version, en.Body, en.Call, rec}, ln)
-	} else {
+	default:
+		e.live.retain(l)
 		e.launchAll(e.line.wait(seat{live: l, lane: ln}))
 	}
 	if unwritten != nil {

@@ -207,7 +207,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 		ids.Task, ids.Context = string(l.ref.id), l.contextID
 		ctx = trace.WithIDs(ctx, ids)
 	}
-	ec, ctx, err := e.execContext(ctx, l, rec)
+	ec, ctx, err := e.execContext(ctx, l, a.Name, rec)
 	if err != nil {
 		return nil
 	}

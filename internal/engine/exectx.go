@@ -86,7 +86,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
 	ctx = bearer.With(ctx, r.live.bearerOf(r.msg.version))
-	ec, ctx, err := r.engine.execContext(ctx, r.live, r.traced(ctx, rec))
+	ec, ctx, err := r.engine.execContext(ctx, r.live, r.agent.Name, r.traced(ctx, rec))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 
 // execContext returns the part of an executor's context that runs and
 // cancellations share.
-func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2asrv.ExecutorContext, context.Context, error) {
+func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec *callRecord) (*a2asrv.ExecutorContext, context.Context, error) {
 	ec := &a2asrv.ExecutorContext{
 		TaskID: l.ref.id, ContextID: l.contextID, Tenant: rec.Tenant,
 		User:          user(rec.Principal),
@@ -142,7 +142,7 @@ func (e *Engine) execContext(ctx context.Context, l *live, rec *callRecord) (*a2
 	}
 	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
 	call.User = ec.User
-	for _, uri := range e.Activated(l.performer(), rec.Extensions) {
+	for _, uri := range e.Activated(name, rec.Extensions) {
 		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
 	}
 	return ec, ctx, nil

@@ -179,6 +179,9 @@ func (r *run) filledMessage() ([]byte, error) {
 	if k == nil || !parts.Mentions(r.msg.body) {
 		return r.msg.body, nil
 	}
+	if err := r.awaitStored(r.ctx); err != nil {
+		return nil, err
+	}
 	page, err := e.store.Read(r.ctx, r.live.snapshot().Key, r.msg.version-1)
 	if err != nil {
 		return nil, fmt.Errorf("read message: %w", err)

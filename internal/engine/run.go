@@ -42,6 +42,9 @@ type run struct {
 	agent  *Agent
 	traits agent.Traits
 	lane   lane
+	// stored is closed once it is known whether the task is stored; nil if it was before
+	// the run began.
+	stored chan struct{}
 	// epoch and msg belong to this execution.
 	epoch   int64
 	attempt int
@@ -121,19 +124,22 @@ func rest(h *task.Head) {
 // start runs the claimed task l with message m in a goroutine of its own. The
 // caller hands over one hold on l and one place in the lane.
 func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
+	r := &run{engine: e, live: l, agent: a, traits: a.traits(), lane: ln, msg: m}
 	h := l.snapshot()
-	r := &run{
-		engine: e, live: l, agent: a, traits: a.traits(), lane: ln,
-		epoch: h.Run.Epoch, attempt: h.Run.Attempt, msg: m,
-	}
-	r.ctx, r.stop = context.WithCancelCause(e.runs)
+	r.begin(&h)
+}
+
+// begin executes r for the claim of h.
+func (r *run) begin(h *task.Head) {
+	r.epoch, r.attempt = h.Run.Epoch, h.Run.Attempt
+	r.ctx, r.stop = context.WithCancelCause(r.engine.runs)
 	r.scope = r.ctx
-	l.mu.Lock()
-	l.run = r
-	l.mu.Unlock()
-	if !e.crewOf(&ln).run(r.perform) {
+	r.live.mu.Lock()
+	r.live.run = r
+	r.live.mu.Unlock()
+	if !r.engine.crewOf(&r.lane).run(r.perform) {
 		// The engine has stopped; the claim is for the next process to find.
-		e.live.release(l)
+		r.engine.live.release(r.live)
 	}
 }
 
@@ -509,6 +515,9 @@ func (r *run) fence(cause error) {
 // Flush waits until everything yielded so far is durable. It is an error if the run was
 // fenced: then what was yielded last may have been dropped. It implements agent.Run.
 func (r *run) Flush(ctx context.Context) error {
+	if err := r.awaitStored(ctx); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	want := r.seq
 	r.notes.close(want)

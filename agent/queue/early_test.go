@@ -1,0 +1,154 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// disk is a store whose first append for a task waits until the test says how it ends.
+type disk struct {
+	*task.Memory
+	// outcome is what the append says; kept whether it has stored something all the same.
+	outcome chan error
+	kept    bool
+}
+
+func (d *disk) Append(ctx context.Context, c *task.Change) error {
+	if c.Prev.Rev != 0 {
+		return d.Memory.Append(ctx, c)
+	}
+	err := <-d.outcome
+	if err == nil || d.kept {
+		return errors.Join(d.Memory.Append(ctx, c), err)
+	}
+	return err
+}
+
+// begin sends a message whose task is about to be stored, and returns its work, claimed by a
+// puppet before that is done.
+func (d *disk) begin(h *hub) (j *held, sent chan error, answer **engine.Answer) {
+	h.t.Helper()
+	p := h.startPuppet()
+	sent, answer = make(chan error, 1), new(*engine.Answer)
+	go func() {
+		a, err := h.Send(h.t.Context(), alice, say("hello"))
+		*answer = a
+		sent <- err
+	}()
+	j = p.take()
+	j.ask()
+	p.silence()
+	return j, sent, answer
+}
+
+// ask claims without waiting for an answer.
+func (j *held) ask() {
+	j.t.Helper()
+	j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
+}
+
+// denied claims and wants to hear why there is no grant.
+func (j *held) denied(why string) {
+	j.t.Helper()
+	synctest.Wait()
+	if e := j.claim(true); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), why) {
+		j.t.Errorf("the claim is answered with %s %s, want a denial: %s", e.Type, e.Body, why)
+	}
+}
+
+func onDisk(t *testing.T, kept bool, f func(t *testing.T, d *disk, h *hub)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{Memory: new(task.Memory), outcome: make(chan error), kept: kept}
+		f(t, d, startHubOn(t, d, nil))
+	})
+}
+
+// TestGrantWaitsForTheStore: the work is in its queue while its task is being stored, and no
+// claim is granted before that is done.
+func TestGrantWaitsForTheStore(t *testing.T) {
+	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
+		j, sent, answer := d.begin(h)
+		d.outcome <- nil
+		grant := j.hears(job.TypeGrant, 0)
+		var g job.Grant
+		if err := json.Unmarshal(grant.Body, &g); err != nil {
+			t.Fatal(err)
+		}
+		j.epoch, j.token = grant.Epoch, g.Token
+		j.report(1, completed)
+		if err := <-sent; err != nil || (*answer).Head.State != task.Completed {
+			t.Fatalf("Send = %v, %v, want a completed task", *answer, err)
+		}
+	})
+}
+
+// TestWorkOfATaskThatIsNot: whoever claims the work of a task that could not be stored hears
+// that there is none, and its caller hears that nothing was accepted.
+func TestWorkOfATaskThatIsNot(t *testing.T) {
+	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
+		j, sent, _ := d.begin(h)
+		d.outcome <- errors.New("the disk is full")
+		if err := <-sent; err == nil {
+			t.Fatal("Send = nil, want an error")
+		}
+		j.denied("the hub has no such task")
+		if _, err := h.store.Head(t.Context(), alice.Principal.Owner(), a2a.TaskID(j.d.Task)); !errors.Is(err, task.ErrNotFound) {
+			t.Errorf("Head = %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// TestWorkOfATaskThatIsRefused: the store has kept the task and said that it has not. Its caller
+// was told so, too: nobody may begin with it.
+func TestWorkOfATaskThatIsRefused(t *testing.T) {
+	onDisk(t, true, func(t *testing.T, d *disk, h *hub) {
+		j, sent, _ := d.begin(h)
+		d.outcome <- errors.New("the disk does not answer")
+		if err := <-sent; err == nil {
+			t.Fatal("Send = nil, want an error")
+		}
+		j.denied("the task has ended")
+		head, err := h.store.Head(t.Context(), alice.Principal.Owner(), a2a.TaskID(j.d.Task))
+		if err != nil || head.State != task.Failed {
+			t.Errorf("Head = %v, %v, want a failed task", head.State, err)
+		}
+	})
+}
+
+// TestChosenIDsAreNotEarly: a task with an id of its caller's may be there already, and its work
+// would be another's.
+func TestChosenIDsAreNotEarly(t *testing.T) {
+	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
+		p := h.startPuppet()
+		r := now(reply("chosen", "hello"))
+		r.NewIDs = true
+		sent := make(chan error, 1)
+		go func() {
+			_, err := h.Send(t.Context(), alice, r)
+			sent <- err
+		}()
+		synctest.Wait()
+		if n := len(p.work); n != 0 {
+			t.Errorf("%d envelopes are in the queue before the task is stored", n)
+		}
+		d.outcome <- nil
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		p.take().granted(true).report(1, completed)
+		h.wait("chosen", task.Completed)
+	})
+}
