@@ -121,28 +121,6 @@ func rest(h *task.Head) {
 	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
 }
 
-// start runs the claimed task l with message m in a goroutine of its own. The
-// caller hands over one hold on l and one place in the lane.
-func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
-	r := &run{engine: e, live: l, agent: a, traits: a.traits(), lane: ln, msg: m}
-	h := l.snapshot()
-	r.begin(&h)
-}
-
-// begin executes r for the claim of h.
-func (r *run) begin(h *task.Head) {
-	r.epoch, r.attempt = h.Run.Epoch, h.Run.Attempt
-	r.ctx, r.stop = context.WithCancelCause(r.engine.runs)
-	r.scope = r.ctx
-	r.live.mu.Lock()
-	r.live.run = r
-	r.live.mu.Unlock()
-	if !r.engine.crewOf(&r.lane).run(r.perform) {
-		// The engine has stopped; the claim is for the next process to find.
-		r.engine.live.release(r.live)
-	}
-}
-
 // perform executes the agent, then goes on with whatever waits.
 func (r *run) perform() {
 	r.watch.start(r)

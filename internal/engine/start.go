@@ -8,6 +8,28 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
+// start runs the claimed task l with message m in a goroutine of its own. The
+// caller hands over one hold on l and one place in the lane.
+func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
+	r := &run{engine: e, live: l, agent: a, traits: a.traits(), lane: ln, msg: m}
+	h := l.snapshot()
+	r.begin(&h)
+}
+
+// begin executes r for the claim of h.
+func (r *run) begin(h *task.Head) {
+	r.epoch, r.attempt = h.Run.Epoch, h.Run.Attempt
+	r.ctx, r.stop = context.WithCancelCause(r.engine.runs)
+	r.scope = r.ctx
+	r.live.mu.Lock()
+	r.live.run = r
+	r.live.mu.Unlock()
+	if !r.engine.crewOf(&r.lane).run(r.perform) {
+		// The engine has stopped; the claim is for the next process to find.
+		r.engine.live.release(r.live)
+	}
+}
+
 // errNotStored is why the run of a task ends that could not be made.
 var errNotStored = errors.New("the task could not be stored")
 
