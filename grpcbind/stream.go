@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -91,8 +93,8 @@ type feed struct {
 func (f *feed) run(ctx context.Context, s *side, o dialect.Operation) error {
 	stalled := make(chan struct{})
 	f.limit = s.cfg.Limits.SendTime
-	f.timer = time.AfterFunc(f.limit, func() { close(stalled) })
-	f.timer.Stop()
+	// It rings again if a message gets through while the call is still on its way out.
+	f.timer = time.AfterFunc(math.MaxInt64, sync.OnceFunc(func() { close(stalled) }))
 	done := make(chan error, 1)
 	s.feeds.Go(func() { done <- f.guarded(ctx, s, o) })
 	select {

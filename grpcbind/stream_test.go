@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -291,7 +293,8 @@ func TestStalledReader(t *testing.T) {
 		yield(state(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}
 	logger, logged := records()
-	cfg := grpcbind.Config{Logger: logger, Limits: grpcbind.Limits{SendTime: 50 * time.Millisecond}}
+	// It is long for a busy machine, which is not to miss it with the first frame.
+	cfg := grpcbind.Config{Logger: logger, Limits: grpcbind.Limits{SendTime: 2 * time.Second}}
 	h := start(t, cfg, words, agents{"flood": flood})
 	s, err := h.client.SendStreamingMessage(t.Context(), to("flood", say("x")))
 	stalled := opened(t, s, err)
@@ -304,6 +307,9 @@ func TestStalledReader(t *testing.T) {
 	all, err := drain(stalled)
 	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded || len(all) >= 64 {
 		t.Errorf("stalled stream gave %d frames and %v, want fewer and DEADLINE_EXCEEDED", len(all), err)
+	}
+	if len(all) == 0 {
+		t.Fatal("nothing was sent before the stream was cut")
 	}
 	// A busy machine may make this reader slow, too: it comes back as often as it must.
 	id := all[0].GetTask().GetId()
@@ -320,6 +326,66 @@ func TestStalledReader(t *testing.T) {
 	if len(all) != 66 {
 		t.Errorf("%d frames in all, want 66", len(all))
 	}
+}
+
+// slowStream takes longer for each message than a stream may.
+type slowStream struct {
+	grpc.ServerStream
+
+	sent func()
+}
+
+func (s *slowStream) SendMsg(m any) error {
+	<-time.After(3 * slowLimit)
+	s.sent()
+	return s.ServerStream.SendMsg(m)
+}
+
+const slowLimit = 10 * time.Millisecond
+
+// TestStalledTwice holds that a reader may be too slow again while the call that was cut off
+// is still on its way out.
+func TestStalledTwice(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int32
+	again := make(chan struct{})
+	slow := func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		return handle(srv, &slowStream{ss, func() {
+			if sent.Add(1) == 3 {
+				close(again)
+			}
+		}})
+	}
+	many := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield yielder) {
+		for range 8 {
+			yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("x")), nil)
+		}
+		yield(state(ec, a2a.TaskStateCompleted, "done"), nil)
+	}}
+	h := start(t, grpcbind.Config{
+		Logger:  slog.New(slowLog{slog.DiscardHandler, again}),
+		Limits:  grpcbind.Limits{SendTime: slowLimit},
+		Options: []grpc.ServerOption{grpc.StreamInterceptor(slow)},
+	}, many, nil)
+	s, err := h.client.SendStreamingMessage(t.Context(), say("x"))
+	_, err = drain(opened(t, s, err))
+	if got := failureOf(t, err); got.Code != codes.DeadlineExceeded {
+		t.Errorf("the stream ends with %v, want DEADLINE_EXCEEDED", err)
+	}
+}
+
+// slowLog takes until a channel is closed for each record.
+type slowLog struct {
+	slog.Handler
+
+	until <-chan struct{}
+}
+
+func (slowLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l slowLog) Handle(context.Context, slog.Record) error {
+	<-l.until
+	return nil
 }
 
 // TestHubStops holds that a stream that ends too early says so and can be resumed.
