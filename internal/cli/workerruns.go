@@ -28,12 +28,8 @@ type workerRuns struct {
 // have left that were killed.
 func openWorkerRuns(among string, log *slog.Logger) (*workerRuns, error) {
 	reapWorkers(among, log)
-	name := workerPrefix + uuid.NewString()
-	r := &workerRuns{path: filepath.Join(among, name)}
-	hidden := filepath.Join(among, "."+name)
-	if !renamesHeld {
-		hidden = r.path
-	}
+	r := &workerRuns{path: filepath.Join(among, workerPrefix+uuid.NewString())}
+	hidden := r.hidden()
 	var err error
 	if r.dir, err = datadir.Open(hidden); err != nil {
 		return nil, err
@@ -45,10 +41,21 @@ func openWorkerRuns(among string, log *slog.Logger) (*workerRuns, error) {
 	return r, nil
 }
 
+// hidden is a path that no worker takes for what another one has left.
+func (r *workerRuns) hidden() string {
+	if !renamesHeld {
+		return r.path
+	}
+	return filepath.Join(filepath.Dir(r.path), "."+filepath.Base(r.path))
+}
+
 // close ends what still runs, because the worker was to stop at once, and removes the folder.
+// It loses its name while it is held: else another worker would take it for one that was
+// left, and write into it while it is removed.
 func (r *workerRuns) close() error {
 	_, err := command.Reap(r.path)
-	return errors.Join(err, r.dir.Close(), os.RemoveAll(r.path))
+	hidden := r.hidden()
+	return errors.Join(err, os.Rename(r.path, hidden), r.dir.Close(), os.RemoveAll(hidden))
 }
 
 // reapWorkers ends the programs that workers of this user have left running, and removes

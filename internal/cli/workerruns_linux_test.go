@@ -80,3 +80,29 @@ func TestRunsOfOthers(t *testing.T) {
 		t.Errorf("there is %v, want what others have made", left)
 	}
 }
+
+// TestRunsOfWorkersSideBySide: workers that begin leave alone what those that end remove.
+func TestRunsOfWorkersSideBySide(t *testing.T) {
+	t.Parallel()
+	among := t.TempDir()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 100 {
+				runs, err := openWorkerRuns(among, slog.New(slog.DiscardHandler))
+				if err != nil {
+					t.Errorf("open = %v", err)
+					return
+				}
+				if err := runs.close(); err != nil {
+					t.Errorf("close = %v", err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left, err := os.ReadDir(among); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
