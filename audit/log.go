@@ -56,6 +56,8 @@ type Log struct {
 	note chan struct{} // there is an entry that nobody waits for
 	quit chan struct{}
 	wg   sync.WaitGroup
+	// closing lets a second Close wait for the first.
+	closing sync.Once
 
 	mu      sync.Mutex // guards the fields below; never held while the disk is used
 	place   position   // of the next entry
@@ -263,13 +265,14 @@ func (l *Log) signLocked() {
 }
 
 // Close signs the log and returns when all entries are on the disk. After that, entries are
-// refused.
-func (l *Log) Close() error {
+// refused. Close may be called again, also side by side: the others wait, and return nil.
+func (l *Log) Close() (err error) {
+	l.closing.Do(func() { err = l.close() })
+	return err
+}
+
+func (l *Log) close() error {
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
 	l.tally.flushLocked(l, time.Time{})
 	l.signLocked()
 	l.closed = true

@@ -404,3 +404,29 @@ func TestMarks(t *testing.T) {
 		t.Error("ParseKey takes another form")
 	}
 }
+
+// TestCloseTwice: whoever closes, the log is signed and on the disk when Close returns.
+func TestCloseTwice(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "audit")
+		l := openTest(t, Options{Dir: dir})
+		for i := range 100 {
+			if _, err := l.Begin(added(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if err := l.Close(); err != nil {
+					t.Errorf("Close = %v", err)
+				}
+				if rep, err := Verify(dir, Check{}); err != nil || len(rep.Problems) > 0 || rep.Signed != rep.Last.Seq || rep.Entries != 102 {
+					t.Errorf("when Close has returned, the log is %+v, %v", rep, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}

@@ -189,18 +189,14 @@ func (a *Agent) end(k *kept) {
 func (a *Agent) Close() error {
 	a.mu.Lock()
 	a.closed = true
-	var idle []*kept
 	for at, k := range a.kept {
 		if k.users == 0 {
 			a.stopLocked(k)
 			delete(a.kept, at)
-			idle = append(idle, k)
+			a.busy.Go(func() { a.end(k) }) // whoever else closes waits for it, too
 		}
 	}
 	a.mu.Unlock()
-	for _, k := range idle {
-		a.end(k)
-	}
 	a.busy.Wait()
 	return nil
 }

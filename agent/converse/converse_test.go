@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -291,4 +292,47 @@ func TestClosed(t *testing.T) {
 			t.Errorf("a message is answered %v, %v", ev, err)
 		}
 	}
+}
+
+// slowToGo is a Conversation whose Close waits.
+type slowToGo struct {
+	counter
+
+	closing, may chan struct{}
+}
+
+func (s *slowToGo) Close() error {
+	close(s.closing)
+	<-s.may
+	return nil
+}
+
+// TestCloseTwice: who closes second waits for what the first one is still at.
+func TestCloseTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		conv := &slowToGo{counter{d: new(diary)}, make(chan struct{}), make(chan struct{})}
+		a := &converse.Agent{Open: func(context.Context, *converse.Opening) (converse.Conversation, error) { return conv, nil }}
+		x := &a2asrv.ExecutorContext{ContextID: "a", TaskID: "t", Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))}
+		for _, err := range a.Execute(t.Context(), x) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var first, second sync.WaitGroup
+		first.Go(func() { _ = a.Close() })
+		<-conv.closing
+		var closed atomic.Bool
+		second.Go(func() {
+			_ = a.Close()
+			closed.Store(true)
+		})
+		synctest.Wait()
+		if closed.Load() {
+			t.Error("the second Close returned while the first was closing a conversation")
+		}
+		close(conv.may)
+		first.Wait()
+		second.Wait()
+	})
 }
