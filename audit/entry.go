@@ -24,6 +24,7 @@ const (
 	TaskGet       Action = "task.get"
 	TaskList      Action = "task.list"
 	TaskSubscribe Action = "task.subscribe"
+	PartGet       Action = "part.get"
 	PushSet       Action = "push.set"
 	PushDelete    Action = "push.delete"
 	MemorySet     Action = "memory.set"
@@ -74,7 +75,7 @@ const (
 	Changes Level = "changes"
 	// Tasks are messages, cancellations, webhooks and notes of callers, too.
 	Tasks Level = "tasks"
-	// Reads are tasks that callers look at, too.
+	// Reads are tasks and large parts that callers look at, too.
 	Reads Level = "reads"
 )
 
@@ -83,7 +84,7 @@ var ranks = map[Level]int{Off: 0, Changes: 1, Tasks: 2, Reads: 3}
 // level returns the first level at which an action is written down.
 func (a Action) level() Level {
 	switch a {
-	case TaskGet, TaskList, TaskSubscribe:
+	case TaskGet, TaskList, TaskSubscribe, PartGet:
 		return Reads
 	case TaskSend, TaskCancel, PushSet, PushDelete, MemorySet, MemoryDelete, MemoryEnd:
 		return Tasks

@@ -58,14 +58,15 @@ func (p *Policy) Check() []Failure {
 		return nil
 	}
 	var out []Failure
-	for i := range p.tests {
-		t := &p.tests[i]
+	now := p.table()
+	for i := range now.tests {
+		t := &now.tests[i]
 		who, r, err := t.Subject()
 		if err != nil {
 			out = append(out, Failure{t.At, err.Error()})
 			continue
 		}
-		if v := p.Explain(who, r); v.Allowed != t.Allow {
+		if v := now.explain(who, r); v.Allowed != t.Allow {
 			out = append(out, Failure{t.At, fmt.Sprintf("%s is to be %s, but is %s: %s", t, word(t.Allow), word(v.Allowed), v.Reason)})
 		}
 	}
@@ -77,7 +78,7 @@ func (p *Policy) Tests() int {
 	if p == nil {
 		return 0
 	}
-	return len(p.tests)
+	return len(p.table().tests)
 }
 
 func word(allowed bool) string {

@@ -41,7 +41,9 @@
 //
 // # Concurrency
 //
-// A Policy is immutable and safe for concurrent use.
+// A Policy is safe for concurrent use. Nothing but [Policy.Replace] changes it, and that at
+// once: no decision is made by some old rules and some new ones. Of several decisions for one
+// request, such as one for each agent of a list, some may be old and some new.
 //
 // # Testing
 //

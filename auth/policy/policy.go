@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/task"
@@ -45,6 +46,11 @@ func (r *Request) unnamed() bool { return r.Begins && r.Skill == "" && len(r.Ski
 
 // Policy is a set of rules that was understood. A nil Policy allows everything.
 type Policy struct {
+	now atomic.Pointer[table] // nil if there are no rules
+}
+
+// table is what a Policy decides by. It is immutable.
+type table struct {
 	rules   []*rule
 	byOp    [operations]ruling
 	checked bool
@@ -59,7 +65,7 @@ func New(r Rules) (*Policy, error) {
 	if len(r.List) > maxRules {
 		return nil, fmt.Errorf("there are %d rules, which is more than %d", len(r.List), maxRules)
 	}
-	p := &Policy{checked: r.CheckDelegations, tests: slices.Clone(r.Tests)}
+	t := &table{checked: r.CheckDelegations, tests: slices.Clone(r.Tests)}
 	for i := range r.List {
 		c, err := compile(&r.List[i])
 		if err != nil {
@@ -70,15 +76,38 @@ func New(r Rules) (*Policy, error) {
 			return nil, err
 		}
 		c.index = i
-		p.add(c)
+		t.add(c)
 	}
+	p := new(Policy)
+	p.now.Store(t)
 	return p, nil
 }
 
-func (p *Policy) add(c *rule) {
-	p.rules = append(p.rules, c)
+// Replace makes p decide like another policy from now on, wherever it is in use: each
+// decision is made by the old rules or by the new ones as a whole. A nil Policy is taken for
+// one without rules, so that nothing is opened by mistake.
+func (p *Policy) Replace(by *Policy) {
+	t := empty
+	if by != nil {
+		t = by.table()
+	}
+	p.now.Store(t)
+}
+
+var empty = new(table)
+
+// table returns what is decided by.
+func (p *Policy) table() *table {
+	if t := p.now.Load(); t != nil {
+		return t
+	}
+	return empty
+}
+
+func (t *table) add(c *rule) {
+	t.rules = append(t.rules, c)
 	for o := range operations {
-		switch at := &p.byOp[o]; {
+		switch at := &t.byOp[o]; {
 		case !c.ops.has(o):
 		case c.deny:
 			at.denials = append(at.denials, c)
@@ -93,7 +122,7 @@ func (p *Policy) Allows(who *auth.Principal, r *Request) bool {
 	if p == nil {
 		return true
 	}
-	ok, _ := p.decide(who, r)
+	ok, _ := p.table().decide(who, r)
 	return ok
 }
 
@@ -103,10 +132,11 @@ func (p *Policy) Denies(who *auth.Principal, r *Request) bool {
 	if p == nil {
 		return false
 	}
-	if !known(who) {
-		return true
-	}
-	return p.denial(who, r) != nil
+	return p.table().denies(who, r)
+}
+
+func (t *table) denies(who *auth.Principal, r *Request) bool {
+	return !known(who) || t.denial(who, r) != nil
 }
 
 // Delegates reports whether an agent may begin a task on behalf of a caller.
@@ -114,10 +144,12 @@ func (p *Policy) Delegates(who *auth.Principal, r *Request) bool {
 	if p == nil {
 		return true
 	}
-	if p.checked {
-		return p.Allows(who, r)
+	t := p.table()
+	if t.checked {
+		ok, _ := t.decide(who, r)
+		return ok
 	}
-	return !p.Denies(who, r)
+	return !t.denies(who, r)
 }
 
 // Sees reports whether an agent is there for a caller: whether the caller may do anything
@@ -126,8 +158,9 @@ func (p *Policy) Sees(who *auth.Principal, agent task.Agent) bool {
 	if p == nil {
 		return true
 	}
+	t := p.table()
 	for o := Send; o <= ExtendedCard; o++ {
-		if p.Allows(who, &Request{Op: o, Agent: agent}) {
+		if ok, _ := t.decide(who, &Request{Op: o, Agent: agent}); ok {
 			return true
 		}
 	}
@@ -143,7 +176,7 @@ func (p *Policy) Everywhere(who *auth.Principal, o Op) bool {
 		return false
 	}
 	fits := func(c *rule) bool { return c.fits(who) }
-	at := &p.byOp[o]
+	at := &p.table().byOp[o]
 	return !slices.ContainsFunc(at.denials, fits) &&
 		slices.ContainsFunc(at.grants, func(c *rule) bool { return c.agents.all() && c.fits(who) })
 }
@@ -153,11 +186,11 @@ func known(who *auth.Principal) bool { return who != nil && who.ID != "" }
 
 // decide returns whether a caller may do something, and which rule says so: the one that
 // denies it, or one that allows it, or nil.
-func (p *Policy) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
+func (t *table) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
 	if !known(who) {
 		return false, nil
 	}
-	if by = p.denial(who, r); by != nil {
+	if by = t.denial(who, r); by != nil {
 		return false, by
 	}
 	if r.Op.Admin() && who.Anonymous() {
@@ -165,22 +198,22 @@ func (p *Policy) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
 	}
 	if r.unnamed() {
 		for _, skill := range r.Skills {
-			if by = p.grant(who, r, skill); by == nil {
+			if by = t.grant(who, r, skill); by == nil {
 				return false, nil
 			}
 		}
 		return true, by
 	}
-	if by = p.grant(who, r, r.Skill); by != nil {
+	if by = t.grant(who, r, r.Skill); by != nil {
 		return true, by
 	}
 	return r.Op.Admin() && slices.Contains(who.Roles, auth.RoleAdmin), nil
 }
 
 // grant returns a rule that allows something with a skill, or nil.
-func (p *Policy) grant(who *auth.Principal, r *Request, skill string) *rule {
+func (t *table) grant(who *auth.Principal, r *Request, skill string) *rule {
 	counts := r.counts()
-	for _, c := range p.byOp[r.Op].grants {
+	for _, c := range t.byOp[r.Op].grants {
 		if c.of(r.Agent) && (!counts || c.skills.matchFold(skill)) && c.fits(who) {
 			return c
 		}
@@ -190,8 +223,8 @@ func (p *Policy) grant(who *auth.Principal, r *Request, skill string) *rule {
 
 // denial returns a rule that denies something with one of the skills that it may be for, or
 // nil.
-func (p *Policy) denial(who *auth.Principal, r *Request) *rule {
-	for _, c := range p.byOp[r.Op].denials {
+func (t *table) denial(who *auth.Principal, r *Request) *rule {
+	for _, c := range t.byOp[r.Op].denials {
 		if c.of(r.Agent) && c.forbids(r) && c.fits(who) {
 			return c
 		}
@@ -211,7 +244,11 @@ func (p *Policy) Explain(who *auth.Principal, r *Request) Verdict {
 	if p == nil {
 		return Verdict{true, "there is no policy"}
 	}
-	ok, by := p.decide(who, r)
+	return p.table().explain(who, r)
+}
+
+func (t *table) explain(who *auth.Principal, r *Request) Verdict {
+	ok, by := t.decide(who, r)
 	switch {
 	case by != nil && by.deny:
 		return Verdict{false, "denied by the rule at " + by.place()}

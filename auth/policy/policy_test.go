@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -338,4 +340,44 @@ func TestRulesOnlyAddUp(t *testing.T) {
 			rt.Errorf("%v is allowed to %v, who does not see the agent", r, who)
 		}
 	})
+}
+
+// While rules are replaced, each decision is that of some of them as a whole: what all of
+// them allow is never denied, and what none of them allows is never allowed.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	all := []*policy.Policy{
+		made(t, policy.Rule{Ops: ops("send"), Roles: []string{"partner"}}),
+		made(t, policy.Rule{Ops: ops("*"), Who: policy.Anybody}, policy.Rule{Deny: true, Ops: ops("*"), Callers: []string{"corp:*"}}),
+	}
+	p := made(t, policy.Rule{Ops: ops("send"), Callers: []string{"ann"}})
+	send := &policy.Request{Op: policy.Send, Agent: "echo", Begins: true}
+	var done atomic.Bool
+	var deciding sync.WaitGroup
+	for range 4 {
+		deciding.Go(func() {
+			for !done.Load() {
+				if !p.Allows(ann, send) || p.Denies(ann, send) || !p.Sees(ann, "echo") || !p.Delegates(ann, send) {
+					t.Error("ann is denied what all rules allow")
+					return
+				}
+				if p.Allows(bob, send) || p.Sees(bob, "echo") || p.Explain(bob, send).Allowed || p.Everywhere(bob, policy.Send) {
+					t.Error("bob is allowed what no rules allow")
+					return
+				}
+			}
+		})
+	}
+	for i := range 10_000 {
+		p.Replace(all[i%2])
+	}
+	done.Store(true)
+	deciding.Wait()
+
+	if p.Replace(nil); p.Allows(ann, send) || !p.Allows(admin, &policy.Request{Op: policy.AdminKeys}) {
+		t.Error("replaced by nothing, something is allowed, or administrators are shut out")
+	}
+	if new(policy.Policy).Allows(ann, send) {
+		t.Error("the zero policy allows something")
+	}
 }

@@ -43,12 +43,13 @@ func (p *Policy) Remarks(w *World) []Remark {
 		return nil
 	}
 	var out []Remark
-	for i, c := range p.rules {
+	t := p.table()
+	for i, c := range t.rules {
 		out = append(out, c.opens()...)
-		out = append(out, p.idle(i)...)
+		out = append(out, t.idle(i)...)
 		out = append(out, c.strangers(w)...)
 	}
-	return append(out, p.alone(w)...)
+	return append(out, t.alone(w)...)
 }
 
 // everybody reports whether the rule is about all callers, or all with credentials.
@@ -98,9 +99,9 @@ func (m mask) String() string {
 }
 
 // idle says that a rule changes nothing because of another one.
-func (p *Policy) idle(i int) []Remark {
-	c := p.rules[i]
-	for j, other := range p.rules {
+func (t *table) idle(i int) []Remark {
+	c := t.rules[i]
+	for j, other := range t.rules {
 		switch {
 		case i == j || !other.covers(c):
 		case other.deny && !c.deny:
@@ -156,10 +157,10 @@ func (p pattern) ofFamily(families []string) bool {
 }
 
 // alone says which agents nobody may call.
-func (p *Policy) alone(w *World) []Remark {
+func (t *table) alone(w *World) []Remark {
 	var out []Remark
 	for _, name := range slices.Sorted(maps.Keys(w.Agents)) {
-		if !p.called(name) {
+		if !t.called(name) {
 			out = append(out, Remark{Text: fmt.Sprintf("nobody may send to the agent %q", name)})
 		}
 	}
@@ -167,9 +168,9 @@ func (p *Policy) alone(w *World) []Remark {
 }
 
 // called reports whether somebody may send to an agent.
-func (p *Policy) called(name task.Agent) bool {
+func (t *table) called(name task.Agent) bool {
 	for _, o := range []Op{Send, Stream} {
-		at := &p.byOp[o]
+		at := &t.byOp[o]
 		for _, c := range at.grants {
 			if !c.agents.match(string(name)) {
 				continue

@@ -117,6 +117,9 @@ func (h *hub) auditStart() {
 			Detail: []audit.Field{{Name: "sha256", Value: sum}},
 		})
 	}
+	if h.policy != nil {
+		h.audit.policyLoaded(h.cfg.Policy.File, h.policy.Sum(), nil)
+	}
 	err := l.Append(&audit.Record{
 		Actor: theHub, Action: audit.HubStart, Subject: audit.Subject{Kind: "hub", ID: parley.Version},
 		Detail: []audit.Field{{Name: "listen", Value: h.listener.Addr().String()}, {Name: "keys", Value: strconv.FormatBool(h.keys.On())}},
@@ -149,6 +152,9 @@ func (h *hub) auditStop() error {
 // checks says how the parts of the hub are that the engine does not know.
 func (h *hub) checks() []engine.Check {
 	all := h.busParts.checks()
+	if c, ok := h.policyCheck(); ok {
+		all = append(all, c)
+	}
 	if h.audit.log == nil {
 		return all
 	}
@@ -262,6 +268,8 @@ func deedRecord(c *op.Caller, d *engine.Deed) audit.Record {
 	switch {
 	case d.Child:
 		r.Actor.Auth = "delegation"
+	case d.Part != "":
+		r.Subject.Kind, r.Subject.ID = "part", d.Part
 	case d.Config != "":
 		r.Subject.Kind, r.Subject.ID = "webhook", d.Config
 	case d.Hook:

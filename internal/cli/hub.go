@@ -41,6 +41,7 @@ import (
 	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/openaifront"
 	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/policyfile"
 	"github.com/parley-a2a/parley/internal/seal"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/tlsfile"
@@ -77,6 +78,7 @@ type hub struct {
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
 	telemetry    *telemetry.Telemetry
+	policy       *policyfile.Live // nil unless the policy is a file
 	trust        trustParts
 	control      *control.Desk
 	busParts     busParts
@@ -225,7 +227,7 @@ func (h *hub) openBox(ctx context.Context) error {
 // compose puts the parts together.
 func (h *hub) compose(ctx context.Context) error {
 	e, l := h.cfg.Engine, h.cfg.Limits
-	rules, err := h.cfg.Policy.Load()
+	rules, err := h.openPolicy()
 	if err != nil {
 		return err
 	}
@@ -499,6 +501,7 @@ func (h *hub) run(ctx context.Context) error {
 	group.Go(func() error { return h.runMCPServers(learning) })
 	group.Go(func() error { return h.broker.Run(learning) })
 	group.Go(func() error { return h.runTrust(ctx, learning) })
+	group.Go(func() error { return h.runPolicy(ctx) })
 	group.Go(func() error { return h.runBus(ctx, learning) })
 	group.Go(func() error { return h.runRockBot(ctx, learning) })
 	if h.grpc != nil {

@@ -35,6 +35,8 @@ type Deed struct {
 	Agent task.Agent
 	// Config is the id of a push notification config.
 	Config string
+	// Part is the digest of a large part.
+	Part string
 	// Op is what the policy has refused.
 	Op string
 	// Hook says that a message brings such a config along.

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -151,6 +154,28 @@ func TestDenialsAreWrittenDown(t *testing.T) {
 		}
 	}
 	want := []string{"undone alice policy.refused of main, task false", "undone alice policy.refused of main, task false"}
+	if diff := cmp.Diff(want, s.said); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestPartsAreWrittenDown tells of the large parts that callers were shown, and of no others.
+func TestPartsAreWrittenDown(t *testing.T) {
+	t.Parallel()
+	s := new(scribe)
+	b := start(t, engine.Config{Auditor: s, Parts: keeper(t)}, words("hi"))
+	a := b.send(file("m", map[string]any{"raw": bulk}))
+	d := parts.Digest(sha256.Sum256(bulk))
+	if got, err := b.part(a.Head.ID, d, alice); err != nil || !bytes.Equal(got, bulk) {
+		t.Fatalf("the part: %d bytes, %v", len(got), err)
+	}
+	if _, err := b.part(a.Head.ID, d, caller("bob")); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("the part for bob: %v", err)
+	}
+	if _, err := b.part(a.Head.ID, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("a part that is not there: %v", err)
+	}
+	want := []string{"doing alice task.send of main, task true", "looked alice part.get of main, task true"}
 	if diff := cmp.Diff(want, s.said); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

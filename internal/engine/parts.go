@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -37,6 +38,9 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.
 	switch {
 	case err == nil && overdue(&h, p.Keep, time.Now()):
 		return nil, errors.Join(ErrPartGone, p.Close())
+	case err == nil:
+		e.looked(c, Deed{Action: audit.PartGet, Task: h.ID, Agent: h.Agent, Part: d.String()})
+		return p, nil
 	case errors.Is(err, parts.ErrLost):
 		e.lostPart(k)(d, err)
 		return nil, ErrPartGone

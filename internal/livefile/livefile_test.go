@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -41,5 +43,42 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-changed
+	}
+}
+
+func TestRest(t *testing.T) {
+	t.Parallel()
+	for waited, want := range map[time.Duration]time.Duration{
+		0: 100 * time.Millisecond, 900 * time.Millisecond: 100 * time.Millisecond,
+		970 * time.Millisecond: 30 * time.Millisecond, time.Second: 0, time.Hour: 0,
+	} {
+		if got := livefile.Rest(waited); got != want {
+			t.Errorf("after %v: %v, want %v", waited, got, want)
+		}
+	}
+}
+
+// A folder in which something is written all the time is read nevertheless.
+func TestBusyFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	var calls atomic.Int32
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = livefile.Follow(ctx, []string{filepath.Join(dir, "file")}, func() {
+			if calls.Add(1) == 3 { // the first is before all changes
+				cancel()
+			}
+		})
+	})
+	for other := filepath.Join(dir, "other"); ctx.Err() == nil; {
+		if err := os.WriteFile(other, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Wait()
+	if n := calls.Load(); n < 3 {
+		t.Errorf("%d calls within half a minute, want one a second", n)
 	}
 }

@@ -7,14 +7,25 @@
 // says not who, and a file without rules are errors with file, line and key. So a file that
 // is cut short, or empty, never becomes a policy that allows more, or less, than was written.
 //
+// A file that is watched ([Live]) changes the policy of a hub that runs. What is wrong with
+// the file, or that it is gone, changes nothing: the rules before it go on. There is no
+// moment in which some of the old rules and some of the new ones count.
+//
+// # What it does not promise
+//
+// A program that writes a file in several steps, and rests between them, may leave something
+// for a moment that is a policy and not the whole one. Who replaces the file in one step
+// (renames another one to it) is safe from that.
+//
 // # Concurrency
 //
-// Nothing here is kept; everything may be called concurrently.
+// Everything may be called concurrently.
 package policyfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,18 +79,35 @@ type Test struct {
 
 // Load reads the file at path.
 func Load(path string) (*policy.Policy, error) {
+	src, err := text(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, src, os.LookupEnv)
+}
+
+// text returns what stands in the file at path.
+func text(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("load policy: %w", err)
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("load policy: %s is larger than %d bytes", path, maxFile)
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("load policy: %s is not a regular file", path)
 	}
-	src, err := os.ReadFile(filepath.Clean(path))
+	file, err := os.Open(filepath.Clean(path))
 	if err != nil {
 		return nil, fmt.Errorf("load policy: %w", err)
 	}
-	return Parse(path, src, os.LookupEnv)
+	defer file.Close()
+	src, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("load policy: %w", err)
+	case len(src) > maxFile:
+		return nil, fmt.Errorf("load policy: %s is larger than %d bytes", path, maxFile)
+	}
+	return src, nil
 }
 
 // Parse reads src, which came from the file at path. The error is a yamlfile.Errors.

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/policyfile"
+)
+
+// openPolicy returns the rules that the engine asks; nil if there are none. Those of a file
+// go with it.
+func (h *hub) openPolicy() (*policy.Policy, error) {
+	if h.cfg.Policy.File == "" {
+		return h.cfg.Policy.Load()
+	}
+	var err error
+	if h.policy, err = policyfile.Open(h.cfg.Policy.File); err != nil {
+		return nil, err
+	}
+	return h.policy.Policy(), nil
+}
+
+// runPolicy takes what the file of the policy says when it changes, until ctx ends.
+func (h *hub) runPolicy(ctx context.Context) error {
+	if h.policy == nil {
+		return nil
+	}
+	return h.policy.Run(ctx, h.policyChanged)
+}
+
+// policyChanged logs and writes down what has come of a change.
+func (h *hub) policyChanged(c *policyfile.Change) {
+	path := h.cfg.Policy.File
+	if c.Err != nil {
+		h.logger.Error("the policy has changed and is not taken; the rules before it go on", "file", path, "error", c.Err)
+	} else {
+		h.logger.Info("took a changed policy", "file", path, "sha256", c.Sum)
+	}
+	for _, f := range c.Failures {
+		h.logger.Warn("a test of the policy fails", "at", f.At, "error", f.Text)
+	}
+	h.audit.policyLoaded(path, c.Sum, c.Err)
+}
+
+// policyLoaded writes down that a policy was read, or why it was not taken.
+func (a *auditParts) policyLoaded(path, sum string, err error) {
+	if a.log == nil {
+		return
+	}
+	r := &audit.Record{Actor: theHub, Action: audit.ConfigLoad, Subject: audit.Subject{Kind: "policy", ID: filepath.Base(path)}}
+	if sum != "" {
+		r.Detail = []audit.Field{{Name: "sha256", Value: sum}}
+	}
+	if err != nil {
+		r.Outcome, r.Reason = audit.Failed, err.Error()
+	}
+	a.log.Note(r)
+}
+
+// policyCheck says whether the file of the policy is what counts. A hub whose rules were not
+// changed for a mistake is as ready as before.
+func (h *hub) policyCheck() (engine.Check, bool) {
+	if h.policy == nil {
+		return engine.Check{}, false
+	}
+	c := engine.Check{Name: "policy", OK: true}
+	if h.policy.Problem() != "" {
+		c.Detail = "the file of the policy has changed and is not taken; the rules before it go on, and the log says why"
+	}
+	return c, true
+}

@@ -1,0 +1,3 @@
+package livefile
+
+var Rest = rest
