@@ -227,14 +227,15 @@ func (b *Broker) Forget(name task.Agent) {
 func (b *Broker) Run(ctx context.Context) error {
 	t := time.NewTicker(saveEvery)
 	defer t.Stop()
+	saving := context.WithoutCancel(ctx) // an end in between is no reason to store nothing
 	for {
 		select {
 		case <-t.C:
-			if err := b.save(ctx); err != nil {
-				b.cfg.Logger.Error("keep outcomes", "error", err)
+			if err := b.save(saving); err != nil {
+				b.cfg.Logger.Error("broker", "error", err)
 			}
 		case <-ctx.Done():
-			return b.save(context.WithoutCancel(ctx))
+			return b.save(saving)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -241,6 +242,38 @@ func TestLearnedSurvives(t *testing.T) {
 		}
 		if err := New(Config{Notes: notes}).Open(t.Context()); err != nil {
 			t.Errorf("a note that cannot be read: %v", err)
+		}
+	})
+}
+
+// endingNotes ends what uses it while a note is put.
+type endingNotes struct {
+	ledger.Memory
+	end context.CancelFunc
+}
+
+func (n *endingNotes) PutNote(ctx context.Context, name string, note []byte) error {
+	n.end()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return n.Memory.PutNote(ctx, name, note)
+}
+
+// A hub that ends while outcomes are being stored has nothing to complain about.
+func TestEndWhileStoring(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var log bytes.Buffer
+		notes := &endingNotes{end: cancel}
+		b := New(Config{Notes: notes, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		ended(b, "a", 2, Outcome{Skill: "s", Bodies: [][]byte{cost(1)}})
+		if err := b.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if note, _ := notes.Note(t.Context(), noteName); note == nil || log.Len() > 0 {
+			t.Errorf("stored %q, and the log says %s", note, log.String())
 		}
 	})
 }

@@ -43,7 +43,7 @@ func start(t *testing.T) *hub {
 	h := &hub{t: t}
 	var p parley.Hub
 	for name, run := range map[string]agent.Func{
-		"talker": talk, "worker": work, "asker": ask, "tooler": tool, "breaker": fail, "plain": plain,
+		"talker": talk, "worker": work, "asker": ask, "program": program, "tooler": tool, "breaker": fail, "plain": plain,
 	} {
 		card := &a2a.AgentCard{Name: name, Version: "1", Skills: []a2a.AgentSkill{{ID: name + "-skill"}}}
 		p.Handle(card, agent.Func(func(ctx context.Context, x *a2asrv.ExecutorContext, yield yielder) {
@@ -130,6 +130,12 @@ func ask(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	default:
 		yield(status(x, a2a.TaskStateCompleted, text("Rain in "+agent.Text(x.Message))), nil)
 	}
+}
+
+// program says its question in an artifact, too, as programs do.
+func program(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
+	yield(piece(x, "a", false, text("Which city?\n")), nil)
+	yield(status(x, a2a.TaskStateInputRequired, text("Which city?")), nil)
 }
 
 // tool asks its caller to perform a tool.
@@ -302,6 +308,13 @@ func TestInterrupts(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, `"delta":"Rain in Bergen"`) }) {
 		t.Errorf("the answer in words is %s", events)
 	}
+	h.want("question of a program", h.run("program", say("t3", "r1", "Weather?")), []string{
+		started("t3", "r1"),
+		`{"messageId":"T:1:a","role":"assistant","type":"TEXT_MESSAGE_START"}`,
+		`{"delta":"Which city?\n","messageId":"T:1:a","type":"TEXT_MESSAGE_CONTENT"}`,
+		`{"messageId":"T:1:a","type":"TEXT_MESSAGE_END"}`,
+		finished("t3", "r1", `{"interrupts":[{"id":"T:3","message":"Which city?","reason":"input_required"}],"type":"interrupt"}`),
+	})
 }
 
 func TestDeclined(t *testing.T) {

@@ -222,7 +222,7 @@ func (s *story) end(ev *turn.Event) {
 		s.finish(object{"type": "cancelled"})
 		return
 	}
-	if ev.Text != "" && (!ev.Said || ev.State.Interrupted()) {
+	if ev.Text != "" && (!ev.Said || ev.State.Interrupted() && !ev.Repeats) {
 		s.say("status", ev.Text)
 	}
 	s.finish(s.outcome(ev))

@@ -91,7 +91,7 @@ func (a *answer) last(ev *turn.Event) string {
 		return ev.Text
 	case !a.spoken:
 		return a.words()
-	case ev.State.Interrupted() && ev.Text != "":
+	case ev.State.Interrupted() && ev.Text != "" && !ev.Repeats:
 		return "\n\n" + ev.Text
 	}
 	return ""

@@ -77,7 +77,7 @@ func start(t *testing.T, authenticator auth.Authenticator) *hub {
 
 func (h *hub) agents(hub *parley.Hub) {
 	for name, run := range map[string]func(context.Context, *a2asrv.ExecutorContext, yielder){
-		"talker": talk, "asker": ask, "painter": paint, "breaker": fail, "slow": h.slow, "silent": func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
+		"talker": talk, "asker": ask, "program": program, "painter": paint, "breaker": fail, "slow": h.slow, "silent": func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("bare")), nil)
 		},
 	} {
@@ -127,6 +127,12 @@ func ask(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 	default:
 		yield(status(x, a2a.TaskStateCompleted, "Rain on "+text+"."), nil)
 	}
+}
+
+// program says its question in an artifact, too, as programs do.
+func program(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
+	yield(piece(x, "a", false, a2a.NewTextPart("Which city?\n")), nil)
+	yield(status(x, a2a.TaskStateInputRequired, "Which city?"), nil)
 }
 
 // paint answers with a picture and data alone.
@@ -253,7 +259,7 @@ func TestModels(t *testing.T) {
 		Object string
 		Data   []struct{ ID, Object, OwnedBy, Description string }
 	}
-	if err := json.Unmarshal([]byte(b), &list); err != nil || code != http.StatusOK || list.Object != "list" || len(list.Data) != 12 {
+	if err := json.Unmarshal([]byte(b), &list); err != nil || code != http.StatusOK || list.Object != "list" || len(list.Data) != 14 {
 		t.Fatalf("models: %d %s", code, b)
 	}
 	ids := map[string]string{}
@@ -354,6 +360,14 @@ func TestQuestions(t *testing.T) {
 	named := h.chat(fmt.Sprintf(`{"model":"asker","metadata":{"task_id":%q},"messages":[{"role":"user","content":"Tuesday"}]}`, other.Metadata["task_id"]))
 	if named.text() != "Rain on Tuesday." {
 		t.Errorf("a task that is named answers %+v", named)
+	}
+	once := h.chat(one("program", "Weather?"))
+	if once.text() != "Which city?\n" || once.Metadata["state"] != "input-required" {
+		t.Errorf("the question of a program is %+v", once)
+	}
+	again := h.chat(`{"model":"program","messages":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"Which city?\n"},{"role":"user","content":"Oslo"}]}`)
+	if again.Metadata["task_id"] != once.Metadata["task_id"] {
+		t.Errorf("the answer to a program goes to another task: %+v", again)
 	}
 }
 

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"hash/maphash"
 	"strings"
 
@@ -23,6 +24,7 @@ func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 	ev.Text, ev.Anew = t.texts.piece(en, text.String())
 	if ev.Text != "" {
 		t.said = true
+		t.last.add(&ev)
 		if !yield(ev, nil) {
 			return false
 		}
@@ -88,4 +90,29 @@ func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
 	_, _ = h.WriteString(text)
 	t.size[id] += len(text)
 	return text, anew
+}
+
+// maxLast is how long a text may be of which a repetition is noticed, in bytes.
+const maxLast = 64 << 10
+
+// lastText is the text of the artifact that was spoken of last.
+type lastText struct {
+	artifact string
+	text     []byte
+	long     bool
+}
+
+func (l *lastText) add(ev *Event) {
+	if ev.Anew || ev.Artifact != l.artifact {
+		*l = lastText{artifact: ev.Artifact, text: l.text[:0]}
+	}
+	if l.long = l.long || len(l.text)+len(ev.Text) > maxLast; !l.long {
+		l.text = append(l.text, ev.Text...)
+	}
+}
+
+// is reports whether text is what was said, but for white space around it.
+func (l *lastText) is(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && !l.long && string(bytes.TrimSpace(l.text)) == text
 }

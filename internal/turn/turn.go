@@ -51,6 +51,7 @@ type Turn struct {
 	texts  texts
 	// said is set once an artifact had text.
 	said bool
+	last lastText
 }
 
 // Begin admits a message.
@@ -106,6 +107,10 @@ type Event struct {
 	Message []byte
 	// Said says, for End, that artifacts had text, so that Text is no answer.
 	Said bool
+	// Repeats says, for End, that the artifact that was spoken of last has said Text, and
+	// nothing else: programs that ask back say their question in both places. White space
+	// around it does not count, and texts above 64 KiB are not compared.
+	Repeats bool
 }
 
 // ErrStopped is returned when the hub stops before the turn has ended.
@@ -146,7 +151,7 @@ func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
 	case task.Status:
 		ev := Event{Kind: Status, Version: en.Version, State: en.State, Message: en.Body, Text: task.TextOf(en.Body)}
 		if en.State.Terminal() || en.State.Interrupted() {
-			ev.Kind, ev.Said = End, t.said
+			ev.Kind, ev.Said, ev.Repeats = End, t.said, t.last.is(ev.Text)
 		}
 		return yield(ev, nil) && ev.Kind != End
 	}

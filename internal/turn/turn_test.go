@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -150,6 +151,47 @@ func TestTurns(t *testing.T) {
 	second := begin(t, e, `"taskId":"`+string(first.Task.ID)+`",`)
 	if diff := cmp.Diff([]string{`text a "second"`, `end  "may I?" TASK_STATE_AUTH_REQUIRED said=true`}, told(t, second)); diff != "" {
 		t.Errorf("second turn mismatch (-want +got):\n%s", diff)
+	}
+}
+
+// A question that stands in an artifact as well is told to be the same, and only then.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("?", 70_000)
+	tests := []struct {
+		name  string
+		said  []a2a.ArtifactID
+		texts []string
+		asked string
+		want  bool
+	}{
+		{"the same", []a2a.ArtifactID{"a"}, []string{"which?\n"}, "which?", true},
+		{"in chunks", []a2a.ArtifactID{"a", "a"}, []string{"whi", "ch?"}, " which? ", true},
+		{"after another one", []a2a.ArtifactID{"a", "b"}, []string{"draft", "which?"}, "which?", true},
+		{"before another one", []a2a.ArtifactID{"a", "b"}, []string{"which?", "draft"}, "which?", false},
+		{"with more", []a2a.ArtifactID{"a"}, []string{"red or blue: which?"}, "which?", false},
+		{"no question", []a2a.ArtifactID{"a"}, []string{"which?"}, "", false},
+		{"nothing said", nil, nil, "which?", false},
+		{"very long", []a2a.ArtifactID{"a", "a"}, []string{long, "?"}, long + "?", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e, _ := start(t, func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
+				for i, id := range tt.said {
+					yield(artifact(x, id, i > 0 && tt.said[i-1] == id, text(tt.texts[i])), nil)
+				}
+				yield(status(x, a2a.TaskStateInputRequired, tt.asked), nil)
+			})
+			for ev, err := range begin(t, e, "").Events(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := tt.want && ev.Kind == turn.End; ev.Repeats != want {
+					t.Errorf("event %+v has Repeats %t, want %t", ev, ev.Repeats, want)
+				}
+			}
+		})
 	}
 }
 
