@@ -78,7 +78,8 @@ func (f Fields) schema(open bool) json.RawMessage {
 	return b
 }
 
-var scalar = map[string]any{"type": []string{"string", "number", "boolean"}}
+// scalar lists its types one by one: some providers of models refuse an array of types.
+var scalar = map[string]any{"anyOf": []map[string]any{{"type": "string"}, {"type": "number"}, {"type": "boolean"}}}
 
 // notBlank is a pattern of texts that have something to show.
 const notBlank = `\S`

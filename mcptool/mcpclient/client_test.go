@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -215,8 +216,10 @@ func TestBadServers(t *testing.T) {
 	t.Parallel()
 	for how, tt := range map[string]struct{ call, reason string }{
 		"mute":      {"", "was not ready within 300ms"},
+		"prose":     {"", "was not ready within 300ms; it has written 2 lines that are no messages"},
+		"stillborn": {"", "the server has ended: exit status 4: no cheese to begin with"},
 		"version":   {"", `unsupported protocol version: "1999-01-01"`},
-		"crash":     {"is gone, and it is unknown what it has done", "the server has ended: exit status 3"},
+		"crash":     {"is gone, and it is unknown what it has done", "the server has ended: exit status 3: out of cheese"},
 		"huge":      {"is gone", "cut off: a message has more than 1048576 bytes"},
 		"flood":     {"is gone", "cut off: it sends more than 100 messages a second"},
 		"garbage":   {"is gone", "cut off: a line is not JSON"},
@@ -228,14 +231,14 @@ func TestBadServers(t *testing.T) {
 			t.Parallel()
 			c := program(t, how)
 			c.Limits = mcpclient.Limits{Message: 1 << 20, Rate: 100, Handshake: 300 * time.Millisecond, Call: 300 * time.Millisecond}
-			if how != "mute" {
+			if how != "mute" && how != "prose" {
 				c.Limits.Handshake = patience
 			}
 			if how == "crash" || how == "huge" || how == "flood" || how == "garbage" {
 				c.Limits.Call = patience
 			}
 			run(t, c)
-			if how == "mute" || how == "version" {
+			if slices.Contains([]string{"mute", "prose", "stillborn", "version"}, how) {
 				await(t, c, mcpclient.Down, tt.reason)
 				return
 			}

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,6 +28,9 @@ const (
 
 // errEnded: the server has closed the connection.
 var errEnded = errors.New("the server has ended")
+
+// errSlow: the server does not answer the first message.
+var errSlow = errors.New("the server was not ready")
 
 // errBroke: a call has found that there is no connection any more.
 var errBroke = errors.New("a call broke off")
@@ -61,11 +67,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if how := end(); how != "" && (errors.Is(err, errEnded) || errors.Is(err, errBroke)) {
-			err = fmt.Errorf("%w: %s", errEnded, how)
-		}
-	}()
+	defer func() { err = end().explain(err) }()
 	session, err := c.connect(ctx, client, transport, version)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (c *Client) liveWith(ctx context.Context, version string) (err error) {
 
 // connect shakes hands.
 func (c *Client) connect(ctx context.Context, client *mcp.Client, t mcp.Transport, version string) (*mcp.ClientSession, error) {
-	slow := fmt.Errorf("the server was not ready within %v", c.Limits.Handshake)
+	slow := fmt.Errorf("%w within %v", errSlow, c.Limits.Handshake)
 	shake, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, slow)
 	defer stop()
 	session, err := client.Connect(shake, t, &mcp.ClientSessionOptions{ProtocolVersion: version})
@@ -139,18 +141,56 @@ func (c *Client) use(session *mcp.ClientSession) {
 	c.session = session
 }
 
+// ending is what is known of a program that has ended; nil if there was none.
+type ending struct {
+	// how it has ended, and said the end of what it has said beside messages.
+	how, said string
+	// garbage is how many lines it has written that are no messages.
+	garbage int
+}
+
+// maxSaid is how much of what a program has said is part of a reason, in bytes.
+const maxSaid = 400
+
+// explain adds to the error of a connection what the end of its program tells.
+func (e *ending) explain(err error) error {
+	switch {
+	case e == nil:
+		return err
+	case errors.Is(err, errSlow) && e.garbage > 0:
+		return fmt.Errorf("%w; it has written %d lines that are no messages", err, e.garbage)
+	case e.how == "" || !broken(err):
+		return err
+	case e.said == "":
+		return fmt.Errorf("%w: %s", errEnded, e.how)
+	}
+	said := strings.ToValidUTF8(e.said[max(0, len(e.said)-maxSaid):], "")
+	return fmt.Errorf("%w: %s: %s", errEnded, e.how, said)
+}
+
+// broken reports whether err may come of it that the program is gone: of an end of its
+// pipes, also before it was ready.
+func broken(err error) bool {
+	for _, gone := range []error{errEnded, errBroke, io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
 // transport returns the way to the server, and what ends it and says how it has ended.
-func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (mcp.Transport, func() string, error) {
+func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (mcp.Transport, func() *ending, error) {
 	if c.Start == nil {
-		return c.web(), func() string { return "" }, nil
+		return c.web(), func() *ending { return nil }, nil
 	}
 	program, err := c.Start()
 	if err != nil {
 		return nil, nil, err
 	}
-	garbage := 0
+	var garbage atomic.Int64
 	pipe := mcpwire.NewPipe(program, program, mcpwire.Options{Limit: c.Limits.Message, Bad: func(f *mcpwire.Fault) error {
-		if garbage++; !f.Long && garbage <= c.Limits.Garbage {
+		if n := garbage.Add(1); !f.Long && n <= int64(c.Limits.Garbage) {
 			c.Logger.Debug("an MCP server says something else than a message", "server", c.Name, "problem", f.Err.Message)
 			return nil
 		}
@@ -159,12 +199,13 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 		return err
 	}})
 	wg.Go(pipe.Run)
-	return pipe, sync.OnceValue(func() string {
+	return pipe, sync.OnceValue(func() *ending {
 		_ = pipe.Close() // ends the program
-		if said := program.Said(); said != "" {
-			c.Logger.Info("an MCP server has said", "server", c.Name, "text", said)
+		e := &ending{how: program.Ended(), said: strings.TrimSpace(program.Said()), garbage: int(garbage.Load())}
+		if e.said != "" {
+			c.Logger.Info("an MCP server has said", "server", c.Name, "text", e.said)
 		}
-		return program.Ended()
+		return e
 	}), nil
 }
 

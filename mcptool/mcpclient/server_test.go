@@ -42,8 +42,15 @@ func misbehave(how, method, id string) {
 	}
 	switch method {
 	case "initialize":
-		if how == "mute" {
+		switch how {
+		case "mute":
 			return
+		case "prose":
+			fmt.Println("Welcome!\nI am a server.")
+			return
+		case "stillborn":
+			fmt.Fprintln(os.Stderr, "no cheese to begin with")
+			os.Exit(4)
 		}
 		answer(id, `{"protocolVersion":"`+version+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"bad","version":"1"}}`)
 		if how == "talkative" {
