@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -340,7 +339,7 @@ func (s *shift) hear(ctx context.Context, e *bus.Envelope) {
 func (s *shift) decline(ctx context.Context, grant *bus.Envelope) {
 	var g job.Grant
 	hub := keyOf(grant).hub
-	if json.Unmarshal(grant.Body, &g) != nil || job.ReportAt(hub).Check() != nil {
+	if job.Decode(grant.Body, &g) != nil || job.ReportAt(hub).Check() != nil {
 		return
 	}
 	e := s.envelope(job.TypeReport)

@@ -82,7 +82,7 @@ func (j *workJob) fetched(whole []byte) error {
 // arrived passes on a piece to who has asked for it.
 func (j *workJob) arrived(e *bus.Envelope) {
 	p := new(job.Piece)
-	if json.Unmarshal(e.Body, p) != nil {
+	if job.Decode(e.Body, p) != nil {
 		return // it is asked for again
 	}
 	select {

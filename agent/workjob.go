@@ -72,7 +72,7 @@ func (s *shift) newJob(d *bus.Delivery) (*workJob, error) {
 		hub: bus.Topic(d.ReplyTo), out: newOutbox(), answer: make(chan *bus.Envelope, 1), asked: make(chan struct{}),
 		pieces: make(chan *job.Piece, 1),
 	}
-	if err := json.Unmarshal(d.Body, &j.work); err != nil {
+	if err := job.Decode(d.Body, &j.work); err != nil {
 		return nil, fmt.Errorf("decode work: %w", err)
 	}
 	if j.work.Large != nil {
@@ -176,7 +176,7 @@ func (j *workJob) answered(e *bus.Envelope) (done, granted bool) {
 // granted takes a grant, the first one or another one.
 func (j *workJob) granted(e *bus.Envelope) bool {
 	var g job.Grant
-	if json.Unmarshal(e.Body, &g) != nil || g.Nonce != j.nonce || e.Epoch == 0 {
+	if job.Decode(e.Body, &g) != nil || g.Nonce != j.nonce || e.Epoch == 0 {
 		return false
 	}
 	j.mu.Lock()
@@ -213,7 +213,7 @@ func (j *workJob) hear(e *bus.Envelope) {
 		j.granted(e)
 	case job.TypeConfirm:
 		var c job.Confirm
-		if json.Unmarshal(e.Body, &c) == nil {
+		if job.Decode(e.Body, &c) == nil {
 			j.out.confirm(e.Seq, c.Final)
 		}
 	case job.TypeResend:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -85,17 +87,26 @@ func (e *Envelope) Encode() ([]byte, error) {
 	}
 	out := *e
 	out.Version = Version
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // it would make bodies of others larger than they were
-	if err := enc.Encode(&out); err != nil {
+	b, err := out.encode()
+	if err != nil {
 		return nil, fmt.Errorf("encode envelope %q: %w: %w", e.ID, err, ErrInvalid)
 	}
-	b := bytes.TrimRight(buf.Bytes(), "\n")
 	if err := e.checkSize(len(b)); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// encode returns the JSON of e as it is.
+func (e *Envelope) encode() ([]byte, error) {
+	if b, ok := envelopes.Append(make([]byte, 0, len(e.Body)+roomAround), e); ok {
+		return b, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // it would make bodies of others larger than they were
+	err := enc.Encode(e)
+	return bytes.TrimRight(buf.Bytes(), "\n"), err
 }
 
 // checkSize returns ErrTooLarge if e must not have n bytes.
@@ -111,13 +122,14 @@ func (e *Envelope) checkSize(n int) error {
 }
 
 // Decode returns the envelope that b holds. The error is ErrInvalid or ErrTooLarge, and
-// the envelope then has what could be read of it, for people; it is never nil.
+// the envelope then has what could be read of it, for people; it is never nil. Its Body may be
+// a part of b, which must not change any more.
 func Decode(b []byte) (*Envelope, error) {
-	e := new(Envelope)
 	if len(b) > MaxEnvelope+deadSpace {
-		return e, fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
+		return new(Envelope), fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
 	}
-	if err := json.Unmarshal(b, e); err != nil {
+	e, err := decode(b)
+	if err != nil {
 		return e, fmt.Errorf("decode envelope: %w: %w", err, ErrInvalid)
 	}
 	switch {
@@ -127,4 +139,14 @@ func Decode(b []byte) (*Envelope, error) {
 		return e, fmt.Errorf("envelope %q of type %q from %q: id, type and source are required: %w", e.ID, e.Type, e.Source, ErrInvalid)
 	}
 	return e, e.checkSize(len(b))
+}
+
+func decode(b []byte) (*Envelope, error) {
+	e := new(Envelope)
+	if rawjson.Check(b, structjson.MaxDepth) == nil && envelopes.Read(b, e) {
+		return e, nil
+	}
+	*e = Envelope{}
+	err := json.Unmarshal(b, e)
+	return e, err
 }

@@ -7,8 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -19,6 +20,15 @@ const formPrefix = "parley-bus-1\n"
 // a bus adds to what it gives up, in the form that docs/wire.md defines. It does not
 // depend on how the JSON is written: white space, order and escapes.
 func (e *Envelope) form() ([]byte, error) {
+	f := former{out: append(make([]byte, 0, len(e.Body)+len(e.Body)/4+roomAround), formPrefix...)}
+	if f.envelope(e); f.odd {
+		return e.slowForm()
+	}
+	return f.out, nil
+}
+
+// slowForm is form for whatever encoding/json can encode.
+func (e *Envelope) slowForm() ([]byte, error) {
 	bare := *e
 	bare.Signature, bare.Reason, bare.Queue = nil, "", ""
 	text, err := json.Marshal(&bare)
@@ -26,6 +36,124 @@ func (e *Envelope) form() ([]byte, error) {
 		return nil, err
 	}
 	return appendRaw(append(make([]byte, 0, len(text)+len(text)/4+64), formPrefix...), text, maxWalk)
+}
+
+// former appends the forms of members. It is odd once something has come that is not the same
+// when it has been encoded and decoded, or that cannot be encoded.
+type former struct {
+	out []byte
+	odd bool
+}
+
+// envelope appends the form of e, with the members in the order of their names. Those that are
+// empty are left out as they are by Encode.
+func (f *former) envelope(e *Envelope) {
+	f.out = append(f.out, '{')
+	f.body(e.Body)
+	f.list("chain", e.Chain)
+	f.text("contentType", e.ContentType)
+	f.text("correlation", e.Correlation)
+	f.number("deadline", int64(e.Deadline))
+	f.text("destination", e.Destination)
+	f.number("epoch", e.Epoch)
+	f.string("id", e.ID)
+	f.text("label", e.Label)
+	f.text("owner", string(e.Owner))
+	f.principal(e.Principal)
+	f.text("replyTo", e.ReplyTo)
+	f.number("seq", e.Seq)
+	f.string("source", e.Source)
+	f.text("task", e.Task)
+	f.integer("time", int64(e.Time))
+	f.pairs("trace", e.Trace)
+	f.string("type", string(e.Type))
+	f.integer("v", int64(e.Version))
+	f.out = append(f.out, '}')
+}
+
+func (f *former) principal(p *auth.Principal) {
+	if p == nil {
+		return
+	}
+	f.out = append(appendText(f.out, "principal"), '{')
+	f.pairs("claims", p.Claims)
+	f.text("displayName", p.DisplayName)
+	f.string("id", p.ID)
+	f.text("org", p.Org)
+	f.list("orgs", p.Orgs)
+	f.list("roles", p.Roles)
+	f.out = append(f.out, '}')
+}
+
+// body appends the body, which need not be as Encode would write it.
+func (f *former) body(v []byte) {
+	switch {
+	case len(v) == 0:
+	case rawjson.Check(v, maxWalk) != nil:
+		f.odd = true
+	default:
+		var err error
+		f.out, err = appendRaw(appendText(f.out, "body"), bytes.Trim(v, " \t\r\n"), maxWalk)
+		f.odd = f.odd || err != nil
+	}
+}
+
+// value appends a string.
+func (f *former) value(s string) {
+	f.odd = f.odd || !utf8.ValidString(s)
+	f.out = appendText(f.out, s)
+}
+
+func (f *former) string(name, s string) {
+	f.out = appendText(f.out, name)
+	f.value(s)
+}
+
+// text is string, unless that is empty.
+func (f *former) text(name, s string) {
+	if s != "" {
+		f.string(name, s)
+	}
+}
+
+func (f *former) integer(name string, n int64) {
+	f.out = append(strconv.AppendInt(append(appendText(f.out, name), '#'), n, 10), ';')
+}
+
+// number is integer, unless that is zero.
+func (f *former) number(name string, n int64) {
+	if n != 0 {
+		f.integer(name, n)
+	}
+}
+
+func (f *former) list(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	f.out = append(appendText(f.out, name), '[')
+	for _, s := range list {
+		f.value(s)
+	}
+	f.out = append(f.out, ']')
+}
+
+func (f *former) pairs(name string, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+	f.out = append(appendText(f.out, name), '{')
+	var room [8]string
+	names := room[:0]
+	for key := range m {
+		names = append(names, key)
+	}
+	slices.Sort(names)
+	for _, key := range names {
+		f.value(key)
+		f.value(m[key])
+	}
+	f.out = append(f.out, '}')
 }
 
 // maxWalk is how deep values are walked: each level is looked through once more for those
@@ -41,8 +169,7 @@ func appendRaw(b, v []byte, depth int) ([]byte, error) {
 		b = append(append(b, '#'), v...)
 		return append(b, ';'), nil
 	case rawjson.Text:
-		s, _ := rawjson.String(v)
-		return appendText(b, s), nil
+		return appendText(b, unescaped(v)), nil
 	}
 	if depth == 0 {
 		return appendDecoded(b, v)
@@ -60,23 +187,20 @@ func appendRaw(b, v []byte, depth int) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// member is one of an object.
-type member struct {
-	name  string
-	value []byte
-}
+// member is one of an object, both as they are written.
+type member struct{ name, value []byte }
 
 func appendObject(b, v []byte, depth int) ([]byte, error) {
 	var room [16]member
 	all := room[:0]
-	for name, value := range rawjson.Fields(v) {
-		all = append(all, member{name, value})
+	for name, value := range rawjson.RawFields(v) {
+		all = append(all, member{unescaped(name), value})
 	}
-	slices.SortStableFunc(all, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	slices.SortStableFunc(all, func(x, y member) int { return bytes.Compare(x.name, y.name) })
 	var err error
 	b = append(b, '{')
 	for i, m := range all {
-		if i+1 < len(all) && all[i+1].name == m.name {
+		if i+1 < len(all) && bytes.Equal(all[i+1].name, m.name) {
 			continue // the last one counts
 		}
 		if b, err = appendRaw(appendText(b, m.name), m.value, depth-1); err != nil {
@@ -84,6 +208,15 @@ func appendObject(b, v []byte, depth int) ([]byte, error) {
 		}
 	}
 	return append(b, '}'), nil
+}
+
+// unescaped returns what a string in quotes stands for.
+func unescaped(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	s, _ := rawjson.String(quoted)
+	return []byte(s)
 }
 
 // appendDecoded is appendRaw for values of any depth.
@@ -126,7 +259,7 @@ func appendForm(b []byte, v any) []byte {
 }
 
 // appendText appends the length of s in bytes, a colon, and s.
-func appendText(b []byte, s string) []byte {
+func appendText[S ~string | ~[]byte](b []byte, s S) []byte {
 	b = strconv.AppendInt(b, int64(len(s)), 10)
 	return append(append(b, ':'), s...)
 }

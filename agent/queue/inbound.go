@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -84,7 +83,7 @@ func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)
 
 func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 	c := claim{from: e.From}
-	if err := json.Unmarshal(e.Body, &c.Claim); err != nil || job.WorkerAt(c.Worker).Check() != nil {
+	if err := job.Decode(e.Body, &c.Claim); err != nil || job.WorkerAt(c.Worker).Check() != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
@@ -106,7 +105,7 @@ func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 
 func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
 	var b job.Beat
-	if err := json.Unmarshal(e.Body, &b); err != nil || job.WorkerAt(b.Worker).Check() != nil {
+	if err := job.Decode(e.Body, &b); err != nil || job.WorkerAt(b.Worker).Check() != nil {
 		d.log().Warn("beat ignored", "from", e.Source, "error", err)
 		return
 	}
@@ -206,7 +205,7 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 // reportOf decodes a report; it is refused if it is none.
 func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job.Report, bool) {
 	rep := new(job.Report)
-	err := json.Unmarshal(delivery.Body, rep)
+	err := job.Decode(delivery.Body, rep)
 	if err == nil {
 		err = job.WorkerAt(rep.Worker).Check()
 	}
@@ -257,7 +256,7 @@ func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 		return nil
 	}
 	var w job.Work
-	if json.Unmarshal(e.Body, &w) != nil {
+	if job.Decode(e.Body, &w) != nil {
 		return nil // no run waits for it
 	}
 	k := keyOf(e)

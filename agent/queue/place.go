@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -42,6 +43,23 @@ type place struct {
 	Ahead int64 `json:"-"`
 }
 
+// places are the members of a place, as its tags say.
+var places = structjson.Of(
+	structjson.Text("key", func(p *place) *string { return &p.Key }).Always(),
+	structjson.Int("delivery", func(p *place) *int64 { return &p.Delivery }).Always(),
+	structjson.Int("published", func(p *place) *task.Millis { return &p.Published }),
+	structjson.Int("deadline", func(p *place) *task.Millis { return &p.Deadline }),
+	structjson.Int("tries", func(p *place) *int { return &p.Tries }),
+	structjson.Int("epoch", func(p *place) *int64 { return &p.Epoch }),
+	structjson.Text("worker", func(p *place) *string { return &p.Worker }),
+	structjson.Text("nonce", func(p *place) *string { return &p.Nonce }),
+	structjson.Bytes("token", func(p *place) *[]byte { return &p.Token }),
+	structjson.Int("seq", func(p *place) *int64 { return &p.Seq }),
+	structjson.Bool("idempotent", func(p *place) *bool { return &p.Idempotent }),
+	structjson.Bool("working", func(p *place) *bool { return &p.Working }),
+	structjson.Bool("told", func(p *place) *bool { return &p.Told }),
+)
+
 // placeOf returns the place of a task for the message with a key, given what was saved.
 func placeOf(saved []byte, key string) (place, error) {
 	var p place
@@ -57,6 +75,9 @@ func placeOf(saved []byte, key string) (place, error) {
 }
 
 func (p *place) encode() []byte {
+	if b, ok := places.Append(make([]byte, 0, len(p.Key)+len(p.Worker)+256), p); ok {
+		return b
+	}
 	b, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // strings and numbers can be encoded

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,5 +147,35 @@ func TestNextMessage(t *testing.T) {
 	}
 	if _, err := placeOf([]byte("{"), "b"); err == nil {
 		t.Error("half a checkpoint is fine")
+	}
+}
+
+// A checkpoint is what encoding/json writes, member by member.
+func TestPlaceEncoded(t *testing.T) {
+	t.Parallel()
+	whole := place{Ahead: 7}
+	for f, v := range reflect.ValueOf(&whole).Elem().Fields() {
+		one := place{Key: "k"}
+		field := reflect.ValueOf(&one).Elem().FieldByIndex(f.Index)
+		switch {
+		case v.Kind() == reflect.Bool:
+			field.SetBool(true)
+		case v.CanInt():
+			field.SetInt(3)
+		case v.Kind() == reflect.String:
+			field.SetString("é")
+		default:
+			field.SetBytes([]byte{1, 2})
+		}
+		v.Set(field)
+		for _, p := range []*place{&one, &whole} {
+			if want, err := json.Marshal(p); err != nil || string(p.encode()) != string(want) {
+				t.Errorf("encode = %s, want %s, %v", p.encode(), want, err)
+			}
+		}
+	}
+	odd := place{Key: "\xff"}
+	if want, err := json.Marshal(&odd); err != nil || string(odd.encode()) != string(want) {
+		t.Errorf("encode = %s, want %s, %v", odd.encode(), want, err)
 	}
 }

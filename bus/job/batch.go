@@ -61,7 +61,7 @@ func Split(e *bus.Envelope) ([]*bus.Envelope, error) {
 		return []*bus.Envelope{e}, nil
 	}
 	var batch Batch
-	if err := json.Unmarshal(e.Body, &batch); err != nil {
+	if err := Decode(e.Body, &batch); err != nil {
 		return nil, fmt.Errorf("decode batch %q: %w: %w", e.ID, err, bus.ErrInvalid)
 	}
 	if n := len(batch.Envelopes); n > MaxBatch {

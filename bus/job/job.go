@@ -323,6 +323,9 @@ type Chat struct {
 // Encode returns the JSON of a body. Unlike json.Marshal it leaves what is in JSON of
 // others as it is.
 func Encode(body any) (json.RawMessage, error) {
+	if b, ok := appendBody(make([]byte, 0, roomFor(body)), body); ok {
+		return b, nil
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -121,6 +121,14 @@ func TestFields(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("Fields(%s) mismatch (-want +got):\n%s", tt.in, diff)
 		}
+		got = nil
+		for quoted, value := range rawjson.RawFields([]byte(tt.in)) {
+			name, _ := rawjson.String(quoted)
+			got = append(got, field{name, string(value)})
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("RawFields(%s) mismatch (-want +got):\n%s", tt.in, diff)
+		}
 	}
 }
 

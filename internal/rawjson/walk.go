@@ -49,17 +49,26 @@ func Fields(obj []byte) iter.Seq2[string, []byte] {
 }
 
 func eachField(b []byte, yield func(string, []byte) bool) {
+	eachRawField(b, func(quoted, v []byte) bool { return yield(nameOf(quoted), v) })
+}
+
+// RawFields is Fields with the names as they are written, in quotes.
+func RawFields(obj []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func([]byte, []byte) bool) { eachRawField(obj, yield) }
+}
+
+func eachRawField(b []byte, yield func(quoted, v []byte) bool) {
 	i := enter(b, '{')
 	for i < len(b) && b[i] == '"' {
 		end := skipString(b, i)
-		name := nameOf(b[i:end])
+		quoted := b[i:end:end]
 		i = skipSpace(b, end)
 		if i == len(b) || b[i] != ':' {
 			return
 		}
 		i = skipSpace(b, i+1)
 		end = skipValue(b, i)
-		if end == i || !yield(name, b[i:end:end]) {
+		if end == i || !yield(quoted, b[i:end:end]) {
 			return
 		}
 		i = next(b, end)

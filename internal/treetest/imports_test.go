@@ -21,7 +21,7 @@ type direction struct {
 }
 
 // leaves are packages that know nothing of tasks and may be imported from anywhere.
-var leaves = []string{"internal/rawjson", "internal/need", "internal/datadir", "internal/typo", "internal/atomicfile", "internal/bearer"}
+var leaves = []string{"internal/rawjson", "internal/structjson", "internal/need", "internal/datadir", "internal/typo", "internal/atomicfile", "internal/bearer"}
 
 var (
 	stores = []string{"store/..."}
