@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -42,7 +43,7 @@ type hub struct {
 
 func startHub(t testing.TB, agents map[string]a2asrv.AgentExecutor, alter func(*parley.Hub)) *hub {
 	t.Helper()
-	h := &hub{t: t, store: new(task.Memory), agents: agents, alter: alter, addr: "127.0.0.1:0"}
+	h := &hub{t: t, store: new(task.Memory), agents: agents, alter: alter, addr: port.Addr(t)}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // run starts a server in the process.
@@ -245,7 +246,7 @@ func (l *lines) has(part string) bool {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	s := &inProcess{dir: t.TempDir(), port: server.RANDOM_PORT}
+	s := &inProcess{dir: t.TempDir(), port: port.Of(t)}
 	s.start(t)
 	defer func() { s.stop(t) }()
 	b, err := natsbus.Open(t.Context(), natsbus.Options{

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/bus/bustest"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ func TestInProcess(t *testing.T) {
 	f := features
 	f.Keeps = false
 	bustest.Run(t, f, func(t *testing.T) *bustest.Broker {
-		s := &inProcess{dir: t.TempDir(), port: server.RANDOM_PORT}
+		s := &inProcess{dir: t.TempDir(), port: port.Of(t)}
 		s.start(t)
 		t.Cleanup(func() { s.stop(t) })
 		b := broker(s.ClientURL(), natsbus.Options{Memory: true})

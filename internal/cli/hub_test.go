@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/rabbittest"
 	"github.com/parley-a2a/parley/internal/tlstest"
 )
@@ -80,7 +82,10 @@ func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string)
 	path, err := exec.LookPath("parley")
 	ts.Check(err)
 	if !slices.Contains(args, "--listen") {
-		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
+		n, release, err := port.Take() // scripts start hubs again where they were
+		ts.Check(err)
+		ts.Defer(release)
+		args = append([]string{"--listen", fmt.Sprintf("127.0.0.1:%d", n)}, args...)
 	}
 	*h = hubProcess{cmd: exec.Command(path, append([]string{"serve"}, args...)...)}
 	h.more = sync.NewCond(&h.mu)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // Options say how a hub is started. The zero value is a hub with the built-in agents on
@@ -205,21 +205,9 @@ func (h *Hub) Parley(ctx context.Context, args ...string) (string, error) {
 
 func tail(s string, n int) string { return s[max(len(s)-n, 0):] }
 
-// The ports of hubs: below those that systems give to outgoing connections, one of which
-// could take the port of a hub that is down.
-const lowPort, highPort = 10_000, 32_000
-
-// Addr returns a loopback address that nobody listens on, whose port no outgoing
-// connection is given.
+// Addr returns a loopback address that nobody listens on, and that no other test is given
+// until tb has ended.
 func Addr(tb testing.TB) string {
 	tb.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowPort+rand.IntN(highPort-lowPort)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	tb.Fatal("no port is free")
-	return ""
+	return port.Addr(tb)
 }

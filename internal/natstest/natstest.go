@@ -17,11 +17,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // Program is a nats-server.
@@ -77,7 +79,7 @@ type Server struct {
 // Start starts a server, which ends with t.
 func Start(t *testing.T, p Program) *Server {
 	t.Helper()
-	s := &Server{program: p, dir: t.TempDir(), port: "-1"}
+	s := &Server{program: p, dir: t.TempDir(), port: strconv.Itoa(port.Of(t))}
 	s.Start(t)
 	t.Cleanup(func() {
 		if s.cmd != nil {
@@ -109,7 +111,7 @@ func (s *Server) Start(t *testing.T) {
 	}
 	ready := make(chan string, 1)
 	s.reader.Go(func() { watch(bufio.NewScanner(out), ready) })
-	if s.port = <-ready; s.port == "" {
+	if at := <-ready; at != s.port {
 		s.Stop(t)
 		t.Fatalf("%s did not start with\n%s", s.program.Path, text)
 	}

@@ -20,8 +20,7 @@
 // # What it does not promise
 //
 // Nothing runs where Debian's package rabbitmq-server, or one like it, is missing: tests
-// are skipped there, or fail where internal/need says so. The ports are free when they are
-// chosen; somebody else may take them before the broker does.
+// are skipped there, or fail where internal/need says so.
 //
 // # Concurrency
 //

@@ -3,9 +3,7 @@ package rabbittest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/port"
 )
 
 // patience is how long one command of the broker's tools may take, and a start.
@@ -27,6 +26,7 @@ type Server struct {
 	tools                string // the folder of the broker's programs
 	epmd, broker         *exec.Cmd
 	log                  *os.File
+	release              []func() // gives the ports back
 }
 
 // Start runs a broker until tb ends.
@@ -75,11 +75,9 @@ func create(tools string) (*Server, error) {
 
 // prepare chooses ports, writes the configuration and starts the port mapper.
 func (s *Server) prepare() error {
-	ports, err := freePorts(4)
-	if err != nil {
+	if err := s.takePorts(); err != nil {
 		return err
 	}
-	s.port, s.api, s.dist, s.epm = ports[0], ports[1], ports[2], ports[3]
 	s.node = fmt.Sprintf("parley%d@localhost", s.port)
 	config := fmt.Sprintf("management.tcp.port = %d\nmanagement.tcp.ip = 127.0.0.1\n"+
 		"collect_statistics_interval = 1000\ndisk_free_limit.absolute = 1MB\n", s.api)
@@ -88,29 +86,25 @@ func (s *Server) prepare() error {
 			return err
 		}
 	}
-	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
 		return err
 	}
+	s.log = log
 	s.epmd = s.command("epmd", "-port", strconv.Itoa(s.epm), "-address", "127.0.0.1")
 	return s.epmd.Start()
 }
 
-// freePorts returns n ports of loopback that nobody uses.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+// takePorts reserves ports until the server is removed.
+func (s *Server) takePorts() error {
+	for _, p := range [...]*int{&s.port, &s.api, &s.dist, &s.epm} {
+		n, release, err := port.Take()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		defer l.Close() // all at once, so that they differ
-		addr, ok := l.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, errors.New("a TCP listener without a TCP address")
-		}
-		ports[i] = addr.Port
+		*p, s.release = n, append(s.release, release)
 	}
-	return ports, nil
+	return nil
 }
 
 // command returns a command with the environment of the broker.
@@ -183,6 +177,9 @@ func (s *Server) remove() {
 		_ = s.log.Close()
 	}
 	_ = os.RemoveAll(s.dir)
+	for _, release := range s.release {
+		release()
+	}
 }
 
 // end signals a process and waits until it has ended.

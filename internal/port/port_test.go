@@ -1,0 +1,71 @@
+package port
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestNobodyGetsItTwice: all that are taken at one time differ, although nobody listens.
+func TestNobodyGetsItTwice(t *testing.T) {
+	t.Parallel()
+	type taken struct {
+		port    int
+		release func()
+		err     error
+	}
+	const many = 500
+	got := make(chan taken, many)
+	for range many {
+		go func() { // sends once
+			n, release, err := Take()
+			got <- taken{n, release, err}
+		}()
+	}
+	seen := map[int]bool{}
+	for range many {
+		k := <-got
+		if k.err != nil {
+			t.Fatal(k.err)
+		}
+		defer k.release()
+		if seen[k.port] {
+			t.Errorf("port %d is given twice", k.port)
+		}
+		seen[k.port] = true
+	}
+}
+
+// TestFree: a server can listen there, and nobody is given a port where one listens.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		l, err := net.Listen("tcp", Addr(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNotGivenToOthers: the ports are none that an outgoing connection may have.
+func TestNotGivenToOthers(t *testing.T) {
+	t.Parallel()
+	low := highest
+	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		if low, err = strconv.Atoi(strings.Fields(string(b))[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := Of(t); n < lowest || n >= low {
+		t.Errorf("port %d, want one from %d to %d", n, lowest, low)
+	}
+}

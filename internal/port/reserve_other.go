@@ -1,0 +1,8 @@
+//go:build !linux
+
+package port
+
+import "io"
+
+// reserve does nothing.
+func reserve(string) (io.Closer, error) { return io.NopCloser(nil), nil }
