@@ -51,6 +51,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 		"an issuer whose keys are not there":        {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: none.json}]}\n", "", nil, "none.json"},
 		"an issuer whose keys are no keys":          {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: k.json}]}\n", "", map[string]string{"k.json": "{}"}, "keys_file"},
 		"an issuer without an audience":             {"auth: {tokens: [{name: c, issuer: 'https://c.example'}]}\n", "", nil, "audiences"},
+		"a model's script that is not there":        {"model_providers: [{name: m, script: none.yaml}]\nagents: [{name: a, model: {model: x}}]\n", "", nil, "parley.yaml: model_providers[0].script: load script: "},
 		"a key that signs cards is not there":       {"cards: {signing_keys: [none.pem]}\n", "", nil, "none.pem"},
 		"a file of trust that cannot be read":       {key + "trust: {file: t.json}\n", "", map[string]string{"t.json": "[{"}, "t.json"},
 		"a master key that is none":                 {"", "", map[string]string{"data/" + seal.FileName: "x"}, seal.FileName},

@@ -222,7 +222,9 @@ func peersOf(cfg *config.Config) []peerAt {
 		}
 	}
 	for i := range cfg.Auth.Tokens {
-		out = append(out, peerAt{Peer: doctor.Peer{Name: "issuer " + cfg.Auth.Tokens[i].Name, URL: cfg.Auth.Tokens[i].Issuer}})
+		if t := &cfg.Auth.Tokens[i]; t.KeysFile == "" {
+			out = append(out, peerAt{Peer: doctor.Peer{Name: "issuer " + t.Name, URL: cmp.Or(t.KeysURL, t.Issuer)}})
+		}
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (h *hub) provider(name string) (model.Provider, error) {
 		}
 		p, err := newProvider(c)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: model_providers[%d].script: %w", h.cfg.File, i, err)
 		}
 		if h.models == nil {
 			h.models = make(map[string]model.Provider)

@@ -142,14 +142,14 @@ func (s *show) finish() error {
 	}
 	s.endLine()
 	task := s.fold.Task
-	text, err := s.words.message(task.Status.Message)
-	if err != nil {
-		return err
-	}
 	asks := client.Interrupted(task.Status.State)
 	answers := task.Status.State == a2a.TaskStateCompleted && len(task.Artifacts) == 0
-	if text == "" || !asks && !answers {
-		return nil
+	if !asks && !answers {
+		return nil // what is not told is not saved either
+	}
+	text, err := s.words.message(task.Status.Message)
+	if err != nil || text == "" {
+		return err
 	}
 	if strings.TrimSpace(text) == strings.TrimSpace(s.said()) {
 		return nil

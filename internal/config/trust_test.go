@@ -42,6 +42,7 @@ func TestTrustProblems(t *testing.T) {
 		"trust: {gated: [a, 'B c']}": "trust.gated[1]",
 		"{trust: {summarizer: a, gated: [a]}, agents: [{name: a, command: x}]}":      "trust.gated[0]: the agent summarises",
 		"{trust: {gated: [echo]}, questions: {policy: auto, answering_agent: echo}}": "trust.gated[0]: the agent answers",
+		"questions: {policy: auto}":    "parley.yaml:1: questions: there is no answering agent",
 		"directory: {trust: blind}":    "directory.trust",
 		"trust: {notify_url: nowhere}": "trust.notify_url",
 		"{trust: {summarizer: a}, agents: [{name: a, command: x, trust: gated}]}":           "the agent \"a\" is gated itself",
