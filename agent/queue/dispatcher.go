@@ -43,7 +43,8 @@ type Dispatcher struct {
 	// Signer vouches for what the hub says. If nil, nobody does.
 	Signer Signer
 	// Lease is how long a worker may be silent before its jobs are given to others. Zero
-	// means job.Lease.
+	// means job.Lease. The time in which Bus is away from its broker does not count, if Bus
+	// is a bus.Monitor.
 	Lease time.Duration
 	// MaxWait is how long work waits for a worker before its task fails. Zero means
 	// job.MaxWait; negative means for ever.
@@ -276,6 +277,22 @@ func (d *Dispatcher) lease() time.Duration {
 		return d.Lease
 	}
 	return job.Lease
+}
+
+// deaf returns when a worker that was not heard for a lease is to be looked at again,
+// because the hub itself was away from the broker in that time; zero if it was not.
+func (d *Dispatcher) deaf(now time.Time) time.Time {
+	m, ok := d.Bus.(bus.Monitor)
+	if !ok {
+		return time.Time{}
+	}
+	switch c := m.Connection(); {
+	case !c.Up:
+		return now.Add(d.lease())
+	case c.Since.Add(d.lease()).After(now):
+		return c.Since.Add(d.lease())
+	}
+	return time.Time{}
 }
 
 func (d *Dispatcher) maxWait() time.Duration {

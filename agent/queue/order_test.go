@@ -3,6 +3,7 @@ package queue_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,6 +228,60 @@ func TestLeaseBeginsAnew(t *testing.T) {
 		p.hears(job.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
+}
+
+// cut is a bus that says what a test wants of its connection.
+type cut struct {
+	bus.Bus
+	mu sync.Mutex
+	c  bus.Connection
+}
+
+func (c *cut) Connection() bus.Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.c
+}
+
+func (c *cut) set(up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.c = bus.Connection{Up: up, Since: time.Now()}
+}
+
+// TestBrokerIsAway: a hub that cannot hear a worker does not miss it; the worker has a lease
+// from the time on when it can be heard again, and no more.
+func TestBrokerIsAway(t *testing.T) {
+	t.Parallel()
+	for name, back := range map[string]bool{"the worker is back": true, "the worker is not back": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				line := new(cut)
+				line.set(true)
+				h := startHub(t, func(d *queue.Dispatcher) { line.Bus, d.Bus = d.Bus, line })
+				p := h.startPuppet()
+				id := h.send(now(say("hi"))).Head.ID
+				j := p.take().granted(false)
+				time.Sleep(10 * time.Second)
+				line.set(false)
+				time.Sleep(5 * time.Minute)
+				line.set(true)
+				time.Sleep(job.Lease - time.Second)
+				began := time.Now()
+				if back {
+					j.report(1, completed)
+					p.hears(job.TypeConfirm, 1)
+					h.wait(id, task.Completed)
+					return
+				}
+				h.wait(id, task.Failed)
+				if d := time.Since(began); d != time.Second {
+					t.Errorf("the worker is missed after %v, want 1s", d)
+				}
+			})
+		})
+	}
 }
 
 // TestForgedToken wants whoever has no token to change nothing, and not to be able to stop

@@ -66,10 +66,7 @@ func (r *run) tick(now time.Time) {
 	case past(&r.due.deadline, now):
 		r.late()
 	case past(&r.due.lease, now):
-		if r.d.Lost != nil {
-			r.d.Lost(r.name, r.place.Worker)
-		}
-		r.lose(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
+		r.unheard(now)
 	case past(&r.due.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
 	case past(&r.due.publish, now):
@@ -86,6 +83,19 @@ func (r *run) tick(now time.Time) {
 		r.askAgain()
 	}
 	r.confirm()
+}
+
+// unheard gives up a worker whose lease has ended, unless it could not be heard: then it has
+// a lease from the time on when it can.
+func (r *run) unheard(now time.Time) {
+	if until := r.d.deaf(now); !until.IsZero() {
+		r.due.lease = until
+		return
+	}
+	if r.d.Lost != nil {
+		r.d.Lost(r.name, r.place.Worker)
+	}
+	r.lose(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
 }
 
 // late ends a task whose deadline has passed.
