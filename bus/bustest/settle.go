@@ -16,6 +16,7 @@ var settleTests = []testCase{
 	{"End", testEnd},
 	{"CloseGivesBack", testCloseGivesBack},
 	{"CloseWhileLeaving", testCloseWhileLeaving},
+	{"CloseWhileTaking", testCloseWhileTaking},
 	{"LateSettle", testLateSettle},
 	{"Lease", testLease},
 	{"Extend", testExtend},
@@ -157,6 +158,44 @@ func testCloseWhileLeaving(x *bed) {
 		again.stop()
 		if took := time.Since(began); took > bus.DefaultLease/2 {
 			x.Fatalf("%q came again after %v: it was not given back", id, took)
+		}
+	}
+}
+
+// testCloseWhileTaking closes the bus while its loop is busy with what arrives: that is given
+// back, too.
+func testCloseWhileTaking(x *bed) {
+	b := x.open()
+	for _, id := range names("a", 10) {
+		c := x.open()
+		ids := names(id+"-", 8)
+		for _, id := range ids {
+			if err := b.Publish(x.context(), queue, x.sized(id, 256<<10)); err != nil {
+				x.Fatalf("Publish = %v", err)
+			}
+		}
+		in := x.receive(c, bus.Subscription{At: queue, Prefetch: len(ids)})
+		in.hold(ids[0])
+		began := time.Now()
+		closed := make(chan error)
+		go func() { closed <- c.Close() }() // is awaited below
+		taken := 1
+		for more := true; more; {
+			select {
+			case <-in.got: // the loop takes the next one
+				taken++
+			case err := <-closed:
+				if more = false; err != nil {
+					x.Fatalf("Close = %v", err)
+				}
+			}
+		}
+		in.stop()
+		again := x.receive(b, bus.Subscription{At: queue, Prefetch: len(ids)})
+		again.drain(ids...)
+		again.stop()
+		if took := time.Since(began); took > bus.DefaultLease/2 {
+			x.Fatalf("of %d, %d were taken before the end, and not all came again within %v", len(ids), taken, took)
 		}
 	}
 }

@@ -40,6 +40,10 @@ type receiver struct {
 	mu   sync.Mutex // guards the fields below
 	held map[uint64]*item
 	left bool
+	// taking is set while the loop may take something that is not held yet; taken is
+	// signaled when it has ended.
+	taking bool
+	taken  *sync.Cond
 
 	// The fields below belong to the goroutine of the loop.
 	pulls  int // requests so far
@@ -53,6 +57,7 @@ func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*
 		b: b, at: s.At, room: max(s.Prefetch, 1), lease: s.Lease, ready: s.Ready,
 		inbox: b.nc.NewInbox(), wake: make(chan struct{}, 1), gone: make(chan struct{}), held: map[uint64]*item{},
 	}
+	r.taken = sync.NewCond(&r.mu)
 	if r.lease <= 0 {
 		r.lease = bus.DefaultLease
 	}
@@ -64,9 +69,10 @@ func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*
 		return err
 	}
 	r.sub.SetClosedHandler(func(string) { close(r.gone) })
-	b.mu.Lock()
-	b.receivers[r] = struct{}{}
-	b.mu.Unlock()
+	if !b.enter(r) {
+		_ = r.sub.Unsubscribe() // the connection ends
+		return b.whyClosed()
+	}
 	defer r.leave()
 	for {
 		up, err := r.prepare(ctx)
@@ -77,6 +83,17 @@ func (b *Bus) receiveQueue(ctx context.Context, s bus.Subscription, yield func(*
 			return err
 		}
 	}
+}
+
+// enter makes r known to Close; it reports false if that does not look any more.
+func (b *Bus) enter(r *receiver) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil {
+		return false
+	}
+	b.receivers[r] = struct{}{}
+	return true
 }
 
 // prepare waits until the queue can be received at, and returns what ends with the
@@ -117,31 +134,60 @@ func (r *receiver) run(ctx, up context.Context, yield func(*bus.Delivery, error)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if err := r.pull(); err != nil {
-			return true, nil // the connection is about to be lost
+		d, again, err := r.next(ctx, up, timer)
+		if again || err != nil {
+			return again, err
 		}
-		timer.Reset(r.patience())
-		select {
-		case m := <-r.msgs:
-			d, again := r.arrived(ctx, m)
-			if again {
-				return true, nil
-			}
-			if d != nil && !yield(d, nil) {
-				return false, nil
-			}
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-		case <-r.wake:
-		case <-timer.C:
-			r.expire()
-		case <-up.Done():
-			return true, nil
-		case <-ctx.Done():
+		if d != nil && !yield(d, nil) {
+			return false, nil
+		}
+		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 	}
+}
+
+// next waits until something happens, and returns what to yield, if anything. again says that
+// the queue must be looked for again. Who leaves waits for it: what is taken is held then, or
+// given back.
+func (r *receiver) next(ctx, up context.Context, timer *time.Timer) (d *bus.Delivery, again bool, err error) {
+	if !r.begin() {
+		return nil, false, bus.ErrClosed
+	}
+	defer r.rest()
+	if r.pull() != nil {
+		return nil, true, nil // the connection is about to be lost
+	}
+	timer.Reset(r.patience())
+	select {
+	case m := <-r.msgs:
+		d, again = r.arrived(ctx, m)
+		return d, again, nil
+	case <-r.wake:
+	case <-timer.C:
+		r.expire()
+	case <-up.Done():
+		return nil, true, nil
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	return nil, false, nil
+}
+
+// begin notes that the loop takes something; it reports false if r was left.
+func (r *receiver) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taking = !r.left
+	return r.taking
+}
+
+// rest notes that the loop has what it took.
+func (r *receiver) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taking = false
+	r.taken.Broadcast()
 }
 
 // pull asks the server for as much as there is room for, if nothing is asked for.
@@ -262,6 +308,9 @@ func (r *receiver) leave() { r.leaving.Do(r.giveBackAll) }
 func (r *receiver) giveBackAll() {
 	r.mu.Lock()
 	r.left = true
+	for r.taking { // not for long: Close has ended its context
+		r.taken.Wait()
+	}
 	r.mu.Unlock()
 	r.drain()
 	r.b.mu.Lock()
