@@ -66,7 +66,7 @@ func (d *desk) serveResources() {
 			URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType,
 		}, d.read)
 	}
-	d.mcp.AddReceivingMiddleware(d.listing, d.watch.answering)
+	d.mcp.AddReceivingMiddleware(d.listing, d.whole, d.watch.answering)
 	d.mcp.AddSendingMiddleware(d.watch.sending)
 }
 

@@ -90,6 +90,9 @@ type desk struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	// replacing is held while the SDK has some of the old tools and some of the new.
+	replacing sync.RWMutex
+
 	mu     sync.Mutex // guards the fields below; never held while calling out
 	tools  map[string]*offer
 	parked map[string]*parked

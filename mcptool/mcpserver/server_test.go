@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,37 @@ func TestToolsChange(t *testing.T) {
 			t.Errorf("tools mismatch (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// Whoever lists tools while they change sees the old ones or the new ones.
+func TestToolsChangeAtOnce(t *testing.T) {
+	t.Parallel()
+	sets := make([][]mcptool.Tool, 2)
+	for i, word := range []string{"old", "new"} {
+		for n := range 50 {
+			sets[i] = append(sets[i], tool(fmt.Sprint(word, n), echo.Call))
+		}
+	}
+	src := newSource(sets[0]...)
+	told := make(chan struct{}, 1)
+	cs := wires[0].connect(t, &mcpserver.Server{Tools: src}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			select {
+			case told <- struct{}{}:
+			default:
+			}
+		},
+	})
+	for i := range 40 {
+		src.set(nil, sets[(i+1)%2]...)
+		for range 3 {
+			all := names(t, cs)
+			if len(all) != 50 || all[0][:3] != all[49][:3] {
+				t.Fatalf("in change %d there are %q", i, all)
+			}
+		}
+		receive(t, "the news", told)
+	}
 }
 
 // runner is a source that runs.

@@ -87,8 +87,11 @@ func (d *desk) list(ctx context.Context) (<-chan struct{}, error) {
 	return changed, nil
 }
 
-// replace makes now the tools; fresh are those of them that are new or others.
+// replace makes now the tools; fresh are those of them that are new or others. The SDK changes
+// one after the other and tells it at once: whoever lists them meanwhile waits.
 func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
+	d.replacing.Lock()
+	defer d.replacing.Unlock()
 	d.mu.Lock()
 	old := d.tools
 	d.tools = now
@@ -104,6 +107,17 @@ func (d *desk) replace(now map[string]*offer, fresh []*mcp.Tool) {
 	}
 	for _, t := range fresh {
 		d.mcp.AddTool(t, d.handle)
+	}
+}
+
+// whole lets nobody see tools that are about to be replaced.
+func (d *desk) whole(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "tools/list" {
+			d.replacing.RLock()
+			defer d.replacing.RUnlock()
+		}
+		return next(ctx, method, req)
 	}
 }
 
