@@ -115,6 +115,10 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 	return nil
 }
 
+// leastGrace is how long executors may take, at least, to notice that they are stopped: each
+// may be at a commit, on a machine that has much to do.
+const leastGrace = 3 * time.Second
+
 // drain stops everything, in the order: admission, runs that end by themselves,
 // the others, readers. Nobody waits for those that wait for others or for people: they are
 // resumed.
@@ -128,7 +132,7 @@ func (e *Engine) drain() error {
 	e.endRuns(ErrDraining)
 	e.execs.close()
 	e.away.close()
-	grace := max(e.cfg.DrainTimeout, time.Second)
+	grace := max(e.cfg.DrainTimeout, leastGrace)
 	left := e.execs.wait(grace) + e.away.wait(grace)
 	e.work.close()
 	e.cancel(errStopped)
