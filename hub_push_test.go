@@ -32,7 +32,7 @@ func TestHubTellsWebhooks(t *testing.T) {
 			if got != want {
 				t.Errorf("the webhook was told %q, want %q", got, want)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("the webhook was not told %q", want)
 		}
 	}

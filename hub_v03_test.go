@@ -43,7 +43,7 @@ func TestHubTellsLegacyWebhooks(t *testing.T) {
 					if n.Kind != push.KindTask || string(n.State) != want || !n.Old {
 						t.Errorf("the webhook was told %v %q (old %v), want the task of v0.3 in state %q", n.Kind, n.State, n.Old, want)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatalf("the webhook was not told %q", want)
 				}
 			}

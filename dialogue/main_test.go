@@ -89,7 +89,7 @@ func (h *hub) send(r *op.Send) *engine.Answer {
 // wait follows a task until it has ended or waits for its caller.
 func (h *hub) wait(id a2a.TaskID) *engine.Answer {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	if s, err := h.Subscribe(ctx, alice, &op.Subscribe{ID: id, LastEventID: "1"}); err == nil {
 		defer s.Close()

@@ -163,7 +163,9 @@ func TestAnswer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := execute(t, shell(tt.script), asking(tt.input...))
+			a := shell(tt.script)
+			a.quiet = time.Minute // the program ends before
+			r := execute(t, a, asking(tt.input...))
 			r.ended(t, a2a.TaskStateCompleted, tt.said)
 			if r.text() != tt.want {
 				t.Errorf("output = %q, want %q", r.text(), tt.want)

@@ -70,7 +70,7 @@ func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body an
 // hears returns what the hub says to it next.
 func (th *thief) hears() string {
 	th.t.Helper()
-	m, err := th.heard.NextMsg(10 * time.Second)
+	m, err := th.heard.NextMsg(time.Minute)
 	if err != nil {
 		th.t.Fatalf("the hub says nothing: %v", err)
 	}
@@ -227,7 +227,7 @@ func TestThief(t *testing.T) {
 // next returns what arrives next.
 func next(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
 		if err != nil {

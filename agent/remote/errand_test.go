@@ -99,7 +99,7 @@ func TestDeadlineTravels(t *testing.T) {
 		<-ctx.Done()
 	})
 	hubs := startRing(t, worker, "one", "two", "three")
-	want := time.Now().Add(1500 * time.Millisecond).UTC().Truncate(time.Millisecond)
+	want := time.Now().Add(4 * time.Second).UTC().Truncate(time.Millisecond)
 	caller := &op.Caller{Principal: alice.Principal, Params: map[string][]string{"x-parley-deadline": {want.Format(time.RFC3339Nano)}}}
 	a, err := hubs[0].Send(t.Context(), caller, say("hurry"))
 	if err != nil {
@@ -143,9 +143,23 @@ func delegating() agent.Func {
 }
 
 // TestCancelReachesTheThirdHub cancels a task whose agent has asked an agent elsewhere,
-// which has done the same.
+// which has done the same. It ends within a second; what else this machine does may take that
+// from one task, but not from three.
 func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Parallel()
+	var took time.Duration
+	for range 3 {
+		if took = cancelOfTheThird(t); took <= time.Second {
+			return
+		}
+	}
+	t.Errorf("the task of the third hub went on for %v, want at most a second", took)
+}
+
+// cancelOfTheThird returns how long the task of a third hub went on after that of the first was
+// canceled.
+func cancelOfTheThird(t *testing.T) time.Duration {
+	t.Helper()
 	began, ended := make(chan struct{}), make(chan time.Time, 1)
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, "busy"), nil)
@@ -174,11 +188,10 @@ func TestCancelReachesTheThirdHub(t *testing.T) {
 	}
 	select {
 	case end := <-ended:
-		if took := end.Sub(at); took > time.Second {
-			t.Errorf("the task of the third hub went on for %v, want at most a second", took)
-		}
-	case <-time.After(10 * time.Second):
+		return end.Sub(at)
+	case <-time.After(time.Minute):
 		t.Fatalf("the task of the third hub goes on: %s", describe(third.only()))
+		return 0
 	}
 }
 

@@ -156,7 +156,7 @@ func (h *hub) all() []engine.Answer {
 // wait follows a task until it is in a state.
 func (h *hub) wait(id a2a.TaskID, want task.State) *engine.Answer {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	s, err := h.Subscribe(ctx, alice, &op.Subscribe{ID: id, LastEventID: "1"})
 	if err != nil {

@@ -43,7 +43,7 @@ func TestDeletedBehindItsBack(t *testing.T) {
 			t.Fatalf("Publish(%q) = %v", id, err)
 		}
 		// An acknowledgement goes with the consumer, so others may come again.
-		for now, late := "", time.After(20*time.Second); now != id; {
+		for now, late := "", time.After(time.Minute); now != id; {
 			select {
 			case now = <-got:
 			case <-late:

@@ -54,7 +54,7 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	began := time.Now()
 	w := newWorld(t, start(t), seed)
 	t.Logf("PARLEY_BUS_SEED=%d; the world took %v", seed, time.Since(began))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(n)*5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Duration(n)*10*time.Second)
 	defer cancel()
 	begin, enough := context.WithCancel(ctx)
 	defer enough()
@@ -67,7 +67,7 @@ func suite(t *testing.T, start func(*testing.T) *broker) {
 	enough()
 	<-over
 	settled := time.Since(began) - took
-	patience, done := context.WithTimeout(ctx, 30*time.Second)
+	patience, done := context.WithTimeout(ctx, 2*time.Minute)
 	defer done()
 	w.empty(patience)
 	judge(t, w)

@@ -307,7 +307,7 @@ func (w *world) doubleReport() {
 func (w *world) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 	w.t.Helper()
 	late := w.rand.IntN(2) == 0
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
 	for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
 		if err != nil {
@@ -331,7 +331,7 @@ func (w *world) double(kind bus.Type, at bus.Address, to ...bus.Address) {
 		}
 		return
 	}
-	w.t.Errorf("nothing has come to %s within 20 s; under way are %q", at, w.crowd.underWay())
+	w.t.Errorf("nothing has come to %s within a minute; under way are %q", at, w.crowd.underWay())
 }
 
 // calm lets everybody go on.

@@ -311,7 +311,7 @@ func (l *lane) compare(ctx context.Context, task *taskJSON, r run) (string, erro
 		}
 		return err == nil && (len(there) == 0 || there[0].ended() || strings.Contains(why, "unknown whether"))
 	}
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	wait, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if !until(wait, 20*time.Millisecond, list) {
 		return "", fmt.Errorf("the task is %s here, and there %+v", task.state(), there)

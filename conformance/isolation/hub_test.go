@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
 // patience is how long anything may take that should take no time.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // keeper is a pusher that delivers nothing. It keeps secrets as they are, so that
 // they can be told from others.

@@ -377,7 +377,7 @@ type noteJSON struct {
 
 // note returns a note, which may be written soon.
 func (w *world) note(ctx context.Context, key, name string) (*noteJSON, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		n := new(noteJSON)

@@ -310,7 +310,7 @@ func dnsExtension(name string) pkix.Extension {
 
 // overGRPC asks for the tasks with the certificate and the headers as metadata.
 func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
-	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	c, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(h.grpcListener.Addr().String(), a2a.TransportProtocolGRPC)},
 		a2aclient.WithDefaultsDisabled(), a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(h.config(p)))))

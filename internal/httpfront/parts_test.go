@@ -298,7 +298,7 @@ func TestPartPush(t *testing.T) {
 				if told = strings.Contains(body, tt.want); len(body) > 3000 {
 					t.Errorf("a webhook is told %d bytes", len(body))
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("no webhook is told the reference")
 			}
 		}

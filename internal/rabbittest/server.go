@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long one command of the broker's tools may take, and a start.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // Server is a broker on loopback.
 type Server struct {
@@ -134,7 +134,7 @@ func (s *Server) launch() error {
 		s.broker = nil
 		return err
 	}
-	return s.ctl("wait", "--pid", strconv.Itoa(s.broker.Process.Pid), "--timeout", "100")
+	return s.ctl("wait", "--pid", strconv.Itoa(s.broker.Process.Pid), "--timeout", "200")
 }
 
 // ctl runs rabbitmqctl.

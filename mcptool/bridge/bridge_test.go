@@ -298,7 +298,7 @@ func TestConfig(t *testing.T) {
 // A call that is broken off cancels its task; one whose time is over does not.
 func TestAbortAndTime(t *testing.T) {
 	t.Parallel()
-	s, a := dialed(t, bridge.Config{TimeoutMs: 200})
+	s, a := dialed(t, bridge.Config{TimeoutMs: 3000})
 	search := toolsOf(t, a.Bridge())["a2a__research_agent__search_papers"]
 	if _, got := call(t, search, `{"query":"stay"}`); got["state"] != "working" || got["task_id"] == "" {
 		t.Errorf("when the time is over: %v", got)

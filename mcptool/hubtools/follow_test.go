@@ -254,8 +254,8 @@ func TestLateResult(t *testing.T) {
 	t.Parallel()
 	k := open(t, hubtest.Start(t, hubtest.Options{}), "late")
 	begun := time.Now()
-	got := data(t, k.call("invoke_agent", `{"agent_name":"slow","skill":"slow","message":"2","timeout_minutes":0.005}`))
-	if got["state"] != "working" && got["state"] != "submitted" || time.Since(begun) > 2*time.Second || got["next"] == nil {
+	got := data(t, k.call("invoke_agent", `{"agent_name":"slow","skill":"slow","message":"8","timeout_minutes":0.005}`))
+	if got["state"] != "working" && got["state"] != "submitted" || time.Since(begun) > 8*time.Second || got["next"] == nil {
 		t.Fatalf("after %v: %v", time.Since(begun), got)
 	}
 	key := &mcptool.Call{Arguments: marshal(t, map[string]any{"key": got["working_memory_key"]})}
@@ -271,7 +271,7 @@ func TestLateResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	// At once: who hears of the end may be faster than the note.
-	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); said(t, note["value"]) != "worked for 2 s" {
+	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); said(t, note["value"]) != "worked for 8 s" {
 		t.Errorf("the note is %v", note)
 	}
 }
@@ -283,9 +283,9 @@ func TestHold(t *testing.T) {
 	at := hubtest.Start(t, hubtest.Options{})
 	k := open(t, at, "hold")
 	for args, want := range map[string]time.Duration{
-		`"message":"1","timeout_minutes":0`: 5 * time.Minute,
-		`"message":"1"`:                     5*time.Minute - 50*time.Millisecond,
-		`"message":"1","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
+		`"message":"3","timeout_minutes":0`: 5 * time.Minute,
+		`"message":"3"`:                     5*time.Minute - 50*time.Millisecond,
+		`"message":"3","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
 	} {
 		got := k.with(t.Context(), "invoke_agent", &mcptool.Call{
 			Hold: 50 * time.Millisecond, Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow",` + args + `}`),

@@ -47,7 +47,7 @@ func raw(t *testing.T, s *embedded.Server, agent string) *nats.Conn {
 // first returns the first envelope that arrives.
 func first(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
 		if err != nil {
