@@ -491,9 +491,9 @@ func TestProgramNeedNotReadItsInput(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; echo 'still here' >&2; exec sleep 1000`)
-	a.Timeout = 200 * time.Millisecond
+	a.Timeout = 2 * time.Second // it has said something by then
 	r := execute(t, a, asking())
-	r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 200ms: still here`)
+	r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 2s: still here`)
 	wantGone(t, firstPid(t, r))
 }
 
@@ -501,9 +501,9 @@ func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	for _, grace := range []time.Duration{50 * time.Millisecond, -1} {
 		a := shell(`trap '' TERM; echo $$; while :; do sleep 1000; done`)
-		a.Timeout, a.Grace = 200*time.Millisecond, grace
+		a.Timeout, a.Grace = 2*time.Second, grace
 		r := execute(t, a, asking())
-		r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 200ms`)
+		r.ended(t, a2a.TaskStateFailed, `program "sh" was ended after 2s`)
 		wantGone(t, firstPid(t, r))
 	}
 }

@@ -158,7 +158,7 @@ func TestDrainOfAHub(t *testing.T) {
 func TestSilenceOnAHub(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; exec sleep 1000`)
-	a.Silence = 300 * time.Millisecond
+	a.Silence = 2 * time.Second
 	h := startHub(t, a, engine.Config{})
 	got := sdk(t, h.send("", "go", false))
 	if text := got.Status.Message.Parts[0].Text(); got.Status.State != a2a.TaskStateFailed || !strings.Contains(text, "silent") {

@@ -144,7 +144,7 @@ func (d *dropper) wrap(next http.Handler) http.Handler {
 				d.keys.Add(1)
 			}
 			if d.armed.Add(-1) >= 0 {
-				ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+				ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 				defer cancel()
 				next.ServeHTTP(&deaf{h: http.Header{}}, r.WithContext(ctx))
 				panic(http.ErrAbortHandler)

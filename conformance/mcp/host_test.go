@@ -214,10 +214,11 @@ func (h *host) tour(far string) map[string]bool {
 	call("cancel_task", args{"task_id": task})
 	h.answers <- "Ada"
 	call("continue_task", args{"task_id": h.waiting(), "message": "Ada"})
-	call("save_to_working_memory", args{"key": "plan", "data": "buy tulips"})
-	call("get_from_working_memory", args{"key": "plan"})
+	plan := "plan-" + far // hosts of one caller over HTTP share their notes
+	call("save_to_working_memory", args{"key": plan, "data": "buy tulips"})
+	call("get_from_working_memory", args{"key": plan})
 	call("search_working_memory", args{"query": "tulips"})
-	call("delete_from_working_memory", args{"key": "plan"})
+	call("delete_from_working_memory", args{"key": plan})
 	call("register_agent", args{"agent_name": far, "url": "http://127.0.0.1:1", "skills": []string{"translate"}})
 	call("refresh_agent_card", args{"agent_name": far})
 	call("unregister_agent", args{"agent_name": far})

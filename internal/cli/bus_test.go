@@ -184,7 +184,7 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 	}
 	// This one's caller waits, and loses its connection.
 	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
-	ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
 	req, err := http.NewRequestWithContext(ctx, "POST", h.url()+"/a2a/greeter/tasks/send", strings.NewReader(job))
 	if err != nil {
 		t.Fatal(err)

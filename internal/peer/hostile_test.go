@@ -119,8 +119,12 @@ func TestHostilePeers(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			deadline := time.Minute
+			if errors.Is(tt.is, context.DeadlineExceeded) {
+				deadline = 300 * time.Millisecond
+			}
 			p := at(t, serve(t, tt.handler), rest, "1.0", peer.Options{
-				Deadline: 300 * time.Millisecond, MaxEvent: 64 << 10, MaxBody: 256 << 10, Detach: true, Retries: -1, BreakAfter: -1,
+				Deadline: deadline, MaxEvent: 64 << 10, MaxBody: 256 << 10, Detach: true, Retries: -1, BreakAfter: -1,
 			})
 			begin := time.Now()
 			var last error
@@ -130,7 +134,7 @@ func TestHostilePeers(t *testing.T) {
 			if last == nil || tt.is != nil && !errors.Is(last, tt.is) || !strings.Contains(last.Error(), tt.says) {
 				t.Errorf("Run() ends with %v, want %v that says %q", last, tt.is, tt.says)
 			}
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > 30*time.Second {
 				t.Errorf("Run() took %v", took)
 			}
 		})

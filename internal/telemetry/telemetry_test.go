@@ -161,7 +161,7 @@ func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *journal)
 
 func shutdown(t *testing.T, tel *Telemetry) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := tel.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown = %v", err)

@@ -215,8 +215,8 @@ func TestCancelAndProgress(t *testing.T) {
 func TestBadServers(t *testing.T) {
 	t.Parallel()
 	for how, tt := range map[string]struct{ call, reason string }{
-		"mute":      {"", "was not ready within 300ms"},
-		"prose":     {"", "was not ready within 300ms; it has written 2 lines that are no messages"},
+		"mute":      {"", "was not ready within 3s"},
+		"prose":     {"", "was not ready within 3s; it has written 2 lines that are no messages"},
 		"stillborn": {"", "the server has ended: exit status 4: no cheese to begin with"},
 		"version":   {"", `unsupported protocol version: "1999-01-01"`},
 		"crash":     {"is gone, and it is unknown what it has done", "the server has ended: exit status 3: out of cheese"},
@@ -230,12 +230,12 @@ func TestBadServers(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := program(t, how)
-			c.Limits = mcpclient.Limits{Message: 1 << 20, Rate: 100, Handshake: 300 * time.Millisecond, Call: 300 * time.Millisecond}
+			c.Limits = mcpclient.Limits{Message: 1 << 20, Rate: 100, Handshake: 3 * time.Second, Call: patience}
 			if how != "mute" && how != "prose" {
 				c.Limits.Handshake = patience
 			}
-			if how == "crash" || how == "huge" || how == "flood" || how == "garbage" {
-				c.Limits.Call = patience
+			if how == "silent" {
+				c.Limits.Call = 300 * time.Millisecond
 			}
 			run(t, c)
 			if slices.Contains([]string{"mute", "prose", "stillborn", "version"}, how) {
