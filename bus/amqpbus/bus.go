@@ -38,6 +38,7 @@ type Bus struct {
 	ctx    context.Context // ends with Close, with cause bus.ErrClosed
 	cancel context.CancelCauseFunc
 	owned  sync.WaitGroup
+	owning sync.Mutex // held while owned grows, and while Close ends that
 	// out carries what is published and in everything else: the broker stops reading from
 	// a connection that publishes when its disk is full.
 	in, out  line
@@ -125,9 +126,20 @@ func (b *Bus) Keeps() bool { return true }
 // Close implements bus.Bus.
 func (b *Bus) Close() error {
 	b.begin()
+	b.owning.Lock()
 	b.cancel(bus.ErrClosed)
+	b.owning.Unlock()
 	b.owned.Wait()
 	return nil
+}
+
+// spawn runs f in a goroutine that Close waits for, unless the bus is closed.
+func (b *Bus) spawn(f func()) {
+	b.owning.Lock()
+	defer b.owning.Unlock()
+	if b.ctx.Err() == nil {
+		b.owned.Go(f)
+	}
 }
 
 // Publish implements bus.Bus.

@@ -473,3 +473,27 @@ func TestClose(t *testing.T) {
 		t.Errorf("Publish after Close = %v", err)
 	}
 }
+
+// TestCloseBesideTheFirstUse: what begins while the bus is closed is waited for, or does not
+// begin.
+func TestCloseBesideTheFirstUse(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		b := &amqpbus.Bus{URL: "amqp://guest:guest@127.0.0.1:1/"}
+		var users sync.WaitGroup
+		for range 2 {
+			users.Go(func() {
+				err := b.Publish(t.Context(), bus.Queue("q"), envelope("1"))
+				if !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrUnavailable) {
+					t.Errorf("Publish = %v, want ErrClosed or ErrUnavailable", err)
+				}
+			})
+		}
+		users.Go(func() {
+			if err := b.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+		})
+		users.Wait()
+	}
+}

@@ -88,7 +88,7 @@ func (l *line) patient(ctx context.Context) (*session, error) {
 // now returns the connection, or nil and why there is none, and what is closed when that
 // changes.
 func (l *line) now() (s *session, changed <-chan struct{}, why error) {
-	l.once.Do(func() { l.bus.owned.Go(func() { l.run(l.bus.ctx) }) })
+	l.once.Do(func() { l.bus.spawn(func() { l.run(l.bus.ctx) }) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s = l.current; s != nil && s.ended() {
