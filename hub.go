@@ -71,6 +71,10 @@ type Hub struct {
 	// addresses. Options that cannot be read panic when the hub is first used. A Store
 	// that cannot keep webhooks makes the hub one without push notifications.
 	Push push.Options
+	// Parts is the folder of large parts of messages and artifacts: their bytes are kept
+	// there once, and callers get an address below PublicURL, which is required with it, to
+	// read them. If nil, all parts stay in their tasks.
+	Parts *Parts
 	// Memory writes down what has come of tasks whose requests name a session. If nil,
 	// nothing is written down. Its Store is that of the hub, which must be task.Marks.
 	Memory *recorder.Recorder
@@ -162,6 +166,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 	}
 	h.engine = engine.New(engine.Config{
 		Recorder:      h.recorder(),
+		Parts:         h.keeper(),
 		Store:         store,
 		Push:          h.push(store),
 		Policy:        h.Policy,
@@ -271,7 +276,7 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
 // or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
 // /.well-known/agent-card.json, /.well-known/agent.json, /v1/models,
-// /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and /readyz.
+// /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and /readyz; with Parts /v1/parts/.
 // Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
 // the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {

@@ -188,7 +188,8 @@ func full(err error) error {
 		return fmt.Errorf("%w: %w", task.ErrFull, err)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EIO):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EIO),
+		errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
 	}
 	return err

@@ -137,6 +137,10 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// KeepAtMost makes s keep parts no longer than d after their tasks have ended. It is called
+// before s is used.
+func (s *Store) KeepAtMost(d time.Duration) { s.keep = min(s.keep, d) }
+
 // Put stores the bytes of r as a part of the task k, whose MediaType and Filename p says.
 // When it returns, they are on the disk. The caller then calls Keep, Drop or Leave once for
 // the part. A part that the task has already is the same one, and is not written again.
@@ -151,7 +155,9 @@ func (s *Store) Put(k Key, p Part, r io.Reader) (Part, error) {
 	if s.files[f] > 0 && s.thereLocked(f) {
 		err = os.Remove(temp)
 	} else {
-		err = s.moveLocked(temp, f)
+		if err = s.moveLocked(temp, f); err != nil {
+			err = errors.Join(err, s.tidyLocked(f))
+		}
 	}
 	if err == nil {
 		p, err = s.referLocked(k, p)

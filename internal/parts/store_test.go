@@ -421,3 +421,27 @@ func TestAtOnce(t *testing.T) {
 		t.Errorf("temporary files (-want +got):\n%s", diff)
 	}
 }
+
+// A content that cannot get its name leaves nothing in the way of the next one.
+func TestPutAfterAFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	k := parts.Key{Owner: "ann", Task: "t"}
+	p := put(t, s, k, "text")
+	s.Drop(k, p.Digest)
+	owners, err := filepath.Glob(filepath.Join(dir, "owners", "*"))
+	if err != nil || len(owners) != 1 {
+		t.Fatal(owners, err)
+	}
+	if err := os.MkdirAll(filepath.Join(owners[0], p.Digest.String(), "content", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(k, parts.Part{}, strings.NewReader("text")); err == nil {
+		t.Error("Put over a folder succeeds")
+	}
+	put(t, s, k, "text")
+	if got, err := read(t, s, k, p.Digest); err != nil || got != "text" {
+		t.Errorf("the part is %q, %v", got, err)
+	}
+}

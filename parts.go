@@ -1,0 +1,73 @@
+package parley
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/parts"
+)
+
+// Parts is a folder of large parts of messages and artifacts, for Hub.Parts. OpenParts opens
+// one. It belongs to one hub.
+type Parts struct {
+	dir       *datadir.Dir
+	store     *parts.Store
+	threshold int64
+	max       int64
+}
+
+// PartOptions say what is kept in a folder of Parts, and for how long. The zero PartOptions are
+// sensible.
+type PartOptions struct {
+	// Threshold is the size in bytes above which a part is kept in the folder; 1 MiB.
+	// Negative means that none is added, and those that are there are served.
+	Threshold int64
+	// Max is the largest part that is taken, in bytes; 64 MiB.
+	Max int64
+	// Expiry is how long a part is kept after the end of its task; 7 days. It is at the
+	// longest Limits.Retention of the hub.
+	Expiry time.Duration
+}
+
+// partThreshold is PartOptions.Threshold if it is zero.
+const partThreshold = 1 << 20
+
+// OpenParts opens the folder dir, or makes it. It fails if another hub uses the folder, also one
+// in another process. Close it when the hub has run.
+func OpenParts(dir string, o PartOptions) (*Parts, error) {
+	d, err := datadir.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open parts: %w", err)
+	}
+	store, err := parts.Open(dir, parts.Options{Keep: o.Expiry})
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	p := &Parts{dir: d, store: store, threshold: cmp.Or(o.Threshold, partThreshold), max: o.Max}
+	if o.Threshold < 0 {
+		p.threshold = math.MaxInt64
+	}
+	return p, nil
+}
+
+// Close lets go of the folder. The hub must have ended.
+func (p *Parts) Close() error { return p.dir.Close() }
+
+// keeper returns what the engine keeps large parts with; nil if they stay in their tasks.
+func (h *Hub) keeper() *parts.Keeper {
+	p := h.Parts
+	if p == nil {
+		return nil
+	}
+	if h.PublicURL == "" {
+		panic("parley: Parts needs PublicURL: the addresses of parts are stored with their tasks")
+	}
+	if h.Limits.Retention > 0 {
+		p.store.KeepAtMost(h.Limits.Retention)
+	}
+	return &parts.Keeper{Store: p.store, Base: h.PublicURL, Threshold: p.threshold, Max: p.max}
+}
