@@ -460,19 +460,26 @@ func TestPartsLost(t *testing.T) {
 func TestPartsDiskFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	temp := filepath.Join(dir, "new")
+	partsDiskFails(t, dir, "its folder cannot be written",
+		func() error { return os.Remove(temp) }, func() error { return os.Mkdir(temp, 0o700) })
+}
+
+// partsDiskFails has a folder of parts that cannot be written, after fails, until heals.
+func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
+	t.Helper()
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	b := start(t, engine.Config{Parts: keeperIn(t, dir)}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		begun <- struct{}{}
 		<-goOn
 		_ = yield(a2a.NewArtifactUpdateEvent(ec, "a", a2a.NewRawPart(bulk)), nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}, agent.Traits{NoMessage: true}))
-	temp := filepath.Join(dir, "new")
-	if err := os.Remove(temp); err != nil {
+	if err := fails(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": bulk}))
 	var f *fault.Error
-	if !errors.As(err, &f) || !errors.Is(f, fault.ErrUnavailable) || f.Message != "message.parts[0]: the hub cannot store this part now: its folder cannot be written" || f.RetryAfter == 0 {
+	if !errors.As(err, &f) || !errors.Is(f, fault.ErrUnavailable) || f.Message != "message.parts[0]: the hub cannot store this part now: "+why || f.RetryAfter == 0 {
 		t.Errorf("Send() = %v", err)
 	}
 	id := b.send(now(text("hi"))).Head.ID
@@ -485,7 +492,7 @@ func TestPartsDiskFails(t *testing.T) {
 	if events, err := s.Next(t.Context(), 200*time.Millisecond); len(events) > 0 || err != nil {
 		t.Errorf("without a disk: %d events, %v", len(events), err)
 	}
-	if err := os.Mkdir(temp, 0o700); err != nil {
+	if err := heals(); err != nil {
 		t.Fatal(err)
 	}
 	follow(t, s)
