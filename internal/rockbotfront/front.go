@@ -5,7 +5,8 @@
 //
 // A request that arrives twice is one task, also across a restart of the hub. Callers see
 // their own tasks alone: the owner is the name of the calling agent, which RockBot's broker
-// vouches for.
+// vouches for. The rules, trust, limits and audit log of the hub are about them as about
+// others.
 //
 // # What it does not promise
 //
@@ -43,8 +44,19 @@ var _ rockbot.Server = (*Server)(nil)
 // prefix stands before the names of RockBot's agents, so that nobody else has them.
 const prefix = "rockbot/"
 
+// via is how RockBot's agents are known: RockBot's broker says who they are.
+const via = "rockbot"
+
 func callerOf(name string) *op.Caller {
-	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name}}
+	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name, Via: via}}
+}
+
+// admit counts a request among those that its caller may make in a time.
+func (s *Server) admit(c *op.Caller) error {
+	if l := s.Engine.Limiter(); l != nil {
+		return l.Request(c.Principal.Owner())
+	}
+	return nil
 }
 
 // Send implements rockbot.Server. It waits longer than one call of the engine does.
@@ -54,9 +66,13 @@ func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, e
 		named.Message.Skill = "" // RockBot's callers say this who mean no skill
 		r = &named
 	}
+	c := callerOf(caller)
+	if err := s.admit(c); err != nil {
+		return nil, err
+	}
 	for {
 		again := *r
-		a, err := s.Engine.Send(ctx, callerOf(caller), &again)
+		a, err := s.Engine.Send(ctx, c, &again)
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +95,10 @@ func (s *Server) has(name task.Agent, skill string) bool {
 
 // Cancel implements rockbot.Server.
 func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error {
-	_, err := s.Engine.Cancel(ctx, callerOf(caller), r)
+	c := callerOf(caller)
+	if err := s.admit(c); err != nil {
+		return err
+	}
+	_, err := s.Engine.Cancel(ctx, c, r)
 	return err
 }

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/rabbittest"
+)
+
+// exchange is RockBot's exchange, where several of its agents ask those of a hub.
+type exchange struct {
+	t       *testing.T
+	ch      *amqp.Channel
+	answers <-chan amqp.Delivery
+}
+
+// newExchange makes the queues of the hub's agents, and one for all answers.
+func newExchange(t *testing.T, url string, agents ...string) *exchange {
+	t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	x := &exchange{t: t}
+	x.ch, err = conn.Channel()
+	x.must(err)
+	for _, name := range []string{"rockbot", "rockbot.dlx"} {
+		x.must(x.ch.ExchangeDeclare(name, "topic", true, false, false, false, nil))
+	}
+	queues := map[string]string{"answers": "agent.response.*"}
+	for _, a := range agents {
+		queues["rockbot."+a+".agent-task-"+a], queues["rockbot."+a+".agent-task-cancel-"+a] = "agent.task."+a, "agent.task.cancel."+a
+	}
+	for name, topic := range queues {
+		_, err = x.ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-dead-letter-exchange": "rockbot.dlx", "x-dead-letter-routing-key": topic})
+		x.must(err)
+		x.must(x.ch.QueueBind(name, topic, "rockbot", false, nil))
+	}
+	x.answers, err = x.ch.Consume("answers", "", true, false, false, false, nil)
+	x.must(err)
+	return x
+}
+
+func (x *exchange) must(err error) {
+	x.t.Helper()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// rockBotAnswer is an answer as far as it is looked at here.
+type rockBotAnswer struct {
+	TaskID, Code, Message string
+	State                 int
+}
+
+// publish publishes something in the name of an agent and returns what that is told.
+func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
+	x.t.Helper()
+	x.must(x.ch.Publish("rockbot", topic, false, false, amqp.Publishing{
+		MessageId: "m", Type: "RockBot.A2A." + typ, CorrelationId: "c", ReplyTo: "agent.response." + who,
+		DeliveryMode: amqp.Persistent, Headers: amqp.Table{"rb-source": who}, Body: []byte(body),
+	}))
+	select {
+	case d := <-x.answers:
+		if d.RoutingKey != "agent.response."+who {
+			x.t.Errorf("%s is told what is for %s", d.RoutingKey, who)
+		}
+		var all struct {
+			TaskID, Code string
+			Message      json.RawMessage
+			State        int
+		}
+		x.must(json.Unmarshal(d.Body, &all))
+		var said struct{ Parts []struct{ Text string } }
+		text := ""
+		if json.Unmarshal(all.Message, &text) != nil && json.Unmarshal(all.Message, &said) == nil && len(said.Parts) > 0 {
+			text = said.Parts[0].Text
+		}
+		return rockBotAnswer{all.TaskID, all.Code, text, all.State}
+	case <-time.After(30 * time.Second):
+		x.t.Fatalf("%s is told nothing about %s", who, body)
+		return rockBotAnswer{}
+	}
+}
+
+func (x *exchange) ask(who, agent, id, skill string) rockBotAnswer {
+	x.t.Helper()
+	return x.publish(who, "agent.task."+agent, "AgentTaskRequest",
+		fmt.Sprintf(`{"taskId":%q,"contextId":"ctx","skill":%q,"message":{"role":"user","parts":[{"kind":"text","text":"go"}]}}`, id, skill))
+}
+
+func (x *exchange) cancel(who, agent, id string) rockBotAnswer {
+	x.t.Helper()
+	return x.publish(who, "agent.task.cancel."+agent, "AgentTaskCancelRequest", fmt.Sprintf(`{"taskId":%q}`, id))
+}
+
+// RockBot's agents, who come over their own exchange, are callers like others: for the rules,
+// for trust, for the audit log, and for whom tasks belong to.
+func TestPolicyOverRockBot(t *testing.T) {
+	t.Parallel()
+	url, marks := rabbittest.Start(t).VHost(t), t.TempDir()
+	cfg, err := config.Parse("parley.yaml", []byte(fmt.Sprintf(`
+auth: {api_keys: {ann-0123456789abcdef: {agent_id: Ann}, root-0123456789abcdef: {agent_id: root, roles: [admin]}}}
+agents:
+  - {name: desk, command: [sh, -c, 'echo x >> %[1]s/desk; echo done'], skills: [{id: read}, {id: erase}]}
+  - {name: vault, command: [sh, -c, 'echo x >> %[1]s/vault; echo done'], trust: gated}
+rockbot: {url: %[2]q, serve: [echo, interview, desk, vault]}
+policy:
+  rules:
+    - {allow: [send, cancel], callers: [rockbot/Ann, rockbot/Bob], agents: interview}
+    - {allow: send, callers: rockbot/Ann, agents: echo}
+    - {allow: send, callers: rockbot/Bob, agents: desk, skills: read}
+    - {allow: send, callers: rockbot/Carl, agents: interview}
+    - {allow: send, callers: "rockbot/*", agents: vault}
+    - {allow: [send, get, list, cancel], callers: Ann}
+`, marks, url)), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout = "127.0.0.1:0", t.TempDir(), "off", -1
+	x := newExchange(t, url, "echo", "interview", "desk", "vault")
+	hub, stop := running(t, cfg, slog.New(slog.DiscardHandler))
+	h := &ruledHub{t: t, url: hub.url()}
+
+	const question, failed = 2, 4
+	first := x.ask("Ann", "interview", "t1", "interview").Message
+	for _, tt := range []struct {
+		what string
+		got  rockBotAnswer
+		want rockBotAnswer
+	}{
+		{"an agent that the rules allow", x.ask("Ann", "echo", "e1", "echo"), rockBotAnswer{"e1", "", "go", 3}},
+		{"an agent that the rules do not allow", x.ask("Bob", "echo", "e1", "echo"), rockBotAnswer{"e1", "execution_failed", `send on agent "echo" with the skill "echo" is not allowed`, 0}},
+		{"the skill that the rules allow", x.ask("Bob", "desk", "d1", "read"), rockBotAnswer{"d1", "", "", 3}},
+		{"another skill", x.ask("Bob", "desk", "d2", "erase"), rockBotAnswer{"d2", "execution_failed", `send on agent "desk" with the skill "erase" is not allowed`, 0}},
+		{"no skill, which may be any", x.ask("Bob", "desk", "d3", "general"), rockBotAnswer{"d3", "execution_failed", `send on agent "desk" is not allowed`, 0}},
+		{"the id and the context of somebody else", x.ask("Bob", "interview", "t1", "interview"), rockBotAnswer{"t1", "", first, question}},
+		{"another task in that context", x.ask("Carl", "interview", "t2", "interview"), rockBotAnswer{"t2", "", first, question}},
+		{"to cancel what is one's own, where that is not allowed", x.cancel("Carl", "interview", "t2"), rockBotAnswer{"t2", "execution_failed", `cancel on agent "interview" is not allowed`, 0}},
+		{"to cancel the task of another caller", x.cancel("Ann", "interview", "t2"), rockBotAnswer{"t2", "task_not_found", "no such task", 0}},
+		{"to cancel no task", x.cancel("Ann", "interview", "t9"), rockBotAnswer{"t9", "task_not_found", "no such task", 0}},
+		{"to cancel what is one's own", x.cancel("Bob", "interview", "t1"), rockBotAnswer{"t1", "", "", 5}},
+		{"a gated agent", x.ask("Bob", "vault", "v1", "vault"), rockBotAnswer{"v1", "", "", failed}},
+		{"a gated agent, by a name that is the owner's elsewhere", x.ask("local", "vault", "v2", "vault"), rockBotAnswer{"v2", "", "", failed}},
+	} {
+		if tt.want.State == failed || tt.what == "the skill that the rules allow" {
+			tt.got.Message = ""
+		}
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.what, diff)
+		}
+	}
+	// The answer of Ann goes to her own task, which nobody else has answered or canceled.
+	if got := x.ask("Ann", "interview", "t3", "interview"); got.State != question || got.Message == first {
+		t.Errorf("the second question to Ann is %+v; the first one was %q", got, first)
+	}
+	for name, want := range map[string]string{"desk": "x\n", "vault": ""} {
+		if text, _ := os.ReadFile(filepath.Join(marks, name)); string(text) != want {
+			t.Errorf("%s has run %d times, want %d", name, len(text)/2, len(want)/2)
+		}
+	}
+	if code, _, body := h.ask("ann", "GET /v1/a2a/tasks", "", "A2A-Version: 1.0"); code != 200 || !strings.Contains(body, `"totalSize":0`) {
+		t.Errorf("the tasks of the key's Ann, who is not RockBot's: %d %s", code, body)
+	}
+	if code, _, body := h.ask("root", "GET /api/v1/inbox", ""); code != 200 || !strings.Contains(body, `"rockbot/Bob"`) || !strings.Contains(body, `"rockbot/local"`) {
+		t.Errorf("the owner is not told who wants to be let in: %d %s", code, body)
+	}
+	stop()
+	var refused []string
+	for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, auditName), audit.Query{}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if who := e.Actor.ID + " by " + e.Actor.Auth; e.Action == audit.PolicyRefused && !slices.Contains(refused, who) {
+			refused = append(refused, who) // those of the same minute are counted
+		}
+	}
+	want := []string{"rockbot/Bob by rockbot", "rockbot/Carl by rockbot"}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Errorf("refusals in the audit log (-want +got):\n%s", diff)
+	}
+}
