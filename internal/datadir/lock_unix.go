@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // acquire opens and locks file. The file stays when the lock goes: to remove it
@@ -18,15 +17,15 @@ func acquire(file string) (*os.File, error) {
 		return nil, err
 	}
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
+	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = errHeld
 	default:
 		err = fmt.Errorf("lock %s: %w", file, err)
@@ -42,7 +41,7 @@ func release(lock *os.File) error {
 }
 
 func unlock(lock *os.File) error {
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_UN); err != nil {
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_UN); err != nil {
 		return fmt.Errorf("unlock %s: %w", lock.Name(), err)
 	}
 	return nil
@@ -53,5 +52,5 @@ func heldHint(string) string { return "" }
 
 // gone reports whether h was a process of this machine, host, and is no more.
 func gone(h Holder, host string) bool {
-	return h.PID > 0 && h.Host == host && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
+	return h.PID > 0 && h.Host == host && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
