@@ -88,6 +88,24 @@ func (k *Key) sign(claims any) (string, error) {
 	return signed.CompactSerialize()
 }
 
+// Metadata returns what an issuer of assertions says of itself at its address, to which
+// "/.well-known/openid-configuration" is added: who it is and where its key set is, so that
+// verifiers need to know its address alone (OpenID Connect Discovery 1.0 §3, RFC 8414 §2). It
+// has no endpoints at which somebody logs in, or gets tokens.
+func Metadata(issuer, keysURL string) ([]byte, error) {
+	return json.Marshal(struct {
+		Issuer        string   `json:"issuer"`
+		KeysURL       string   `json:"jwks_uri"`
+		Algorithms    []string `json:"id_token_signing_alg_values_supported"`
+		SubjectTypes  []string `json:"subject_types_supported"`
+		ResponseTypes []string `json:"response_types_supported"`
+		GrantTypes    []string `json:"grant_types_supported"`
+	}{
+		Issuer: issuer, KeysURL: keysURL, Algorithms: []string{string(jose.ES256)}, SubjectTypes: []string{"public"},
+		ResponseTypes: []string{}, GrantTypes: []string{},
+	})
+}
+
 // KeySet returns the public halves of keys as a key set (RFC 7517 §5).
 func KeySet(keys ...*Key) ([]byte, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}

@@ -291,7 +291,11 @@ func (h *hub) compose(ctx context.Context) error {
 	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
 		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
-	front := httpfront.New(h.front())
+	c := h.front()
+	if c.Metadata, err = h.issues(); err != nil {
+		return err
+	}
+	front := httpfront.New(c)
 	if h.mcpParts.inside != nil {
 		h.mcpParts.inside.Handler = front.Inside()
 	}

@@ -96,6 +96,15 @@ func (h *hub) keySet() func() ([]byte, error) {
 	}
 }
 
+// issues returns what the hub says of itself as an issuer; nil if it asserts nothing.
+func (h *hub) issues() ([]byte, error) {
+	if h.identity.keys == nil {
+		return nil, nil
+	}
+	issuer := h.cfg.Issuer()
+	return token.Metadata(issuer, issuer+keySetPath)
+}
+
 // joinKeySets returns the keys of all sets in one, each once.
 func joinKeySets(sets ...[]byte) ([]byte, error) {
 	var all struct {

@@ -145,19 +145,24 @@ func (s *site) told(agent, header string) map[string]any {
 	return who
 }
 
-// believing is the configuration of a hub that believes another one.
+// believing is the configuration of a hub that believes another one, of which it knows the
+// address alone.
 const believing = `
 auth:
   tokens:
     - name: %[1]s
       issuer: %[2]s
-      keys_url: %[2]s/.well-known/jwks.json
       audiences: [%[3]q]
       owner_claim: org
       owners: {acme: partner-acme}
       roles_claim: roles
       roles: {ops: operator}
 `
+
+// keysAt is believing where the address of the keys is known, too.
+func keysAt(config string, s *site) string {
+	return strings.Replace(config, "      audiences", "      keys_url: "+s.srv.URL+"/.well-known/jwks.json\n      audiences", 1)
+}
 
 // whoAmI is a program that says whose work it does.
 const whoAmI = `
@@ -181,7 +186,7 @@ agents:
   - {name: far, url: %[2]s/a2a/far, identity: {mode: assertion, claims: [org]}}
   - {name: silent, url: %[2]s/a2a/calendar}
 `, aliceKey, b.srv.URL))
-	b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + whoAmI +
+	b.serve(keysAt(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), a) + whoAmI +
 		fmt.Sprintf("  - {name: far, url: %s/a2a/calendar, identity: {mode: assertion}}\n", c.srv.URL))
 	c.serve(fmt.Sprintf(believing, "b", b.srv.URL, c.srv.URL) + whoAmI)
 
@@ -221,6 +226,53 @@ agents:
 	}
 	if n := len(b.tokens()); n < 3 {
 		t.Errorf("B was shown %d assertions, want another one with each call", n)
+	}
+}
+
+// TestIssuerIsDiscovered: what a hub says of itself as an issuer is what verifiers need, and is
+// there where it asserts something alone. A hub that believes another issuer at that address is
+// not led astray.
+func TestIssuerIsDiscovered(t *testing.T) {
+	t.Parallel()
+	a, b := newSite(t), newSite(t)
+	a.serve(fmt.Sprintf(`
+auth: {api_keys: {%s: {agent_id: alice}}}
+agents:
+  - {name: calendar, url: %s/a2a/calendar, identity: {mode: assertion}}
+`, aliceKey, b.srv.URL))
+	stop := b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + whoAmI)
+	const place = "/.well-known/openid-configuration"
+	resp, body := (&question{at: a.srv.URL, what: "GET " + place}).answered(t)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(body), &got); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s", place, resp.StatusCode, body)
+	}
+	want := map[string]any{
+		"issuer": a.srv.URL, "jwks_uri": a.srv.URL + "/.well-known/jwks.json", "id_token_signing_alg_values_supported": []any{"ES256"},
+		"subject_types_supported": []any{"public"}, "response_types_supported": []any{}, "grant_types_supported": []any{},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", place, diff)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=300"} {
+		if got := resp.Header.Get(name); got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	if resp, body := (&question{at: a.srv.URL, what: "POST " + place, body: "{}"}).answered(t); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := (&question{at: b.srv.URL, what: "GET " + place}).answered(t); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a hub that asserts nothing: %d %s", resp.StatusCode, body)
+	}
+	alice := "X-Api-Key: " + aliceKey
+	if diff := cmp.Diff(map[string]any{"id": "a:alice", "owner": "a:alice"}, a.told("calendar", alice)); diff != "" {
+		t.Errorf("by the address alone (-want +got):\n%s", diff)
+	}
+	stop()
+	b.serve(strings.Replace(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), "issuer: "+a.srv.URL, "issuer: "+a.srv.URL+"/other", 1) + whoAmI)
+	if _, body := a.say("calendar", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
+		t.Errorf("another issuer at the address is taken for this one: %s", body)
 	}
 }
 

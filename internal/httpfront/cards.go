@@ -166,6 +166,15 @@ func (x *exchange) serveKeySet() {
 	x.body(http.StatusOK, keySetType, set)
 }
 
+// serveMetadata answers with what the hub says of itself as an issuer.
+func (x *exchange) serveMetadata() {
+	if x.public() {
+		return
+	}
+	x.w.Header().Set("Cache-Control", "public, max-age=300")
+	x.body(http.StatusOK, jsonType, x.front.cfg.Metadata)
+}
+
 var keySetType = []string{"application/jwk-set+json"}
 
 var anyOrigin = []string{"*"}

@@ -60,6 +60,9 @@ type Config struct {
 	// KeySet returns the JSON of /.well-known/jwks.json: the public keys that sign cards and
 	// assertions. If nil, that path is not found.
 	KeySet func() ([]byte, error)
+	// Metadata is the JSON of /.well-known/openid-configuration: what the hub says of itself
+	// to those who believe its assertions. If nil, that path is not found.
+	Metadata []byte
 	// Metrics serves /metrics. If nil, that path is not found.
 	Metrics http.Handler
 	// MetricsReaders are those who may read it.

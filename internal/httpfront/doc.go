@@ -20,6 +20,7 @@
 //	GET  /v1/parts/{task}/{digest}                   a large part of a task
 //	GET  /.well-known/agent-card.json                and agent.json
 //	GET  /.well-known/jwks.json                      the keys that sign cards
+//	GET  /.well-known/openid-configuration           whose assertions are signed with them
 //	GET  /a2a/{agent}/.well-known/agent-card.json    and below /v1/a2a/{tenant}/
 //	GET  /healthz  /readyz  /metrics
 //	POST /mcp  and GET, DELETE                       MCP, by another handler

@@ -172,6 +172,8 @@ func (x *exchange) somewhere() bool {
 		return x.front.cfg.Callbacks != nil
 	case atKeySet:
 		return x.front.cfg.KeySet != nil
+	case atMetadata:
+		return x.front.cfg.Metadata != nil
 	}
 	return true
 }
@@ -198,6 +200,9 @@ func (x *exchange) serve() {
 		return
 	case atKeySet:
 		x.serveKeySet()
+		return
+	case atMetadata:
+		x.serveMetadata()
 		return
 	case atCallback:
 		x.wrote = true

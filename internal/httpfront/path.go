@@ -34,6 +34,7 @@ const (
 	atMetrics
 	atMCP
 	atKeySet
+	atMetadata
 	atPart
 	numPlaces
 )
@@ -58,6 +59,7 @@ var allow = [numPlaces]string{
 	atMetrics:      "GET, HEAD",
 	atMCP:          "GET, POST, DELETE",
 	atKeySet:       "GET, HEAD, OPTIONS",
+	atMetadata:     "GET, HEAD, OPTIONS",
 	atPart:         "GET, HEAD",
 }
 
@@ -117,6 +119,8 @@ func parsePath(path string) route {
 		return route{place: atMCP}
 	case "/" + wellKnown + "/jwks.json":
 		return route{place: atKeySet}
+	case "/" + wellKnown + "/openid-configuration":
+		return route{place: atMetadata}
 	case "/" + job:
 		return route{place: atJob}
 	}
