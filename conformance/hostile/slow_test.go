@@ -162,7 +162,7 @@ func begun(path string, headers ...string) string {
 
 const tooSlow = "408 INVALID_REQUEST, closed"
 
-// slowRows wait for the hub to lose its patience: a second for a body, ten for a head.
+// slowRows wait for the hub to lose its patience: four seconds for a body, ten for a head.
 var slowRows = []row{
 	{name: "nothing at all", send: drip(here, "", ""), want: "no answer, closed"},
 	{name: "a head that stops", send: drip(here, "GET /v1/a2a/tasks HTTP/1.1\r\nX-A: ", ""), want: "no answer, closed"},

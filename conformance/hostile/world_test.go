@@ -32,7 +32,7 @@ const patience = 30 * time.Second
 const configuration = `
 grpc_listen: GRPC
 default_agent: tally
-limits: {body: 64KiB, body_time: 1s, keep_alive: 1s, streams_per_caller: 3, tasks_per_caller: 6}
+limits: {body: 64KiB, body_time: 4s, keep_alive: 1s, streams_per_caller: 3, tasks_per_caller: 6}
 auth:
   api_keys:
     KEY-alice: {agent_id: alice, owner: acme}

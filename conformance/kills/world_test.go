@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 
 // patience is how long a story may take, with all that happens to the hubs meanwhile.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // The people, by their keys. Me is the owner of the near hub.
 const (

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a story may take, with all that happens meanwhile.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // victims are who is killed.
 type victims string

@@ -97,7 +97,7 @@ func (h *Hub) Dir() string { return h.dir }
 func (h *Hub) Data() string { return h.data }
 
 // Start starts the hub and waits until it is ready. It returns an error if the hub runs,
-// or ends before it is ready, or is not ready after a minute. It may be called in any
+// or ends before it is ready, or is not ready after two minutes. It may be called in any
 // goroutine.
 func (h *Hub) Start() error {
 	began := time.Now()

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a hub may take to start or to stop.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Command says what a process runs: the command with arguments.
 type Command struct {
@@ -94,7 +94,7 @@ func (p *Process) Kill() {
 }
 
 // Interrupt asks the process to end, and waits until it has. It returns an error if the
-// process ends otherwise than well, or not within a minute.
+// process ends otherwise than well, or not within two minutes.
 func (p *Process) Interrupt() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("interrupt: %w", err)
