@@ -118,6 +118,20 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// TestSameDelegation: an agent that gives the same three times is not asked a fourth time.
+func TestSameDelegation(t *testing.T) {
+	t.Parallel()
+	a := scripted(t, "turns: [{calls: [{name: agent_run_north, arguments: {prompt: weather}}]}]")
+	a.Delegates = []model.Delegate{{ID: "north"}}
+	h := start(t, new(task.Memory), agents{"main": a, "north": scripted(t, "turns: [{text: Rain.}]")})
+	if got, want := outcome(h.send(text("go"))), "FAILED: the model makes the same call again and again"; got != want {
+		t.Errorf("the task is %q, want %q", got, want)
+	}
+	if n := len(h.tasksOf("north")); n != 3 {
+		t.Errorf("the agent was asked %d times, want 3", n)
+	}
+}
+
 // listening is a provider that notes what it is asked with.
 type listening struct {
 	model.Provider

@@ -142,16 +142,15 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	if wrong := badArguments(c.Function.Arguments); wrong != "" {
 		return fail("The arguments of %s are no JSON object (%s). Call it again with a JSON object as its schema says.", c.Function.Name, wrong)
 	}
-	if d := s.tools.delegates[c.Function.Name]; d != nil {
-		s.begin(c)
-		return func(ctx, until context.Context) outcome { return s.delegate(ctx, until, c) }, nil
-	}
-	t := s.tools.byName[c.Function.Name]
+	t, d := s.tools.byName[c.Function.Name], s.tools.delegates[c.Function.Name]
 	switch {
-	case t == nil:
+	case t == nil && d == nil:
 		return fail("%s", s.tools.unknown(c.Function.Name))
 	case s.t.repeats(c) >= sameCalls:
 		return fail("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls)
+	case d != nil:
+		s.begin(c)
+		return func(ctx, until context.Context) outcome { return s.delegate(ctx, until, c) }, nil
 	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}

@@ -74,8 +74,11 @@ func Main(ctx context.Context, args []string, o OS) int {
 	}
 	kctx, code, err := parse(parser, args)
 	if err != nil {
-		fmt.Fprintf(o.Stderr, "parley: %v\nTry \"parley --help\".\n", err)
-		return exitUsage
+		command := "parley"
+		if wrong := new(kong.ParseError); errors.As(err, &wrong) {
+			command = name(wrong.Context)
+		}
+		return report(o.Stderr, command, usagef("%w", err))
 	}
 	if kctx == nil {
 		return code

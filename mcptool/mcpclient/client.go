@@ -289,6 +289,9 @@ func (c *Client) ready() (*mcp.ClientSession, error) {
 	defer c.mu.Unlock()
 	if c.session == nil {
 		reason := c.status.State
+		if reason == Ready {
+			reason = Down // it has ended just now
+		}
 		if c.status.Reason != "" {
 			reason += ": " + c.status.Reason
 		}
