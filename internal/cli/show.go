@@ -254,9 +254,13 @@ func (s *show) outcome(again string) error {
 	case state == a2a.TaskStateCompleted:
 		return nil
 	case client.Interrupted(state):
-		if !s.json {
-			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n",
-				stateName(state), again, quote(printable(string(task.ID))))
+		id := quote(printable(string(task.ID)))
+		switch {
+		case s.json:
+		case state == a2a.TaskStateAuthRequired: // words of the caller are no sign-in, and no approval
+			fmt.Fprintf(s.notes, "The task waits (%s). To see what becomes of it: parley tasks watch%s %s\n", stateName(state), again, id)
+		default:
+			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n", stateName(state), again, id)
 		}
 		return &exit{code: exitInterrupted}
 	case state.Terminal():
