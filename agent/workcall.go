@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -129,28 +128,4 @@ func stateAfter(ev a2a.Event) a2a.TaskState {
 		}
 	}
 	return ""
-}
-
-// encodeEvent returns the StreamResponse for an event, and whether nothing may follow. Of
-// a bare message the hub makes an artifact that completes the task.
-func encodeEvent(ev a2a.Event) (b json.RawMessage, last bool, err error) {
-	if b, err = eventJSON(ev); err != nil {
-		return nil, false, err
-	}
-	if rawjson.Member(b, "message") != nil {
-		return b, true, nil
-	}
-	state, _ := task.ParseState(string(stateAfter(ev)))
-	return b, state.Terminal() || state == task.InputRequired, nil
-}
-
-func eventJSON(ev a2a.Event) (json.RawMessage, error) {
-	if raw, ok := ev.(*Raw); ok {
-		return raw.JSON, nil
-	}
-	b, err := json.Marshal(a2a.StreamResponse{Event: ev})
-	if err != nil {
-		return nil, fmt.Errorf("encode event %T: %w", ev, err)
-	}
-	return b, nil
 }

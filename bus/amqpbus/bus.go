@@ -35,6 +35,7 @@ type Bus struct {
 	Logger *slog.Logger
 
 	once   sync.Once
+	wrong  error           // what Check says
 	ctx    context.Context // ends with Close, with cause bus.ErrClosed
 	cancel context.CancelCauseFunc
 	owned  sync.WaitGroup
@@ -56,6 +57,7 @@ var (
 // begin makes what the zero value has not.
 func (b *Bus) begin() {
 	b.once.Do(func() {
+		b.wrong = b.Check()
 		b.ctx, b.cancel = context.WithCancelCause(context.Background())
 		b.in = line{bus: b, changed: make(chan struct{})}
 		b.out = line{bus: b, changed: make(chan struct{}), channels: publishChannels}
@@ -114,8 +116,8 @@ func (b *Bus) check(at bus.Address) error {
 	if b.ctx.Err() != nil {
 		return bus.ErrClosed
 	}
-	if err := b.Check(); err != nil {
-		return err
+	if b.wrong != nil {
+		return b.wrong
 	}
 	return at.Check()
 }
