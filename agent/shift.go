@@ -470,9 +470,11 @@ func (s *shift) leave() {
 
 func (s *shift) source() string { return "worker/" + s.id }
 
+// envelope returns an envelope of the worker. It has no id: send makes one, since most of them
+// go together with others.
 func (s *shift) envelope(kind bus.Type) *bus.Envelope {
 	return &bus.Envelope{
-		ID: uuid.NewString(), Type: kind, Time: task.MillisOf(time.Now()),
+		Type: kind, Time: task.MillisOf(time.Now()),
 		Source: s.source(), ReplyTo: job.WorkerAt(s.id).Name,
 	}
 }
@@ -488,6 +490,13 @@ func (s *shift) publish(ctx context.Context, to bus.Address, e *bus.Envelope, bo
 	if e.Body, err = job.Encode(body); err != nil {
 		return err
 	}
+	return s.send(ctx, to, e)
+}
+
+func (s *shift) send(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if e.ID == "" {
+		e.ID = uuid.NewString()
+	}
 	return s.Bus.Publish(ctx, to, e)
 }
 
@@ -497,14 +506,14 @@ func (s *shift) post(ctx context.Context, to bus.Address, e *bus.Envelope, body 
 		return err
 	}
 	if len(e.Body) > job.MaxBatched {
-		return s.Bus.Publish(ctx, to, e)
+		return s.send(ctx, to, e)
 	}
 	return s.posted.Send(ctx, to, e, func(all []*bus.Envelope) error {
 		joined, err := job.Join(all)
 		if err != nil {
 			return err
 		}
-		return s.Bus.Publish(ctx, to, joined)
+		return s.send(ctx, to, joined)
 	})
 }
 

@@ -94,8 +94,8 @@ func (s *Signer) HubKey() HubKey {
 // signature invalid, but for Reason and Queue. The error is ErrInvalid: e is from
 // somebody else than the hub, or its body is not JSON in UTF-8.
 func (s *Signer) Sign(e *Envelope) error {
-	if want := "hub/" + s.hub; e.Source != want {
-		return fmt.Errorf("sign envelope %q: source is %q, not %q: %w", e.ID, e.Source, want, ErrInvalid)
+	if hub, ok := strings.CutPrefix(e.Source, "hub/"); !ok || hub != s.hub {
+		return fmt.Errorf("sign envelope %q: source is %q, not %q: %w", e.ID, e.Source, "hub/"+s.hub, ErrInvalid)
 	}
 	if !utf8.Valid(e.Body) {
 		return fmt.Errorf("sign envelope %q: body is not UTF-8: %w", e.ID, ErrInvalid)

@@ -66,10 +66,11 @@ func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
 	d.say(ctx, n)
 }
 
-// envelope returns an envelope of the hub.
+// envelope returns an envelope of the hub. It has no id: sign makes one, since most of them go
+// together with others.
 func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
 	return &bus.Envelope{
-		ID: uuid.NewString(), Type: kind, Time: task.MillisOf(time.Now()),
+		Type: kind, Time: task.MillisOf(time.Now()),
 		Source: d.source(), ReplyTo: job.ControlAt(d.ID).Name,
 		Task: string(about.id), Owner: about.owner,
 	}
@@ -86,6 +87,9 @@ func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelop
 
 // sign signs e, and publishes it.
 func (d *Dispatcher) sign(ctx context.Context, to bus.Address, e *bus.Envelope) error {
+	if e.ID == "" {
+		e.ID = uuid.NewString()
+	}
 	if d.Signer != nil {
 		if err := d.Signer.Sign(e); err != nil {
 			return err

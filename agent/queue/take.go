@@ -87,14 +87,16 @@ func (r *run) takeAll(rep *job.Report, skip int) {
 // take passes an event on, together with the place after it.
 func (r *run) take(event []byte) {
 	r.place.Seq++
-	if m := rawjson.Member(event, "message"); m != nil {
-		event = answered(m)
+	message, update := partsOf(event)
+	if message != nil {
+		event = answered(message)
+		_, update = partsOf(event)
 	}
-	state := stateOf(event)
+	state := update.state()
 	if state != task.Working && state != task.Submitted {
 		r.place.Told = true
 	}
-	if state == task.Working && bare(event) {
+	if state == task.Working && update.bare() {
 		event = quiet // the hub has said so already
 	}
 	r.remember(event)
@@ -168,20 +170,44 @@ func (r *run) lose(how string) {
 	r.again()
 }
 
-// stateOf returns the state that an event sets; Unspecified if it is no status.
-func stateOf(event []byte) task.State {
-	update := rawjson.Member(event, "statusUpdate")
-	if update == nil {
-		update = rawjson.Member(event, "task")
+// change is what an event sets: a status, or a whole task.
+type change struct{ update, task []byte }
+
+// partsOf returns what a StreamResponse has: a message, or what it changes of the task, if it
+// is no artifact.
+func partsOf(event []byte) (message []byte, c change) {
+	for name, v := range rawjson.Fields(event) {
+		switch {
+		case name == "message" && message == nil:
+			message = v
+		case name == "statusUpdate" && c.update == nil:
+			c.update = v
+		case name == "task" && c.task == nil:
+			c.task = v
+		}
 	}
-	name, _ := rawjson.String(rawjson.Member(rawjson.Member(update, "status"), "state"))
+	return message, c
+}
+
+// state returns the state that is set; Unspecified if there is none.
+func (c change) state() task.State {
+	of := c.update
+	if of == nil {
+		of = c.task
+	}
+	name, _ := rawjson.String(rawjson.Member(rawjson.Member(of, "status"), "state"))
 	state, _ := task.ParseState(name)
 	return state
 }
 
-// bare reports whether a status update has nothing but its state and its time.
-func bare(event []byte) bool {
-	update := rawjson.Member(event, "statusUpdate")
-	return update != nil && rawjson.Member(update, "metadata") == nil &&
-		rawjson.Member(rawjson.Member(update, "status"), "message") == nil
+// bare reports whether it is a status update with nothing but its state and its time.
+func (c change) bare() bool {
+	return c.update != nil && rawjson.Member(c.update, "metadata") == nil &&
+		rawjson.Member(rawjson.Member(c.update, "status"), "message") == nil
+}
+
+// stateOf returns the state that an event sets; Unspecified if it is no status.
+func stateOf(event []byte) task.State {
+	_, c := partsOf(event)
+	return c.state()
 }
