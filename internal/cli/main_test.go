@@ -312,11 +312,13 @@ func TestNoSuchAgent(t *testing.T) {
 	const nobody = `there is no agent "nobody" at `
 	many := strings.Repeat(`{"name":"a"},`, maxListed) + `{"name":"b"}`
 	for body, want := range map[string]string{
-		`{"agents":[{"name":"echo"},{"name":"x\u001b"}]}`: "; the agents there are echo, x\n",
-		`{"agents":[` + many + `]}`:                       "; the agents there are a" + strings.Repeat(", a", maxListed-1) + ", …\n",
-		`{"agents":[]}`:                                   "\n",
-		`<html>`:                                          "\n",
-		"":                                                "\n", // not found
+		`{"agents":[{"name":"echo"},{"name":"x\u001b"}]}`:         "; the agents there are echo, x\n",
+		`{"agents":[` + many + `]}`:                               "; the agents there are a" + strings.Repeat(", a", maxListed-1) + ", …\n",
+		`{"agents":[]}`:                                           "\n",
+		`{"agents":[{"name":"a"},{"name":"b","title":"nobody"}]}`: "; it is called b there\n",
+		`{"agents":[{"name":"Nobody"},{"name":"c"}]}`:             "; it is called Nobody there\n",
+		`<html>`: "\n",
+		"":       "\n", // not found
 	} {
 		var key string
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,33 +24,41 @@ func (t *target) missing(ctx context.Context, err error) error {
 	if t.Agent == "" || !errors.Is(err, client.ErrNoCard) {
 		return err
 	}
-	names := t.agents(ctx)
-	if len(names) == 0 {
+	names, meant := t.agents(ctx)
+	switch {
+	case meant != "":
+		return fmt.Errorf("there is no agent %q at %s; it is called %s there", t.Agent, t.URL, meant)
+	case len(names) == 0:
 		return fmt.Errorf("there is no agent %q at %s", t.Agent, t.URL)
 	}
 	return fmt.Errorf("there is no agent %q at %s; the agents there are %s", t.Agent, t.URL, strings.Join(names, ", "))
 }
 
 // agents returns the names of the agents if the URL is that of a hub that tells
-// them, and nothing otherwise.
-func (t *target) agents(ctx context.Context) []string {
+// them, and nothing otherwise. Meant is the one whose title was given for its name.
+func (t *target) agents(ctx context.Context) (names []string, meant string) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	var list struct {
 		Agents []struct {
-			Name string `json:"name"`
+			Name  string `json:"name"`
+			Title string `json:"title"`
 		} `json:"agents"`
 	}
 	hub := t.hub()
 	if hub.ask(ctx, "GET /api/v1/agents", nil, &list) != nil {
-		return nil
+		return nil, ""
 	}
-	var names []string
 	for _, a := range list.Agents {
-		if len(names) == maxListed {
-			return append(names, "…")
+		if t.Agent == a.Title || strings.EqualFold(t.Agent, a.Name) {
+			meant = a.Name
 		}
-		names = append(names, a.Name)
+		if len(names) < maxListed {
+			names = append(names, a.Name)
+		}
 	}
-	return names
+	if len(list.Agents) > maxListed {
+		names = append(names, "…")
+	}
+	return names, meant
 }
