@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/tlsfile"
@@ -46,6 +47,7 @@ func (h *hub) openTLS() error {
 	if h.tls, err = tlsfile.Open(files); err != nil {
 		return usagef("%w", namedFile(err, map[string]string{
 			"cert": "tls.cert (--tls-cert)", "key": "tls.key (--tls-key)", "client_ca": "tls.client_ca (--client-ca)",
+			"client_crl": "tls.client_crl",
 		}))
 	}
 	if leaf := h.tls.Leaf(); time.Now().After(leaf.NotAfter) || time.Now().Before(leaf.NotBefore) {
@@ -63,8 +65,23 @@ func (h *hub) takeCertificates() error {
 	if err != nil {
 		return usagef("%s: %w", h.cfg.File, err)
 	}
-	h.keys.Certificates = rules
+	h.keys.Certificates = unrevoked{rules, h.tls}
 	return nil
+}
+
+// unrevoked knows who calls with a certificate that nobody has revoked since the handshake.
+type unrevoked struct {
+	auth.Certificates
+
+	tls *tlsfile.Source
+}
+
+// Certificate implements auth.Certificates.
+func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
+	if err := u.tls.Good(chains); err != nil {
+		return nil, fmt.Errorf("%w: %w", auth.ErrUnauthenticated, err)
+	}
+	return u.Certificates.Certificate(chains)
 }
 
 // serveHTTP serves the listener for HTTP, over TLS if there is a certificate.
@@ -117,5 +134,9 @@ func tlsFacts(cfg *config.Config) *doctor.TLS {
 		return t
 	}
 	t.Leaf = s.Leaf()
+	t.Unlisted = s.Unlisted()
+	for _, l := range s.Lists() {
+		t.Lists = append(t.Lists, doctor.RevocationList(l))
+	}
 	return t
 }

@@ -80,6 +80,9 @@ func startTLS(t *testing.T, more, rules string) *tlsHub {
 	}
 	h.acme.Write(t, h.dir, "acme")
 	h.acme.Issue(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}).Write(t, h.dir, "hub")
+	if err := os.WriteFile(filepath.Join(h.dir, "crl.pem"), h.acme.Revoke(t, x509.RevocationList{}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(h.dir, "parley.yaml")
 	text := "tls: {cert: hub.pem, key: hub.key, client_ca: acme.pem" + more + "}\nbus: {url: off}\n" + rules
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -22,6 +22,9 @@ type TLS struct {
 	Key  string `yaml:"key"`
 	// ClientCA is a file with the authorities whose certificates callers may show.
 	ClientCA string `yaml:"client_ca"`
+	// ClientCRL is a file with revocation lists of these authorities, which is read again when
+	// it has changed.
+	ClientCRL string `yaml:"client_crl"`
 	// Clients says whether each connection needs such a certificate: optional.
 	Clients string `yaml:"clients" enum:"optional,required"`
 }
@@ -31,7 +34,7 @@ func (t *TLS) On() bool { return t.Cert != "" }
 
 // Files returns the files of the listeners.
 func (t *TLS) Files() tlsfile.Files {
-	return tlsfile.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Clients == "required"}
+	return tlsfile.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, ClientCRL: t.ClientCRL, Required: t.Clients == "required"}
 }
 
 // CertificateRule says who calls with a certificate of tls.client_ca: whoever has the one
@@ -133,7 +136,7 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 // checkTLS notes what is wrong with the certificate of the listeners.
 func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	inline := false
-	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA} {
+	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA, "client_crl": t.ClientCRL} {
 		if strings.Contains(value, "-----BEGIN") {
 			d.Problem(nil, "tls."+key, "is the name of a file, and not what stands in it")
 			inline = true
@@ -143,10 +146,12 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	case inline:
 	case (t.Cert == "") != (t.Key == ""):
 		d.Problem(nil, "tls", "needs cert and key")
-	case t.Cert == "" && (t.ClientCA != "" || t.Clients != ""):
+	case t.Cert == "" && (t.ClientCA != "" || t.ClientCRL != "" || t.Clients != ""):
 		d.Problem(nil, "tls.cert", "is missing: without it callers show no certificates")
 	case t.Clients == "required" && t.ClientCA == "":
 		d.Problem(nil, "tls.client_ca", "is missing: whose certificates are required?")
+	case t.ClientCRL != "" && t.ClientCA == "":
+		d.Problem(nil, "tls.client_ca", "is missing: whose certificates does client_crl revoke?")
 	}
 }
 
@@ -188,7 +193,7 @@ func (c *Config) CheckCertificates() error {
 
 // certificateFiles are the paths of certificates and their keys, as far as they are given.
 func (c *Config) certificateFiles() []*string {
-	all := []*string{&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA}
+	all := []*string{&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.TLS.ClientCRL}
 	for i := range c.Auth.Certificates {
 		all = append(all, &c.Auth.Certificates[i].CA)
 	}

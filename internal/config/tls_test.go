@@ -21,7 +21,7 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	ca := tlstest.NewAuthority(t, "acme")
 	ca.Write(t, dir, "acme")
-	c, err := Parse(filepath.Join(dir, "parley.yaml"), []byte(strings.Replace(tlsFiles, "}", ", clients: required}", 1)+`
+	c, err := Parse(filepath.Join(dir, "parley.yaml"), []byte(strings.Replace(tlsFiles, "}", ", client_crl: lists.pem, clients: required}", 1)+`
 auth:
   certificates:
     - {uri: "spiffe://acme.example/a", agent_id: a, display_name: A, roles: [admin], owner: acme}
@@ -33,7 +33,7 @@ auth:
 		t.Fatal(err)
 	}
 	want := tlsfile.Files{
-		Cert: filepath.Join(dir, "hub.pem"), Key: filepath.Join(dir, "keys", "hub.key"), ClientCA: "/etc/ca.pem", Required: true,
+		Cert: filepath.Join(dir, "hub.pem"), Key: filepath.Join(dir, "keys", "hub.key"), ClientCA: "/etc/ca.pem", ClientCRL: filepath.Join(dir, "lists.pem"), Required: true,
 	}
 	if diff := cmp.Diff(want, c.TLS.Files()); diff != "" {
 		t.Errorf("Files (-want +got):\n%s", diff)
@@ -71,11 +71,14 @@ func TestTLSErrors(t *testing.T) {
 		return tlsFiles + "auth:\n  certificates:\n  - " + strings.Join(all, "\n  - ") + "\n"
 	}
 	for src, want := range map[string]string{
-		"tls: {cert: a}":                                                                "parley.yaml:1: tls: needs cert and key",
-		"tls: {client_ca: a}":                                                           "tls.cert: is missing",
-		"tls: {cert: a, key: b, clients: some}":                                         `tls.clients: "some" is not one of optional, required`,
-		"tls: {cert: a, key: b, clients: required}":                                     "tls.client_ca: is missing",
-		"tls: {cert: a, key: \"-----BEGIN PRIVATE KEY-----\\ns3cret\"}":                 "tls.key: is the name of a file",
+		"tls: {cert: a}":                        "parley.yaml:1: tls: needs cert and key",
+		"tls: {client_ca: a}":                   "tls.cert: is missing",
+		"tls: {cert: a, key: b, clients: some}": `tls.clients: "some" is not one of optional, required`,
+		"tls: {cert: a, key: b, client_crl: c}": "tls.client_ca: is missing: whose certificates does",
+		"tls: {client_crl: c}":                  "tls.cert: is missing",
+		"tls: {cert: a, key: b, client_ca: c, client_crl: \"-----BEGIN X509 CRL-----\"}": "tls.client_crl: is the name of a file",
+		"tls: {cert: a, key: b, clients: required}":                                      "tls.client_ca: is missing",
+		"tls: {cert: a, key: \"-----BEGIN PRIVATE KEY-----\\ns3cret\"}":                  "tls.key: is the name of a file",
 		rules("{agent_id: a}"):                                                          "auth.certificates[0].each: a rule has one of",
 		rules("{dns: a, uri: \"x:y\", agent_id: a}"):                                    "auth.certificates[0].each: a rule has one of",
 		rules("{dns: a}"):                                                               "parley.yaml:4: auth.certificates[0].agent_id: the id of the caller is missing",

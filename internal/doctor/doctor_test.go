@@ -121,3 +121,29 @@ func TestNoAudit(t *testing.T) {
 		}
 	}
 }
+
+// TestRevocationLists tells of lists that have ended, end soon, or are not there.
+func TestRevocationLists(t *testing.T) {
+	t.Parallel()
+	at := func(d time.Duration) time.Time { return now.Add(d) }
+	var got []string
+	for _, f := range revoked(&Facts{Now: now, TLS: &TLS{
+		Lists: []RevocationList{
+			{Authority: "CN=ended", Ends: at(-time.Minute)},
+			{Authority: "CN=soon", Ends: at(time.Hour)},
+			{Authority: "CN=good", Ends: at(24 * time.Hour)},
+			{Authority: "CN=endless"},
+		},
+		Unlisted: []string{"CN=none"},
+	}}) {
+		got = append(got, string(f.Level)+" "+f.Text)
+	}
+	want := []string{
+		"wrong the revocation list of CN=ended has ended at 2026-05-01T11:59:00Z: its certificates are refused",
+		"weak the revocation list of CN=soon ends at 2026-05-01T13:00:00Z: its certificates are refused after that",
+		"weak the authority CN=none has no list in tls.client_crl: what it has revoked is let in",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}

@@ -15,9 +15,23 @@ type TLS struct {
 	Problem string
 	// Authorities is how many there are whose certificates callers may show.
 	Authorities int
+	// Lists are the revocation lists of these authorities, and Unlisted the names of those that
+	// have none although others have.
+	Lists    []RevocationList
+	Unlisted []string
 	// Rules is how many rules say who calls with a certificate, and Wide how many of them
 	// name no authority of their own.
 	Rules, Wide int
+}
+
+// RevocationList says which certificates an authority has revoked.
+type RevocationList struct {
+	// Authority is its subject.
+	Authority string
+	// Ends is when the next list was to be there; zero if that is not said.
+	Ends time.Time
+	// Revoked is how many certificates are on it.
+	Revoked int
 }
 
 // rules is how many rules say who calls with a certificate.
@@ -32,10 +46,10 @@ func (f *Facts) rules() int {
 func secured(f *Facts) []Finding {
 	t := f.TLS
 	if t.Leaf == nil {
-		return []Finding{{Wrong, "tls", "the hub will not start: " + t.Problem, "see that tls.cert, tls.key and tls.client_ca are right"}}
+		return []Finding{{Wrong, "tls", "the hub will not start: " + t.Problem, "see that tls.cert, tls.key, tls.client_ca and tls.client_crl are right"}}
 	}
 	out := append(lifetime(f), named(f)...)
-	out = append(out, clients(t)...)
+	out = append(append(out, clients(t)...), revoked(f)...)
 	if len(out) == 0 {
 		out = append(out, Finding{OK, "tls", "callers are shown a certificate that is good until " + t.Leaf.NotAfter.Format(time.DateOnly), ""})
 	}
@@ -87,6 +101,30 @@ func hosts(leaf *x509.Certificate) string {
 		return "no name"
 	}
 	return strings.Join(all, ", ")
+}
+
+// listSoon is the time before its end at which a revocation list should have been replaced.
+const listSoon = 6 * time.Hour
+
+// revoked says what is wrong with revocation lists.
+func revoked(f *Facts) []Finding {
+	const advice = "put the authority's present list into tls.client_crl: the hub takes it without a restart"
+	var out []Finding
+	for _, l := range f.TLS.Lists {
+		switch {
+		case l.Ends.IsZero():
+		case f.Now.After(l.Ends):
+			out = append(out, Finding{Wrong, "tls", fmt.Sprintf(
+				"the revocation list of %s has ended at %s: its certificates are refused", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+		case l.Ends.Sub(f.Now) < listSoon:
+			out = append(out, Finding{Weak, "tls", fmt.Sprintf(
+				"the revocation list of %s ends at %s: its certificates are refused after that", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+		}
+	}
+	for _, name := range f.TLS.Unlisted {
+		out = append(out, Finding{Weak, "tls", "the authority " + name + " has no list in tls.client_crl: what it has revoked is let in", advice})
+	}
+	return out
 }
 
 // clients says what is weak about the certificates of callers.

@@ -13,13 +13,19 @@
 // connections that begin after that. New files that cannot be used, such as a certificate
 // whose key has not been written yet, are logged once and change nothing. TLS 1.2 is the
 // least. Where clients have certificates no session is resumed: each connection verifies
-// the certificate anew, with the authorities of that time. Errors name files and never what
+// the certificate anew, with the authorities and the revocation lists of that time; [Source.Good]
+// does so again later, for connections that stay open. A certificate that is on a list, or
+// that is below one that is, is refused, and so is every certificate of an authority whose
+// list has ended: nobody knows what it has revoked since. Errors name files and never what
 // is in them.
 //
 // # What it does not promise
 //
 // A connection that is open stays open, whatever becomes of the files. The authorities that
-// a caller trusts are read once. Revocation is not looked at.
+// a caller trusts are read once. Authorities without a list are believed, and those whose
+// certificates a caller verifies are not asked. Nothing is fetched: lists are put into the file
+// by somebody else. Partial lists (deltas, those of one reason) are not read. A list counts for
+// each authority of its name, whichever key has signed it.
 //
 // # Concurrency
 //

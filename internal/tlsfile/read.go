@@ -10,7 +10,7 @@ import (
 
 // ReadCertificates returns the certificates of a file in PEM, of which there must be one.
 func ReadCertificates(path string) ([]*x509.Certificate, error) {
-	text, err := readFile(path)
+	text, err := readFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}

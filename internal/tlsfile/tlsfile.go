@@ -28,6 +28,9 @@ type Files struct {
 	Cert, Key string
 	// ClientCA are the authorities of clients. If empty, clients are asked for no certificate.
 	ClientCA string
+	// ClientCRL are revocation lists of these authorities, as PEM, or one as DER. If empty,
+	// none are looked at.
+	ClientCRL string
 	// Required refuses clients without a certificate; otherwise one that is shown must be
 	// good, and none is needed.
 	Required bool
@@ -50,11 +53,13 @@ type state struct {
 	stamps      []fs.FileInfo
 	certificate tls.Certificate
 	clients     *x509.CertPool // nil if clients are not asked
+	lists       lists
+	unlisted    []string // the authorities without a list, where others have one
 }
 
 // FileError says which of the files cannot be used.
 type FileError struct {
-	// Which is "cert", "key" or "client_ca".
+	// Which is "cert", "key", "client_ca" or "client_crl".
 	Which string
 	Path  string
 	Err   error
@@ -99,6 +104,7 @@ func (s *Source) Config(protocols ...string) *tls.Config {
 		if now.clients != nil {
 			one.ClientCAs, one.ClientAuth = now.clients, tls.VerifyClientCertIfGiven
 			one.SessionTicketsDisabled = true
+			one.VerifyConnection = func(c tls.ConnectionState) error { return now.lists.check(c.VerifiedChains, s.files.Logger) }
 			if s.files.Required {
 				one.ClientAuth = tls.RequireAndVerifyClientCert
 			}
@@ -145,7 +151,7 @@ func (s *Source) look() {
 
 // stamps are the files with their times and sizes. One that is not there has none.
 func (s *Source) stamps() (all []fs.FileInfo, err error) {
-	all = make([]fs.FileInfo, 0, 3)
+	all = make([]fs.FileInfo, 0, 4)
 	for _, f := range s.paths() {
 		info, statErr := os.Stat(f.Path)
 		if statErr != nil && err == nil {
@@ -161,6 +167,9 @@ func (s *Source) paths() []FileError {
 	all := []FileError{{Which: "cert", Path: s.files.Cert}, {Which: "key", Path: s.files.Key}}
 	if s.files.ClientCA != "" {
 		all = append(all, FileError{Which: "client_ca", Path: s.files.ClientCA})
+	}
+	if s.files.ClientCRL != "" {
+		all = append(all, FileError{Which: "client_crl", Path: s.files.ClientCRL})
 	}
 	return all
 }
@@ -193,19 +202,25 @@ func (s *Source) read(stamps []fs.FileInfo) (*state, error) {
 	for _, c := range authorities {
 		now.clients.AddCert(c)
 	}
+	if s.files.ClientCRL != "" {
+		if now.lists, err = readLists(s.files.ClientCRL, authorities); err != nil {
+			return nil, &FileError{"client_crl", s.files.ClientCRL, err}
+		}
+		now.unlisted = now.lists.lack(authorities)
+	}
 	return now, nil
 }
 
 // readPair reads a certificate and its key. The error is a *FileError.
 func readPair(certFile, keyFile string) (tls.Certificate, error) {
-	cert, err := readFile(certFile)
+	cert, err := readFile(certFile, maxFile)
 	if err != nil {
 		return tls.Certificate{}, &FileError{"cert", certFile, err}
 	}
 	if _, err := parseCertificates(cert); err != nil {
 		return tls.Certificate{}, &FileError{"cert", certFile, err}
 	}
-	key, err := readFile(keyFile)
+	key, err := readFile(keyFile, maxFile)
 	if err != nil {
 		return tls.Certificate{}, &FileError{"key", keyFile, err}
 	}
@@ -216,15 +231,15 @@ func readPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-func readFile(path string) ([]byte, error) {
+func readFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, plain(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("is not a regular file")
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("has over %d bytes", maxFile)
+	case info.Size() > most:
+		return nil, fmt.Errorf("has over %d bytes", most)
 	}
 	text, err := os.ReadFile(filepath.Clean(path))
 	return text, plain(err)

@@ -56,7 +56,7 @@ var serial atomic.Int64
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	p, err := Make(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +75,29 @@ func (a *Authority) Issue(t testing.TB, template x509.Certificate) *Pair {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// Revoke makes a list like the template, in PEM, with certificates that are good no more. It is
+// good for an hour where the template does not say it.
+func (a *Authority) Revoke(t testing.TB, template x509.RevocationList, revoked ...*Pair) []byte {
+	t.Helper()
+	if template.ThisUpdate.IsZero() {
+		template.ThisUpdate = time.Now().Add(-time.Minute)
+	}
+	if template.NextUpdate.IsZero() {
+		template.NextUpdate = time.Now().Add(time.Hour)
+	}
+	template.Number = big.NewInt(serial.Add(1))
+	for _, p := range revoked {
+		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: p.Leaf.SerialNumber, RevocationTime: template.ThisUpdate,
+		})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, &template, a.Leaf, a.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 }
 
 // Make makes a certificate that by has signed, or itself if by is nil.
