@@ -166,9 +166,9 @@ func testCloseWhileLeaving(x *bed) {
 // back, too.
 func testCloseWhileTaking(x *bed) {
 	b := x.open()
-	for _, id := range names("a", 10) {
+	for _, id := range names("a", 4) {
 		c := x.open()
-		ids := names(id+"-", 8)
+		ids := names(id+"-", 6)
 		for _, id := range ids {
 			if err := b.Publish(x.context(), queue, x.sized(id, 256<<10)); err != nil {
 				x.Fatalf("Publish = %v", err)
@@ -216,7 +216,7 @@ func testLateSettle(x *bed) {
 	again.onlyAt(b, "fence")
 }
 
-const shortLease = time.Second
+const shortLease = 2 * time.Second
 
 // testLease has a receiver that is alive and does nothing.
 func testLease(x *bed) {

@@ -90,7 +90,7 @@ func TestOpenWithoutJetStream(t *testing.T) {
 		return
 	}
 	defer b.Close()
-	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	if err := b.Publish(ctx, job.WorkAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
