@@ -21,10 +21,15 @@ func (f *folded) span(start, end int) (from, to int) {
 
 func fold(s string) *folded {
 	b, at := make([]byte, 0, len(s)), make([]int32, 0, len(s)+1)
+	broken := false
 	for i := 0; i < len(s); {
 		r, size := next(s[i:])
 		before := len(b)
-		if r = foldRune(r); r >= 0 {
+		// Bytes in a row that are no UTF-8 are shown as one sign, and must not make longer
+		// what is read.
+		again := broken
+		broken = r == utf8.RuneError && size == 1
+		if r = foldRune(r); r >= 0 && !(broken && again) {
 			b = utf8.AppendRune(b, r)
 		}
 		for range len(b) - before {
