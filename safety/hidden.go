@@ -67,6 +67,16 @@ func (s *scan) hidden() {
 	}
 }
 
+// joined finds orders that are there only when what does not show is taken out, as a Guard
+// does: it then stands between their parts.
+func (s *scan) joined() {
+	body := shown(s.source)
+	if body == s.source || !Grave(screen(body, 1)) {
+		return
+	}
+	s.note(Finding{Rule: Hidden, Start: 0, End: len(s.source)})
+}
+
 // needless reports whether the character at i does not show and does nothing.
 func needless(text string, i int, before rune) bool {
 	r, size := utf8.DecodeRuneInString(text[i:])

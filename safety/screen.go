@@ -82,6 +82,9 @@ func screen(text string, depth int) []Finding {
 	s.comments()
 	s.images()
 	s.encoded()
+	if depth == 0 && !Grave(s.findings) {
+		s.joined()
+	}
 	return s.sorted()
 }
 
