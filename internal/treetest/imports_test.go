@@ -256,7 +256,7 @@ var edgeOnly = map[string][]string{
 	module + "/grpcbind":                        {"internal/cli/...", "internal/hubtest"},
 	module + "/internal/cli":                    {"cmd/..."},
 	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
-	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/..."},
+	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/...", "conformance/systems/rockbot/rockbotpeer"},
 	"github.com/go-jose/go-jose":                {"card/signature", "auth/token/..."},
 	module + "/internal/rabbittest":             {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
