@@ -27,6 +27,10 @@ type Call struct {
 	Message []byte
 	// Metadata is the metadata of the request as JSON, or nil.
 	Metadata []byte
+	// Others are the members of the request that the protocol does not have, as JSON: an
+	// object with the objects "params" and "configuration", of which none is empty. It is nil
+	// if there are no such members.
+	Others []byte
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string
 	// Saved is the last checkpoint of the task that became durable in an earlier
@@ -36,8 +40,9 @@ type Call struct {
 	// Forgotten is the last checkpoint of a task whose message an operator has dispatched
 	// anew, so that nothing of it counts: Saved is nil then, until there is a new one.
 	Forgotten []byte
-	// Task is the whole task as v1.0 JSON, as it was when this execution began, if the
-	// agent is Resumable and this is not the first execution for the task; else nil.
+	// Task is the whole task as v1.0 JSON, as it was when this execution began; nil for the
+	// first message of a task, unless the agent is Resumable and this is not its first
+	// execution.
 	Task []byte
 	// Sealed are the newest artifacts of Task that had their last chunk; nothing may be
 	// added to them.

@@ -53,7 +53,7 @@ func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
 	}
 	return x, WithCall(ctx, NewCall(Call{
-		Key: w.Key, Attempt: w.Attempt, Agent: j.shift.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata,
+		Key: w.Key, Attempt: w.Attempt, Agent: j.shift.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
 		Extensions: w.Extensions, Task: w.Stored, CorrelationID: j.env.Correlation, ParentID: w.ParentID,
 	}, jobRun{j})), nil
 }

@@ -75,7 +75,7 @@ func (j *workJob) fetched(whole []byte) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.work.Message, j.work.Metadata, j.work.Stored = c.Message, c.Metadata, c.Stored
+	j.work.Message, j.work.Metadata, j.work.Others, j.work.Stored = c.Message, c.Metadata, c.Others, c.Stored
 	return nil
 }
 

@@ -2,10 +2,14 @@ package builtin
 
 import (
 	"context"
+	"slices"
 	"unicode"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // echoID is the id of echo's only artifact.
@@ -17,19 +21,66 @@ const maxWords = 1 << 16
 
 // echo yields the parts of the message as chunks of one artifact: plain text part
 // by words, everything else whole. A text part that has a file name or metadata is
-// content of its own and stays whole too.
-func echo(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
+// content of its own and stays whole too. What is not plain text goes back as the JSON
+// that came: the SDK's structs have no place for all digits of a number, nor for members
+// that the protocol does not have.
+func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	parts := echoed(ec.Message)
 	if !say(yield, status(ec, a2a.TaskStateWorking)) {
 		return
 	}
+	raw := rawParts(ctx, len(parts))
 	e := echoer{ec: ec, yield: yield}
 	for i, p := range parts {
-		if !e.part(p, i == len(parts)-1) {
+		last := i == len(parts)-1
+		if raw != nil && !plain(raw[i]) {
+			if !e.raw(raw[i], last) {
+				return
+			}
+			continue
+		}
+		if !e.part(p, last) {
 			return
 		}
 	}
+	if raw != nil {
+		say(yield, rawStatus(a2a.TaskStateCompleted, raw))
+		return
+	}
 	say(yield, status(ec, a2a.TaskStateCompleted, parts...))
+}
+
+// rawParts returns the parts of the message as JSON; nil if they are plain text, or if
+// there is no JSON with n parts.
+func rawParts(ctx context.Context, n int) [][]byte {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return nil
+	}
+	list := rawjson.Member(call.Message, "parts")
+	odd, count := false, 0
+	for p := range rawjson.Elements(list) {
+		odd, count = odd || !plain(p), count+1
+	}
+	if !odd || count != n {
+		return nil
+	}
+	return slices.Collect(rawjson.Elements(list))
+}
+
+// plain reports whether a part is text, perhaps with a media type, and nothing else.
+func plain(part []byte) bool {
+	text := false
+	for name := range rawjson.Fields(part) {
+		switch name {
+		case "text":
+			text = true
+		case "mediaType":
+		default:
+			return false
+		}
+	}
+	return text
 }
 
 // echoed returns the parts to echo, at least one: an artifact must not be empty.
@@ -96,6 +147,23 @@ func (e *echoer) chunk(p *a2a.Part, last bool) bool {
 	c.event.Artifact = &c.artifact
 	e.begun = true
 	return e.yield(&c.event, nil)
+}
+
+// raw yields a part that is JSON, as chunk does.
+func (e *echoer) raw(part []byte, last bool) bool {
+	b := rawjson.AppendString([]byte(`{"artifactUpdate":{"artifact":{"artifactId":`), string(echoID))
+	if !e.begun {
+		b = append(b, `,"name":"echo"`...)
+	}
+	b = append(append(append(b, `,"parts":[`...), part...), `]}`...)
+	if e.begun {
+		b = append(b, `,"append":true`...)
+	}
+	if last {
+		b = append(b, `,"lastChunk":true`...)
+	}
+	e.begun = true
+	return e.yield(&agent.Raw{JSON: append(b, `}}`...)}, nil)
 }
 
 // wordEnd returns the length of the first word of s together with the white space

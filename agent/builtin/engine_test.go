@@ -116,3 +116,43 @@ func TestSlowIsCanceledOnAHub(t *testing.T) {
 		t.Errorf("state = %v, want %v", got.Head.State, task.Canceled)
 	}
 }
+
+// TestAgentsKeepDigits: numbers that no float64 holds, and members that nobody knows, come
+// back as they were sent.
+func TestAgentsKeepDigits(t *testing.T) {
+	t.Parallel()
+	e := startHub(t)
+	const data = `{"data":{"big":9007199254740993,"price":1.50,"far":1e400},"xPart":[1.10],"metadata":{"n":12345678901234567890}}`
+	send := func(agent task.Agent, id a2a.TaskID, parts string) (a2a.TaskID, string) {
+		t.Helper()
+		r := message(t, agent, id, "")
+		r.Message.Body = []byte(`{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]}`)
+		a, err := e.Send(t.Context(), ann, r)
+		if err != nil {
+			t.Fatalf("Send: %v", err)
+		}
+		return a.Head.ID, string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true}))
+	}
+	t.Run("echo", func(t *testing.T) {
+		t.Parallel()
+		_, got := send("echo", "", `{"text":"two words"},`+data+`,{"text":"end"}`)
+		want := `"parts":[{"text":"two "},{"text":"words"},` + data + `,{"text":"end"}]`
+		if !strings.Contains(got, want) {
+			t.Errorf("artifact is not what was sent: %s", got)
+		}
+		if want := `"parts":[{"text":"two words"},` + data + `,{"text":"end"}],"messageId"`; !strings.Contains(got, want) {
+			t.Errorf("status is not what was sent: %s", got)
+		}
+	})
+	t.Run("interview", func(t *testing.T) {
+		t.Parallel()
+		id, _ := send("interview", "", `{"text":"ask 2"}`)
+		send("interview", id, data)
+		_, got := send("interview", id, `{"data":7.10}`)
+		for _, want := range []string{`\"big\":9007199254740993,\"price\":1.50,\"far\":1e400`, `7.10\n`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("answers lack %s: %s", want, got)
+			}
+		}
+	})
+}

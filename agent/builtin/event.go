@@ -1,8 +1,13 @@
 package builtin
 
 import (
+	"bytes"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // status returns a status event. With parts, it has a message of them. It has no
@@ -17,6 +22,14 @@ func status(ec *a2asrv.ExecutorContext, state a2a.TaskState, parts ...*a2a.Part)
 		e.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, parts...)
 	}
 	return e
+}
+
+// rawStatus returns a status event whose message has parts that are JSON.
+func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
+	b := rawjson.AppendString([]byte(`{"statusUpdate":{"status":{"state":`), string(state))
+	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)
+	b = append(b, bytes.Join(parts, []byte(","))...)
+	return &agent.Raw{JSON: append(b, `]}}}}`...)}
 }
 
 // whole returns the event of an artifact that comes in one piece.

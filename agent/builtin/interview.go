@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 //
 // Nothing is kept between turns: the messages of the caller in the history are the
 // opening and the answers so far.
-func interview(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
+func interview(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	said := callerMessages(ec)
 	if len(said) == 0 {
 		say(yield, status(ec, a2a.TaskStateRejected, a2a.NewTextPart("there is no message to begin with")))
@@ -46,15 +47,51 @@ func interview(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 		say(yield, status(ec, a2a.TaskStateInputRequired, next))
 		return
 	}
-	conclude(ec, yield, answers[:total])
+	conclude(ec, yield, &transcript{answers[:total], rawMessages(ctx)})
+}
+
+// transcript is the answers of the caller, and all that the caller has said as JSON, as
+// far as the hub has it: the opening and the answers, with all digits of their numbers.
+type transcript struct {
+	answers []*a2a.Message
+	raw     [][]byte
+}
+
+// rawMessages returns what callerMessages does, as JSON.
+func rawMessages(ctx context.Context) (said [][]byte) {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return nil
+	}
+	for m := range rawjson.Elements(rawjson.Member(call.Task, "history")) {
+		if role, _ := rawjson.String(rawjson.Member(m, "role")); role == string(a2a.MessageRoleUser) {
+			said = append(said, m)
+		}
+	}
+	return append(said, call.Message)
+}
+
+// data returns the data of a part of an answer as it was written, or nil.
+func (t *transcript) data(answer, part int) []byte {
+	if answer+1 >= len(t.raw) {
+		return nil
+	}
+	n := 0
+	for p := range rawjson.Elements(rawjson.Member(t.raw[answer+1], "parts")) {
+		if n == part {
+			return rawjson.Member(p, "data")
+		}
+		n++
+	}
+	return nil
 }
 
 // conclude ends the interview with an artifact of the answers.
-func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, answers []*a2a.Message) {
+func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 	var text strings.Builder
-	list := make([]any, len(answers))
-	for i, m := range answers {
-		q, a := question(i, len(answers)), answer(m)
+	list := make([]any, len(t.answers))
+	for i, m := range t.answers {
+		q, a := question(i, len(t.answers)), t.answer(i, m)
 		list[i] = map[string]any{"question": q, "answer": a}
 		fmt.Fprintf(&text, "%s\n%s\n", q, a)
 	}
@@ -151,14 +188,16 @@ func question(i, total int) string {
 	return fmt.Sprintf("Question %d of %d: what else should be known?", i+1, total)
 }
 
-// answer returns what m says, as text.
-func answer(m *a2a.Message) string {
+// answer returns what m, the answer with the number n, says, as text.
+func (t *transcript) answer(n int, m *a2a.Message) string {
 	if text := agent.Text(m); text != "" || len(m.Parts) == 0 {
 		return text
 	}
 	described := make([]string, len(m.Parts))
 	for i, p := range m.Parts {
-		described[i] = describe(p)
+		if described[i] = string(t.data(n, i)); described[i] == "" {
+			described[i] = describe(p)
+		}
 	}
 	return strings.Join(described, "\n")
 }

@@ -166,3 +166,24 @@ func TestSilenceOnAHub(t *testing.T) {
 	}
 	waitGone(t, firstPid(t, &result{chunks: []string{got.Artifacts[0].Parts[0].Text()}}))
 }
+
+// TestTaskFileKeepsDigits: a program finds the task as its callers wrote it.
+func TestTaskFileKeepsDigits(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, shell(`if [ -z "$PARLEY_TASK_FILE" ]; then exit 3; fi; cat "$PARLEY_TASK_FILE"`), engine.Config{})
+	const part = `{"data":{"big":9007199254740993,"price":1.50},"xPart":1e400}`
+	first, err := h.Send(t.Context(), ann, &op.Send{Message: op.Message{
+		ID: "m", MediaTypes: []string{""}, Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[` + part + `]}`),
+	}})
+	if err != nil {
+		t.Fatalf("Send: %v", err)
+	}
+	done := h.send(first.Head.ID, "go on", false)
+	var stored string
+	for _, p := range sdk(t, done).Artifacts[0].Parts {
+		stored += p.Text()
+	}
+	if !strings.Contains(stored, `"parts":[`+part+`]`) {
+		t.Errorf("task file = %s, want the part %s in it", stored, part)
+	}
+}

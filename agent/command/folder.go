@@ -116,7 +116,7 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 		return err
 	}
 	if ec.StoredTask != nil {
-		if err := f.writeTask(ec.StoredTask); err != nil {
+		if err := f.writeTask(call, ec.StoredTask); err != nil {
 			return err
 		}
 	}
@@ -157,10 +157,14 @@ func (f *folder) name(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-func (f *folder) writeTask(t *a2a.Task) error {
-	b, err := json.Marshal(t)
-	if err != nil {
-		return fmt.Errorf("encode task: %w", err)
+// writeTask writes the task as the hub has it, with all digits of its numbers.
+func (f *folder) writeTask(call *agent.Call, t *a2a.Task) error {
+	b := call.Task
+	if len(b) == 0 {
+		var err error
+		if b, err = json.Marshal(t); err != nil {
+			return fmt.Errorf("encode task: %w", err)
+		}
 	}
 	f.env = append(f.env, "PARLEY_TASK_FILE="+f.file(taskFile))
 	return f.write(taskFile, b)

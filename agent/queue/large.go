@@ -56,7 +56,7 @@ func (d *Dispatcher) drop(l *large) {
 // content returns what is too large for the envelope of the work. It is made of what is
 // stored, and so the same after a restart of the hub, unless the task has changed.
 func (r *run) content() ([]byte, error) {
-	c := job.Content{Message: r.call.Message, Metadata: r.call.Metadata}
+	c := job.Content{Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others}
 	if r.ec.StoredTask != nil {
 		c.Stored = r.call.Task
 	}
@@ -75,7 +75,7 @@ func (r *run) enlarge() bool {
 		r.fail("the message, with its task, has %d bytes, and %d are allowed at the bus of agent %q", len(b), job.MaxLarge, r.call.Agent)
 		return false
 	}
-	r.body.Message, r.body.Metadata, r.body.Stored = nil, nil, nil
+	r.body.Message, r.body.Metadata, r.body.Others, r.body.Stored = nil, nil, nil, nil
 	r.body.Large = job.BlobOf(b)
 	return true
 }

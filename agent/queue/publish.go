@@ -117,7 +117,7 @@ func (r *run) prepare() {
 	r.body = &job.Work{
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.place.Delivery,
 		Key: r.call.Key, Attempt: r.place.Tries + 1, ContextID: r.ec.ContextID,
-		Message: r.call.Message, Metadata: r.call.Metadata, Extensions: r.call.Extensions,
+		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
 		ParentID: r.call.ParentID, Reports: job.ReportAt(r.d.ID).Name, Batches: true,
 	}
 	if r.ec.StoredTask != nil {
@@ -130,7 +130,7 @@ func (r *run) prepare() {
 	case onward != nil:
 		r.entrust(e, onward)
 	}
-	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Stored) > job.MaxInline && !r.enlarge() {
+	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Others)+len(r.body.Stored) > job.MaxInline && !r.enlarge() {
 		return
 	}
 	r.work = e

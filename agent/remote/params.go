@@ -8,11 +8,14 @@ import (
 )
 
 // params returns the SendMessageRequest for the message of the run: what the caller
-// sent, with the ids that the peer knows it by.
+// sent, with the ids that the peer knows it by, and with what the protocol does not have.
 func (r *run) params(push []byte) []byte {
 	b := append([]byte(`{"message":`), r.message()...)
 	b = r.configuration(append(b, `,"configuration":{`...), push)
 	b = append(b, '}')
+	for name, value := range rawjson.Fields(member(r.call.Others, "params")) {
+		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
+	}
 	if meta := r.metadata(); meta != nil {
 		b = append(append(b, `,"metadata":`...), meta...)
 	}
@@ -104,6 +107,9 @@ func (r *run) configuration(b, push []byte) []byte {
 	}
 	if push != nil {
 		add("taskPushNotificationConfig", push)
+	}
+	for name, value := range rawjson.Fields(member(r.call.Others, "configuration")) {
+		add(name, value)
 	}
 	return b
 }

@@ -102,6 +102,8 @@ type Work struct {
 	// Message is the caller's message as v1.0 JSON, Metadata that of the request.
 	Message  json.RawMessage `json:"message,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Others are the members of the request that the protocol does not have: see agent.Call.
+	Others json.RawMessage `json:"others,omitempty"`
 	// Stored is the task so far as v1.0 JSON, from the second message on; else absent.
 	Stored json.RawMessage `json:"task,omitempty"`
 	// Extensions are the extension URIs that the caller activated.
@@ -111,8 +113,8 @@ type Work struct {
 	Reports string `json:"reports"`
 	// Batches says that the hub takes Batches at its topic.
 	Batches bool `json:"batches,omitempty"`
-	// Large refers to a Content if that is too large for an envelope: then Message, Metadata
-	// and Stored are absent. The worker fetches it once it has a grant.
+	// Large refers to a Content if that is too large for an envelope: then Message, Metadata,
+	// Others and Stored are absent. The worker fetches it once it has a grant.
 	Large *Blob `json:"large,omitempty"`
 }
 
@@ -260,6 +262,7 @@ func (p *Piece) Follows(b *Blob, have int) bool {
 type Content struct {
 	Message  json.RawMessage `json:"message"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Others   json.RawMessage `json:"others,omitempty"`
 	Stored   json.RawMessage `json:"task,omitempty"`
 }
 

@@ -24,6 +24,7 @@ var (
 		structjson.Text("contextId", func(w *Work) *string { return &w.ContextID }).Always(),
 		structjson.Raw("message", func(w *Work) *json.RawMessage { return &w.Message }),
 		structjson.Raw("metadata", func(w *Work) *json.RawMessage { return &w.Metadata }),
+		structjson.Raw("others", func(w *Work) *json.RawMessage { return &w.Others }),
 		structjson.Raw("task", func(w *Work) *json.RawMessage { return &w.Stored }),
 		structjson.Texts("extensions", func(w *Work) *[]string { return &w.Extensions }),
 		structjson.Text("parentId", func(w *Work) *string { return &w.ParentID }),

@@ -31,7 +31,8 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	var push string
 	var ids trace.IDs
 	seen := false
-	err := each(sendSchema, params, func(i int, _ string, v []byte) (err error) {
+	var others sendOthers
+	err := each(sendSchema, params, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case sendTenant, sendAgentID:
 			err = readTenant(&r.Target, v)
@@ -39,7 +40,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 			seen = true
 			ids, err = d.message(&r.Message, v)
 		case sendConfiguration:
-			push, err = readConfiguration(r, v)
+			push, err = readConfiguration(r, v, &others.configuration)
 		case sendMetadata:
 			r.Metadata, err = a2ajson.ReadObject(v)
 		case sendContextID:
@@ -48,6 +49,10 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 			var id string
 			id, err = a2ajson.ReadID(v)
 			outer.TaskID = a2a.TaskID(id)
+		default:
+			if !paramsReserved.Has(name) {
+				others.params.Add(name, v)
+			}
 		}
 		return err
 	})
@@ -57,6 +62,7 @@ func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	if !seen {
 		return nil, required("message")
 	}
+	r.Others = others.object()
 	inherit(&r.Message, &outer)
 	if p := r.Push; p != nil && p.TaskID != "" && p.TaskID != r.Message.TaskID {
 		return nil, a2ajson.Under("configuration", a2ajson.Under(push, a2ajson.Under("taskId",
@@ -122,7 +128,7 @@ var configSchema = a2ajson.NewSchema("acceptedOutputModes", "historyLength", "re
 
 // readConfiguration reads a SendMessageConfiguration (specification §3.2.2). It
 // returns the name under which the caller wrote the push config.
-func readConfiguration(r *op.Send, v []byte) (push string, err error) {
+func readConfiguration(r *op.Send, v []byte, others *a2ajson.Others) (push string, err error) {
 	err = configSchema.Each(v, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case configModes:
@@ -134,10 +140,41 @@ func readConfiguration(r *op.Send, v []byte) (push string, err error) {
 		case configPush:
 			push = name
 			r.Push, err = readPushConfig("", v)
+		default:
+			if !configReserved.Has(name) {
+				others.Add(name, v)
+			}
 		}
 		return err
 	})
 	return push, err
+}
+
+// The names that are not passed on with a message: agents elsewhere would read them as
+// what the hub alone says, in one dialect or another.
+var (
+	paramsReserved = a2ajson.Reserved{
+		"tenant", "agentId", "message", "request", "configuration", "metadata", "contextId", "taskId", "id",
+	}
+	configReserved = a2ajson.Reserved{
+		"acceptedOutputModes", "historyLength", "returnImmediately", "blocking",
+		"taskPushNotificationConfig", "pushNotificationConfig", "pushNotification",
+	}
+)
+
+// sendOthers are the members of a request that the protocol does not have.
+type sendOthers struct{ params, configuration a2ajson.Others }
+
+// object returns them as op.Send has them.
+func (o *sendOthers) object() []byte {
+	var all a2ajson.Others
+	if b := o.params.Object(); b != nil {
+		all.Add("params", b)
+	}
+	if b := o.configuration.Object(); b != nil {
+		all.Add("configuration", b)
+	}
+	return all.Object()
 }
 
 // skillKeys are the names under which clients ask for a skill, the first one

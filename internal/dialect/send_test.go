@@ -58,7 +58,13 @@ func TestSend(t *testing.T) {
 			}),
 		},
 		{"rule 6: unset differs from zero", `{` + okMessage + `,"configuration":{"historyLength":null}}`, sent(func(*op.Send) {})},
-		{"rule 7: unknown fields", `{` + okMessage + `,"x_custom":{},"configuration":{"blocking":1}}`, sent(func(*op.Send) {})},
+		{
+			"rule 7: unknown fields",
+			`{` + okMessage + `,"x_custom":{ "n":1.50 },"Task-Id":"theirs","configuration":{"blocking":1,"y":[9007199254740993],"history-length":2,"y":3}}`,
+			sent(func(r *op.Send) {
+				r.Others = []byte(`{"params":{"x_custom":{"n":1.50}},"configuration":{"y":[9007199254740993]}}`)
+			}),
+		},
 		{"rule 107: tenant by another name", `{"agentId":"a",` + okMessage + `}`, sent(func(r *op.Send) { r.Tenant = "a" })},
 		{"the same tenant twice", `{"agentId":"a","tenant":"a",` + okMessage + `}`, sent(func(r *op.Send) { r.Tenant = "a" })},
 		{"short name of the push config", `{` + okMessage + `,"configuration":{"pushNotificationConfig":{"url":"u"}}}`, sent(func(r *op.Send) { r.Push = &op.PushConfig{URL: "u"} })},

@@ -30,6 +30,8 @@ type callRecord struct {
 	Extensions []string `json:"extensions,omitempty"`
 	Tenant     string   `json:"tenant,omitempty"`
 	Skill      string   `json:"skill,omitempty"`
+	// Others are op.Send.Others.
+	Others json.RawMessage `json:"others,omitempty"`
 }
 
 // recordOf returns the record of a call. The principal is a copy, because executors see
@@ -39,7 +41,7 @@ func recordOf(c *op.Caller, r *op.Send) *callRecord {
 	p.Roles, p.Claims = slices.Clone(p.Roles), maps.Clone(p.Claims)
 	rec := &callRecord{
 		Principal: &p, Metadata: r.Metadata, Params: c.Params,
-		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill,
+		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill, Others: r.Others,
 	}
 	if r.Errand != nil {
 		rec.Params = errand.Store(maps.Clone(rec.Params), r.Errand)
@@ -50,7 +52,7 @@ func recordOf(c *op.Caller, r *op.Send) *callRecord {
 // encode returns the record as it is stored; nil if it says nothing that is not the
 // default.
 func (rec *callRecord) encode() ([]byte, error) {
-	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == ""
+	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == "" && len(rec.Others) == 0
 	if plain && rec.Principal.Anonymous() {
 		return nil, nil
 	}
@@ -97,8 +99,12 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		}
 	}
 	r.round = 1
+	var stored []byte
 	if r.msg.version > 1 {
-		if ec.StoredTask, err = r.storedTask(); err != nil {
+		if stored, err = r.storedTask(); err != nil {
+			return nil, nil, err
+		}
+		if ec.StoredTask, err = task.DecodeTask(stored); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -110,6 +116,8 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		Skill:      rec.Skill,
 		Message:    body,
 		Metadata:   rec.Metadata,
+		Others:     rec.Others,
+		Task:       stored,
 		Extensions: r.engine.Activated(r.agent.Name, rec.Extensions),
 
 		CorrelationID: ids.Correlation, ParentID: ids.Parent,
@@ -180,19 +188,18 @@ func (e *Engine) stored(ctx context.Context, l *live) (*a2a.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.filledTask(l, f, &h)
+	return task.DecodeTask(e.filledTask(l, f, &h))
 }
 
-// storedTask returns the task as the SDK's struct, and notes which round of questions it
-// is in.
-func (r *run) storedTask() (*a2a.Task, error) {
+// storedTask returns the task as JSON, and notes which round of questions it is in.
+func (r *run) storedTask() ([]byte, error) {
 	h := r.live.snapshot()
 	f, err := r.engine.fold(r.ctx, r.live, &h)
 	if err != nil {
 		return nil, err
 	}
 	r.round += len(turnsOf(f))
-	return r.engine.filledTask(r.live, f, &h)
+	return r.engine.filledTask(r.live, f, &h), nil
 }
 
 // maxRelated limits the tasks that a message can refer to.

@@ -28,6 +28,9 @@ func fingerprint(name task.Agent, r *op.Send, active []string) []byte {
 	if p := r.Push; p != nil {
 		d.texts(p.ID, p.URL, p.Token, p.Scheme, p.Credentials)
 	}
+	if r.Others != nil { // earlier versions did not count them: without any, the digest is theirs
+		d.text(string(appendSorted(nil, r.Others)))
+	}
 	return d.Sum(nil)
 }
 

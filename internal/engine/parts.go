@@ -205,11 +205,8 @@ func (e *Engine) fillTask(k ref, body []byte) []byte {
 }
 
 // filledTask returns a task as executors see it.
-func (e *Engine) filledTask(l *live, f *task.Fold, h *task.Head) (*a2a.Task, error) {
-	if e.cfg.Parts == nil {
-		return f.A2A(h)
-	}
-	return task.DecodeTask(e.fillTask(l.ref, f.AppendTask(nil, h, task.TaskOptions{Artifacts: true})))
+func (e *Engine) filledTask(l *live, f *task.Fold, h *task.Head) []byte {
+	return e.fillTask(l.ref, f.AppendTask(nil, h, task.TaskOptions{Artifacts: true}))
 }
 
 // endParts notes when a task with parts ends.

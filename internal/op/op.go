@@ -76,6 +76,10 @@ type Send struct {
 	Message Message
 	// Metadata is the request's metadata object, or nil.
 	Metadata []byte
+	// Others are the members of the request that the protocol does not have: an object with
+	// the objects "params" and "configuration", of which none is empty; nil if there are no
+	// such members.
+	Others []byte
 	// IDs are those that the request's metadata names, or else the message's.
 	IDs               trace.IDs
 	ReturnImmediately bool
