@@ -128,7 +128,9 @@ func jobTask(id a2a.TaskID, wire []byte) []byte {
 	for name, v := range rawjson.Fields(wire) {
 		switch {
 		case name == "taskId" || rawjson.KindOf(v) == rawjson.Null:
-		case name == "state" || name == "message":
+		case name == "state":
+			status = append(appendName(status, name), readJobState(v)...)
+		case name == "message":
 			status = append(appendName(status, name), v...)
 		default:
 			out = append(appendName(out, name), v...)

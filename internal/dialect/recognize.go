@@ -19,6 +19,9 @@ type Signs struct {
 	Versions []string
 	// Root is set if the call came to the path "/".
 	Root bool
+	// Keyed is set if the caller shows a key in X-Api-Key, as callers of RockBot's
+	// gateway do.
+	Keyed bool
 	// Lenient takes a v1.0 method without a version for v1.0.
 	Lenient bool
 	// Profiles are the dialects that somebody has set for the caller and for the
@@ -74,6 +77,9 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 		return o, shape, nil
 	}
 	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == RockBotTask) {
+		return o, RockBot, nil
+	}
+	if s.Root && s.Keyed && !s.Lenient {
 		return o, RockBot, nil
 	}
 	// A task of v1.0 does not stand for the version that its callers must name.

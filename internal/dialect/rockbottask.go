@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -152,7 +153,7 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	if v := member(v1, "contextId"); v != nil {
 		dst = append(append(dst, `,"contextId":`...), v...)
 	}
-	dst = rawjson.AppendString(append(dst, `,"state":`...), jobState(member(status, "state")))
+	dst = strconv.AppendInt(append(dst, `,"state":`...), int64(jobState(member(status, "state"))), 10)
 	if v := member(v1, "artifacts"); v != nil {
 		dst = rewriteList(append(dst, `,"artifacts":`...), v, appendJobArtifact)
 	}
@@ -162,19 +163,37 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
-// jobState returns the name that RockBot has for a v1.0 state. It has none for a task
+// jobStates are the states of RockBot's jobs in the order of their numbers. RockBot writes
+// the number, and its readers take nothing else.
+var jobStates = [...]a2a.TaskState{
+	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired,
+	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled,
+}
+
+// jobState returns the number that RockBot has for a v1.0 state. It has none for a task
 // that was rejected or wants credentials.
-func jobState(v []byte) string {
-	switch s := rockBotState(v); s {
-	case "rejected":
-		return "Failed"
-	case "authRequired":
-		return "InputRequired"
-	case "":
-		return s
-	default:
-		return strings.ToUpper(s[:1]) + s[1:]
+func jobState(v []byte) int {
+	name, _ := rawjson.String(v)
+	state := a2a.TaskState(name)
+	switch state {
+	case a2a.TaskStateRejected:
+		state = a2a.TaskStateFailed
+	case a2a.TaskStateAuthRequired:
+		state = a2a.TaskStateInputRequired
 	}
+	return max(slices.Index(jobStates[:], state), 0)
+}
+
+// readJobState returns a state of a job as JSON: the v1.0 name for RockBot's number,
+// anything else as it is.
+func readJobState(v []byte) []byte {
+	if len(v) == 1 && v[0] >= '0' && int(v[0]-'0') < len(jobStates) {
+		return rawjson.AppendString(nil, string(jobStates[v[0]-'0']))
+	}
+	if rawjson.KindOf(v) == rawjson.Number {
+		return rawjson.AppendString(nil, string(v)) // not a number of the protocol either
+	}
+	return v
 }
 
 func appendJobArtifact(dst, artifact []byte) []byte {

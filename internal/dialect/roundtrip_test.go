@@ -289,8 +289,8 @@ func readJob(t *rapid.T, result []byte) []byte {
 		case "contextId":
 			out = append(append(out, `,"contextId":`...), v...)
 		case "state":
-			state, _ := rawjson.String(v)
-			status = append([]byte(`{"state":`), stateOfV1([]byte(`"`+strings.ToLower(state[:1])+state[1:]+`"`))...)
+			names := [...]string{"SUBMITTED", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"}
+			status = []byte(`{"state":"TASK_STATE_` + names[v[0]-'0'] + `"`)
 		case "artifacts":
 			out = append(append(out, `,"artifacts":`...), each(v, func(v []byte) []byte { return c.v1(t, v) })...)
 		case "message":

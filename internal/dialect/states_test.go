@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,15 +12,18 @@ import (
 // completed, PromptKit's fails.
 func TestStatesOfEveryDialect(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ v1, v03, promptKit, rockBot, job string }{
-		{"SUBMITTED", "submitted", "submitted", "submitted", "Submitted"},
-		{"WORKING", "working", "working", "working", "Working"},
-		{"COMPLETED", "completed", "completed", "completed", "Completed"},
-		{"FAILED", "failed", "failed", "failed", "Failed"},
-		{"CANCELED", "canceled", "canceled", "canceled", "Canceled"},
-		{"INPUT_REQUIRED", "input-required", "input_required", "inputRequired", "InputRequired"},
-		{"REJECTED", "rejected", "rejected", "rejected", "Failed"},
-		{"AUTH_REQUIRED", "auth-required", "auth_required", "authRequired", "InputRequired"},
+	tests := []struct {
+		v1, v03, promptKit, rockBot string
+		job                         int
+	}{
+		{"SUBMITTED", "submitted", "submitted", "submitted", 0},
+		{"WORKING", "working", "working", "working", 1},
+		{"COMPLETED", "completed", "completed", "completed", 3},
+		{"FAILED", "failed", "failed", "failed", 4},
+		{"CANCELED", "canceled", "canceled", "canceled", 5},
+		{"INPUT_REQUIRED", "input-required", "input_required", "inputRequired", 2},
+		{"REJECTED", "rejected", "rejected", "rejected", 4},
+		{"AUTH_REQUIRED", "auth-required", "auth_required", "authRequired", 2},
 	}
 	for _, tt := range tests {
 		in := []byte(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + tt.v1 + `"}}`)
@@ -27,11 +31,14 @@ func TestStatesOfEveryDialect(t *testing.T) {
 			string(dialect.V03.AppendResult(nil, dialect.GetTask, in)):       tt.v03,
 			string(dialect.PromptKit.AppendResult(nil, dialect.GetTask, in)): tt.promptKit,
 			string(dialect.RockBot.AppendResult(nil, dialect.GetTask, in)):   tt.rockBot,
-			string(dialect.AppendJobResult(nil, "t", in)):                    tt.job,
 		} {
 			if !strings.Contains(got, `"state":"`+want+`"`) {
 				t.Errorf("%s is shown as %s, want %s", tt.v1, got, want)
 			}
+		}
+		got, want := string(dialect.AppendJobResult(nil, "t", in)), `{"taskId":"t","contextId":"c","state":`+strconv.Itoa(tt.job)+`}`
+		if got != want {
+			t.Errorf("job: %s is shown as %s, want %s", tt.v1, got, want)
 		}
 	}
 }

@@ -123,6 +123,8 @@ func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 	switch {
 	case !ok:
 		return nil, errNoAgent()
+	case !x.On() && r.Always:
+		return &a, nil
 	case !x.On() && a.Card.Capabilities.ExtendedAgentCard:
 		return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
 	case !x.On():

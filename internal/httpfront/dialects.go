@@ -5,6 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
@@ -24,6 +25,7 @@ func (x *exchange) recognize(call *dialect.Call) (dialect.Operation, error) {
 		Params:   call.Params,
 		Versions: versions,
 		Root:     x.r.URL.Path == "/",
+		Keyed:    len(x.r.Header[auth.HeaderKey]) > 0,
 		Lenient:  x.front.cfg.LenientVersion,
 		Profiles: x.profiles(),
 		Recall:   x.recall,

@@ -137,7 +137,7 @@ func TestJobOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for i, got := range answers {
-		if got != answers[0] || !strings.Contains(got, `"Completed"`) {
+		if got != answers[0] || !strings.Contains(got, `"state":3`) {
 			t.Errorf("answer %d: %s, the first: %s", i, got, answers[0])
 		}
 	}
@@ -157,11 +157,11 @@ func TestJobContinues(t *testing.T) {
 			`{"taskId":%q,"contextId":"c","message":{"role":"user","parts":[{"kind":"text","text":%q}]}}`, id, text)).body
 	}
 	for range 2 {
-		if got := send("j1", "weather"); !strings.Contains(got, `"j1","contextId":"c","state":"InputRequired"`) {
+		if got := send("j1", "weather"); !strings.Contains(got, `"j1","contextId":"c","state":2`) {
 			t.Errorf("first %s", got)
 		}
 	}
-	if got := send("j2", "Oslo"); !strings.Contains(got, `"j2","contextId":"c","state":"Completed"`) || !strings.Contains(got, "sunny in Oslo") {
+	if got := send("j2", "Oslo"); !strings.Contains(got, `"j2","contextId":"c","state":3`) || !strings.Contains(got, "sunny in Oslo") {
 		t.Errorf("then %s", got)
 	}
 }
@@ -195,6 +195,40 @@ func TestRockBotByProfile(t *testing.T) {
 			if got := get(id, ann).body; !strings.Contains(got, "no such task") {
 				t.Errorf("%s: somebody else gets %s by %s", name, got, id)
 			}
+		}
+	}
+}
+
+// Callers of RockBot's gateway name no version, and some of their calls have nothing else
+// by which they could be known. The key in X-Api-Key on the path "/" is enough.
+func TestRockBotByItsKey(t *testing.T) {
+	t.Parallel()
+	keys, key := keyring(t)
+	h := startHub(t, httpfront.Config{Auth: keys}, everyone()...)
+	mine := "X-Api-Key: " + key
+	send := h.do("POST", "/", rpc("SendMessage", `{"message":{"role":"user","parts":[{"text":"hi"}]},"metadata":{"skill":"ask"}}`), mine)
+	if send.code != 200 || !strings.Contains(send.body, `"state":"inputRequired"`) {
+		t.Fatalf("SendMessage: %s", send)
+	}
+	tests := []struct {
+		name, path, call, want string
+		header                 []string
+	}{
+		{"list", "/", rpc("ListTasks", `{}`), `"state":"inputRequired"`, []string{mine}},
+		{"list, page of 20", "/", rpc("ListTasks", `{}`), `"pageSize":20`, []string{mine}},
+		{"card", "/", rpc("GetExtendedAgentCard", `{}`), `"extendedAgentCard":true`, []string{mine}},
+		{"card without keys of v0.3", "/", rpc("GetExtendedAgentCard", `{}`), `"result":{"name":"echo"`, []string{mine}},
+		{"no such task", "/", rpc("GetTask", `{"id":"x"}`), `-32001`, []string{mine}},
+		{"role of v1.0", "/", rpc("SendMessage", message("hi")), `-32009`, []string{mine}},
+		{"other path", "/a2a", rpc("ListTasks", `{}`), `-32009`, []string{mine}},
+		{"bearer", "/", rpc("ListTasks", `{}`), `-32009`, []string{"Authorization: Bearer " + key}},
+		{"v1.0", "/", rpc("ListTasks", `{}`), `"TASK_STATE_INPUT_REQUIRED"`, []string{mine, v1}},
+		{"card of v1.0", "/", rpc("GetExtendedAgentCard", `{}`), `-32004`, []string{mine, v1}},
+		{"no key", "/", rpc("ListTasks", `{}`), `-32000`, nil},
+	}
+	for _, tt := range tests {
+		if got := h.do("POST", tt.path, tt.call, tt.header...); !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s: got %s, want %s", tt.name, got.body, tt.want)
 		}
 	}
 }

@@ -51,6 +51,7 @@ func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 		return err
 	}
 	x.agent(&r.Target)
+	r.Always = x.shape == dialect.RockBot
 	v := x.visitor
 	if v == nil {
 		v = &engine.Visitor{Principal: x.caller.Principal}
@@ -79,7 +80,11 @@ func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, er
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
 	o.NoStreaming, o.BareScopes = f.cfg.NoStreaming, plainGo(x.r.Header)
 	f.reach(o, f.base(x.r), a, r.Agent != "" || r.Tenant != "")
-	if x.shape != dialect.V1 {
+	switch x.shape {
+	case dialect.V1:
+	case dialect.RockBot:
+		o.ExtendedCard = true // this is it
+	default:
 		o.Layout = card.Union
 	}
 	c := a.Extended

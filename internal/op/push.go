@@ -37,4 +37,7 @@ type PushList struct {
 // ExtendedCard is GetExtendedAgentCard.
 type ExtendedCard struct {
 	Target
+	// Always is set if the caller's dialect has the operation on every server, whether
+	// or not a card declares it. Without extended cards it gets the public one.
+	Always bool
 }

@@ -246,8 +246,8 @@ func job() Tongue {
 	refused := func(method, path string) Words { return Words{method + " /a2a/ask/tasks/" + path, notFound} }
 	return Tongue{
 		Name: "rockbot job",
-		Make: Words{send("hi"), `"InputRequired"`},
-		Has:  map[string]Words{"next": {send("Oslo"), `"Completed"`}},
+		Make: Words{send("hi"), `"state":2`},
+		Has:  map[string]Words{"next": {send("Oslo"), `"state":3`}},
 		Lacks: map[string]Words{
 			"get": refused("GET", "$ID"), "stream": refused("POST", "sendSubscribe"), "subscribe": refused("POST", "resubscribe"),
 			"cancel": refused("POST", "cancel"), "list": refused("GET", ""), "push": refused("POST", "pushNotification/set"),
