@@ -237,7 +237,7 @@ func TestCertificateStaysAtHome(t *testing.T) {
 	a.sign("server", time.Now().Add(time.Hour))
 	a.sign("caller", time.Now().Add(time.Hour))
 	_, calls := secured(t, a.demanding("server"))
-	for configured, want := range map[string]string{calls: "no such task", "https://localhost": "certificate required"} {
+	for configured, want := range map[string]string{calls: "Task not found", "https://localhost": "certificate required"} {
 		p, err := peer.New(&card.Card{A2A: &a2a.AgentCard{
 			Name: "echo", SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(calls, a2a.TransportProtocolGRPC)},
 		}}, &peer.Options{

@@ -121,6 +121,7 @@ func TestPolicyOnEverySurface(t *testing.T) {
 		denied  = "is not allowed"
 		rpcCode = `-31403`
 		missing = "no such"
+		gone    = "Task not found"
 	)
 	hook := `"url":"https://hooks.example/a"`
 	for _, tt := range []struct {
@@ -134,13 +135,13 @@ func TestPolicyOnEverySurface(t *testing.T) {
 		{"JSON-RPC send to the default agent", "POST /", rpc("SendMessage", hello), v1, 403, rpcCode, "hello"},
 		{"JSON-RPC stream", "POST /a2a/echo", rpc("SendStreamingMessage", hello), v1, 403, rpcCode, "hello"},
 		{"JSON-RPC get", "POST /a2a/interview", rpc("GetTask", `{"id":"TASK"}`), v1, 403, rpcCode, "TASK_STATE_INPUT_REQUIRED"},
-		{"JSON-RPC get without agent", "POST /a2a", rpc("GetTask", `{"id":"TASK"}`), v1, 200, missing, "TASK_STATE_INPUT_REQUIRED"},
-		{"JSON-RPC subscribe", "POST /a2a/interview", rpc("SubscribeToTask", `{"id":"GONE"}`), v1, 403, rpcCode, missing},
+		{"JSON-RPC get without agent", "POST /a2a", rpc("GetTask", `{"id":"TASK"}`), v1, 200, gone, "TASK_STATE_INPUT_REQUIRED"},
+		{"JSON-RPC subscribe", "POST /a2a/interview", rpc("SubscribeToTask", `{"id":"GONE"}`), v1, 403, rpcCode, gone},
 		{"JSON-RPC push", "POST /a2a/interview", rpc("CreateTaskPushNotificationConfig", `{"taskId":"TASK","id":"x",`+hook+`}`), v1, 403, rpcCode, "hooks.example"},
 		{"JSON-RPC extended card", "POST /a2a/echo", rpc("GetExtendedAgentCard", `{}`), v1, 403, rpcCode, "skills"},
 		{"HTTP send", "POST /v1/a2a/echo/message:send", hello, "", 403, denied, "hello"},
 		{"HTTP stream", "POST /v1/a2a/echo/message:stream", hello, "", 403, denied, "hello"},
-		{"HTTP get", "GET /v1/a2a/tasks/TASK", "", "", 404, missing, "TASK_STATE_INPUT_REQUIRED"},
+		{"HTTP get", "GET /v1/a2a/tasks/TASK", "", "", 404, gone, "TASK_STATE_INPUT_REQUIRED"},
 		{"HTTP get of an agent", "GET /v1/a2a/interview/tasks/TASK", "", "", 403, denied, "TASK_STATE_INPUT_REQUIRED"},
 		{"HTTP list of an agent", "GET /v1/a2a/interview/tasks", "", "", 403, denied, "TASK"},
 		{"HTTP list", "GET /v1/a2a/tasks", "", "", 200, `"totalSize":0`, "TASK"},
@@ -157,16 +158,16 @@ func TestPolicyOnEverySurface(t *testing.T) {
 		{"chat completions", "POST /v1/chat/completions", `{"model":"echo","messages":[{"role":"user","content":"hello"}]}`, "", 404, "echo", "hello"},
 		{"models", "GET /v1/models", "", "", 200, "clock", "echo"},
 		{"AG-UI", "POST /ag-ui/echo", `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"hello"}]}`, "", 404, missing, "RUN_FINISHED"},
-		{"API task", "GET /api/v1/tasks/TASK", "", "", 404, missing, "TASK"},
+		{"API task", "GET /api/v1/tasks/TASK", "", "", 404, gone, "TASK"},
 		{"API tasks of an agent", "GET /api/v1/tasks?agent=interview", "", "", 403, denied, "TASK"},
-		{"API tree", "GET /api/v1/tasks/TASK/tree", "", "", 404, missing, "TASK"},
+		{"API tree", "GET /api/v1/tasks/TASK/tree", "", "", 404, gone, "TASK"},
 		{"API agent", "GET /api/v1/agents/echo", "", "", 404, missing, `"name":"echo"`},
 		{"API agents", "GET /api/v1/agents", "", "", 200, `"name":"clock"`, `"name":"echo"`},
 		{"API search", "GET /api/v1/search?q=echo+text", "", "", 200, `"results":[`, `"id":"echo"`},
 		{"API status", "GET /api/v1/status", "", "", 403, denied, "TASK_STATE_INPUT_REQUIRED"},
 		{"API notes", "GET /api/v1/memory", "", "", 403, denied, "{"},
 		{"API inbox", "GET /api/v1/inbox", "", "", 403, denied, "items"},
-		{"large part", "GET /v1/parts/TASK/" + strings.Repeat("0a", 32), "", "", 404, "no such task", "no such part"},
+		{"large part", "GET /v1/parts/TASK/" + strings.Repeat("0a", 32), "", "", 404, gone, "no such part"},
 		{"card of an agent", "GET /a2a/echo/.well-known/agent-card.json", "", "", 404, missing, "skills"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,9 +61,10 @@ func (d *Decoder) check(b []byte) error {
 	return nil
 }
 
-// optionalBody is Body for operations that need none. White space is none.
+// optionalBody is Body for operations that need none. White space is none, and so is null,
+// which the official Go SDK sends where it has no parameters.
 func (d *Decoder) optionalBody(b []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(b)) == 0 {
+	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" {
 		return nil, nil
 	}
 	return b, d.Body(b)

@@ -48,8 +48,17 @@ func Recognize(s *Signs) (Operation, Shape, error) {
 	if err == nil {
 		return s.pascal(o)
 	}
-	if missing := Version(s.Versions, s.surface()); missing != nil {
-		err = missing
+	return s.unknown(err)
+}
+
+// unknown refuses a method that no dialect has. A version that is not served comes first;
+// a call that names none is one of v0.3, which is served at every path of JSON-RPC.
+func (s *Signs) unknown(err error) (Operation, Shape, error) {
+	if !versioned(s.Versions) && !s.Lenient || NamesLegacy(s.Versions) {
+		return 0, V03, err
+	}
+	if unserved := Version(s.Versions, s.surface()); unserved != nil {
+		err = unserved
 	}
 	return 0, V1, err
 }

@@ -74,7 +74,7 @@ func TestCancel(t *testing.T) {
 	check(t, "Cancel", want, got, err)
 	got, err = dec.CancelAt("t", []byte(`{"tenant":"a","metadata":{"k":1}}`))
 	check(t, "CancelAt", want, got, err)
-	for _, body := range []string{"", " \n", "{}"} {
+	for _, body := range []string{"", " \n", "{}", "null", " null\n"} {
 		got, err = dec.CancelAt("t", []byte(body))
 		check(t, "CancelAt without body", &op.Cancel{ID: "t"}, got, err)
 	}
@@ -101,6 +101,8 @@ func TestSubscribe(t *testing.T) {
 	check(t, "SubscribeAt by query", want, got, err)
 	got, err = dec.SubscribeAt("t", "", []byte(`{"tenant":"a"}`))
 	check(t, "SubscribeAt by body", want, got, err)
+	got, err = dec.SubscribeAt("t", "tenant=a", []byte(`null`))
+	check(t, "SubscribeAt by query with null", want, got, err)
 	_, err = dec.Subscribe(nil)
 	wantField(t, err, "id", "required")
 	_, err = dec.SubscribeAt("t", "", []byte(`{"id":"u"}`))

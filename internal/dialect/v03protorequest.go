@@ -24,6 +24,15 @@ type LegacyPath struct {
 // The parameters that queries of v0.3 may have.
 var legacyQuerySchema = a2ajson.NewSchema("tenant", "agentId", "historyLength", "pageSize", "pageToken")
 
+const (
+	legacyName = iota
+	legacyParent
+	legacyCallHistory
+)
+
+// legacyCallSchema is the members of the requests that name a task or a config.
+var legacyCallSchema = a2ajson.NewSchema("name", "parent", "historyLength", "tenant", "agentId", "metadata", "pageSize", "pageToken")
+
 // LegacyAt returns the v1.0 params of a call of HTTP+JSON of v0.3. Its errors are those
 // of Body, and of Shape.Request.
 func (d *Decoder) LegacyAt(o Operation, p *LegacyPath) ([]byte, error) {
@@ -60,26 +69,25 @@ func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
 	default:
 		out = rawjson.AppendString(appendName(out, "id"), string(p.Task))
 	}
-	for name, v := range rawjson.Fields(obj) {
-		switch name {
-		case "name", "parent":
-			if err := sameTask(p.Task, v); err != nil {
-				return nil, a2ajson.Under(name, err)
-			}
-		case "historyLength", "history_length":
-			if !zero(v) {
-				out = append(appendName(out, name), v...)
-			}
-		case "tenant", "agentId", "agent_id", "metadata", "pageSize", "page_size", "pageToken", "page_token":
+	err := each(legacyCallSchema, obj, func(i int, name string, v []byte) error {
+		switch {
+		case i == legacyName || i == legacyParent:
+			return sameTask(p.Task, v)
+		case i == legacyCallHistory && zero(v), i == a2ajson.Unknown:
+		default:
 			out = append(appendName(out, name), v...)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return append(out, '}'), nil
 }
 
 // sameTask refuses the name of a resource that is not the task or below it.
 func sameTask(id a2a.TaskID, v []byte) error {
-	if v == nil || rawjson.KindOf(v) == rawjson.Null {
+	if v == nil {
 		return nil
 	}
 	s, err := a2ajson.ReadString(v)
@@ -272,25 +280,61 @@ func inProto(params []byte) bool {
 	return member(member(params, "message"), "content") != nil || member(member(params, "request"), "content") != nil
 }
 
+const (
+	protoParent = iota
+	protoConfigID
+	protoConfig
+	protoTenant
+	protoName
+	protoPush
+	numProtoPush
+)
+
+// protoPushSchema is the members of a CreateTaskPushNotificationConfigRequest and of the
+// config in it, which may come alone.
+var protoPushSchema = a2ajson.NewSchema("parent", "configId", "config", "tenant", "name", "pushNotificationConfig")
+
+// protoPushMembers are the values of the members of protoPushSchema.
+type protoPushMembers [numProtoPush][]byte
+
+func readProtoPushMembers(obj []byte) (m protoPushMembers, err error) {
+	err = protoPushSchema.Each(obj, func(i int, _ string, v []byte) error {
+		if (i == protoConfig || i == protoPush) && rawjson.KindOf(v) != rawjson.Object {
+			return a2ajson.Invalid("must be an object")
+		}
+		if i != a2ajson.Unknown {
+			m[i] = v
+		}
+		return nil
+	})
+	return m, err
+}
+
 // readProtoPush returns the v1.0 params of setting a push notification config. The
 // body is the whole request of the proto, its config, or the params of JSON-RPC.
 func readProtoPush(id a2a.TaskID, body []byte) ([]byte, error) {
-	if err := sameTask(id, member(body, "parent")); err != nil {
+	request, err := readProtoPushMembers(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameTask(id, request[protoParent]); err != nil {
 		return nil, a2ajson.Under("parent", err)
 	}
-	config := body
-	if inner := member(body, "config"); rawjson.KindOf(inner) == rawjson.Object {
-		config = inner
+	push, config := body, request
+	if inner := request[protoConfig]; inner != nil {
+		if config, err = readProtoPushMembers(inner); err != nil {
+			return nil, a2ajson.Under("config", err)
+		}
+		push = inner
 	}
-	push := config
-	if inner := member(config, "pushNotificationConfig"); rawjson.KindOf(inner) == rawjson.Object {
+	if inner := config[protoPush]; inner != nil {
 		push = inner
 	}
 	out := rawjson.AppendString([]byte(`{"taskId":`), string(id))
-	if tenant := member(body, "tenant"); tenant != nil {
-		out = append(appendName(out, "tenant"), tenant...)
+	if v := request[protoTenant]; v != nil {
+		out = append(appendName(out, "tenant"), v...)
 	}
-	if name := protoConfigID(body, config); name != nil && !named(push) {
+	if name := idBeside(&request, &config); name != nil && !named(push) {
 		out = append(appendName(out, "id"), name...)
 		push = without(push, "id")
 	}
@@ -303,13 +347,13 @@ func named(c []byte) bool {
 	return id != nil && rawjson.KindOf(id) != rawjson.Null && !isText(id, "")
 }
 
-// protoConfigID returns the id that stands beside a config, as JSON: the configId of
+// idBeside returns the id that stands beside a config, as JSON: the configId of
 // the request, or the end of the config's name. It is nil if there is none.
-func protoConfigID(body, config []byte) []byte {
-	if v := member(body, "configId"); rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
+func idBeside(request, config *protoPushMembers) []byte {
+	if v := request[protoConfigID]; rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
 		return v
 	}
-	name, _ := rawjson.String(member(config, "name"))
+	name, _ := rawjson.String(config[protoName])
 	if _, id, ok := strings.Cut(name, configsInfix); ok && id != "" {
 		return rawjson.AppendString(nil, id)
 	}

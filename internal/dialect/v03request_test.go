@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -260,6 +261,7 @@ func TestLegacyAt(t *testing.T) {
 		{"get, a query", dialect.GetTask, path("history_length=3&tenant=a&x=y", ""), `{"id":"t","history_length":"3","tenant":"a"}`},
 		{"get, zero is none", dialect.GetTask, path("historyLength=0", ""), `{"id":"t"}`},
 		{"cancel", dialect.CancelTask, path("", ` `), `{"id":"t"}`},
+		{"cancel, null", dialect.CancelTask, path("", `null`), `{"id":"t"}`},
 		{"cancel, named", dialect.CancelTask, path("", `{"name":"tasks/t","metadata":{"k":1},"x":1}`), `{"id":"t","metadata":{"k":1}}`},
 		{"subscribe", dialect.SubscribeToTask, path("", `{"name":null}`), `{"id":"t"}`},
 		{"get config", dialect.GetPushConfig, path("", ""), `{"taskId":"t","id":"p"}`},
@@ -319,6 +321,10 @@ func TestLegacyAtErrors(t *testing.T) {
 		{dialect.CancelTask, `{"name":1}`, "name"},
 		{dialect.CreatePushConfig, `{"parent":"tasks/u","config":{}}`, "parent"},
 		{dialect.CreatePushConfig, `{"config":{"pushNotificationConfig":{}}}`, "config.pushNotificationConfig.url"},
+		{dialect.CreatePushConfig, `{"config":{"push_notification_config":{}}}`, "config.pushNotificationConfig.url"},
+		{dialect.CreatePushConfig, `{"config":1}`, "config"},
+		{dialect.CreatePushConfig, `{"config":{"push_notification_config":1}}`, "config.push_notification_config"},
+		{dialect.CreatePushConfig, `{"configId":"a","config_id":"b","config":{}}`, "config_id"},
 	}
 	for _, tt := range tests {
 		params, err := filler.LegacyAt(tt.o, &dialect.LegacyPath{Task: "t", Body: []byte(tt.in)})
@@ -344,6 +350,47 @@ func TestLegacyAtErrors(t *testing.T) {
 			t.Errorf("LegacyAt(%v, %+v) = %v, want %v", tt.o, tt.at, err, tt.want)
 		}
 	}
+}
+
+// TestOriginalNames reads each request with the names that the proto itself has, which every
+// reader of ProtoJSON takes beside those in camelCase.
+func TestOriginalNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		o  dialect.Operation
+		in string
+	}{
+		{dialect.SendMessage, `{"message":{"messageId":"m","contextId":"c","taskId":"t","role":"ROLE_USER","content":` + protoParts + `},` +
+			`"configuration":{"acceptedOutputModes":["text/plain"],"historyLength":2,"blocking":true,"pushNotification":{"id":"p","url":"u"}}}`},
+		{dialect.GetTask, `{"historyLength":2}`},
+		{dialect.CancelTask, `{"name":"tasks/t","agentId":"a"}`},
+		{dialect.ListPushConfigs, `{"parent":"tasks/t","pageSize":2,"pageToken":"k"}`},
+		{dialect.CreatePushConfig, `{"parent":"tasks/t","configId":"p","config":{"pushNotificationConfig":{"url":"u"}}}`},
+		{dialect.CreatePushConfig, `{"name":"tasks/t/pushNotificationConfigs/p","pushNotificationConfig":{"url":"u"}}`},
+	} {
+		var both [2]any
+		for i, body := range []string{tt.in, camel.ReplaceAllStringFunc(tt.in, originalName)} {
+			params, err := filler.LegacyAt(tt.o, &dialect.LegacyPath{Task: "t", Config: "p", Body: []byte(body)})
+			if err == nil {
+				both[i], err = perform(tt.o, params)
+			}
+			if err != nil {
+				t.Fatalf("%v %s: %v", tt.o, body, err)
+			}
+			if i == 1 && body == tt.in {
+				t.Errorf("%v %s: no name has another spelling", tt.o, body)
+			}
+		}
+		if diff := cmp.Diff(both[0], both[1]); diff != "" {
+			t.Errorf("%v %s with original names (-camelCase +original):\n%s", tt.o, tt.in, diff)
+		}
+	}
+}
+
+var camel = regexp.MustCompile(`"[a-z]+[A-Z][A-Za-z]*":`)
+
+func originalName(name string) string {
+	return regexp.MustCompile(`[A-Z]`).ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
 }
 
 // TestProtoIsThatOfTheSDK lets the SDK's types of v0.3 write what is read here, and

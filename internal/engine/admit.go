@@ -436,7 +436,7 @@ func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, erro
 // notFound turns a store's "not found" into the protocol's.
 func notFound(err error) error {
 	if errors.Is(err, task.ErrNotFound) {
-		return fault.New(a2a.ErrTaskNotFound, "no such task")
+		return fault.New(a2a.ErrTaskNotFound, "Task not found")
 	}
 	return err
 }

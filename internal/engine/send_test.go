@@ -388,7 +388,7 @@ func TestCallersSeeOnlyTheirOwn(t *testing.T) {
 		_, errSub := b.Subscribe(t.Context(), bob, &op.Subscribe{ID: id, LastEventID: "1"})
 		_, errSend := b.Send(t.Context(), bob, reply(id, "x"))
 		for name, err := range map[string]error{"get": errGet, "cancel": errCancel, "subscribe": errSub, "send": errSend} {
-			if !errors.Is(err, a2a.ErrTaskNotFound) || err.Error() != "no such task" {
+			if !errors.Is(err, a2a.ErrTaskNotFound) || err.Error() != "Task not found" {
 				t.Errorf("%s of %s by another caller = %v, want the answer for a missing task", name, id, err)
 			}
 		}

@@ -117,8 +117,8 @@ func TestClientIDs(t *testing.T) {
 			"v1.0":      h.do("POST", "/a2a", rpc("SendMessage", withTask("other", message("hi"))), v1),
 			"v0.3 REST": h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"other","content":[{"text":"hi"}]}}`),
 		} {
-			if !strings.Contains(got.body, `"no such task"`) {
-				t.Errorf("%s, refused %v: %s, want no such task", name, no, got)
+			if !strings.Contains(got.body, `"Task not found"`) {
+				t.Errorf("%s, refused %v: %s, want Task not found", name, no, got)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func TestRockBotByProfile(t *testing.T) {
 			if got := get(id, bot).body; !strings.Contains(got, "sunny in Oslo") || !strings.Contains(strings.ToLower(got), "completed") {
 				t.Errorf("%s: a RockBot gets %s by %s, want the task that has ended", name, got, id)
 			}
-			if got := get(id, ann).body; !strings.Contains(got, "no such task") {
+			if got := get(id, ann).body; !strings.Contains(got, "Task not found") {
 				t.Errorf("%s: somebody else gets %s by %s", name, got, id)
 			}
 		}

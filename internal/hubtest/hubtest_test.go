@@ -159,7 +159,7 @@ func TestParley(t *testing.T) {
 	if out, err := h.Parley(t.Context(), "send", "hello"); err != nil || out != "hello\n" {
 		t.Errorf("send = %q, %v", out, err)
 	}
-	if _, err := h.Parley(t.Context(), "tasks", "get", "nobody"); err == nil || !strings.Contains(err.Error(), "no such task") {
+	if _, err := h.Parley(t.Context(), "tasks", "get", "nobody"); err == nil || !strings.Contains(err.Error(), "Task not found") {
 		t.Errorf("tasks get of no task = %v", err)
 	}
 }
