@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// The tables of docs/dialects.md, and how many rows each has.
+// The tables of docs/dialects.md, and how many rows each has at least. Their numbers have no gaps.
 var dialectTables = []struct {
 	heading string
 	rows    int
-}{{"## Conflicts", 47}, {"## Traps", 17}}
+}{{"## Conflicts", 49}, {"## Traps", 17}}
 
 var (
 	dialectRow = regexp.MustCompile(`^\| *(\d+) *\| *([^|]+?) *\| *([^|]*?) *\| *([^|]*?) *\| *([^|]*?) *\|$`)
@@ -93,8 +93,8 @@ func dialects(text string, tests, files map[string]bool) []string {
 				problems = append(problems, fmt.Sprintf("%s, row %d: %s", table.heading, n, p))
 			}
 		}
-		if n != table.rows {
-			problems = append(problems, fmt.Sprintf("%s: %d rows, want %d", table.heading, n, table.rows))
+		if n < table.rows {
+			problems = append(problems, fmt.Sprintf("%s: %d rows, want at least %d", table.heading, n, table.rows))
 		}
 	}
 	return problems
