@@ -9,29 +9,38 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// shape is the dialect that a webhook is told in: v0.3 for configs that came from
-// there, in either of its shapes, and v1.0 for all others.
+// shape is the dialect of the notifications of a webhook: that of the call which
+// registered it. The dialects without notifications of their own have those of v1.0.
 func (t *target) shape() dialect.Shape {
 	switch s := dialect.Shape(t.dialect); s {
 	case dialect.V03, dialect.V03Proto:
 		return dialect.V03
+	case dialect.RockBot:
+		return s
 	}
 	return dialect.V1
 }
 
-// version is the version of the protocol that a webhook is told.
+// whole reports whether each notification has the whole task.
+func (t *target) whole() bool { return t.shape() == dialect.V03 }
+
+// version is the version of the protocol that the notifications name. RockBot's name
+// none.
 func (t *target) version() string {
-	if t.shape() == dialect.V1 {
-		return "1.0"
+	switch t.shape() {
+	case dialect.V03:
+		return "0.3"
+	case dialect.RockBot:
+		return ""
 	}
-	return "0.3"
+	return "1.0"
 }
 
 // skips reports whether a webhook is not told an entry. One of v0.3 is told the whole
 // task each time, so it does without the chunks inside of an artifact.
 func (t *target) skips(e *task.Entry) bool {
 	inside := e.Kind == task.Artifact && e.Append && !e.LastChunk
-	return e.Kind == task.Message || inside && t.shape() != dialect.V1
+	return e.Kind == task.Message || inside && t.whole()
 }
 
 // story is a task as it was at a version, for webhooks that are told whole tasks. It
@@ -57,8 +66,8 @@ func (d *Dispatcher) notice(ctx context.Context, h *hook, t *target, e *task.Ent
 }
 
 func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry) ([]byte, error) {
-	if t.shape() == dialect.V1 {
-		return task.AppendFrame(nil, &t.head, e), nil
+	if !t.whole() {
+		return t.shape().AppendFrame(nil, task.AppendFrame(nil, &t.head, e)), nil
 	}
 	if t.story == nil || t.story.fold.Version > e.Version {
 		t.story = &story{head: t.head}

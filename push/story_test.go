@@ -105,14 +105,47 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 // TestOtherDialectsAreToldEvents wants webhooks of the dialects without notifications
 // of their own to be told as those of v1.0 are.
 func TestOtherDialectsAreToldEvents(t *testing.T) {
+	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.RockBotTask} {
+		t.Run(shape.String(), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.start()
+				j := w.task("t1")
+				j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
+				j.work()
+				j.chunk("a", "b")
+				w.pass(time.Second)
+				want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
+			})
+		})
+	}
+}
+
+// A webhook that was registered in RockBot's dialect gets the frames of its streams, and
+// its token where RockBot sends it.
+func TestRockBotWebhooks(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot)})
-		j.work()
-		j.chunk("a", "b")
+		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot), Token: "secret"})
+		j.add(tasktest.Status(w.now(), task.Working, "on it"))
+		j.chunk("a")
 		w.pass(time.Second)
-		want(t, "told", w.net.texts(hookURL), "TASK_STATE_WORKING a b")
+		posts := w.net.got(hookURL)
+		if len(posts) != 2 {
+			t.Fatalf("%d posts, want 2", len(posts))
+		}
+		want(t, "status", posts[0].body, `{"statusUpdate":{"taskId":"t1","contextId":"c","status":{"state":"working",`+
+			`"message":{"messageId":"on it","parts":[{"text":"on it"}]},"timestamp":"2000-01-01T00:00:00.000Z"}}}`)
+		want(t, "artifact", posts[1].body, `{"artifactUpdate":{"taskId":"t1","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"a"}]},"append":true}}`)
+		want(t, "authorization", posts[0].header.Get("Authorization"), "Bearer secret")
+		want(t, "token", posts[0].header.Get("A2A-Notification-Token"), "secret")
+		want(t, "version", posts[0].header.Get("A2A-Version"), "")
+		j.hook(op.PushConfig{ID: "c2", URL: hookURL + "two", Dialect: uint8(dialect.RockBot), Token: "secret", Scheme: "Basic", Credentials: "abc=="})
+		j.complete()
+		w.pass(time.Second)
+		for _, p := range w.net.got(hookURL + "two") {
+			want(t, "credentials before the token", p.header.Get("Authorization"), "Basic abc==")
+		}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -64,7 +65,12 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 	set := func(name, value string) { req.Header[name] = []string{value} }
 	set("Content-Type", "application/json")
 	set("User-Agent", "parley/"+d.cfg.Version)
-	set("A2a-Version", t.version())
+	if v := t.version(); v != "" {
+		set("A2a-Version", v)
+	}
+	if t.shape() == dialect.RockBot && secret.Token != "" {
+		set("Authorization", "Bearer "+secret.Token) // where RockBot's receivers look for it
+	}
 	if t.scheme != "" && secret.Credentials != "" {
 		set("Authorization", t.scheme+" "+secret.Credentials)
 	}

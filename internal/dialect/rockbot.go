@@ -18,8 +18,54 @@ func rockBotRequest(o Operation, params []byte) ([]byte, error) {
 		return promptKitSend(params)
 	case o == ListTasks:
 		return pageOf(params, rockBotPage), nil
+	case o.Push():
+		return rockBotPush(params), nil
 	}
 	return params, nil
+}
+
+// rockBotPush returns the v1.0 params of a call about a webhook. The .NET SDK of RockBot's
+// gateway has the config in a member of its own, and its id beside that.
+func rockBotPush(params []byte) []byte {
+	config, id := member(params, "config"), member(params, "configId")
+	if config == nil {
+		config = member(params, "pushNotificationConfig")
+	}
+	if rawjson.KindOf(config) != rawjson.Object && id == nil {
+		return params
+	}
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(params) {
+		switch name {
+		case "config", "pushNotificationConfig":
+		case "configId":
+			out = append(appendName(out, "id"), v...)
+		default:
+			out = append(appendName(out, name), v...)
+		}
+	}
+	for name, v := range rawjson.Fields(config) {
+		beside := member(params, name) != nil || name == "id" && id != nil
+		if rawjson.KindOf(v) != rawjson.Null && !beside {
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// rockBotConfig appends a config: that of v1.0, and the member in which the .NET SDK of
+// RockBot's gateway has it.
+func rockBotConfig(dst, c []byte) []byte {
+	if len(c) < 2 || c[len(c)-1] != '}' {
+		return append(dst, c...)
+	}
+	dst = append(append(dst, c[:len(c)-1]...), `,"pushNotificationConfig":{`...)
+	for name, v := range rawjson.Fields(c) {
+		if name != "taskId" && name != "tenant" {
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	return append(dst, "}}"...)
 }
 
 // rockBotResult appends the result of a call from that of v1.0.
@@ -32,13 +78,27 @@ func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 		return rockBotFrame(dst, v1)
 	case GetTask, CancelTask:
 		return rockBotTask(dst, v1)
-	case ListTasks:
+	case CreatePushConfig, GetPushConfig:
+		return rockBotConfig(dst, v1)
+	case ListTasks, ListPushConfigs:
 		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
-			if name == "tasks" {
+			switch name {
+			case "tasks":
 				return rewriteList(dst, v, rockBotTask)
+			case "configs":
+				return rewriteList(dst, v, rockBotConfig)
 			}
 			return append(dst, v...)
 		})
+	}
+	return append(dst, v1...)
+}
+
+// AppendFrame appends a StreamResponse of v1.0 as the body of a notification: RockBot's
+// dialect has names of its own, the other ones keep it.
+func (s Shape) AppendFrame(dst, v1 []byte) []byte {
+	if s == RockBot {
+		return rockBotFrame(dst, v1)
 	}
 	return append(dst, v1...)
 }
