@@ -172,8 +172,18 @@ func TestAnswersAreReadBack(t *testing.T) {
 // carried returns what a dialect carries of an event.
 func carried(s dialect.Shape, event any) any {
 	e := event.(map[string]any)
-	if task, ok := e["task"].(map[string]any); ok && s == dialect.PromptKit {
-		// A snapshot is shown as its status.
+	if s != dialect.PromptKit {
+		return e
+	}
+	// The first chunk of an artifact appends like all others.
+	if chunk, ok := e["artifactUpdate"].(map[string]any); ok {
+		chunk["append"] = true
+	}
+	if task, ok := e["task"].(map[string]any); ok {
+		// A snapshot is shown as its status, and a task works from its first event on.
+		if status := task["status"].(map[string]any); status["state"] == "TASK_STATE_SUBMITTED" {
+			status["state"] = "TASK_STATE_WORKING"
+		}
 		return map[string]any{"statusUpdate": map[string]any{"taskId": task["id"], "contextId": task["contextId"], "status": task["status"]}}
 	}
 	return e

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +22,18 @@ func promptKitRequest(o Operation, params []byte) ([]byte, error) {
 	case SendMessage, SendStreamingMessage:
 		return promptKitSend(params)
 	case ListTasks:
-		return pageOf(params, promptKitPage), nil
+		return withArtifacts(pageOf(params, promptKitPage)), nil
 	}
 	return params, nil
+}
+
+// withArtifacts asks for whole tasks in a list, as PromptKit's server shows them, unless
+// the caller says otherwise.
+func withArtifacts(params []byte) []byte {
+	if member(params, "includeArtifacts") != nil {
+		return params
+	}
+	return append(appendName(slices.Clone(params[:len(params)-1]), "includeArtifacts"), "true}"...)
 }
 
 func promptKitSend(params []byte) ([]byte, error) {

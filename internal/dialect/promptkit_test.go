@@ -27,12 +27,13 @@ func TestPromptKitRequest(t *testing.T) {
 		{"blocking is null", dialect.SendMessage, `{"configuration":{"blocking":null}}`, `{"configuration":{"returnImmediately":false}}`},
 		{"wrapped data", dialect.SendMessage, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":true,"k":1}}]}}`, `{"message":{"parts":[{"data":[1],"metadata":{"k":1}}]}}`},
 		{"data with a value", dialect.SendMessage, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":false}}]}}`, `{"message":{"parts":[{"data":{"value":[1]},"metadata":{"data_part_compat":false}}]}}`},
-		{"no page size", dialect.ListTasks, `{"contextId":"c"}`, `{"contextId":"c","pageSize":100}`},
-		{"no params", dialect.ListTasks, ``, `{"pageSize":100}`},
-		{"large page", dialect.ListTasks, `{"pageSize":1000}`, `{"pageSize":100}`},
-		{"page of none", dialect.ListTasks, `{"pageSize":0}`, `{"pageSize":100}`},
-		{"null page", dialect.ListTasks, `{"pageSize":null}`, `{"pageSize":100}`},
-		{"small page", dialect.ListTasks, `{"pageSize":7,"x":{}}`, `{"pageSize":7,"x":{}}`},
+		{"no page size", dialect.ListTasks, `{"contextId":"c"}`, `{"contextId":"c","pageSize":100,"includeArtifacts":true}`},
+		{"no params", dialect.ListTasks, ``, `{"pageSize":100,"includeArtifacts":true}`},
+		{"large page", dialect.ListTasks, `{"pageSize":1000}`, `{"pageSize":100,"includeArtifacts":true}`},
+		{"page of none", dialect.ListTasks, `{"pageSize":0}`, `{"pageSize":100,"includeArtifacts":true}`},
+		{"null page", dialect.ListTasks, `{"pageSize":null}`, `{"pageSize":100,"includeArtifacts":true}`},
+		{"small page", dialect.ListTasks, `{"pageSize":7,"x":{}}`, `{"pageSize":7,"x":{},"includeArtifacts":true}`},
+		{"without artifacts", dialect.ListTasks, `{"pageSize":7,"includeArtifacts":false}`, `{"pageSize":7,"includeArtifacts":false}`},
 		{"get", dialect.GetTask, `{"id":"t"}`, `{"id":"t"}`},
 	}
 	for _, tt := range tests {
@@ -75,7 +76,6 @@ func TestPromptKitResult(t *testing.T) {
 func TestPromptKitTransitions(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{
-		"submitted":      "working",
 		"working":        "working completed failed canceled input_required auth_required rejected",
 		"input_required": "input_required working canceled",
 		"auth_required":  "auth_required working canceled",
@@ -83,7 +83,7 @@ func TestPromptKitTransitions(t *testing.T) {
 	states := []string{"SUBMITTED", "WORKING", "COMPLETED", "FAILED", "CANCELED", "INPUT_REQUIRED", "REJECTED", "AUTH_REQUIRED"}
 	for _, from := range states {
 		for _, to := range states[1:] {
-			if allowed[strings.ToLower(from)] == "" {
+			if from != "SUBMITTED" && allowed[strings.ToLower(from)] == "" {
 				continue
 			}
 			frames := dialect.PromptKit.Frames()
@@ -132,6 +132,12 @@ func TestPromptKitFrames(t *testing.T) {
 		{"artifact", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true,"metadata":{"k":1}}}`, []string{
 			`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true,"lastChunk":true,"metadata":{"k":1}}`,
 		}},
+		{"submitted", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED","timestamp":"T"}}}`, []string{
+			`{"taskId":"t","contextId":"c","status":{"state":"working","timestamp":"T"}}`,
+		}},
+		{"first chunk", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]}}}`, []string{
+			`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}`,
+		}},
 		{"status", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}},"metadata":{"k":1}}}`, []string{
 			`{"taskId":"t","contextId":"c","status":{"state":"working","message":{"messageId":"m","role":"agent","parts":[]}},"metadata":{"k":1}}`,
 		}},
@@ -140,6 +146,54 @@ func TestPromptKitFrames(t *testing.T) {
 		var got []string
 		for _, ev := range dialect.PromptKit.Frames()([]byte(tt.in)) {
 			got = append(got, string(ev))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestPromptKitStream(t *testing.T) {
+	t.Parallel()
+	status := func(state string) string {
+		return `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_` + state + `"}}}`
+	}
+	chunk := func(id, rest string) string {
+		return `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"` + id + `","parts":[{"text":"x"}]}` + rest + `}}`
+	}
+	shown := func(id, rest string) string {
+		return `{"taskId":"t","contextId":"c","artifact":{"artifactId":"` + id + `","parts":[{"text":"x"}]}` + rest + `}`
+	}
+	now := func(state string) string {
+		return `{"taskId":"t","contextId":"c","status":{"state":"` + state + `"}}`
+	}
+	snapshot := func(state string) string {
+		return `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + state + `"}}}`
+	}
+	tests := []struct {
+		name     string
+		in, want []string
+	}{
+		{
+			"working comes once", []string{snapshot("SUBMITTED"), status("WORKING"), chunk("a", ""), chunk("a", `,"append":true`), status("COMPLETED")},
+			[]string{now("working"), shown("a", `,"append":true`), shown("a", `,"append":true`), now("completed")},
+		},
+		{
+			"an artifact takes another's place", []string{snapshot("WORKING"), chunk("a", ""), chunk("a", "")},
+			[]string{now("working"), shown("a", `,"append":true`), shown("a", "")},
+		},
+		{
+			"an answered question", []string{snapshot("INPUT_REQUIRED"), chunk("a", ""), status("WORKING"), status("COMPLETED")},
+			[]string{now("input_required"), now("working"), shown("a", `,"append":true`), now("completed")},
+		},
+	}
+	for _, tt := range tests {
+		frames := dialect.PromptKit.Frames()
+		var got []string
+		for _, in := range tt.in {
+			for _, ev := range frames([]byte(in)) {
+				got = append(got, string(ev))
+			}
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)

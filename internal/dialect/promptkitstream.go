@@ -2,9 +2,15 @@ package dialect
 
 import "github.com/parley-a2a/parley/internal/rawjson"
 
-// promptKitStream rewrites the frames of one stream. It remembers the last state, so
-// that its reader sees only the transitions that PromptKit has.
-type promptKitStream struct{ state string }
+// promptKitStream rewrites the frames of one stream into the order of PromptKit's server:
+// a task is working from its first event on, and each chunk of an artifact appends.
+type promptKitStream struct {
+	// state is the last one shown, so that the reader sees only transitions that
+	// PromptKit has.
+	state string
+	// shown are the artifacts of which the reader has got a chunk.
+	shown map[string]bool
+}
 
 // frames returns the events that show a v1.0 frame.
 func (s *promptKitStream) frames(v1 []byte) [][]byte {
@@ -14,12 +20,7 @@ func (s *promptKitStream) frames(v1 []byte) [][]byte {
 	case "statusUpdate":
 		return s.status(v)
 	case "artifactUpdate":
-		return [][]byte{rewriteObject(nil, v, func(dst []byte, name string, v []byte) []byte {
-			if name == "artifact" {
-				return promptKitArtifact(dst, v)
-			}
-			return append(dst, v...)
-		})}
+		return append(s.resume(v), s.chunk(v))
 	case "message":
 		return [][]byte{promptKitAnswer(nil, v1)}
 	}
@@ -29,23 +30,70 @@ func (s *promptKitStream) frames(v1 []byte) [][]byte {
 // task shows a snapshot: its status, and then what an open task has made so far. Of a
 // task that has ended the status is all.
 func (s *promptKitStream) task(t []byte) [][]byte {
-	ids := eventIDs(t)
 	status := member(t, "status")
 	s.state = promptKitState(member(status, "state"))
-	events := [][]byte{append(promptKitStatus(append(ids, `,"status":`...), status), '}')}
+	if s.state == "submitted" {
+		s.state = "working"
+		status = rewriteObject(nil, status, func(dst []byte, name string, v []byte) []byte {
+			if name == "state" {
+				return append(dst, `"TASK_STATE_WORKING"`...)
+			}
+			return append(dst, v...)
+		})
+	}
+	events := [][]byte{append(promptKitStatus(append(eventIDs(t), `,"status":`...), status), '}')}
 	if promptKitEnded(s.state) {
 		return events
 	}
 	for a := range rawjson.Elements(member(t, "artifacts")) {
+		s.first(a)
 		ev := append(eventIDs(t), `,"artifact":`...)
 		events = append(events, append(promptKitArtifact(ev, a), '}'))
 	}
 	return events
 }
 
-// eventIDs begins an event with the ids of a task.
+// first reports whether nothing of an artifact was shown before, and notes that it is now.
+func (s *promptKitStream) first(artifact []byte) bool {
+	id, _ := rawjson.String(member(artifact, "artifactId"))
+	if s.shown[id] {
+		return false
+	}
+	if s.shown == nil {
+		s.shown = make(map[string]bool)
+	}
+	s.shown[id] = true
+	return true
+}
+
+// chunk shows a chunk of an artifact. The first one appends like all others; an artifact
+// that takes the place of an earlier one does not.
+func (s *promptKitStream) chunk(v []byte) []byte {
+	appends := s.first(member(v, "artifact")) || string(member(v, "append")) == "true"
+	dst := append([]byte(nil), '{')
+	for name, v := range rawjson.Fields(v) {
+		switch name {
+		case "append":
+			continue
+		case "artifact":
+			dst = promptKitArtifact(appendName(dst, name), v)
+			if appends {
+				dst = append(dst, `,"append":true`...)
+			}
+		default:
+			dst = append(appendName(dst, name), v...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// eventIDs begins an event with the ids of a task, or of an event.
 func eventIDs(t []byte) []byte {
-	dst := append([]byte(`{"taskId":`), member(t, "id")...)
+	id := member(t, "id")
+	if id == nil {
+		id = member(t, "taskId")
+	}
+	dst := append([]byte(`{"taskId":`), id...)
 	context := member(t, "contextId")
 	if context == nil {
 		context = []byte(`""`)
@@ -57,6 +105,9 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 	var events [][]byte
 	status := member(v, "status")
 	next := promptKitState(member(status, "state"))
+	if next == "working" && s.state == next && member(status, "message") == nil && member(v, "metadata") == nil {
+		return nil // the reader knows
+	}
 	if missesWorking(s.state, next) {
 		events = append(events, workingEvent(v, member(status, "timestamp")))
 	}
@@ -69,14 +120,21 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 	}))
 }
 
+// resume shows that a task that has waited works again, if v is the first sign of it.
+func (s *promptKitStream) resume(v []byte) [][]byte {
+	if s.state != "input_required" && s.state != "auth_required" {
+		return nil
+	}
+	s.state = "working"
+	return [][]byte{workingEvent(v, nil)}
+}
+
 // missesWorking reports whether PromptKit has a working between two states.
 func missesWorking(from, to string) bool {
 	if from == to || to == "working" {
 		return false
 	}
 	switch from {
-	case "submitted":
-		return true
 	case "input_required", "auth_required":
 		return to != "canceled"
 	}
@@ -85,9 +143,7 @@ func missesWorking(from, to string) bool {
 
 // workingEvent returns the event that is missing in front of the update v.
 func workingEvent(v, timestamp []byte) []byte {
-	dst := append([]byte(`{"taskId":`), member(v, "taskId")...)
-	dst = append(append(dst, `,"contextId":`...), member(v, "contextId")...)
-	dst = append(dst, `,"status":{"state":"working"`...)
+	dst := append(eventIDs(v), `,"status":{"state":"working"`...)
 	if timestamp != nil {
 		dst = append(append(dst, `,"timestamp":`...), timestamp...)
 	}

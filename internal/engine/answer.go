@@ -53,8 +53,9 @@ func (l *live) answered(m bare) ([]byte, error) {
 }
 
 // message handles a bare message of the executor, which ends its run. If the
-// caller has not been told of a task, the message is the answer; otherwise the
-// task completes with it.
+// caller has not seen a task, the message is the answer; otherwise the task
+// completes with it. An executor that has given no artifact gives the message as
+// one, because some clients read the answer of a task from its artifacts alone.
 func (r *run) message(m bare, first bool) {
 	body, err := r.live.said(m)
 	if err != nil {
@@ -64,8 +65,39 @@ func (r *run) message(m bare, first bool) {
 	if first && r.answer(m) {
 		return
 	}
-	en := task.Entry{Kind: task.Status, State: task.Completed, At: now(), Body: body}
-	r.emit(en)
+	if !r.gaveArtifact() && !r.emitAnswer(body) {
+		return
+	}
+	r.emit(task.Entry{Kind: task.Status, State: task.Completed, At: now(), Body: body})
+}
+
+// emitAnswer emits the parts of a message as an artifact, which has the id of the
+// message. It reports whether further events count.
+func (r *run) emitAnswer(message []byte) bool {
+	var id, parts []byte
+	for name, v := range rawjson.Fields(message) {
+		switch name {
+		case "messageId":
+			id = v
+		case "parts":
+			parts = v
+		}
+	}
+	en := task.Entry{Kind: task.Artifact, At: now(), LastChunk: true}
+	text, ok := rawjson.String(id)
+	if !ok || rawjson.KindOf(parts) != rawjson.Array || len(parts) == len("[]") {
+		return true
+	}
+	en.ArtifactID = a2a.ArtifactID(text)
+	en.Body = append(append(append(append([]byte(`{"artifactId":`), id...), `,"parts":`...), parts...), '}')
+	return r.emit(en)
+}
+
+// gaveArtifact reports whether the run has given an artifact.
+func (r *run) gaveArtifact() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gave
 }
 
 // answer closes a quiet task with a bare message; it reports whether the task was

@@ -72,6 +72,7 @@ func TestRawEvents(t *testing.T) {
 			[]string{`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`, `{"message":{` + message + `}}`},
 			[]string{
 				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_WORKING","timestamp":$AT}}}`,
+				`{"artifactUpdate":{"taskId":"$T","contextId":"$C","artifact":{"artifactId":"m9","parts":[{"text":"hi","x":1e400}]},"lastChunk":true}}`,
 				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED",` +
 					`"message":{"taskId":"$T","contextId":"$C",` + message + `},"timestamp":$AT}}}`,
 			},

@@ -81,6 +81,8 @@ type run struct {
 	closed bool
 	// state is that of the last status.
 	state task.State
+	// gave is set once the run has given an artifact.
+	gave bool
 	// posed is the seq of the question with which the run has ended that the hub answers;
 	// zero if there is none.
 	posed int64
@@ -239,6 +241,8 @@ func (r *run) emit(en task.Entry) bool {
 		r.state, r.posed = task.InputRequired, en.Seq
 	case en.Kind == task.Status:
 		r.state = en.State
+	case en.Kind == task.Artifact:
+		r.gave = true
 	}
 	schedule := !last && !r.flushing
 	if schedule {

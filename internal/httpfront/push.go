@@ -127,9 +127,10 @@ func (x *exchange) deletePush(r *op.PushRef, err error) error {
 	return nil
 }
 
-// wantsResult reports whether the caller is to get a result that says nothing. Some
-// official clients fail without one; all of these name the protocol's version, as
-// they must. Those who name none are used to 204 on this surface.
+// wantsResult reports whether the caller expects the results of the specification: an
+// empty object where there is nothing to say, and a bare message where the agent answers
+// with one. Official clients name the protocol's version, as they must. Callers over
+// HTTP+JSON that name none are used to Awaken's results: status 204, and always a task.
 func (x *exchange) wantsResult() bool {
 	return x.route.rpc || x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
 }
