@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -16,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/mcptool/bridge"
 	"github.com/parley-a2a/parley/mcptool/hubtools"
 	"github.com/parley-a2a/parley/mcptool/toolbox"
 	"github.com/parley-a2a/parley/task"
@@ -116,17 +118,18 @@ func (h *hub) specThinker(m *directory.Model) (*model.Agent, error) {
 var registering = []string{"register_agent", "unregister_agent", "refresh_agent_card"}
 
 // toolsOf returns the tools of the hub for a task of a model agent: they speak for the
-// caller of the task, and the tasks that they begin are its children.
+// caller of the task, and the tasks that they begin are its children. The tools of single
+// skills repeat what the others can do, so a model has them only if they are named.
 func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
 	at := h.within()
 	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
 	box := at.Toolbox(s.ContextID)
-	for _, name := range registering {
-		if slices.Contains(allowed, name) {
-			return box
-		}
+	if !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) }) {
+		box.Registry = nil
 	}
-	box.Registry = nil
+	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, bridge.Prefix) }) {
+		return sources{box, at.Skills(s.ContextID)}
+	}
 	return box
 }
 

@@ -35,7 +35,7 @@ func (a *Agent) Executor(runs string) *command.Agent {
 func (a *Agent) Card() *a2a.AgentCard {
 	plain := []string{"text/plain"}
 	card := &a2a.AgentCard{
-		Name:               a.Name,
+		Name:               or(a.Title, a.Name),
 		Description:        or(a.Description, "The agent "+a.Name+"."),
 		Version:            or(a.Version, "1.0.0"),
 		Capabilities:       a2a.AgentCapabilities{Streaming: true},

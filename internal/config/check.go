@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/inbox"
@@ -127,6 +129,9 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	case a.Name == reservedName:
 		d.Problem(nil, key+".name", "%q is reserved", a.Name)
 	}
+	if !isTitle(a.Title) {
+		d.Problem(nil, key+".title", "%q is not a name of at most %d characters on one line", yamlfile.Clip(a.Title), maxTitle)
+	}
 	for name := range a.Env {
 		if !yamlfile.IsVariable(name) {
 			d.Problem(nil, key+".env", "%q is not the name of a variable", yamlfile.Clip(name))
@@ -134,6 +139,14 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	}
 	checkModes(d, key, a.InputModes, a.OutputModes)
 	checkSkills(d, key, a.Skills)
+}
+
+// maxTitle is how many characters a title may have.
+const maxTitle = 200
+
+// isTitle reports whether a title is empty, or can be shown in one line of a card.
+func isTitle(s string) bool {
+	return strings.TrimSpace(s) == s && utf8.RuneCountInString(s) <= maxTitle && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func checkSkills(d *yamlfile.Decoder, agent string, skills []Skill) {

@@ -159,6 +159,8 @@ type Agent struct {
 	// Name is the agent's name in addresses: small letters and digits, with single
 	// dashes between them. It is required.
 	Name string `yaml:"name"`
+	// Title is the name in the agent's card, as people write it: the name.
+	Title string `yaml:"title"`
 	// Description and Version are for the card.
 	Description string `yaml:"description"`
 	Version     string `yaml:"version"`

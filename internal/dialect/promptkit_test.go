@@ -175,15 +175,18 @@ func TestPromptKitStream(t *testing.T) {
 		in, want []string
 	}{
 		{
-			"working comes once", []string{snapshot("SUBMITTED"), status("WORKING"), chunk("a", ""), chunk("a", `,"append":true`), status("COMPLETED")},
+			"working comes once",
+			[]string{snapshot("SUBMITTED"), status("WORKING"), chunk("a", ""), chunk("a", `,"append":true`), status("COMPLETED")},
 			[]string{now("working"), shown("a", `,"append":true`), shown("a", `,"append":true`), now("completed")},
 		},
 		{
-			"an artifact takes another's place", []string{snapshot("WORKING"), chunk("a", ""), chunk("a", "")},
+			"an artifact takes another's place",
+			[]string{snapshot("WORKING"), chunk("a", ""), chunk("a", "")},
 			[]string{now("working"), shown("a", `,"append":true`), shown("a", "")},
 		},
 		{
-			"an answered question", []string{snapshot("INPUT_REQUIRED"), chunk("a", ""), status("WORKING"), status("COMPLETED")},
+			"an answered question",
+			[]string{snapshot("INPUT_REQUIRED"), chunk("a", ""), status("WORKING"), status("COMPLETED")},
 			[]string{now("input_required"), now("working"), shown("a", `,"append":true`), now("completed")},
 		},
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// Prefix begins the names of the tools.
+const Prefix = "a2a__"
+
 // maxName is how long the name of a tool may be.
 const maxName = 64
 
@@ -18,7 +21,7 @@ func names(pairs []pair) map[pair]string {
 	plain, count := make(map[pair]string, len(pairs)), make(map[string]int)
 	for _, p := range pairs {
 		if _, known := plain[p]; !known {
-			plain[p] = "a2a__" + plainly(p.agent) + "__" + plainly(p.skill)
+			plain[p] = Prefix + plainly(p.agent) + "__" + plainly(p.skill)
 			count[plain[p]]++
 		}
 	}
