@@ -27,9 +27,6 @@ import (
 // task may take a while.
 const DefaultTimeout = 30 * time.Minute
 
-// DefaultSkill is asked for if the caller names none, as RockBot's gateway does.
-const DefaultSkill = "general"
-
 // Agent lets an agent of RockBot perform its tasks. Line and Name are required; fields must
 // not change once it is in use.
 type Agent struct {
@@ -198,7 +195,7 @@ func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Q
 func (r *run) request() ([]byte, error) {
 	params := rawjson.AppendString([]byte(`{"taskId":`), r.job)
 	params = rawjson.AppendString(append(params, `,"contextId":`...), r.context)
-	skill := cmp.Or(r.call.Skill, DefaultSkill)
+	skill := cmp.Or(r.call.Skill, dialect.GeneralSkill)
 	params = rawjson.AppendString(append(params, `,"metadata":{"skill":`...), skill)
 	params = append(append(append(params, `},"message":`...), r.call.Message...), '}')
 	return dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, params), nil
@@ -242,7 +239,7 @@ func (r *run) failed(why string) a2a.Event {
 
 // hear passes on one thing that the agent has said; done says that the run is over.
 func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
-	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, withNamedState(n.body))
+	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, n.body)
 	switch {
 	case err != nil && n.arrival == nil:
 		r.agent.Line.log().Warn("status of RockBot is not valid", "agent", r.call.Agent, "error", err)
@@ -303,24 +300,6 @@ func (r *run) named(artifact []byte) []byte {
 		if name != "artifactId" {
 			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
 		}
-	}
-	return append(out, '}')
-}
-
-// states are RockBot's by their numbers, which its bus has.
-var states = []string{"Submitted", "Working", "InputRequired", "Completed", "Failed", "Canceled"}
-
-// withNamedState returns body with the name of its state in place of the number.
-func withNamedState(body []byte) []byte {
-	out := []byte{'{'}
-	for name, v := range rawjson.Fields(body) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		if name == "state" && len(v) == 1 && v[0] >= '0' && int(v[0]-'0') < len(states) {
-			v = rawjson.AppendString(nil, states[v[0]-'0'])
-		}
-		out = append(append(rawjson.AppendString(out, name), ':'), v...)
 	}
 	return append(out, '}')
 }

@@ -178,8 +178,7 @@ type request struct {
 	Message                  struct {
 		Role  string
 		Parts []struct {
-			Kind, Text string
-			Data       json.RawMessage
+			Kind, Text, Data string
 		}
 	}
 	d amqp.Delivery

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -128,7 +127,7 @@ func (h *host) send(ctx context.Context, a *amqpbus.Arrival, caller string, id a
 	if err != nil {
 		return nil, err
 	}
-	return withNumberedState(dialect.AppendJobResult(nil, id, t)), nil
+	return dialect.AppendJobResult(nil, id, t), nil
 }
 
 // say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
@@ -151,29 +150,3 @@ func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, 
 
 // answerPause is the time between two attempts to answer.
 const answerPause = time.Second
-
-// withNumberedState returns an AgentTaskResult with the number of its state, which is all
-// that RockBot reads on its bus.
-func withNumberedState(result []byte) []byte {
-	out := []byte{'{'}
-	for name, v := range rawjson.Fields(result) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		if name == "state" {
-			v = numberOf(v)
-		}
-		out = append(append(rawjson.AppendString(out, name), ':'), v...)
-	}
-	return append(out, '}')
-}
-
-func numberOf(state []byte) []byte {
-	name, _ := rawjson.String(state)
-	for i, one := range states {
-		if one == name {
-			return strconv.AppendInt(nil, int64(i), 10)
-		}
-	}
-	return state
-}

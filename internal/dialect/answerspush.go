@@ -128,10 +128,15 @@ func jobTask(id a2a.TaskID, wire []byte) []byte {
 	for name, v := range rawjson.Fields(wire) {
 		switch {
 		case name == "taskId" || rawjson.KindOf(v) == rawjson.Null:
+		case name == "message":
+			status = rewriteObject(appendName(status, name), v, func(dst []byte, name string, v []byte) []byte {
+				if name == "metadata" {
+					v = untexted(v)
+				}
+				return append(dst, v...)
+			})
 		case name == "state":
 			status = append(appendName(status, name), readJobState(v)...)
-		case name == "message":
-			status = append(appendName(status, name), v...)
 		default:
 			out = append(appendName(out, name), v...)
 		}

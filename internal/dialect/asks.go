@@ -314,11 +314,13 @@ func appendJob(dst, v1 []byte) []byte {
 			dst = append(appendName(dst, name), v...)
 		}
 	}
-	if skill := askedSkill(v1); skill != nil {
-		dst = append(appendName(dst, "skill"), skill...)
+	skill := askedSkill(v1)
+	if skill == nil {
+		skill = []byte(`"` + GeneralSkill + `"`)
 	}
+	dst = append(appendName(dst, "skill"), skill...)
 	if metadata := jobMetadataOf(member(v1, "metadata")); len(metadata) > len("{}") {
-		dst = append(appendName(dst, "metadata"), metadata...)
+		dst = appendTextMetadata(appendName(dst, "metadata"), metadata)
 	}
 	dst = append(appendName(dst, "message"), '{')
 	for name, v := range rawjson.Fields(msg) {
@@ -328,12 +330,18 @@ func appendJob(dst, v1 []byte) []byte {
 			dst = appendPlainRole(appendName(dst, name), v)
 		case "parts":
 			dst = rewriteList(appendName(dst, name), v, appendJobPart)
+		case "metadata":
+			dst = appendTextMetadata(appendName(dst, name), v)
 		default:
 			dst = rawjson.AppendCompact(appendName(dst, name), v)
 		}
 	}
 	return append(dst, "}}"...)
 }
+
+// GeneralSkill is the skill of a job whose caller names none: RockBot requires one, and its
+// gateway takes this.
+const GeneralSkill = "general"
 
 // jobMetadataOf returns metadata without the skill, which stands beside it.
 func jobMetadataOf(metadata []byte) []byte {

@@ -6,4 +6,5 @@ var (
 	ReadProtoPart = readProtoPart
 	ReadJobPart   = readJobPart
 	UnwrapPart    = unwrapPart
+	Untexted      = untexted
 )

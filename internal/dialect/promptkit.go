@@ -222,7 +222,7 @@ func wrapPart(dst, part []byte) []byte {
 			continue
 		case "metadata":
 			metadata = true
-			v = withCompat(v)
+			v = withMark(v, dataCompat)
 		}
 		dst = append(appendName(dst, name), v...)
 	}
@@ -230,14 +230,6 @@ func wrapPart(dst, part []byte) []byte {
 		dst = append(dst, `,"metadata":{"`+dataCompat+`":true}`...)
 	}
 	return append(dst, '}')
-}
-
-func withCompat(metadata []byte) []byte {
-	out := rewriteObject(nil, metadata, keepValue)
-	if member(metadata, dataCompat) != nil {
-		return out
-	}
-	return append(appendName(out[:len(out)-1], dataCompat), "true}"...)
 }
 
 // unwrapParts rewrites the members of a message: the other way round.

@@ -90,7 +90,7 @@ func appendJobMetadata(dst, metadata, skill []byte) ([]byte, error) {
 		return dst, a2ajson.Under("metadata", a2ajson.Invalid("must be an object"))
 	}
 	dst = append(dst, `,"metadata":{`...)
-	for name, v := range rawjson.Fields(metadata) {
+	for name, v := range rawjson.Fields(untexted(metadata)) {
 		if name != "skill" || skill == nil {
 			dst = append(appendName(dst, name), v...)
 		}
@@ -115,6 +115,8 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 			if dst, err = readParts(appendName(dst, name), v, readJobPart); err != nil {
 				return dst, a2ajson.Under(name, err)
 			}
+		case "metadata":
+			dst = append(appendName(dst, name), untexted(v)...)
 		default:
 			dst = append(appendName(dst, name), v...)
 		}
@@ -123,7 +125,8 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 }
 
 // readJobPart appends a part in the shape of v1.0: what its kind names, without the
-// other members, which RockBot may write as null.
+// other members, which RockBot may write as null. Data is the JSON that its string holds; a
+// string that holds none stays one, and the part says so.
 func readJobPart(dst, part []byte) ([]byte, error) {
 	kind, ok := rawjson.String(member(part, "kind"))
 	if !ok || kind != "text" && kind != "data" {
@@ -132,15 +135,27 @@ func readJobPart(dst, part []byte) ([]byte, error) {
 	if member(part, kind) == nil {
 		return dst, required(kind)
 	}
+	mark := false
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(part) {
 		switch {
 		case name == "kind", rawjson.KindOf(v) == rawjson.Null && name != kind:
+		case name == "text" && name == kind && rawjson.KindOf(v) == rawjson.Null:
+			dst = append(appendName(dst, name), `""`...)
+		case name == "data" && name == kind && rawjson.KindOf(v) == rawjson.Text:
+			held := heldJSON(v)
+			if mark = held == nil; mark {
+				held = v
+			}
+			dst = append(appendName(dst, name), held...)
 		case (name == "text" || name == "data") && name != kind:
 			return dst, a2ajson.Under(name, a2ajson.Invalid("does not belong to a part of kind %s", kind))
 		default:
 			dst = append(appendName(dst, name), v...)
 		}
+	}
+	if mark && member(part, "metadata") == nil {
+		dst = append(appendName(dst, "metadata"), withMark([]byte("{}"), notJSON)...)
 	}
 	return append(dst, '}'), nil
 }
@@ -196,13 +211,22 @@ func readJobState(v []byte) []byte {
 	return v
 }
 
+// appendJobArtifact appends an artifact, which RockBot wants to have a name.
 func appendJobArtifact(dst, artifact []byte) []byte {
-	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
-		if name == "parts" {
+	named := false
+	dst = rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
+		switch name {
+		case "name":
+			named = true
+		case "parts":
 			return rewriteList(dst, v, appendJobPart)
 		}
 		return append(dst, v...)
 	})
+	if id := member(artifact, "artifactId"); !named && id != nil {
+		dst = append(append(appendName(dst[:len(dst)-1], "name"), id...), '}')
+	}
+	return dst
 }
 
 func appendJobAnswer(dst, msg []byte) []byte {
@@ -212,28 +236,32 @@ func appendJobAnswer(dst, msg []byte) []byte {
 			return appendPlainRole(dst, v)
 		case "parts":
 			return rewriteList(dst, v, appendJobPart)
+		case "metadata":
+			return appendTextMetadata(dst, v)
 		}
 		return append(dst, v...)
 	})
 }
 
-// appendJobPart appends a part with its kind. A file becomes data, because RockBot has
-// no other place for one.
+// appendJobPart appends a part with its kind. Data becomes a string that holds the JSON. A
+// file becomes data, because RockBot has no other place for one.
 func appendJobPart(dst, part []byte) []byte {
 	name, _ := contentOf(part)
 	switch name {
 	case "text":
 		dst = append(dst, `{"kind":"text"`...)
 	case "data":
-		part = wrapPart(nil, part)
 		dst = append(dst, `{"kind":"data"`...)
 	default:
-		dst = append(append(dst, `{"kind":"data","data":`...), part...)
+		dst = appendHeld(append(dst, `{"kind":"data","data":`...), part)
 		return append(dst, '}')
 	}
 	for name, v := range rawjson.Fields(part) {
 		switch name {
 		case "kind":
+			continue
+		case "data":
+			dst = appendHeld(appendName(dst, name), v)
 			continue
 		case "mediaType":
 			name = "mimeType"

@@ -9,19 +9,75 @@ import (
 )
 
 // A job's result has parts of text and data alone, so what is a file elsewhere is data
-// there, and data is an object.
+// there. Data is a string that holds JSON, metadata a dictionary of strings, and an artifact
+// has a name: RockBot's records refuse all else.
 func TestJobParts(t *testing.T) {
 	t.Parallel()
 	const (
-		in = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[` +
-			`{"text":"x","mediaType":"text/markdown"},{"data":{"k":1},"mediaType":"application/json"},{"data":[1]},` +
+		in = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"role":"ROLE_AGENT","parts":[{"text":"no"}],` +
+			`"metadata":{"fulfilled":false,"parley.gate":"declined","n":[1, 2],"none":null,"plain":"x"}}},"artifacts":[{"artifactId":"a","parts":[` +
+			`{"text":"x","mediaType":"text/markdown"},{"data":{"k": 1.50},"mediaType":"application/json"},{"data":[1]},{"data":"words"},` +
 			`{"raw":"aGk=","filename":"a.txt","mediaType":"text/plain"},{"url":"https://a.example/"}]}]}`
 		want = `{"taskId":"j","contextId":"c","state":3,"artifacts":[{"artifactId":"a","parts":[` +
-			`{"kind":"text","text":"x","mimeType":"text/markdown"},{"kind":"data","data":{"k":1},"mimeType":"application/json"},` +
-			`{"kind":"data","data":{"value":[1]},"metadata":{"data_part_compat":true}},` +
-			`{"kind":"data","data":{"raw":"aGk=","filename":"a.txt","mediaType":"text/plain"}},{"kind":"data","data":{"url":"https://a.example/"}}]}]}`
+			`{"kind":"text","text":"x","mimeType":"text/markdown"},{"kind":"data","data":"{\"k\":1.50}","mimeType":"application/json"},` +
+			`{"kind":"data","data":"[1]"},{"kind":"data","data":"\"words\""},` +
+			`{"kind":"data","data":"{\"raw\":\"aGk=\",\"filename\":\"a.txt\",\"mediaType\":\"text/plain\"}"},` +
+			`{"kind":"data","data":"{\"url\":\"https://a.example/\"}"}],"name":"a"}],"message":{"role":"agent","parts":[{"kind":"text","text":"no"}],` +
+			`"metadata":{"fulfilled":"false","parley.gate":"declined","n":"[1,2]","none":"","plain":"x",` +
+			`"parley.carried":"{\"fulfilled\":false,\"n\":[1,2],\"none\":null}"}}}`
 	)
 	if diff := cmp.Diff(want, string(dialect.AppendJobResult(nil, "j", []byte(in)))); diff != "" {
 		t.Errorf("result mismatch (-want +got):\n%s", diff)
+	}
+}
+
+// A job is sent with nothing but strings in its metadata, and with a skill.
+func TestJobMetadata(t *testing.T) {
+	t.Parallel()
+	const (
+		in = `{"message":{"messageId":"m","taskId":"t","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"parley.answer":2}},` +
+			`"metadata":{"parley.hops":7,"parley.budget":999,"parley.chain":["a@1"],"correlationId":"c","deep":{"a":1}}}`
+		want = `{"taskId":"t","skill":"general","metadata":{"correlationId":"c","deep":"{\"a\":1}",` +
+			`"parley.carried":"{\"parley.hops\":7,\"parley.budget\":999,\"parley.chain\":[\"a@1\"],\"deep\":{\"a\":1}}"},` +
+			`"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}],"metadata":{"parley.carried":"{\"parley.answer\":2}"}}}`
+	)
+	got := dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, []byte(in))
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("job mismatch (-want +got):\n%s", diff)
+	}
+	d := dialect.Decoder{Fill: true}
+	r, err := d.Job(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := `{"correlationId":"c","deep":{"a":1},"parley.hops":7,"parley.budget":999,"parley.chain":["a@1"],"skill":"general"}`
+	if diff := cmp.Diff(read, string(r.Metadata)); diff != "" {
+		t.Errorf("metadata as another hub reads it (-want +got):\n%s", diff)
+	}
+	for _, wrong := range []string{`"7"`, `"{"`, `"[]"`, `"\u0000"`, `7`} {
+		in := `{"parley.carried":` + wrong + `,"a":"b"}`
+		if out := dialect.Untexted([]byte(in)); string(out) != in {
+			t.Errorf("%s is read as %s", in, out)
+		}
+	}
+}
+
+// Data of RockBot is the JSON that its string holds. A string that holds none stays, and
+// the part says so.
+func TestJobData(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`"{\"title\": \"T\", \"n\": 1.50}"`: `{"data":{"title":"T","n":1.50},"mimeType":"application/json"}`,
+		`"[1]"`:                             `{"data":[1],"mimeType":"application/json"}`,
+		`"\"x\""`:                           `{"data":"x","mimeType":"application/json"}`,
+		`{"k":1}`:                           `{"data":{"k":1},"mimeType":"application/json"}`,
+		`"no json {"`:                       `{"data":"no json {","mimeType":"application/json","metadata":{"data_not_json":true}}`,
+		`""`:                                `{"data":"","mimeType":"application/json","metadata":{"data_not_json":true}}`,
+		`"1 2"`:                             `{"data":"1 2","mimeType":"application/json","metadata":{"data_not_json":true}}`,
+	} {
+		got, err := dialect.ReadJobPart(nil, []byte(`{"kind":"data","text":null,"data":`+in+`,"mimeType":"application/json"}`))
+		if err != nil || string(got) != want {
+			t.Errorf("data %s is read as %s, %v; want %s", in, got, err, want)
+		}
 	}
 }

@@ -298,10 +298,25 @@ func readJob(t *rapid.T, result []byte) []byte {
 		case "artifacts":
 			out = append(append(out, `,"artifacts":`...), each(v, func(v []byte) []byte { return c.v1(t, v) })...)
 		case "message":
-			status = append(append(status, `,"message":`...), c.v1(t, v)...)
+			status = append(append(status, `,"message":`...), c.v1(t, withMetadata(v, dialect.Untexted))...)
 		}
 	}
 	return append(append(append(out, `,"status":`...), status...), "}}"...)
+}
+
+// withMetadata returns an object with f applied to its metadata.
+func withMetadata(obj []byte, f func([]byte) []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(obj) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if name == "metadata" {
+			v = f(v)
+		}
+		out = append(append(rawjson.AppendString(out, name), ':'), v...)
+	}
+	return append(out, '}')
 }
 
 // readJobPart reads a part of a result as one of a request.

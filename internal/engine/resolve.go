@@ -175,6 +175,15 @@ func hasSkill(a *Agent, skill string) bool {
 	return len(a.Card.Skills) == 0 || skillNamed(a, skill) != nil
 }
 
+// Offers reports whether an agent declares a skill, or any agent if name is empty.
+func (e *Engine) Offers(name task.Agent, skill string) bool {
+	if name == "" {
+		return len(e.agents.having(skill)) > 0
+	}
+	a := e.agent(name)
+	return a != nil && skillNamed(a, skill) != nil
+}
+
 // skillNames appends the ids of the skills of a.
 func skillNames(ids []string, a *Agent) []string {
 	for i := range a.Card.Skills {

@@ -40,6 +40,9 @@ func (x *exchange) doJob() error {
 	}
 	x.agent(&r.Target)
 	x.adopt(r)
+	if r.Message.Skill == dialect.GeneralSkill && !x.front.cfg.Engine.Offers(r.Agent, r.Message.Skill) {
+		r.Message.Skill = "" // RockBot's callers name this one if they mean none
+	}
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.Dialect = uint8(dialect.RockBotTask)
 	r.NewIDs, r.Once, r.Resume = true, true, true

@@ -23,17 +23,12 @@ package rockbotfront
 
 import (
 	"context"
-	"slices"
-	"strings"
-
-	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/rockbot"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Server is a rockbot.Server on an engine, which is required.
@@ -61,7 +56,7 @@ func (s *Server) admit(c *op.Caller) error {
 
 // Send implements rockbot.Server. It waits longer than one call of the engine does.
 func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, error) {
-	if r.Message.Skill == rockbot.DefaultSkill && !s.has(r.Agent, r.Message.Skill) {
+	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
 		named := *r
 		named.Message.Skill = "" // RockBot's callers say this who mean no skill
 		r = &named
@@ -85,12 +80,6 @@ func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, e
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// has reports whether an agent of the hub has a skill.
-func (s *Server) has(name task.Agent, skill string) bool {
-	a, ok := s.Engine.Agent(name)
-	return ok && a.Card != nil && slices.ContainsFunc(a.Card.Skills, func(k a2a.AgentSkill) bool { return strings.EqualFold(k.ID, skill) })
 }
 
 // Cancel implements rockbot.Server.

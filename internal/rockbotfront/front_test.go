@@ -127,7 +127,7 @@ func (b *bob) request(id, text string) {
 	if text != "" {
 		parts = fmt.Sprintf(`[{"kind":"text","text":%q,"data":null}]`, text)
 	} else {
-		parts = `[{"kind":"data","data":{"a":1}}]`
+		parts = `[{"kind":"data","data":"{\"a\":1}"}]`
 	}
 	b.ask("agent.task.helper", "AgentTaskRequest",
 		fmt.Sprintf(`{"taskId":%q,"contextId":"ctx","skill":"greet","message":{"role":"user","parts":%s}}`, id, parts))

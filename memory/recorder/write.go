@@ -113,7 +113,9 @@ func word(s task.State) string {
 // unfulfilled reports whether a task is completed, and says that nothing was done: as a
 // gate may end it.
 func (w *whole) unfulfilled() bool {
-	return w.last.State == task.Completed && string(field(w.last.Meta, "fulfilled")) == "false"
+	said := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
+	// RockBot's answers have metadata in the message alone.
+	return w.last.State == task.Completed && (said(w.last.Meta) || said(field(w.last.Body, "metadata")))
 }
 
 // text returns the answer in words; one that is none says so, so that nobody takes it for

@@ -1,0 +1,106 @@
+package dialect
+
+import (
+	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// RockBot's records have strings where v1.0 has any JSON: the data of a part is a string
+// that holds JSON, and metadata is a dictionary of strings. Its serializer refuses all else.
+
+// carriedKey is the one string in which metadata for RockBot carries the members that are
+// no strings there, so that another hub reads them as they were.
+const carriedKey = "parley.carried"
+
+// hubPrefix begins the names that mean nothing to others than hubs.
+const hubPrefix = "parley."
+
+// notJSON is in the metadata of a part whose data was a string that holds no JSON.
+const notJSON = "data_not_json"
+
+// appendTextMetadata appends metadata as a dictionary of strings. Other values become
+// their JSON text, as RockBot's own gateway does it, and are carried as they are.
+func appendTextMetadata(dst, metadata []byte) []byte {
+	if rawjson.KindOf(metadata) != rawjson.Object {
+		return append(dst, metadata...)
+	}
+	var carried []byte
+	dst = append(dst, '{')
+	for name, v := range rawjson.Fields(metadata) {
+		kind := rawjson.KindOf(v)
+		if kind == rawjson.Text && name != carriedKey {
+			dst = append(appendName(dst, name), v...)
+			continue
+		}
+		if name == carriedKey {
+			continue
+		}
+		if carried == nil {
+			carried = []byte{'{'}
+		}
+		carried = rawjson.AppendCompact(appendName(carried, name), v)
+		switch {
+		case len(name) > len(hubPrefix) && name[:len(hubPrefix)] == hubPrefix:
+		case kind == rawjson.Null:
+			dst = append(appendName(dst, name), `""`...)
+		default:
+			dst = appendHeld(appendName(dst, name), v)
+		}
+	}
+	if carried != nil {
+		dst = rawjson.AppendString(appendName(dst, carriedKey), string(append(carried, '}')))
+	}
+	return append(dst, '}')
+}
+
+// untexted returns metadata with the members that it carries as they were. Something else
+// under that name stays a string.
+func untexted(metadata []byte) []byte {
+	text, ok := rawjson.String(member(metadata, carriedKey))
+	carried := []byte(text)
+	if !ok || a2ajson.Check(carried, heldDepth) != nil || rawjson.KindOf(carried) != rawjson.Object {
+		return metadata
+	}
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(metadata) {
+		if name == carriedKey {
+			continue
+		}
+		if was := member(carried, name); was != nil {
+			v = was
+		}
+		out = append(appendName(out, name), v...)
+	}
+	for name, v := range rawjson.Fields(carried) {
+		if name != carriedKey && member(metadata, name) == nil {
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// heldDepth is how deep JSON may be that a string holds.
+const heldDepth = 60
+
+// heldJSON returns the JSON that a string holds, or nil.
+func heldJSON(text []byte) []byte {
+	s, _ := rawjson.String(text)
+	if a2ajson.Check([]byte(s), heldDepth) != nil {
+		return nil
+	}
+	return rawjson.AppendCompact(nil, []byte(s))
+}
+
+// appendHeld appends a string that holds JSON.
+func appendHeld(dst, v []byte) []byte {
+	return rawjson.AppendString(dst, string(rawjson.AppendCompact(nil, v)))
+}
+
+// withMark returns the metadata of a part with a mark that is true.
+func withMark(metadata []byte, mark string) []byte {
+	out := rewriteObject(nil, metadata, keepValue)
+	if member(metadata, mark) != nil {
+		return out
+	}
+	return append(appendName(out[:len(out)-1], mark), "true}"...)
+}
