@@ -140,6 +140,23 @@ func (c *Call) Checkpoint(blob []byte) error {
 	return nil
 }
 
+// earlier is the ability of a Run to find what earlier tasks have kept.
+type earlier interface {
+	Earlier(ctx context.Context) ([]byte, error)
+}
+
+// Earlier returns the last checkpoint of the newest earlier task that the agent has
+// performed in the context for the same caller; nil if there is none, and outside a hub.
+func (c *Call) Earlier(ctx context.Context) ([]byte, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if r, ok := c.run.(earlier); ok {
+		return r.Earlier(ctx)
+	}
+	return nil, nil
+}
+
 // Asked returns a channel that is closed once a further message of the caller waits
 // until this run is over. An executor that has said AUTH_REQUIRED and waits for
 // something else than a message ends its run then. Outside a hub the channel is nil.

@@ -157,9 +157,10 @@ type finding struct {
 }
 
 // alive reports whether the agent has shown that it works, though it may keep its card
-// to others.
+// to others, or have none although it can be called without.
 func (f *finding) alive() bool {
-	return f.err == nil || errors.Is(f.err, a2a.ErrUnauthenticated) || errors.Is(f.err, a2a.ErrUnauthorized)
+	return f.err == nil || errors.Is(f.err, a2a.ErrUnauthenticated) || errors.Is(f.err, a2a.ErrUnauthorized) ||
+		f.spec.Call.Binding != "" && errors.Is(f.err, card.ErrNoCard)
 }
 
 // learn takes over a finding, plans the next question, and says what it was.

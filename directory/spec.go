@@ -123,6 +123,16 @@ type Call struct {
 	ReturnImmediately bool `json:"returnImmediately,omitempty"`
 	// FollowCard calls the address that the card names instead of the URL.
 	FollowCard bool `json:"followCard,omitempty"`
+	// Binding and Version say how the agent is called at the URL where no card says it. If
+	// Binding is empty, an agent without a card cannot be called.
+	Binding a2a.TransportProtocol `json:"binding,omitempty"`
+	Version a2a.ProtocolVersion   `json:"version,omitempty"`
+	// Fixed calls the URL alone, if it has a path, whatever the card lists.
+	Fixed bool `json:"fixed,omitempty"`
+	// OmitContext leaves it to the agent to name contexts.
+	OmitContext bool `json:"omitContext,omitempty"`
+	// ParamsContext sends the context id beside the message, too.
+	ParamsContext bool `json:"paramsContext,omitempty"`
 	// Push says whether the agent may tell the hub of a task by callbacks; nil leaves it
 	// to its card.
 	Push *bool `json:"push,omitempty"`

@@ -51,8 +51,14 @@ type Agent struct {
 	Idempotent bool
 	// NoStreaming looks at tasks from time to time instead of reading streams.
 	NoStreaming bool
-	// NoContext leaves it to the agent to name the context of a new task.
+	// NoContext leaves it to the agent to name a context: the first message of a context is
+	// sent without one, and later messages with the context that the agent has answered with.
 	NoContext bool
+	// ParamsContext sends the context id beside the message as well, to agents of v0.3 that
+	// read it there.
+	ParamsContext bool
+	// Direct says how the agent is called when its card does not say it.
+	Direct Direct
 	// Unpinned goes to any host that the card names. Otherwise the host, scheme and port
 	// of URL count, whatever the card says.
 	Unpinned bool
@@ -70,9 +76,10 @@ type Agent struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	once sync.Once // makes line
-	line line
-	runs runs
+	once  sync.Once // makes line
+	line  line
+	runs  runs
+	named named
 }
 
 var (
@@ -82,7 +89,9 @@ var (
 
 // Traits implements agent.Described. A silent peer is no reason to end a run: Timeout
 // is.
-func (a *Agent) Traits() agent.Traits { return agent.Traits{Resumable: true, Away: true, Silence: -1} }
+func (a *Agent) Traits() agent.Traits {
+	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: a.NoContext}
+}
 
 // Kind returns "remote": how the agent is reached, for people.
 func (a *Agent) Kind() string { return "remote" }

@@ -206,13 +206,14 @@ func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
 	return &ev, nil
 }
 
-// sought looks for the message in the tasks of its context.
+// sought looks for the message in the newest tasks of its context, or of all contexts if
+// the peer was to name it.
 func (r *run) sought(ctx context.Context, p *link) (*peer.Event, error) {
-	id := r.freshContext()
-	if id == "" {
-		return nil, peer.ErrUnsupported
+	params := []byte(`{"pageSize":50`)
+	if id := r.freshContext(); id != "" {
+		params = rawjson.AppendString(append(params, `,"contextId":`...), id)
 	}
-	page, err := p.List(ctx, append(rawjson.AppendString([]byte(`{"contextId":`), id), `,"pageSize":50}`...))
+	page, err := p.List(ctx, append(params, '}'))
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ type line struct {
 	// The fields below belong to who has the turn.
 	card *card.Card
 	read time.Time
+	// age is how long card counts.
+	age  time.Duration
 	peer *peer.Peer
 	// old are connections that runs may still use.
 	old []*peer.Peer
@@ -72,7 +74,7 @@ func (a *Agent) peer(ctx context.Context) (*link, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if l.peer == nil || time.Since(l.read) > cardAge {
+	if l.peer == nil || time.Since(l.read) > l.age {
 		if err := a.connect(ctx); err != nil && l.peer == nil {
 			return nil, err
 		}
@@ -86,8 +88,11 @@ func (a *Agent) connect(ctx context.Context) error {
 	if call := agent.CallFrom(ctx); call != nil {
 		o.Name = string(call.Agent) // what the card says may be another name each time
 	}
-	c, err := peer.Fetch(ctx, a.URL, o)
-	if err != nil {
+	c, found, err := a.fetch(ctx, o)
+	if l.age = cardAge; err == nil && !found {
+		l.age = cardlessAge
+	}
+	if err != nil || !found && l.peer != nil {
 		l.read = time.Now() // an older card counts a while longer
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 // sent, with the ids that the peer knows it by, and with what the protocol does not have.
 func (r *run) params(push []byte) []byte {
 	b := append([]byte(`{"message":`), r.message()...)
+	if id := r.contextID(); id != "" && r.agent.ParamsContext {
+		b = rawjson.AppendString(append(b, `,"contextId":`...), id)
+	}
 	b = r.configuration(append(b, `,"configuration":{`...), push)
 	b = append(b, '}')
 	for name, value := range rawjson.Fields(member(r.call.Others, "params")) {
@@ -81,10 +84,11 @@ func (r *run) contextID() string {
 	return r.freshContext()
 }
 
-// freshContext returns the context of a task that begins; empty if the peer names it.
+// freshContext returns the context of a task that begins; empty if the peer names it and
+// has not done so yet.
 func (r *run) freshContext() string {
 	if r.agent.NoContext {
-		return ""
+		return r.earlier
 	}
 	return derived(idContext, r.owner, string(r.call.Agent), r.ec.ContextID)
 }

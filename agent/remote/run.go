@@ -30,6 +30,9 @@ type run struct {
 	yield func(a2a.Event, error) bool
 	// messageID is the id of the message there, the same in each execution.
 	messageID string
+	// earlier is the context in which the peer has performed earlier tasks of this context,
+	// if the agent names contexts.
+	earlier string
 
 	relay relay
 	state a2a.TaskState
@@ -82,7 +85,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if h.Task != "" {
 		close(r.known)
 	}
-	return r, nil
+	return r, r.precede(ctx)
 }
 
 // name is what people call the agent.
@@ -334,6 +337,7 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 	}
 	stale := len(news) == 0 && r.stale(ev, before)
 	changed, moved := r.note(ev, stale)
+	r.remind(ev)
 	for i, json := range news {
 		if i == len(news)-1 && (changed || moved) && !r.checkpoint() {
 			return true

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/agent/model"
@@ -31,6 +32,7 @@ type listed struct {
 	Headers     map[string]string `yaml:"headers"`
 	Streaming   *bool             `yaml:"streaming"`
 	Push        *bool             `yaml:"pushNotifications"`
+	OmitContext *bool             `yaml:"omitContext"`
 	External    bool              `yaml:"external"`
 	TimeoutMs   int               `yaml:"timeoutMs"`
 	Skills      []listedSkill     `yaml:"skills"`
@@ -90,6 +92,8 @@ func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 			Push: l.Push, External: l.External, Header: l.Headers,
 			Timeout:     time.Duration(l.TimeoutMs) * time.Millisecond,
 			Credentials: directory.Credentials{APIKeyEnv: l.APIKeyEnv},
+			Binding:     a2a.TransportProtocolJSONRPC, Version: v03, Fixed: true,
+			OmitContext: l.OmitContext == nil || *l.OmitContext, ParamsContext: true,
 		},
 	}
 	c := &s.Call.Credentials
@@ -163,6 +167,8 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	if w.URL == "" {
 		s.Queue = task.Agent(w.AgentName) // it waits at a queue
+	} else {
+		s.Call.Binding, s.Call.Version = a2a.TransportProtocolJSONRPC, w.version()
 	}
 	if w.HeaderValue != "" {
 		value, err := directory.DecodeHeaderValue(w.HeaderValue)
@@ -177,6 +183,18 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	return s
 }
+
+// version returns the version of the protocol in which the agent is called where no card
+// says it.
+func (w *wellKnown) version() a2a.ProtocolVersion {
+	if major, _, _ := strings.Cut(w.ProtocolVersion, "."); major == "1" {
+		return a2a.Version
+	}
+	return v03
+}
+
+// v03 is the version of agents whose files do not name one.
+const v03 a2a.ProtocolVersion = "0.3"
 
 // gate notes that a skill is gated, if it is.
 func gate(s *directory.Spec, skill, trust string) {
@@ -347,6 +365,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 			Target: e.Target, Timeout: time.Duration(e.TimeoutMs) * time.Millisecond,
 			Poll:          time.Duration(e.Options.PollIntervalMs) * time.Millisecond,
 			HistoryLength: e.Options.HistoryLength, ReturnImmediately: e.Options.ReturnImmediately,
+			Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: true,
 		},
 	}
 	if s.Title == "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -61,25 +62,42 @@ agents:
 		{
 			Name: "quinn", Title: "quinn", URL: "http://quinn:8080/a2a", Where: "f.yaml:3",
 			Skills: []directory.Skill{{ID: "pr_review", Description: "Review PRs and submit formal APPROVE/REQUEST_CHANGES"}, {ID: "bug_triage"}},
+			Call:   listedCall(directory.Call{}),
 		},
 		{
 			Name: "protomaker-team", Title: "protoMaker Team", URL: "http://ava:3000/a2a", Where: "f.yaml:9", Streaming: &no,
-			Call: directory.Call{
+			Call: listedCall(directory.Call{
 				Credentials: directory.Credentials{APIKeyEnv: "AVA_API_KEY"}, External: true, Push: &yes, Timeout: time.Minute,
 				Header: map[string]string{"a2a-extensions": "https://proto-labs.ai/a2a/ext/cost-v1"},
-			},
+			}),
 		},
 		{
 			Name: "frank", Title: "frank", URL: "https://frank.example", Where: "f.yaml:19",
-			Call: directory.Call{Credentials: directory.Credentials{BearerEnv: "FRANK_TOKEN"}},
+			Call: listedCall(directory.Call{Credentials: directory.Credentials{BearerEnv: "FRANK_TOKEN"}}),
 		},
 		{
 			Name: "content", Title: "content", URL: "https://content.example", Where: "f.yaml:20",
-			Call: directory.Call{Credentials: directory.Credentials{APIKeyEnv: "CONTENT_KEY"}},
+			Call: listedCall(directory.Call{Credentials: directory.Credentials{APIKeyEnv: "CONTENT_KEY"}}),
 		},
 	}
 	if diff := cmp.Diff(want, got, credentials); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
+	}
+}
+
+// listedCall returns how an agent of agents.yaml is called: by JSON-RPC of v0.3 at its URL
+// alone where no card says more, without a context id until it has named one.
+func listedCall(c directory.Call) directory.Call {
+	c.Binding, c.Version, c.Fixed = a2a.TransportProtocolJSONRPC, "0.3", true
+	c.OmitContext, c.ParamsContext = true, true
+	return c
+}
+
+func TestAgentsMaySendContexts(t *testing.T) {
+	t.Parallel()
+	got, problems := parse(parseAgents, "agents: [{name: a, url: http://a, omitContext: false}]")
+	if problems != "" || len(got) != 1 || got[0].Call.OmitContext || !got[0].Call.ParamsContext {
+		t.Errorf("problems %q, agents %+v", problems, got)
 	}
 }
 
@@ -90,22 +108,26 @@ func TestWellKnown(t *testing.T) {
   { "agentName": "ResearchAgent", "url": "http://researchagent:5100" },
   { "agentName": "Bob", "url": "http://gateway-bob:5200",
     "authHeaderName": "X-Api-Key", "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i" },
-  { "agentName": "SampleAgent-Http", "url": "http://sampleagent-http:5100", "description": "A sample.", "version": "1.0",
+  { "agentName": "SampleAgent-Http", "url": "http://sampleagent-http:5100", "description": "A sample.", "version": "1.0", "protocolVersion": "1.0",
     "skills": [ { "id": "echo", "name": "Echo", "description": "Echoes.", "tags": ["t"], "examples": ["e"] } ] },
   { "agentName": "None", "url": "http://none:1", "skills": [] }
 ]`)
+	known := directory.Call{Binding: a2a.TransportProtocolJSONRPC, Version: "0.3"}
 	want := []directory.Spec{
-		{Name: "researchagent", Title: "ResearchAgent", URL: "http://researchagent:5100", WellKnown: true, Where: "f.yaml:2"},
+		{Name: "researchagent", Title: "ResearchAgent", URL: "http://researchagent:5100", WellKnown: true, Where: "f.yaml:2", Call: known},
 		{
 			Name: "bob", Title: "Bob", URL: "http://gateway-bob:5200", WellKnown: true, Where: "f.yaml:3",
-			Call: directory.Call{Credentials: directory.Credentials{HeaderName: "X-Api-Key", HeaderValue: "alice-calls-bob"}},
+			Call: directory.Call{
+				Credentials: directory.Credentials{HeaderName: "X-Api-Key", HeaderValue: "alice-calls-bob"},
+				Binding:     a2a.TransportProtocolJSONRPC, Version: "0.3",
+			},
 		},
 		{
 			Name: "sampleagent-http", Title: "SampleAgent-Http", URL: "http://sampleagent-http:5100", WellKnown: true, Where: "f.yaml:5",
-			Description: "A sample.", Version: "1.0", Pinned: true,
+			Description: "A sample.", Version: "1.0", Pinned: true, Call: directory.Call{Binding: a2a.TransportProtocolJSONRPC, Version: "1.0"},
 			Skills: []directory.Skill{{ID: "echo", Name: "Echo", Description: "Echoes.", Tags: []string{"t"}, Examples: []string{"e"}}},
 		},
-		{Name: "none", Title: "None", URL: "http://none:1", WellKnown: true, Pinned: true, Where: "f.yaml:7"},
+		{Name: "none", Title: "None", URL: "http://none:1", WellKnown: true, Pinned: true, Where: "f.yaml:7", Call: known},
 	}
 	if diff := cmp.Diff(want, got, credentials, cmpopts.EquateEmpty()); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
@@ -154,6 +176,7 @@ func TestSpecs(t *testing.T) {
 		Call: directory.Call{
 			Target: "researcher", Timeout: 5 * time.Minute, Poll: time.Second, HistoryLength: &zero, ReturnImmediately: true,
 			Credentials: directory.Credentials{Bearer: "secret"},
+			Binding:     a2a.TransportProtocolHTTPJSON, Version: "1.0", Fixed: true,
 		},
 	}
 	for src, where := range map[string]string{

@@ -43,6 +43,11 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		URL: s.URL, Target: s.Call.Target, Credentials: c, Timeout: s.Call.Timeout, Poll: s.Call.Poll,
 		HistoryLength: s.Call.HistoryLength, ReturnImmediately: s.Call.ReturnImmediately, Unpinned: s.Call.FollowCard,
 		NoStreaming: s.Streaming != nil && !*s.Streaming, Logger: h.logger,
+		NoContext: s.Call.OmitContext, ParamsContext: s.Call.ParamsContext,
+		Direct: remote.Direct{
+			Binding: s.Call.Binding, Version: s.Call.Version, Fixed: s.Call.Fixed && !s.Call.FollowCard,
+			Blind: s.Pinned, Streaming: s.Streaming != nil && *s.Streaming,
+		},
 	}
 	if len(s.Call.Header) > 0 {
 		a.Header = make(http.Header)

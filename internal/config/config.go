@@ -179,6 +179,9 @@ type Agent struct {
 	// Transport says how an agent with a URL and a queue is called. If empty, its card says
 	// it, or else it is queue once a worker was seen.
 	Transport string `yaml:"transport" enum:"http,queue"`
+	// OmitContext leaves it to an agent with a URL or an endpoint to name contexts: the
+	// first message of a context is sent without one.
+	OmitContext bool `yaml:"omit_context"`
 	// Identity says how an agent with a URL, an endpoint or a command is told whose work it
 	// does.
 	Identity Identity `yaml:"identity"`

@@ -115,11 +115,23 @@ func (a *Agent) Remote() *remote.Agent {
 		HistoryLength: e.Options.HistoryLength, Idempotent: e.Options.Idempotent || a.Idempotent,
 		NoStreaming: e.Options.NoStreaming, Unpinned: e.Options.FollowCard,
 		ReturnImmediately: e.Options.ReturnImmediately == nil || *e.Options.ReturnImmediately,
+		NoContext:         a.OmitContext, Direct: a.direct(),
 	}
 	if e.TimeoutMS > 0 {
 		r.Timeout = time.Duration(e.TimeoutMS) * time.Millisecond
 	}
 	return r
+}
+
+// direct says how the agent is called without its card: a url as JSON-RPC, an endpoint as
+// HTTP+JSON, at that address alone.
+func (a *Agent) direct() remote.Direct {
+	if a.URL != "" {
+		return remote.Direct{Binding: a2a.TransportProtocolJSONRPC, Version: "0.3"}
+	}
+	return remote.Direct{
+		Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: !a.Endpoint.Options.FollowCard,
+	}
 }
 
 // credentials returns what the agent is shown; nil for nothing.
@@ -165,6 +177,9 @@ func (a *Agent) Spec() directory.Spec {
 			Credentials: e.Auth.forCards(),
 			TLS:         directory.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA},
 		},
+	}
+	if a.Remotely() {
+		s.Call.Binding, s.Call.Version, s.Call.OmitContext = r.Direct.Binding, r.Direct.Version, r.NoContext
 	}
 	for i := range a.Skills {
 		k := &a.Skills[i]
@@ -235,6 +250,9 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	}
 	checkQueue(d, key, a)
 	if !a.Remotely() {
+		if a.OmitContext {
+			d.Problem(nil, key+".omit_context", "is for agents with a url or an endpoint")
+		}
 		return
 	}
 	checkURL(d, key+".url", a.URL)

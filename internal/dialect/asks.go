@@ -102,6 +102,10 @@ func (a *asker) send(dst, v1 []byte) []byte {
 			configuration = v
 		case "metadata":
 			metadata = v
+		case "contextId": // beside the message it stands in v0.3 alone
+			if a.shape == V03 {
+				dst = rawjson.AppendCompact(appendName(dst, name), v)
+			}
 		default:
 			dst = rawjson.AppendCompact(appendName(dst, name), v)
 		}

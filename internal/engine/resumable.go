@@ -190,6 +190,38 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 	return nil
 }
 
+// earlierTasks is how many tasks of a context are looked at for an earlier checkpoint.
+const earlierTasks = 5
+
+// Earlier finds the last checkpoint of the newest other task of the run's agent and
+// context; see agent.Call.Earlier.
+func (r *run) Earlier(ctx context.Context) ([]byte, error) {
+	e := r.engine
+	if e.checkpoints == nil {
+		return nil, nil
+	}
+	page, err := e.store.List(ctx, &task.Query{
+		Owner: r.live.ref.owner, Agent: r.agent.Name, ContextID: r.live.contextID, Limit: earlierTasks,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find earlier tasks: %w", err)
+	}
+	for i := range page.Heads {
+		h := &page.Heads[i]
+		if h.ID == r.live.ref.id {
+			continue
+		}
+		saved, err := e.checkpoints.Checkpoint(ctx, h.Key)
+		if err != nil {
+			return nil, fmt.Errorf("find earlier checkpoint: %w", err)
+		}
+		if len(saved) > 0 && !bytes.HasPrefix(saved, forgottenMark) {
+			return saved, nil
+		}
+	}
+	return nil, nil
+}
+
 // lastCaller returns the caller whose message was read last, as far as it is stored.
 func (e *Engine) lastCaller(l *live) (*op.Caller, error) {
 	h := l.snapshot()

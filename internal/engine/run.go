@@ -422,6 +422,8 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 	}
 	if c.Next.State.Open() { // a task that has ended does not go on
 		c.Checkpoint, c.Journal = kept.note.blob, kept.records
+	} else if r.traits.Recalls {
+		c.Checkpoint = kept.note.blob
 	}
 	return nil
 }
