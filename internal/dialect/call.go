@@ -17,7 +17,7 @@ const maxRPCID = 1024
 // Call is a JSON-RPC request (specification §9.1). Its slices alias the body.
 type Call struct {
 	// ID is the id exactly as the caller wrote it: a string, an integer or null. It
-	// is nil if the request has none that could be used, which is written as null.
+	// is nil if the request has none, or none that could be used, which is written as null.
 	ID []byte
 	// Method is the name of the method; Lookup knows the operation.
 	Method string
@@ -26,9 +26,10 @@ type Call struct {
 }
 
 // Call reads a JSON-RPC request. Its errors wrap a2a.ErrParseError if body is not
-// exactly one JSON value, a2a.ErrInvalidRequest if it is not a request (batches
-// and notifications are none, as A2A does not define them), and
-// a2a.ErrInvalidParams if params is something else than an object. With an error
+// exactly one JSON value, a2a.ErrInvalidRequest if it is not a request (a batch is none,
+// as A2A does not define batches), and
+// a2a.ErrInvalidParams if params is something else than an object. A2A does not define
+// notifications either: a request without an id is performed and answered. With an error
 // the Call has at least the id, if there is one, so that the answer can carry it.
 func (d *Decoder) Call(body []byte) (Call, error) {
 	if err := d.check(body); err != nil {
@@ -78,10 +79,7 @@ func (e *envelope) read(body []byte) error {
 
 func (e *envelope) call() (Call, error) {
 	var c Call
-	if !validID(e.id) {
-		if e.id == nil {
-			return c, fault.New(a2a.ErrInvalidRequest, "id is required: notifications are not supported")
-		}
+	if e.id != nil && !validID(e.id) {
 		return c, fault.Field(a2a.ErrInvalidRequest, "id",
 			"must be a string, an integer or null, of at most %d bytes", maxRPCID)
 	}

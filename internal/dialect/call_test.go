@@ -45,7 +45,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Rules 73 and 75, and the decision about batches and notifications.
+// Rules 73 and 75, and the decision about batches.
 func TestCallRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -59,7 +59,8 @@ func TestCallRefused(t *testing.T) {
 		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"M"}]`, "", a2a.ErrInvalidRequest},
 		{"empty batch", `[]`, "", a2a.ErrInvalidRequest},
 		{"scalar", `1`, "", a2a.ErrInvalidRequest},
-		{"notification", `{"jsonrpc":"2.0","method":"M"}`, "", a2a.ErrInvalidRequest},
+		{"no id and no method", `{"jsonrpc":"2.0"}`, "", a2a.ErrInvalidRequest},
+		{"no id and params by position", `{"jsonrpc":"2.0","method":"M","params":[1]}`, "", a2a.ErrInvalidParams},
 		{"id with a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"M"}`, "", a2a.ErrInvalidRequest},
 		{"id with an exponent", `{"jsonrpc":"2.0","id":1e2,"method":"M"}`, "", a2a.ErrInvalidRequest},
 		{"id that is an object", `{"jsonrpc":"2.0","id":{},"method":"M"}`, "", a2a.ErrInvalidRequest},
