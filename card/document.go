@@ -33,6 +33,8 @@ type legacyDocument struct {
 	AdditionalInterfaces []legacyIface       `json:"additionalInterfaces"`
 	Security             []legacyRequirement `json:"security,omitempty"`
 	ExtendedCard         bool                `json:"supportsAuthenticatedExtendedCard"`
+	// AgentName is the name for readers of RockBot's cards, who require it.
+	AgentName string `json:"agentName"`
 }
 
 type iface struct {

@@ -28,6 +28,7 @@ func (d *document) addLegacy(c *a2a.AgentCard, o *Options) error {
 		AdditionalInterfaces: list,
 		Security:             legacyRequirementsOf(c.SecurityRequirements),
 		ExtendedCard:         o.ExtendedCard,
+		AgentName:            c.Name,
 	}
 	d.Capabilities.legacyCapabilities = &legacyCapabilities{}
 	for i := range d.Skills {

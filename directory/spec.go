@@ -114,8 +114,10 @@ type Call struct {
 	// Timeout is how long a call may take. Zero means the caller's default.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Poll is the time between questions for a task that does not stream. Zero means the
-	// caller's default, which grows.
-	Poll time.Duration `json:"poll,omitempty"`
+	// a time that doubles, from PollInitial to PollMax; zero leaves these to the caller.
+	Poll        time.Duration `json:"poll,omitempty"`
+	PollInitial time.Duration `json:"pollInitial,omitempty"`
+	PollMax     time.Duration `json:"pollMax,omitempty"`
 	// HistoryLength limits the history that is asked for; nil asks for what the agent
 	// gives.
 	HistoryLength *int `json:"historyLength,omitempty"`
@@ -215,6 +217,9 @@ func (s *Spec) Check() error {
 		if err := checkURL(s.URL); err != nil {
 			return fmt.Errorf("url: %w", err)
 		}
+	}
+	if c := &s.Call; c.Poll < 0 || c.PollInitial < 0 || c.PollMax < 0 {
+		return fmt.Errorf("poll: a time is negative")
 	}
 	for i := range s.Skills {
 		if s.Skills[i].ID == "" {

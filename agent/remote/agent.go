@@ -39,8 +39,11 @@ type Agent struct {
 	// DefaultTimeout; negative means no limit.
 	Timeout time.Duration
 	// Poll is the time between two looks at a task that the agent can neither stream nor
-	// tell about. Zero means two seconds, which double up to thirty.
+	// tell about. Zero means a time that doubles, from PollInitial to PollMax.
 	Poll time.Duration
+	// PollInitial and PollMax are the first and the longest such time: two seconds, and
+	// thirty.
+	PollInitial, PollMax time.Duration
 	// HistoryLength is how much of its history a task brings along; nil leaves that to
 	// the agent.
 	HistoryLength *int

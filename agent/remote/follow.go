@@ -336,16 +336,23 @@ func backoff(failures int) time.Duration {
 // pause waits; it reports whether there is still somebody to wait for.
 func pause(ctx context.Context, d time.Duration) bool { return peer.Sleep(ctx, d) == nil }
 
-// Times between two looks at a task.
-const (
-	pollFirst = 2 * time.Second
-	pollLast  = 30 * time.Second
-)
-
 // poll is the time before the next look, after tries of them.
 func (a *Agent) poll(tries int) time.Duration {
 	if a.Poll > 0 {
 		return a.Poll
 	}
-	return min(pollFirst<<min(tries, 10), pollLast)
+	first, last := a.PollInitial, a.PollMax
+	if first <= 0 {
+		first = peer.DefaultPollInitial
+	}
+	if last <= 0 {
+		last = peer.DefaultPollMax
+	}
+	for range tries {
+		if first >= last {
+			break
+		}
+		first *= 2
+	}
+	return min(first, max(last, a.PollInitial))
 }

@@ -117,7 +117,7 @@ func (a *Agent) connect(ctx context.Context) error {
 func (a *Agent) options() *peer.Options {
 	o := &peer.Options{
 		URL: a.URL, FollowCard: a.Unpinned, Deadline: -1, Retries: connectTries - 1, Detach: true,
-		Poll:       peer.Poll{Interval: a.Poll, HistoryLength: a.HistoryLength},
+		Poll:       peer.Poll{Interval: a.Poll, Initial: a.PollInitial, Max: a.PollMax, HistoryLength: a.HistoryLength},
 		Idempotent: a.Idempotent, Logger: a.Logger, Header: a.Header, HTTP: a.HTTP, Identity: a.Identity,
 		// Over gRPC numbers are doubles and unknown fields are lost, so it comes last.
 		Bindings:   []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON},

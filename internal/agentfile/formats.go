@@ -35,6 +35,8 @@ type listed struct {
 	OmitContext *bool             `yaml:"omitContext"`
 	External    bool              `yaml:"external"`
 	TimeoutMs   int               `yaml:"timeoutMs"`
+	PollInitial int               `yaml:"pollInitialMs"`
+	PollMax     int               `yaml:"pollMaxMs"`
 	Skills      []listedSkill     `yaml:"skills"`
 	// Trust is Parley's own, here and below.
 	Trust string `yaml:"trust" enum:"open,gated"`
@@ -90,7 +92,8 @@ func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		Trust: directory.Trust(l.Trust),
 		Call: directory.Call{
 			Push: l.Push, External: l.External, Header: l.Headers,
-			Timeout:     time.Duration(l.TimeoutMs) * time.Millisecond,
+			Timeout:     millis(l.TimeoutMs),
+			PollInitial: millis(l.PollInitial), PollMax: millis(l.PollMax),
 			Credentials: directory.Credentials{APIKeyEnv: l.APIKeyEnv},
 			Binding:     a2a.TransportProtocolJSONRPC, Version: v03, Fixed: true,
 			OmitContext: l.OmitContext == nil || *l.OmitContext, ParamsContext: true,
@@ -125,7 +128,30 @@ type wellKnown struct {
 	Skills          []wellKnownSkill `yaml:"skills"`
 	ProtocolVersion string           `yaml:"protocolVersion"`
 	Streaming       *bool            `yaml:"supportsStreaming"`
+	PollInitial     delay            `yaml:"pollingInitialDelay"`
+	PollMax         delay            `yaml:"pollingMaxDelay"`
 	Trust           string           `yaml:"trust" enum:"open,gated"`
+}
+
+// delay is a time, written with a unit (2s) or as .NET writes it (00:00:02).
+type delay time.Duration
+
+// DecodeNode implements yamlfile.Node.
+func (v *delay) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	text, ok := d.Text(node, key)
+	if !ok || text == "" {
+		return
+	}
+	written := text
+	if clock := strings.Split(text, ":"); len(clock) == 3 {
+		written = clock[0] + "h" + clock[1] + "m" + clock[2] + "s"
+	}
+	after, err := time.ParseDuration(written)
+	if err != nil || after <= 0 {
+		d.Problem(node, key, "%q is not a time like 2s or 00:00:02", yamlfile.Clip(text))
+		return
+	}
+	*v = delay(after)
 }
 
 // wellKnownSkill is a skill of well-known-agents.json.
@@ -163,7 +189,10 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(w.AgentName), Title: w.AgentName, URL: w.URL, Description: w.Description, Version: w.Version,
 		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true, Trust: directory.Trust(w.Trust),
-		Call: directory.Call{Credentials: directory.Credentials{HeaderName: w.HeaderName}},
+		Call: directory.Call{
+			PollInitial: time.Duration(w.PollInitial), PollMax: time.Duration(w.PollMax),
+			Credentials: directory.Credentials{HeaderName: w.HeaderName},
+		},
 	}
 	if w.URL == "" {
 		s.Queue = task.Agent(w.AgentName) // it waits at a queue
@@ -295,6 +324,8 @@ type endpointAuth struct {
 
 type endpointOptions struct {
 	PollIntervalMs    int  `yaml:"poll_interval_ms"`
+	PollInitialMs     int  `yaml:"poll_initial_ms"`
+	PollMaxMs         int  `yaml:"poll_max_ms"`
 	HistoryLength     *int `yaml:"history_length"`
 	ReturnImmediately bool `yaml:"return_immediately"`
 }
@@ -362,8 +393,8 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(a.ID), Title: a.Name, URL: e.BaseURL, Description: a.Description,
 		Call: directory.Call{
-			Target: e.Target, Timeout: time.Duration(e.TimeoutMs) * time.Millisecond,
-			Poll:          time.Duration(e.Options.PollIntervalMs) * time.Millisecond,
+			Target: e.Target, Timeout: millis(e.TimeoutMs), Poll: millis(e.Options.PollIntervalMs),
+			PollInitial: millis(e.Options.PollInitialMs), PollMax: millis(e.Options.PollMaxMs),
 			HistoryLength: e.Options.HistoryLength, ReturnImmediately: e.Options.ReturnImmediately,
 			Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: true,
 		},
@@ -386,6 +417,8 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	return s
 }
+
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // modelSpec returns the spec of an agent that a model thinks for.
 func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {

@@ -51,6 +51,8 @@ agents:
     external: true
     pushNotifications: true
     timeoutMs: 60000
+    pollInitialMs: 500
+    pollMaxMs: 60000
     headers: {a2a-extensions: https://proto-labs.ai/a2a/ext/cost-v1}
     subscribesTo: [message.inbound.#]
     discordBotTokenEnvKey: X
@@ -68,15 +70,16 @@ agents:
 			Name: "protomaker-team", Title: "protoMaker Team", URL: "http://ava:3000/a2a", Where: "f.yaml:9", Streaming: &no,
 			Call: listedCall(directory.Call{
 				Credentials: directory.Credentials{APIKeyEnv: "AVA_API_KEY"}, External: true, Push: &yes, Timeout: time.Minute,
+				PollInitial: 500 * time.Millisecond, PollMax: time.Minute,
 				Header: map[string]string{"a2a-extensions": "https://proto-labs.ai/a2a/ext/cost-v1"},
 			}),
 		},
 		{
-			Name: "frank", Title: "frank", URL: "https://frank.example", Where: "f.yaml:19",
+			Name: "frank", Title: "frank", URL: "https://frank.example", Where: "f.yaml:21",
 			Call: listedCall(directory.Call{Credentials: directory.Credentials{BearerEnv: "FRANK_TOKEN"}}),
 		},
 		{
-			Name: "content", Title: "content", URL: "https://content.example", Where: "f.yaml:20",
+			Name: "content", Title: "content", URL: "https://content.example", Where: "f.yaml:22",
 			Call: listedCall(directory.Call{Credentials: directory.Credentials{APIKeyEnv: "CONTENT_KEY"}}),
 		},
 	}
@@ -101,6 +104,26 @@ func TestAgentsMaySendContexts(t *testing.T) {
 	}
 }
 
+// Times between two looks at a task, in the words of each format.
+func TestPollingTimes(t *testing.T) {
+	t.Parallel()
+	wrong := "[" + strings.Join([]string{
+		`{"agentName":"A","url":"http://a","pollingInitialDelay":"soon"}`, `{"agentName":"B","url":"http://b","pollingMaxDelay":"00:00"}`,
+		`{"agentName":"C","url":"http://c","pollingMaxDelay":"-2s"}`, `{"agentName":"D","url":"http://d","pollingInitialDelay":0}`,
+	}, ",\n") + "]"
+	if got, problems := parse(parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
+		t.Errorf("agents %v, problems %q", got, problems)
+	}
+	spec := `{"id":"a","endpoint":{"backend":"a2a","base_url":"https://a.example","options":{"poll_initial_ms":250,"poll_max_ms":4000}}}`
+	got, problems := parse(parseSpecs, spec)
+	if problems != "" || len(got) != 1 || got[0].Call.PollInitial != 250*time.Millisecond || got[0].Call.PollMax != 4*time.Second {
+		t.Errorf("agents %+v, problems %q", got, problems)
+	}
+	if got, problems := parse(parseAgents, "agents: [{name: a, url: http://a, pollInitialMs: -1}]"); len(got) != 0 || problems == "" {
+		t.Errorf("a negative time: agents %+v, problems %q", got, problems)
+	}
+}
+
 // The samples of RockBot's manual, and one that pins its skills.
 func TestWellKnown(t *testing.T) {
 	t.Parallel()
@@ -110,7 +133,8 @@ func TestWellKnown(t *testing.T) {
     "authHeaderName": "X-Api-Key", "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i" },
   { "agentName": "SampleAgent-Http", "url": "http://sampleagent-http:5100", "description": "A sample.", "version": "1.0", "protocolVersion": "1.0",
     "skills": [ { "id": "echo", "name": "Echo", "description": "Echoes.", "tags": ["t"], "examples": ["e"] } ] },
-  { "agentName": "None", "url": "http://none:1", "skills": [] }
+  { "agentName": "None", "url": "http://none:1", "skills": [] },
+  { "agentName": "Slow", "url": "http://slow:1", "pollingInitialDelay": "00:00:00.5", "pollingMaxDelay": "1m" }
 ]`)
 	known := directory.Call{Binding: a2a.TransportProtocolJSONRPC, Version: "0.3"}
 	want := []directory.Spec{
@@ -128,6 +152,13 @@ func TestWellKnown(t *testing.T) {
 			Skills: []directory.Skill{{ID: "echo", Name: "Echo", Description: "Echoes.", Tags: []string{"t"}, Examples: []string{"e"}}},
 		},
 		{Name: "none", Title: "None", URL: "http://none:1", WellKnown: true, Pinned: true, Where: "f.yaml:7", Call: known},
+		{
+			Name: "slow", Title: "Slow", URL: "http://slow:1", WellKnown: true, Where: "f.yaml:8",
+			Call: directory.Call{
+				PollInitial: 500 * time.Millisecond, PollMax: time.Minute,
+				Binding: a2a.TransportProtocolJSONRPC, Version: "0.3",
+			},
+		},
 	}
 	if diff := cmp.Diff(want, got, credentials, cmpopts.EquateEmpty()); diff != "" || problems != "" {
 		t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)

@@ -40,7 +40,8 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		return nil, err
 	}
 	a := &remote.Agent{
-		URL: s.URL, Target: s.Call.Target, Credentials: c, Timeout: s.Call.Timeout, Poll: s.Call.Poll,
+		URL: s.URL, Target: s.Call.Target, Credentials: c, Timeout: s.Call.Timeout,
+		Poll: s.Call.Poll, PollInitial: s.Call.PollInitial, PollMax: s.Call.PollMax,
 		HistoryLength: s.Call.HistoryLength, ReturnImmediately: s.Call.ReturnImmediately, Unpinned: s.Call.FollowCard,
 		NoStreaming: s.Streaming != nil && !*s.Streaming, Logger: h.logger,
 		NoContext: s.Call.OmitContext, ParamsContext: s.Call.ParamsContext,

@@ -66,9 +66,12 @@ type EndpointTLS struct {
 
 // EndpointOptions say how a task elsewhere is followed.
 type EndpointOptions struct {
-	// PollIntervalMS is the time between two looks at a task that is not streamed: two
-	// seconds, doubling up to thirty.
+	// PollIntervalMS is the time between two looks at a task that is not streamed. If it is
+	// left out, the time doubles from PollInitialMS to PollMaxMS.
 	PollIntervalMS int `yaml:"poll_interval_ms"`
+	// PollInitialMS and PollMaxMS are the first and the longest such time: 2000 and 30000.
+	PollInitialMS int `yaml:"poll_initial_ms"`
+	PollMaxMS     int `yaml:"poll_max_ms"`
 	// HistoryLength is how much of its history a task brings along; nil leaves that to
 	// the agent.
 	HistoryLength *int `yaml:"history_length"`
@@ -111,14 +114,15 @@ func (a *Agent) Remote() *remote.Agent {
 	e := a.at()
 	r := &remote.Agent{
 		URL: e.BaseURL, Target: e.Target, Credentials: e.credentials(),
-		Timeout: time.Duration(a.Timeout), Poll: time.Duration(e.Options.PollIntervalMS) * time.Millisecond,
+		Timeout: time.Duration(a.Timeout), Poll: millis(e.Options.PollIntervalMS),
+		PollInitial: millis(e.Options.PollInitialMS), PollMax: millis(e.Options.PollMaxMS),
 		HistoryLength: e.Options.HistoryLength, Idempotent: e.Options.Idempotent || a.Idempotent,
 		NoStreaming: e.Options.NoStreaming, Unpinned: e.Options.FollowCard,
 		ReturnImmediately: e.Options.ReturnImmediately == nil || *e.Options.ReturnImmediately,
 		NoContext:         a.OmitContext, Direct: a.direct(),
 	}
 	if e.TimeoutMS > 0 {
-		r.Timeout = time.Duration(e.TimeoutMS) * time.Millisecond
+		r.Timeout = millis(e.TimeoutMS)
 	}
 	return r
 }
@@ -133,6 +137,8 @@ func (a *Agent) direct() remote.Direct {
 		Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: !a.Endpoint.Options.FollowCard,
 	}
 }
+
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // credentials returns what the agent is shown; nil for nothing.
 func (e *Endpoint) credentials() *peer.Credentials {
@@ -172,7 +178,8 @@ func (a *Agent) Spec() directory.Spec {
 		Transport: a.Transport, WellKnown: a.Queue != "", Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes,
 		Call: directory.Call{
-			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, HistoryLength: e.Options.HistoryLength,
+			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, PollInitial: r.PollInitial, PollMax: r.PollMax,
+			HistoryLength:     e.Options.HistoryLength,
 			ReturnImmediately: r.ReturnImmediately, FollowCard: e.Options.FollowCard,
 			Credentials: e.Auth.forCards(),
 			TLS:         directory.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA},
@@ -317,15 +324,30 @@ func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 	if e.TimeoutMS > 0 && a.Timeout != 0 {
 		d.Problem(nil, key+".timeout_ms", "the agent has a timeout, too")
 	}
-	if e.Options.PollIntervalMS < 0 {
-		d.Problem(nil, key+".options.poll_interval_ms", "is negative")
-	}
+	checkPolling(d, key+".options", &e.Options)
 	if n := e.Options.HistoryLength; n != nil && *n < 0 {
 		d.Problem(nil, key+".options.history_length", "is negative")
 	}
 	checkEndpointAuth(d, key+".auth", &e.Auth)
 	if t := &e.TLS; (t.Cert == "") != (t.Key == "") {
 		d.Problem(nil, key+".tls", "a certificate needs cert and key")
+	}
+}
+
+func checkPolling(d *yamlfile.Decoder, key string, o *EndpointOptions) {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"poll_interval_ms", o.PollIntervalMS}, {"poll_initial_ms", o.PollInitialMS}, {"poll_max_ms", o.PollMaxMS}} {
+		if f.value < 0 {
+			d.Problem(nil, key+"."+f.name, "is negative")
+		}
+	}
+	switch {
+	case o.PollIntervalMS > 0 && (o.PollInitialMS > 0 || o.PollMaxMS > 0):
+		d.Problem(nil, key+".poll_interval_ms", "never grows, so poll_initial_ms and poll_max_ms have no effect beside it")
+	case o.PollInitialMS > 0 && o.PollMaxMS > 0 && o.PollInitialMS > o.PollMaxMS:
+		d.Problem(nil, key+".poll_max_ms", "is less than poll_initial_ms")
 	}
 }
 

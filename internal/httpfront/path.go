@@ -121,7 +121,7 @@ func parsePath(path string) route {
 		return route{place: atKeySet}
 	case "/" + wellKnown + "/openid-configuration":
 		return route{place: atMetadata}
-	case "/" + job:
+	case "/" + job, "/a2a/" + job:
 		return route{place: atJob}
 	}
 	if tail, ok := strings.CutPrefix(path, "/v1/a2a/"); ok {

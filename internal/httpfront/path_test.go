@@ -33,6 +33,7 @@ func TestParsePath(t *testing.T) {
 		{"/a2ax", route{}},
 
 		{"/tasks/send", route{place: atJob}},
+		{"/a2a/tasks/send", route{place: atJob}}, // the card of agent.json names /a2a
 		{"/tasks/send/", route{}},
 		{"/tasks", route{}},
 		{"/a2a/echo/tasks/send", route{place: atJob, agent: "echo"}},
