@@ -38,14 +38,28 @@ type Call struct {
 	ID string
 	// Arguments are what the model gave: JSON that nobody has checked.
 	Arguments json.RawMessage
-	// Hold is how long the call may wait for an agent at most, where Pending of its Result
-	// is awaited afterwards. If zero, it waits as long as its arguments say.
-	Hold time.Duration
+	// Dispatch is set if the caller awaits Pending of the Result: a tool that gives an agent a
+	// task returns once the task is dispatched. If nil, the tool waits as long as its arguments
+	// say.
+	Dispatch *Dispatch
+	// Room is the number of bytes of the longest Result that the caller can show, as JSON. Zero
+	// means any number.
+	Room int
 	// Progress is told how the call gets on. It may be nil.
 	Progress func(Progress)
 	// Ask asks whoever the model works for, while the call waits. If nil, nobody is
 	// there, and a question is a Result.
 	Ask func(ctx context.Context, q *Question) (*Answer, error)
+}
+
+// Dispatch says which results of agents a call returns itself. All others are read from
+// working memory, by the key in Pending. The zero Dispatch returns none.
+type Dispatch struct {
+	// Inline is the number of characters of the longest text, data included, that the call
+	// returns itself.
+	Inline int
+	// Hold is how long the call waits for such a text.
+	Hold time.Duration
 }
 
 // Progress is how far a call has got.
@@ -92,7 +106,7 @@ type Result struct {
 	Origin string
 	// Question is set if an agent waits for an answer, and nobody was there to ask.
 	Question *Question
-	// Pending is set if Hold of the Call was over before the agent was done.
+	// Pending is set if the Call has Dispatch and its Result is not that of the agent.
 	Pending *Pending
 }
 
@@ -103,7 +117,7 @@ type Pending struct {
 	TaskID a2a.TaskID
 	// Key is the note in working memory that the result will be.
 	Key string
-	// Wait is how long the model wants to wait for it, from now on.
+	// Wait is how long the model wants to wait for the result, from now on.
 	Wait time.Duration
 }
 

@@ -70,6 +70,33 @@ func (g Guard) Quote(o Origin, text string) *Quotation {
 	return q
 }
 
+// seam is how many bytes around a piece of a text are screened with the piece.
+const seam = 1 << 10
+
+// QuotePiece is Quote for the bytes from and to of a text that is read in pieces. What is found
+// across an end of the piece counts as if it were in the piece; under Redact the piece is then
+// withheld.
+func (g Guard) QuotePiece(o Origin, text string, from, to int) *Quotation {
+	q := g.Quote(o, text[from:to])
+	if Grave(q.Findings) {
+		return q
+	}
+	begin, end := max(0, from-seam), min(len(text), to+seam)
+	across := slices.DeleteFunc(Screen(text[begin:end]), func(f Finding) bool {
+		in := func(at int) bool { return f.Start+begin < at && at < f.End+begin }
+		return !in(from) && !in(to)
+	})
+	if !Grave(across) {
+		return q
+	}
+	q.Findings = append(q.Findings, across...)
+	if g.Policy == Redact || g.Policy == Refuse {
+		return q.refuse(o)
+	}
+	q.Text = label(o, shown(text[from:to]), warning(q.Findings))
+	return q
+}
+
 func (q *Quotation) refuse(o Origin) *Quotation {
 	q.Refused = true
 	q.Text = "[What " + o.String() + " said is withheld, because it seems to give orders to you: " + rules(q.Findings) +

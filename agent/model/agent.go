@@ -66,6 +66,10 @@ type Agent struct {
 	// Awaiter waits for what tools have dispatched before the model writes its answer. If
 	// nil, or if the model cannot read notes, nothing is awaited that tools do not wait for.
 	Awaiter Awaiter
+	// Inline is the number of characters of the longest result of an agent that a tool returns
+	// itself, if it comes within five seconds. The model reads all others from working memory.
+	// Zero means all.
+	Inline int
 	// Allowed are patterns of the names of tools that are offered to the model, with * for
 	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
 	// for delegates too.

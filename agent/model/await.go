@@ -24,8 +24,8 @@ type Awaiter interface {
 }
 
 const (
-	// holdTime is how long a tool waits itself for the agent that it has called. A result
-	// that comes later is awaited when the model has nothing else to do.
+	// holdTime is how long a tool waits for a result that may stand in its own. A result that
+	// comes later is awaited when the model has nothing else to do.
 	holdTime = 5 * time.Second
 	// glanceTime is how long a task is looked for whose time was over before anybody
 	// looked, as after a crash.
@@ -56,12 +56,12 @@ type arrived struct {
 // awaits reports whether results are awaited that tools do not give.
 func (s *session) awaits() bool { return s.agent.Awaiter != nil && s.tools.byName[readNote] != nil }
 
-// hold returns how long tools may wait for agents; zero if that is their affair.
-func (s *session) hold() time.Duration {
+// dispatch returns which results tools return themselves; nil if they wait for agents.
+func (s *session) dispatch() *mcptool.Dispatch {
 	if !s.awaits() {
-		return 0
+		return nil
 	}
-	return holdTime
+	return &mcptool.Dispatch{Inline: s.agent.Inline, Hold: holdTime}
 }
 
 // dispatched adds to the outcome of a call what it has dispatched, which is nil if it has

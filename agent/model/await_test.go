@@ -51,7 +51,7 @@ func (e *errands) invoke(_ context.Context, c *mcptool.Call) (*mcptool.Result, e
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return nil, err
 	}
-	if c.Hold <= 0 {
+	if c.Dispatch == nil {
 		return says("the result itself"), nil
 	}
 	e.mu.Lock()
@@ -271,8 +271,8 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]*errands{
-		completed("north", 0):                                                {fail: 3},
-		dispatchedTo("north", 0, notInTime):                                  {fail: 1000},
+		completed("north", 0):               {fail: 3},
+		dispatchedTo("north", 0, notInTime): {fail: 1000},
 		dispatchedTo("gone", 0, "is not there any more. Answer without it."): {},
 	} {
 		t.Run(want, func(t *testing.T) {

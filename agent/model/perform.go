@@ -193,7 +193,9 @@ func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
 	if strings.TrimSpace(c.Function.Arguments) == "" {
 		arguments = json.RawMessage("{}")
 	}
-	r, err := t.Call(limited, &mcptool.Call{ID: c.key, Arguments: arguments, Hold: s.hold()})
+	r, err := t.Call(limited, &mcptool.Call{
+		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(),
+	})
 	switch {
 	case ctx.Err() != nil:
 		return outcome{err: context.Cause(ctx)}
@@ -224,11 +226,14 @@ func (s *session) shown(r *mcptool.Result) string {
 
 // result returns the outcome of a call. A text that would fill the context is cut.
 func (s *session) result(c *call, text string, failed bool) outcome {
-	if most := s.budget.Context * bytesPerToken / 4; len(text) > most {
+	if most := s.budget.room(); len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n[The rest was left out: the result has %d bytes, which is too long.]", len(text))
 	}
 	return outcome{record: &record{Result: &result{Key: c.key, Text: text, Error: failed}}}
 }
+
+// room is the number of bytes of the longest result of a tool: a quarter of a request.
+func (b *Budget) room() int { return b.Context * bytesPerToken / 4 }
 
 // begin tells callers that a call is made.
 func (s *session) begin(c *call) { s.show(c, "started") }

@@ -78,6 +78,10 @@ type Model struct {
 	Stall Duration `yaml:"stall"`
 	// ToolTime is how long a tool may take: 10m.
 	ToolTime Duration `yaml:"tool_time"`
+	// InlineResults is how many characters a result of an agent may have to stand in the result
+	// of the tool, if it comes within five seconds. All others are read from working memory by
+	// their keys: 0, which is none.
+	InlineResults int `yaml:"inline_results"`
 	// Forgetful models know nothing of earlier tasks of a conversation.
 	Forgetful bool `yaml:"forgetful"`
 }

@@ -276,36 +276,48 @@ func TestLateResult(t *testing.T) {
 	}
 }
 
-// TestHold: whoever awaits results himself gets the task that goes on, and how long it is to be
-// waited for.
-func TestHold(t *testing.T) {
+// TestDispatch: a caller that awaits results gets the key of each one and never the result,
+// unless it says how long one may be that the call returns itself.
+func TestDispatch(t *testing.T) {
 	t.Parallel()
 	at := hubtest.Start(t, hubtest.Options{})
-	k := open(t, at, "hold")
-	for args, want := range map[string]time.Duration{
-		`"message":"3","timeout_minutes":0`: 5 * time.Minute,
-		`"message":"3"`:                     5*time.Minute - 50*time.Millisecond,
-		`"message":"3","timeout_minutes":1`: time.Minute - 50*time.Millisecond,
+	k := open(t, at, "dispatch")
+	hold := 50 * time.Millisecond
+	for _, tt := range []struct {
+		agent, args string
+		dispatch    mcptool.Dispatch
+		want        time.Duration
+		inline      string
+	}{
+		{"slow", `"message":"1","timeout_minutes":0`, mcptool.Dispatch{}, 5 * time.Minute, ""},
+		{"slow", `"message":"1"`, mcptool.Dispatch{Hold: hold}, 5 * time.Minute, ""},
+		{"slow", `"message":"1"`, mcptool.Dispatch{Inline: 1000, Hold: hold}, 5*time.Minute - hold, ""},
+		{"slow", `"message":"1","timeout_minutes":1`, mcptool.Dispatch{Inline: 1000, Hold: hold}, time.Minute - hold, ""},
+		{"echo", `"message":"hi"`, mcptool.Dispatch{Hold: time.Minute}, 5 * time.Minute, ""},
+		{"echo", `"message":"long enough"`, mcptool.Dispatch{Inline: 10, Hold: time.Minute}, 4 * time.Minute, ""},
+		{"echo", `"message":"short enough"`, mcptool.Dispatch{Inline: 12, Hold: time.Minute}, 0, "short enough"},
 	} {
 		got := k.with(t.Context(), "invoke_agent", &mcptool.Call{
-			Hold: 50 * time.Millisecond, Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow",` + args + `}`),
+			Dispatch: &tt.dispatch, Arguments: json.RawMessage(`{"agent_name":"` + tt.agent + `","skill":"` + tt.agent + `",` + tt.args + `}`),
 		})
 		d, p := data(t, got), got.Pending
-		if p == nil || p.Agent != "slow" || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != want {
-			t.Errorf("%s leaves %+v of %v, want a wait of %v", args, p, d, want)
+		if tt.inline != "" {
+			if p != nil || said(t, d["result"]) != tt.inline {
+				t.Errorf("%+v leaves %+v of %v, want %q", tt, p, d, tt.inline)
+			}
 			continue
 		}
-		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") {
-			t.Errorf("%s says %q", args, next)
+		if p == nil || p.Agent != tt.agent || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != tt.want {
+			t.Errorf("%+v leaves %+v of %v, want a wait of %v", tt, p, d, tt.want)
+			continue
+		}
+		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
+			t.Errorf("%+v says %v", tt, d)
 		}
 		followed, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), p.TaskID)
 		if err != nil || followed.Status.State != a2a.TaskStateCompleted {
-			t.Errorf("%s ends as %+v, %v", args, followed, err)
+			t.Errorf("%+v ends as %+v, %v", tt, followed, err)
 		}
-	}
-	quick := &mcptool.Call{Hold: time.Minute, Arguments: json.RawMessage(`{"agent_name":"echo","skill":"echo","message":"hi"}`)}
-	if r := k.with(t.Context(), "invoke_agent", quick); r.Pending != nil || said(t, data(t, r)["result"]) != "hi" {
-		t.Errorf("a call that is done leaves %+v of %v", r.Pending, text(r))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -67,8 +68,8 @@ func (b *Toolbox) calls() []tool {
 		{fields: invoke, there: b.Caller != nil, run: b.invoke, Tool: mcptool.Tool{
 			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
 			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn what the skill expects; do not invent field names. " +
-				"The task is dispatched, and its result is always noted in working memory under working_memory_key; if the agent is done in time the result is here too. " +
-				"If it is not, do something else and read that key with get_from_working_memory later, or ask get_task.",
+				"The task is dispatched, and its result is always noted in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
+				"If the result is here too, it need not be read again. If it is not, do something else first.",
 		}},
 		{fields: chat, there: b.Caller != nil, run: b.chat, Tool: mcptool.Tool{
 			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
@@ -103,49 +104,70 @@ func (b *Toolbox) invoke(ctx context.Context, c *call) (*mcptool.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := dispatched{report: b.reportOf(sent)}
+	d := dispatched{report: b.reportOf(c, sent)}
+	pending := t.pending(sent, p)
 	if sent.Task != nil {
 		d.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
-		d.Next = b.nextOf(sent, t, p.next())
+		d.Next = b.nextOf(sent, t, readLater)
 		if d.Data != "" {
 			d.DataKey = d.Key + ".data"
 		}
 	}
-	r, err := b.answer(sent, &d)
-	if err == nil && c.Hold > 0 && sent.Task != nil && !sent.Task.Status.State.Terminal() && t.question == nil {
-		r.Pending = &mcptool.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Key: d.Key, Wait: p.rest}
+	if pending == nil {
+		r, err := b.answer(sent, &d)
+		return t.asks(r, err)
 	}
-	return t.asks(r, err)
+	pending.Key = d.Key
+	d.Result, d.Data, d.Progress, d.DataKey, d.Next = "", "", "", "", dispatchedNext
+	r, err := structured(&d)
+	if err == nil {
+		r.Pending = pending
+	}
+	return r, err
 }
 
-// patience is how long a call of invoke_agent waits: hold in the call, rest after it, in
-// which whoever has made the call waits.
-type patience struct {
-	hold, rest time.Duration
-	handed     bool
+// pending returns the work of the agent whose result the caller awaits; nil if the result, or
+// a question, is returned by the call itself.
+func (t *talk) pending(sent *Sent, p patience) *mcptool.Pending {
+	h := t.call.Dispatch
+	if h == nil || sent.Task == nil || t.question != nil {
+		return nil
+	}
+	size := utf8.RuneCountInString(replyOf(sent)) + len(dataOf(outcome(sent)))
+	if sent.Task.Status.State.Terminal() && h.Inline > 0 && size <= h.Inline {
+		return nil
+	}
+	return &mcptool.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Wait: p.rest}
 }
 
-// patienceOf returns how long a call waits. One that only dispatches is waited for
-// afterwards as long as one that says nothing.
+// patience is how long a call of invoke_agent waits: hold in the call, and rest after it, in
+// which the caller awaits the result.
+type patience struct{ hold, rest time.Duration }
+
+// patienceOf returns how long a call waits. The caller of one that only dispatches waits as
+// long as for one that names no time.
 func patienceOf(c *call) patience {
 	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
-	if c.Hold <= 0 {
+	h := c.Dispatch
+	if h == nil {
 		return patience{hold: all}
 	}
-	p := patience{hold: min(all, c.Hold), handed: true}
-	if p.rest = all - p.hold; all == 0 {
+	p := patience{rest: all}
+	if all == 0 {
 		p.rest = invokeMinutes * time.Minute
+	}
+	if h.Inline > 0 {
+		p.hold = min(all, h.Hold)
+		p.rest -= p.hold
 	}
 	return p
 }
 
-// next tells the model what to do while the agent works.
-func (p patience) next() string {
-	if p.handed {
-		return "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
-	}
-	return "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
-}
+// dispatchedNext is what the model reads of a task whose result it is notified of.
+const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
+
+// readLater is what a model reads of a task of which it is not notified.
+const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
 
 // partsOf returns what a call says to an agent.
 func partsOf(c *call) []*a2a.Part {
@@ -203,6 +225,7 @@ type said struct {
 	// ContextID and TaskID are left out when the conversation is done.
 	ContextID string     `json:"contextId,omitempty"`
 	TaskID    a2a.TaskID `json:"taskId,omitempty"`
+	Progress  string     `json:"progress,omitempty"`
 	Data      string     `json:"data,omitempty"`
 	Next      string     `json:"next,omitempty"`
 }
@@ -214,8 +237,8 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*mcptool.Result, e
 	if err != nil {
 		return nil, err
 	}
-	r := b.reportOf(sent)
-	x := said{Agent: r.Agent, Reply: r.Result, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
+	r := b.reportOf(c, sent)
+	x := said{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
 	if !c.args.Flag("done") {
 		x.ContextID, x.TaskID = r.ContextID, r.TaskID
 	} else if sent.Task == nil || sent.Task.Status.State.Terminal() {

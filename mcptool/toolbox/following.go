@@ -25,8 +25,9 @@ func (b *Toolbox) following() []tool {
 		{Name: "limit", Kind: args.Whole, Min: 1, Max: maxTasks, Default: 20, Description: "How many tasks at most."},
 		{Name: "page_token", Max: 2000, Description: "The next_page_token of the last page."},
 	}
+	look := args.Fields{taskField, offsetField}
 	return []tool{
-		{fields: args.Fields{taskField}, there: there, run: b.getTask, Tool: mcptool.Tool{
+		{fields: look, there: there, run: b.getTask, Tool: mcptool.Tool{
 			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
 			Description: "Says how a task is getting on, and gives its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
 		}},
@@ -69,7 +70,7 @@ func (b *Toolbox) look(ctx context.Context, c *call, f func(context.Context, a2a
 	if err != nil {
 		return nil, err
 	}
-	r := b.reportOf(sent)
+	r := b.reportOf(c, sent)
 	r.Next = b.nextOf(sent, &talk{}, "Do something else before you ask again.")
 	return b.answer(sent, &r)
 }

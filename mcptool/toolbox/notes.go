@@ -3,8 +3,10 @@ package toolbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/mcptool"
@@ -17,9 +19,16 @@ const (
 	maxNoteHours = 30 * 24
 	// maxHits is how many notes a search finds at most.
 	maxHits = 20
-	// maxNote is how many characters of a note are shown.
+	// maxNote is how many characters of a note are shown at one time.
 	maxNote = 64 << 10
+	// maxOffset is the character with which a piece of a text begins at most.
+	maxOffset = 1 << 30
 )
+
+var offsetField = args.Field{
+	Name: "offset", Kind: args.Whole, Max: maxOffset, Default: 0,
+	Description: "The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names.",
+}
 
 // notes are the tools of the working memory.
 func (b *Toolbox) notes() []tool {
@@ -39,10 +48,15 @@ func (b *Toolbox) notes() []tool {
 		{Name: "category", Max: 64, Description: "A kind of notes, such as \"plan\"."},
 		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Words to find it by."},
 	}
+	read := args.Fields{
+		key, offsetField,
+		{Name: "length", Kind: args.Whole, Min: 1, Max: maxNote, Default: maxNote, Description: "The number of characters to read at most."},
+	}
 	return []tool{
-		{fields: args.Fields{key}, there: b.Notes != nil, run: b.getNote, Tool: mcptool.Tool{
-			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(noteMembers), ReadOnly: true,
-			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended.",
+		{fields: read, there: b.Notes != nil, run: b.getNote, Tool: mcptool.Tool{
+			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(readOutput), ReadOnly: true,
+			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended. " +
+				"A long text is read in pieces: while next_offset is there, call it again with the same key and that offset.",
 		}},
 		{fields: search, there: b.Notes != nil, run: b.searchNotes, Tool: mcptool.Tool{
 			Name: "search_working_memory", Title: "Search notes", Output: schemaOf(notesOutput), ReadOnly: true,
@@ -84,17 +98,27 @@ func outline(n *Note) listedNote {
 	return l
 }
 
-// told returns the text of a note as a model may read it: what the hub has written down was
-// said by an agent.
-func (b *Toolbox) told(n *Note, text string) string {
-	if !strings.HasPrefix(n.Category, "a2a-") {
+// told returns a piece of the text of a note as a model may read it: what the hub has stored
+// for a task was said by an agent.
+func (b *Toolbox) told(n *Note, p piece) string {
+	text := p.whole[p.from:p.to]
+	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
 		return text
 	}
 	whose := safety.Agent("unknown")
 	if s := strings.Split(n.Key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
 		whose = safety.Agent(s[3])
 	}
-	return b.words(whose, text)
+	return b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
+}
+
+// readNoteAnswer is the answer of get_from_working_memory.
+type readNoteAnswer struct {
+	listedNote
+	Offset int `json:"offset,omitempty"`
+	// NextOffset is where the rest begins; nil at the end.
+	NextOffset *int   `json:"next_offset,omitempty"`
+	Next       string `json:"next,omitempty"`
 }
 
 func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error) {
@@ -102,9 +126,18 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error)
 	if err != nil {
 		return nil, err
 	}
-	l := outline(n)
-	l.Value = b.told(n, clip(n.Value, maxNote))
-	return structured(&l)
+	offset := int(c.args.Number("offset", 0))
+	p := pieceOf(n.Value, offset, int(c.args.Number("length", maxNote)), c.room(1))
+	if p.from == p.to && offset > 0 {
+		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Value), offset), nil
+	}
+	a := readNoteAnswer{listedNote: outline(n), Offset: offset}
+	a.Value = b.told(n, p)
+	if p.left > 0 {
+		a.NextOffset = &p.next
+		a.Next = fmt.Sprintf("%d more characters. Call get_from_working_memory with key %q and offset %d to read on.", p.left, n.Key, p.next)
+	}
+	return structured(&a)
 }
 
 // readNote reads the note that the model means: a key with a slash is a whole one, or else
@@ -148,7 +181,7 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*mcptool.Result, er
 	}{Notes: []listedNote{}}
 	for i := range found {
 		l := outline(&found[i])
-		l.Preview = b.told(&found[i], found[i].Value)
+		l.Preview = b.told(&found[i], pieceOf(found[i].Value, 0, maxNote, safety.MaxText))
 		answer.Notes = append(answer.Notes, l)
 	}
 	if len(found) == 0 {

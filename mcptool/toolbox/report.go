@@ -16,7 +16,7 @@ import (
 // What a result holds at most; the rest is where its note or its task is.
 const (
 	maxReply = 32 << 10 // characters of text
-	maxData  = 64 << 10 // bytes of structured data
+	maxData  = 64 << 10 // characters of structured data
 	maxRaw   = 4 << 20  // bytes of pictures, sounds and files
 	maxFiles = 16
 )
@@ -29,22 +29,61 @@ type report struct {
 	State     string     `json:"state"`
 	// Result is what the agent says: what it asks, what it has come to, or why not.
 	Result string `json:"result,omitempty"`
+	// Progress is what the agent has last said while it works.
+	Progress string `json:"progress,omitempty"`
 	// Data is the structured data, as JSON text.
 	Data string `json:"data,omitempty"`
 	Next string `json:"next,omitempty"`
 }
 
-// reportOf returns what has become of a message.
-func (b *Toolbox) reportOf(s *Sent) report {
+// reportOf returns what has become of a message, with its text from the offset of the call on.
+func (b *Toolbox) reportOf(c *call, s *Sent) report {
 	whose := safety.Agent(s.Agent)
-	r := report{Agent: s.Agent, Result: b.words(whose, clip(replyOf(s), maxReply)), State: client.StateName(a2a.TaskStateCompleted)}
+	r := report{Agent: s.Agent, State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
 		r.TaskID, r.ContextID, r.State = s.Task.ID, s.Task.ContextID, client.StateName(s.Task.Status.State)
 	} else if s.Message != nil {
 		r.ContextID = s.Message.ContextID
 	}
-	r.Data = b.words(whose, dataOf(outcome(s)))
+	p := pieceOf(replyOf(s), int(c.args.Number("offset", 0)), maxReply, c.room(2))
+	said := b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
+	if p.to == p.from {
+		said = ""
+	}
+	if s.Task != nil && !s.Task.Status.State.Terminal() && !client.Interrupted(s.Task.Status.State) {
+		r.Progress = said
+	} else {
+		r.Result = said + b.goOn(s, &p)
+	}
+	r.Data = b.data(c, s)
 	return r
+}
+
+// goOn says how to read the rest of what an agent says.
+func (b *Toolbox) goOn(s *Sent, p *piece) string {
+	switch {
+	case p.left == 0:
+		return ""
+	case b.Tasks == nil || s.Task == nil:
+		return fmt.Sprintf("\n(%d more characters were left out.)", p.left)
+	}
+	return fmt.Sprintf("\n(%d more characters. Call get_task with task_id %q and offset %d to read on.)", p.left, s.Task.ID, p.next)
+}
+
+// data returns the data that an agent has made as a model may read it.
+func (b *Toolbox) data(c *call, s *Sent) string {
+	whole := dataOf(outcome(s))
+	p := pieceOf(whole, 0, maxData, c.room(2))
+	text := b.words(safety.Agent(s.Agent), whole[:p.to])
+	switch {
+	case p.left == 0:
+	case b.Notes == nil || s.Task == nil:
+		text += fmt.Sprintf("\n(%d more characters were left out.)", p.left)
+	default:
+		text += fmt.Sprintf("\n(%d more characters. Call get_from_working_memory with key %q and offset %d to read on.)",
+			p.left, ResultKey(b.SessionID(), s.Agent, s.Task.ID)+".data", p.next)
+	}
+	return text
 }
 
 // answer makes a result of v, which reports what an agent says, and of what the agent has
@@ -105,20 +144,14 @@ func outcome(s *Sent) []*a2a.Part {
 // dataOf returns the data of parts as JSON text: the value of the only one, or an array.
 func dataOf(parts []*a2a.Part) string {
 	var values []string
-	size := 0
 	for _, p := range parts {
 		d, ok := p.Content.(a2a.Data)
 		if !ok {
 			continue
 		}
-		b, err := json.Marshal(d.Value)
-		if err != nil {
-			continue
+		if b, err := json.Marshal(d.Value); err == nil {
+			values = append(values, string(b))
 		}
-		if size += len(b); size > maxData {
-			return clip(strings.Join(append(values, string(b)), "\n"), maxData)
-		}
-		values = append(values, string(b))
 	}
 	if len(values) < 2 {
 		return strings.Join(values, "")
@@ -174,10 +207,56 @@ func textOf(parts []*a2a.Part) string {
 	return b.String()
 }
 
-// clip returns at most so many characters of a text, and says what is missing.
-func clip(s string, most int) string {
-	if n := utf8.RuneCountInString(s); n > most {
-		return fmt.Sprintf("%s\n(… %d more characters; the whole text is in working memory or with get_task.)", string([]rune(s)[:most]), n-most)
+// piece is a part of a text: its bytes from and to, the number of characters that are left after
+// it, and that of the character with which they begin.
+type piece struct {
+	whole      string
+	from, to   int
+	left, next int
+}
+
+// pieceOf returns the piece of a text that begins at a character, and has at most so many
+// characters and so many bytes of JSON.
+func pieceOf(text string, offset, most, room int) piece {
+	p := piece{whole: text, next: offset}
+	p.from, _ = skip(text, offset, len(text)*longest)
+	n := 0
+	p.to, n = skip(text[p.from:], most, room)
+	p.to += p.from
+	p.next += n
+	p.left = utf8.RuneCountInString(text[p.to:])
+	return p
+}
+
+// longest is the number of bytes of the longest escape in JSON.
+const longest = len(`\u0000`)
+
+// skip returns the number of bytes of the first characters of a text, and the number of these:
+// at most so many, that have at most room bytes in JSON.
+func skip(text string, most, room int) (end, n int) {
+	for i, r := range text {
+		size := utf8.RuneLen(r)
+		switch {
+		case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t':
+			size = len(`\n`)
+		case r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError:
+			size = longest
+		}
+		if n == most || room < size {
+			return i, n
+		}
+		n, room = n+1, room-size
 	}
-	return s
+	return len(text), n
+}
+
+// overhead is the room that a result has beside the texts in it.
+const overhead = 4 << 10
+
+// room returns the bytes that each of so many texts of a result may have.
+func (c *call) room(texts int) int {
+	if c.Room <= 0 {
+		return safety.MaxText
+	}
+	return max(c.Room-overhead, c.Room/2) / texts
 }

@@ -17,11 +17,12 @@ const (
 
 var (
 	reportMembers = []string{
-		"agent", text, "task_id?", text, "context_id?", text, "state", text, "result?", text, "data?", text, "next?", text,
+		"agent", text, "task_id?", text, "context_id?", text, "state", text, "result?", text,
+		"progress?", text, "data?", text, "next?", text,
 	}
 	invokeOutput = append([]string{"working_memory_key", text, "working_memory_data_key?", text}, reportMembers...)
 	chatOutput   = []string{
-		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "data?", text, "next?", text,
+		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "progress?", text, "data?", text, "next?", text,
 	}
 	taskOutput  = []string{"tasks", listOf(taskMembers), "next_page_token?", text}
 	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "updated?", moment}
@@ -37,6 +38,7 @@ var (
 		"key", text, "value?", text, "preview?", text, "size", number, "category?", text, "tags?", texts,
 		"updated?", moment, "expires?", moment, "relevance_score?", number,
 	}
+	readOutput       = append([]string{"offset?", number, "next_offset?", number, "next?", text}, noteMembers...)
 	notesOutput      = []string{"notes", listOf(noteMembers), "note?", text}
 	deletedOutput    = []string{"deleted", text}
 	refreshedOutput  = []string{"agent", text, "status", text, "skills", listOf(skillMembers), "error?", text}
