@@ -82,6 +82,7 @@ package adminapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -123,6 +124,8 @@ type Hub interface {
 type Handler struct {
 	// Hub is required.
 	Hub Hub
+	// Reach returns the interfaces of an agent for its card. If nil, cards have none.
+	Reach func(name task.Agent) []*a2a.AgentInterface
 	// Tasks counts the caller's tasks. If nil, the status says nothing about tasks.
 	Tasks task.Index
 	// Trees shows tasks with those below them. If nil, no trees are served.
@@ -304,8 +307,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if report.Hidden {
 		reference := uuid.NewString()
 		report = dialect.Explain(err, reference)
+		level := slog.LevelError
+		if ctx := r.Context(); ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+			level = slog.LevelDebug // its caller waits no longer
+		}
 		if h.Logger != nil {
-			h.Logger.Error("request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
+			h.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
 		}
 	}
 	refuse(w, r, &report)

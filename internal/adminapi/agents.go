@@ -53,8 +53,8 @@ type Agent struct {
 	State    string `json:"state,omitempty"`
 	// Remote is what the directory knows of an agent elsewhere. Administrators see it.
 	Remote *Remote `json:"remote,omitempty"`
-	// Card is the card as it was registered, without interfaces. It is given where
-	// one agent is asked for.
+	// Card is the card as it was registered, with the addresses at which the hub takes messages
+	// for the agent. It is given where one agent is asked for.
 	Card *a2a.AgentCard `json:"card,omitempty"`
 }
 
@@ -119,6 +119,9 @@ func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent)
 	d := h.enrich(r, h.describe(a))
 	card := *a.Card
 	card.SupportedInterfaces = []*a2a.AgentInterface{}
+	if h.Reach != nil {
+		card.SupportedInterfaces = h.Reach(a.Name)
+	}
 	d.Card = &card
 	h.answer(w, r, &d)
 }

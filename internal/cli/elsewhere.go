@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/config"
@@ -170,4 +172,12 @@ func (c configuredAgents) Load(context.Context) directory.Update {
 func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
 	<-ctx.Done()
 	return nil
+}
+
+// reach returns where the hub takes messages for an agent.
+func (h *hub) reach(name task.Agent) []*a2a.AgentInterface {
+	first, _ := h.engine.Agent("")
+	return card.Interfaces(card.Place{
+		Base: cmp.Or(h.cfg.PublicURL, h.url()), GRPC: h.grpcAddr(), Agent: string(name), Default: first.Name == name,
+	})
 }

@@ -34,6 +34,9 @@ func (a *Agent) Executor(runs string) *command.Agent {
 // Card returns the card of a, complete but for its interfaces.
 func (a *Agent) Card() *a2a.AgentCard {
 	plain := []string{"text/plain"}
+	if a.RockBot != "" {
+		plain = append(plain, "application/json") // its messages have text and data
+	}
 	card := &a2a.AgentCard{
 		Name:               or(a.Title, a.Name),
 		Description:        or(a.Description, "The agent "+a.Name+"."),

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -118,9 +119,18 @@ func (x *exchange) report(err error, ref string) dialect.Report {
 		return report
 	}
 	ref = newReference()
-	x.front.cfg.Logger.ErrorContext(x.r.Context(), "request failed", logMethod, x.r.Method, logPath, x.r.URL.Path,
+	level := slog.LevelError
+	if gone(x.r.Context(), err) {
+		level = slog.LevelDebug
+	}
+	x.front.cfg.Logger.Log(x.r.Context(), level, "request failed", logMethod, x.r.Method, logPath, x.r.URL.Path,
 		logReference, ref, logError, err)
 	return dialect.Explain(err, ref)
+}
+
+// gone reports whether a request has failed because its caller waits no longer.
+func gone(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 // statusOf returns the HTTP status of an answer with the report, whose own status

@@ -3,6 +3,7 @@ package openaifront
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -201,14 +202,53 @@ func (a *answer) rawParts() []json.RawMessage {
 
 var stop = "stop"
 
+// texts are the texts of an answer. What an artifact says anew takes the place of its text, so
+// that what an agent has said before its answer is not in it.
+type texts []artifactText
+
+type artifactText struct{ artifact, text string }
+
+// add adds a piece, which the first text of an answer separates from nothing.
+func (t *texts) add(text string, ev *turn.Event) {
+	last := len(*t) - 1
+	switch {
+	case text == "":
+	case ev.Kind != turn.Text || last < 0 || !ev.Anew && (*t)[last].artifact != ev.Artifact:
+		*t = append(*t, artifactText{ev.Artifact, text})
+	case ev.Anew:
+		t.replace(ev)
+	default:
+		(*t)[last].text += text
+	}
+}
+
+// replace puts a text in the place of what its artifact has said.
+func (t *texts) replace(ev *turn.Event) {
+	*t = slices.DeleteFunc(*t, func(a artifactText) bool { return a.artifact == ev.Artifact })
+	text := ev.Text
+	if len(*t) > 0 {
+		text = "\n" + text
+	}
+	*t = append(*t, artifactText{ev.Artifact, text})
+}
+
+// String returns the whole answer.
+func (t texts) String() string {
+	var b strings.Builder
+	for i := range t {
+		b.WriteString(t[i].text)
+	}
+	return b.String()
+}
+
 // whole answers with everything at once.
 func (a *answer) whole() error {
-	var text strings.Builder
+	var text texts
 	for ev, err := range a.turn.Events(a.visit.Request.Context(), 0) {
 		if err != nil {
 			return err
 		}
-		text.WriteString(a.hear(&ev))
+		text.add(a.hear(&ev), &ev)
 		if ev.Kind != turn.End {
 			continue
 		}
