@@ -117,6 +117,8 @@ type Pending struct {
 	TaskID a2a.TaskID
 	// Key is the note in working memory that the result will be.
 	Key string
+	// Begun says that the call has begun the task.
+	Begun bool
 	// Wait is how long the model wants to wait for the result, from now on.
 	Wait time.Duration
 }

@@ -83,9 +83,10 @@ type Sweeper interface {
 type Turn struct {
 	// ID identifies the turn in its session. It is required.
 	ID string
-	// Role is who said it: RoleCaller or RoleAgent.
+	// Role is who said it: RoleCaller, RoleAgent or RoleHub.
 	Role string
-	// Name is the name of the caller or of the agent.
+	// Name is the name of the caller or of the agent; for RoleHub, of the agent to whose model
+	// the hub has said it.
 	Name string
 	Text string
 	// At is when it was said. It has milliseconds.
@@ -96,6 +97,8 @@ type Turn struct {
 const (
 	RoleCaller = "caller"
 	RoleAgent  = "agent"
+	// RoleHub is that of notices of the hub to a model, such as that a result has come.
+	RoleHub = "hub"
 )
 
 // TurnStore keeps turns. It is like Store.

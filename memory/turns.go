@@ -79,6 +79,8 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 	if err != nil || t.Log == nil || contextID == "" {
 		return found, err
 	}
+	// Notices are added before what was said in their task.
+	slices.SortStableFunc(found, byTime)
 	more, err := t.rebuild(ctx, owner, contextID, found)
 	if err != nil || len(more) == 0 {
 		return found, err

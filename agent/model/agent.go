@@ -43,11 +43,14 @@ type Scope struct {
 	ContextID string
 }
 
-// History is what was said before in a conversation. *memory.Turns is one.
+// History is what was said before in a conversation, and where the notices of the hub about
+// results are kept. *memory.Turns is one.
 type History interface {
 	// Continue returns the turns of the conversation of an owner in a context, the oldest
 	// first.
 	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
+	// Append adds turns to a session. One whose ID is there already stays as it is.
+	Append(ctx context.Context, s memory.Session, turns ...memory.Turn) error
 }
 
 // Agent is an agent that a language model thinks for. Choices is required. The fields must
@@ -156,7 +159,7 @@ func (a *Agent) logger() *slog.Logger {
 // Execute implements a2asrv.AgentExecutor.
 func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		s := &session{agent: a, budget: a.Budget.withDefaults(), ec: ec, call: agent.CallFrom(ctx), yield: yield}
+		s := &session{agent: a, budget: a.Budget.withDefaults(), ec: ec, call: agent.CallFrom(ctx), yield: yield, fresh: make(map[string]bool)}
 		s.run(ctx)
 	}
 }

@@ -20,7 +20,16 @@ type Awaiter interface {
 	// ctx speaks for the caller of the task whose model has dispatched it, as that of
 	// tools does. If it ends before the task does, the error is the cause of that. An empty
 	// state says that there is no such task; after another error Await is called again.
-	Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error)
+	Await(ctx context.Context, w *Wait) (a2a.TaskState, error)
+}
+
+// Wait is a task to wait for.
+type Wait struct {
+	Task a2a.TaskID
+	// Anew says that statuses from before the wait are reported as well.
+	Anew bool
+	// Progress is called with each status of the task, one after the other.
+	Progress func(mcptool.Progress)
 }
 
 const (
@@ -40,6 +49,8 @@ type pending struct {
 	Task  a2a.TaskID `json:"task"`
 	// Note is the key of working memory under which the result will be.
 	Note string `json:"note"`
+	// Begun says that the call has begun the task.
+	Begun bool `json:"begun,omitempty"`
 	// Until is how long it is waited for.
 	Until time.Time `json:"until"`
 }
@@ -68,7 +79,7 @@ func (s *session) dispatch() *mcptool.Dispatch {
 // dispatched nothing.
 func (s *session) dispatched(o outcome, p *mcptool.Pending) outcome {
 	if p != nil && s.awaits() {
-		o.record.Result.Pending = &pending{Agent: p.Agent, Task: p.TaskID, Note: p.Key, Until: time.Now().UTC().Add(p.Wait)}
+		o.record.Result.Pending = &pending{Agent: p.Agent, Task: p.TaskID, Note: p.Key, Begun: p.Begun, Until: time.Now().UTC().Add(p.Wait)}
 	}
 	return o
 }
@@ -78,7 +89,9 @@ func (s *session) dispatched(o outcome, p *mcptool.Pending) outcome {
 func (s *session) await(ctx context.Context, calls []*call) error {
 	var jobs []job
 	for _, c := range calls {
-		jobs = append(jobs, func(ctx, until context.Context) outcome { return s.awaitOne(ctx, until, c) })
+		anew := s.fresh[c.key]
+		delete(s.fresh, c.key)
+		jobs = append(jobs, func(w *work) outcome { return s.awaitOne(w, c, anew) })
 	}
 	s.status(a2a.TaskStateWorking, waitsFor(calls))
 	if err := agent.Flush(ctx); err != nil {
@@ -99,20 +112,21 @@ func waitsFor(calls []*call) string {
 }
 
 // awaitOne waits for what a call has dispatched.
-func (s *session) awaitOne(ctx, until context.Context, c *call) outcome {
-	p := c.result.Pending
+func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
+	ctx, until, p := w.ctx, w.until, c.result.Pending
+	task := &Wait{Task: p.Task, Anew: anew, Progress: w.tell}
 	last := time.Now().Add(glanceTime)
 	if p.Until.After(last) {
 		last = p.Until
 	}
 	wait, cancel := context.WithDeadlineCause(until, last, errSlow)
 	defer cancel()
-	state, err := s.agent.Awaiter.Await(wait, p.Task)
+	state, err := s.agent.Awaiter.Await(wait, task)
 	for pause := firstWait; err != nil && wait.Err() == nil; pause = min(2*pause, maxWait) {
 		s.agent.logger().WarnContext(ctx, "task is followed again", "dispatched", p.Task, "task", s.ec.TaskID, "in", pause, "error", err)
 		select {
 		case <-time.After(pause):
-			state, err = s.agent.Awaiter.Await(wait, p.Task)
+			state, err = s.agent.Awaiter.Await(wait, task)
 		case <-wait.Done():
 		}
 	}

@@ -77,7 +77,8 @@ func (*errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, error
 }
 
 // Await implements model.Awaiter.
-func (e *errands) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
+func (e *errands) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
+	id := w.Task
 	name, _, _ := strings.Cut(string(id), "-")
 	e.mu.Lock()
 	e.awaited++

@@ -27,8 +27,23 @@ type outcome struct {
 	err    error
 }
 
-// job makes a call. until ends with ctx, and when the hub drains.
-type job func(ctx, until context.Context) outcome
+// job makes a call.
+type job func(w *work) outcome
+
+// work is what a job works with.
+type work struct {
+	// until ends with ctx, and when the hub drains.
+	ctx, until context.Context //nolint:containedctx // it lasts as long as the jobs
+	progress   chan<- mcptool.Progress
+}
+
+// tell reports the progress of a job to the callers of the task.
+func (w *work) tell(p mcptool.Progress) {
+	select {
+	case w.progress <- p:
+	case <-w.ctx.Done():
+	}
+}
 
 // perform makes the calls that have no result. Calls that change nothing, and those of
 // agents, are made side by side; the others one after the other.
@@ -100,13 +115,21 @@ func (s *session) collect(ctx context.Context, jobs []job) error {
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	outcomes := make(chan outcome, len(jobs))
+	outcomes, progress := make(chan outcome, len(jobs)), make(chan mcptool.Progress)
+	w := &work{ctx, until, progress}
 	for _, job := range jobs {
-		wg.Go(func() { outcomes <- job(ctx, until) })
+		wg.Go(func() { outcomes <- job(w) })
 	}
 	var first error
-	for range jobs {
-		o := <-outcomes
+	for left := len(jobs); left > 0; {
+		var o outcome
+		select {
+		case p := <-progress:
+			s.relay(&p)
+			continue
+		case o = <-outcomes:
+			left--
+		}
 		switch {
 		case o.err == nil && first == nil:
 			first = s.settle(ctx, o.record)
@@ -127,11 +150,31 @@ func (s *session) settle(ctx context.Context, r *record) error {
 	}
 	if r.Result != nil {
 		s.tell(s.t.byKey[r.Result.Key])
+		s.fresh[r.Result.Key] = r.Result.Pending != nil && r.Result.Pending.Begun
 	}
 	if r.Arrived != nil {
+		if err := s.remember(ctx, r.Arrived); err != nil {
+			return err
+		}
 		return agent.Flush(ctx) // the next one may be long in coming
 	}
 	return nil
+}
+
+// maxProgress is how many bytes of a status of another agent callers are shown.
+const maxProgress = 4 << 10
+
+// relay shows callers a status of an agent that works for the model, or of a tool.
+func (s *session) relay(p *mcptool.Progress) {
+	state := a2a.TaskState(p.State)
+	if p.Text == "" || state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired {
+		return
+	}
+	text := clip(p.Text, maxProgress)
+	if p.Agent != "" {
+		text = p.Agent + ": " + text
+	}
+	s.status(a2a.TaskStateWorking, text)
 }
 
 // prepare returns what makes a call; nil if its result is clear already.
@@ -150,7 +193,7 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 		return fail("You have made exactly this call %d times in a row, with the same result each time. It will not change: do something else, or answer.", sameCalls)
 	case d != nil:
 		s.begin(c)
-		return func(ctx, until context.Context) outcome { return s.delegate(ctx, until, c) }, nil
+		return func(w *work) outcome { return s.delegate(w.ctx, w.until, c) }, nil
 	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}
@@ -160,7 +203,7 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 		}
 	}
 	s.begin(c)
-	return func(ctx, _ context.Context) outcome { return s.use(ctx, c, t) }, nil
+	return func(w *work) outcome { return s.use(w, c, t) }, nil
 }
 
 // badArguments returns what keeps arguments from being an object; empty if they are one.
@@ -186,7 +229,8 @@ func clip(s string, most int) string {
 }
 
 // use calls a tool.
-func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
+func (s *session) use(w *work, c *call, t *mcptool.Tool) outcome {
+	ctx := w.ctx
 	limited, cancel := context.WithTimeoutCause(ctx, s.budget.ToolTime, errSlow)
 	defer cancel()
 	arguments := json.RawMessage(c.Function.Arguments)
@@ -194,7 +238,7 @@ func (s *session) use(ctx context.Context, c *call, t *mcptool.Tool) outcome {
 		arguments = json.RawMessage("{}")
 	}
 	r, err := t.Call(limited, &mcptool.Call{
-		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(),
+		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(), Progress: w.tell,
 	})
 	switch {
 	case ctx.Err() != nil:

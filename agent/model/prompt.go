@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/content"
@@ -41,9 +42,11 @@ func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
 	mine := string(s.ec.TaskID) + "/"
 	var msgs []content.ChatMessage
 	for i := range turns {
-		if t := &turns[i]; !strings.HasPrefix(t.ID, mine) {
-			msgs = append(msgs, s.turnMessage(t))
+		t := &turns[i]
+		if strings.HasPrefix(t.ID, mine) || t.Role == memory.RoleHub && t.Name != string(s.name()) {
+			continue
 		}
+		msgs = append(msgs, s.turnMessage(t))
 	}
 	return msgs, nil
 }
@@ -52,11 +55,25 @@ func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
 // have said is told as words of others.
 func (s *session) turnMessage(t *memory.Turn) content.ChatMessage {
 	switch {
-	case t.Role == memory.RoleCaller:
+	case t.Role == memory.RoleCaller, t.Role == memory.RoleHub:
 		return content.ChatMessage{Role: "user", Content: content.ChatText(t.Text)}
 	case t.Name == string(s.name()):
 		return content.ChatMessage{Role: "assistant", Content: content.ChatText(t.Text)}
 	}
 	q := s.agent.Guard.Quote(safety.Agent(t.Name), t.Text)
 	return content.ChatMessage{Role: "user", Content: content.ChatText("[Another agent answered:]\n" + q.Text)}
+}
+
+// remember keeps in the conversation what the model is told of the end of a call.
+func (s *session) remember(ctx context.Context, a *arrived) error {
+	if s.agent.History == nil {
+		return nil
+	}
+	err := s.agent.History.Append(ctx, memory.SessionOf(auth.PrincipalFrom(ctx).Owner(), s.ec.ContextID, string(s.ec.TaskID)), memory.Turn{
+		ID: string(s.ec.TaskID) + "/" + a.Key, Role: memory.RoleHub, Name: string(s.name()), Text: a.Text, At: time.Now(),
+	})
+	if err != nil {
+		return fmt.Errorf("keep a notice in the conversation: %w", err)
+	}
+	return nil
 }

@@ -31,6 +31,8 @@ type session struct {
 	// frame is what the model is told beside its own instructions.
 	frame string
 	out   output
+	// fresh are the calls that this execution has made and whose results are awaited.
+	fresh map[string]bool
 	// shownCalls says that this execution has shown a call.
 	shownCalls bool
 }

@@ -142,8 +142,8 @@ func (h *hub) within() *hubtools.Hub {
 type dispatches struct{ hub *hub }
 
 // Await implements model.Awaiter.
-func (d dispatches) Await(ctx context.Context, id a2a.TaskID) (a2a.TaskState, error) {
-	t, err := d.hub.within().Settled(ctx, id)
+func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
+	t, err := d.hub.within().Settled(ctx, w.Task, hubtools.Following{Progress: w.Progress, Anew: w.Anew})
 	switch {
 	case errors.Is(err, toolbox.ErrNotFound):
 		return "", nil

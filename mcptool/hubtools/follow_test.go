@@ -314,7 +314,7 @@ func TestDispatch(t *testing.T) {
 		if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
 			t.Errorf("%+v says %v", tt, d)
 		}
-		followed, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), p.TaskID)
+		followed, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), p.TaskID, hubtools.Following{})
 		if err != nil || followed.Status.State != a2a.TaskStateCompleted {
 			t.Errorf("%+v ends as %+v, %v", tt, followed, err)
 		}
@@ -330,10 +330,10 @@ func TestSettledIsBounded(t *testing.T) {
 	over := errors.New("over")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, over)
 	defer cancel()
-	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(ctx, a2a.TaskID(d["task_id"].(string))); !errors.Is(err, over) {
+	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(ctx, a2a.TaskID(d["task_id"].(string)), hubtools.Following{}); !errors.Is(err, over) {
 		t.Errorf("Settled = %v, %v, want the cause", got, err)
 	}
-	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), "none"); !errors.Is(err, toolbox.ErrNotFound) {
+	if got, err := (&hubtools.Hub{URL: at.URL()}).Settled(t.Context(), "none", hubtools.Following{}); !errors.Is(err, toolbox.ErrNotFound) {
 		t.Errorf("Settled of no task = %v, %v", got, err)
 	}
 }

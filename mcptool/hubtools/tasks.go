@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/mcptool/toolbox"
 )
 
@@ -34,19 +35,30 @@ func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*taskInfo, error) {
 	return &info, noTask(err)
 }
 
+// Following says how a task is followed.
+type Following struct {
+	// Progress is called with each status of the task. It may be nil.
+	Progress func(mcptool.Progress)
+	// Anew says that statuses from before are reported as well.
+	Anew bool
+}
+
 // Settled follows a task until it has ended or waits for its caller, and returns it. If ctx
 // ends before, the error is the cause of that. A hub that is away is waited for.
-func (h *Hub) Settled(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
+func (h *Hub) Settled(ctx context.Context, id a2a.TaskID, f Following) (*a2a.Task, error) {
 	sent, err := tasks{h}.Get(ctx, id)
 	if err != nil {
 		return nil, orCause(ctx, err)
 	}
-	d := &delivery{hub: h, send: new(toolbox.Send), agent: sent.Agent, id: id}
+	d := &delivery{hub: h, send: &toolbox.Send{Progress: f.Progress, Wait: -1}, agent: sent.Agent, id: id, begins: f.Anew}
 	if d.client, err = h.agents(d.agent); err != nil {
 		return nil, err
 	}
 	defer d.client.Close()
 	d.fold.Apply(sent.Task)
+	if d.shown = sent.Task.Status; f.Anew {
+		d.begin()
+	}
 	if !d.settled() {
 		err = d.follow(ctx)
 	}

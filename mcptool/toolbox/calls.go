@@ -137,7 +137,7 @@ func (t *talk) pending(sent *Sent, p patience) *mcptool.Pending {
 	if sent.Task.Status.State.Terminal() && h.Inline > 0 && size <= h.Inline {
 		return nil
 	}
-	return &mcptool.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Wait: p.rest}
+	return &mcptool.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Begun: t.begins, Wait: p.rest}
 }
 
 // patience is how long a call of invoke_agent waits: hold in the call, and rest after it, in

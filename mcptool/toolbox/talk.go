@@ -25,6 +25,8 @@ type talk struct {
 	box  *Toolbox
 	call *call
 	send Send
+	// begins says that the first message begins a task.
+	begins bool
 	// question is what nobody has answered; refused says that somebody does not want to.
 	question *mcptool.Question
 	refused  bool
@@ -44,7 +46,7 @@ func (b *Toolbox) Talk(ctx context.Context, tool string, c *mcptool.Call, s *Sen
 
 // talk returns a talk that begins with s.
 func (b *Toolbox) talk(c *call, s *Send) *talk {
-	t := &talk{box: b, call: c, send: *s}
+	t := &talk{box: b, call: c, send: *s, begins: s.TaskID == ""}
 	t.send.Key, t.send.Session, t.send.Progress = c.key, b.SessionID(), c.Progress
 	return t
 }
