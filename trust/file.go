@@ -129,11 +129,20 @@ func parseTime(raw json.RawMessage) time.Time {
 	return time.Time{}
 }
 
-// FormatFile returns entries as the text of a file.
+// FormatFile returns entries as the text of a file. Levels are numbers, which RockBot reads as
+// well: it knows them by no name.
 func FormatFile(entries []Entry) ([]byte, error) {
-	if entries == nil {
-		entries = []Entry{}
+	rows := make([]numbered, len(entries))
+	for i := range entries {
+		rows[i] = numbered{&entries[i], int(entries[i].Level)}
 	}
-	b, err := json.MarshalIndent(entries, "", "  ")
+	b, err := json.MarshalIndent(rows, "", "  ")
 	return append(b, '\n'), err
+}
+
+// numbered is an entry whose level is a number.
+type numbered struct {
+	*Entry
+
+	Level int `json:"level"`
 }

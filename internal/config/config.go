@@ -378,7 +378,8 @@ type Telemetry struct {
 	// Metrics says who may read /metrics: local, which is everybody on this machine and
 	// administrators; admin; anyone; or off.
 	Metrics string `yaml:"metrics" enum:"local,admin,anyone,off"`
-	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well.
+	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well, and spans the
+	// names and ids that RockBot has for them.
 	RockBotNames bool `yaml:"rockbot_names"`
 }
 

@@ -25,13 +25,17 @@ import (
 const maxSets = 4000
 
 // startTraces installs a provider of spans if they are to be sent.
-func (t *Telemetry) startTraces(ctx context.Context, w wishes, res *resource.Resource) error {
+func (t *Telemetry) startTraces(ctx context.Context, c *Config, w wishes, res *resource.Resource) error {
 	if !w.traces {
 		return nil
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	otlp, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return fmt.Errorf("OTLP: %w", err)
+	}
+	var exporter sdktrace.SpanExporter = otlp
+	if c.RockBotNames {
+		exporter = rockBotExporter{otlp}
 	}
 	t.tracer = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
 	otel.SetTracerProvider(t.tracer)

@@ -22,7 +22,8 @@ import (
 type Config struct {
 	// Metrics makes the page for Prometheus.
 	Metrics bool
-	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well.
+	// RockBotNames gives the metrics of calls the names rockbot.a2a.* as well, and the spans
+	// that RockBot has its names and ids.
 	RockBotNames bool
 	// Version is that of the program.
 	Version string
@@ -56,7 +57,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if err := t.startMetrics(ctx, &c, env, res); err != nil {
 		return nil, fmt.Errorf("start metrics: %w", err)
 	}
-	if err := t.startTraces(ctx, env, res); err != nil {
+	if err := t.startTraces(ctx, &c, env, res); err != nil {
 		return nil, errors.Join(fmt.Errorf("start traces: %w", err), t.Shutdown(ctx))
 	}
 	if t.tracer == nil && t.metrics == nil {
