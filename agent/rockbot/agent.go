@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
@@ -72,6 +73,7 @@ type run struct {
 	job     string // the task id of the request
 	context string
 	thread  string // the correlation id, which all requests of a task share
+	source  string // what RockBot calls the caller
 	slot    *slot
 	made    int // artifacts
 }
@@ -106,6 +108,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	r.job = derived("job", owner, call.Key)
 	r.context = derived("context", owner, ec.ContextID)
 	r.thread = derived("thread", owner, string(ec.TaskID))
+	r.source = a.Line.source(auth.PrincipalFrom(ctx))
 	return r, nil
 }
 
@@ -158,14 +161,14 @@ func (r *run) note(ctx context.Context) error {
 
 // send publishes the request. One that the broker may have is not sent again.
 func (r *run) send(ctx context.Context) error {
-	body, err := r.request()
+	body, err := r.request(ctx)
 	if err != nil {
 		return err
 	}
 	topic := taskTopic + r.agent.Name
 	waits := queueOf(r.agent.Name, topic)
 	err = r.agent.Line.publish(ctx, &amqpbus.Message{
-		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body,
+		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body, Headers: headersOf(r.source),
 	}, &waits)
 	switch {
 	case errors.Is(err, bus.ErrUnknown):
@@ -186,19 +189,47 @@ func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Q
 	if err := l.prepare(ctx); err != nil {
 		return err
 	}
-	m.Time, m.ReplyTo = time.Now(), responseTopic+l.Name
-	m.Headers = map[string]string{"rb-source": l.Name, "rb-content-trust": "agent-message"}
+	m.Time, m.ReplyTo = time.Now(), responseTopic+m.Headers[sourceHeader]
 	return l.x.Publish(ctx, m, waits)
 }
 
-// request returns the AgentTaskRequest.
-func (r *run) request() ([]byte, error) {
+// sourceHeader says which agent a message comes from.
+const sourceHeader = "rb-source"
+
+// headersOf returns the headers of a message. RockBot writes rb- before the names that its
+// envelopes have, and that of the trust has it already.
+func headersOf(source string) map[string]string {
+	return map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
+}
+
+// request returns the AgentTaskRequest, with the metadata of the caller and how far the work
+// may still go.
+func (r *run) request(ctx context.Context) ([]byte, error) {
+	onward, err := r.call.Onward(ctx)
+	if err != nil {
+		return nil, err
+	}
+	metadata := withSkill(r.call.Metadata, cmp.Or(r.call.Skill, dialect.GeneralSkill))
+	if onward != nil {
+		metadata = errand.AppendMetadata(nil, metadata, onward)
+	}
 	params := rawjson.AppendString([]byte(`{"taskId":`), r.job)
 	params = rawjson.AppendString(append(params, `,"contextId":`...), r.context)
-	skill := cmp.Or(r.call.Skill, dialect.GeneralSkill)
-	params = rawjson.AppendString(append(params, `,"metadata":{"skill":`...), skill)
-	params = append(append(append(params, `},"message":`...), r.call.Message...), '}')
+	params = append(append(params, `,"metadata":`...), metadata...)
+	params = append(append(append(params, `,"message":`...), r.call.Message...), '}')
 	return dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, params), nil
+}
+
+// withSkill returns metadata with the skill that the hub has found, in place of what the
+// caller may have said.
+func withSkill(metadata []byte, skill string) []byte {
+	out := rawjson.AppendString([]byte(`{"skill":`), skill)
+	for name, v := range rawjson.Fields(metadata) {
+		if name != "skill" && name != "skillId" && name != "skillHint" {
+			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
+		}
+	}
+	return append(out, '}')
 }
 
 // follow passes on what the agent says, until it has ended or asks back.
@@ -321,6 +352,7 @@ func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2
 		body := append(rawjson.AppendString([]byte(`{"taskId":`), job), '}')
 		err := a.Line.publish(ctx, &amqpbus.Message{
 			Topic: cancelTopic + a.Name, ID: job + "-cancel", Type: typeCancel, Correlation: job, Body: body,
+			Headers: headersOf(a.Line.source(auth.PrincipalFrom(ctx))),
 		}, nil)
 		if err != nil {
 			a.Line.log().Info("cancel is not delivered", "agent", call.Agent, "error", err)

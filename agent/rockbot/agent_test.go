@@ -26,7 +26,7 @@ func TestTask(t *testing.T) {
 	p := startPeer(t, url)
 	r := p.next()
 	type seen struct{ Type, ReplyTo, Source, Skill, Role, Text, Data string }
-	want := seen{"RockBot.A2A.AgentTaskRequest", "agent.response.parley", "parley", "dig", "user", "dig here", `{"n":7}`}
+	want := seen{"RockBot.A2A.AgentTaskRequest", "agent.response.parley.alice", "parley.alice", "dig", "user", "dig here", `{"n":7}`}
 	source, _ := r.d.Headers["rb-source"].(string)
 	got := seen{r.d.Type, r.d.ReplyTo, source, r.Skill, r.Message.Role, r.Message.Parts[0].Text, r.Message.Parts[1].Data}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -2,6 +2,8 @@ package rockbot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/rawjson"
@@ -131,7 +134,35 @@ func (l *Line) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (l *Line) responses() amqpbus.Queue { return queueOf(l.Name, responseTopic+l.Name) }
+// responses is the queue for what is answered to the hub and to each of its callers.
+func (l *Line) responses() amqpbus.Queue {
+	q := queueOf(l.Name, responseTopic+l.Name)
+	q.More = []string{q.Topic + ".*"}
+	return q
+}
+
+// source returns what RockBot's agents call a caller of the hub: their trust is kept under
+// that name. It begins with the hub's own, so that no caller can take the name of another
+// agent. The hub speaks for itself where no caller is known.
+func (l *Line) source(p *auth.Principal) string {
+	if p.Anonymous() {
+		return l.Name
+	}
+	safe := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, p.ID)
+	if safe != p.ID || len(safe) > maxCaller {
+		sum := sha256.Sum256([]byte("rockbot caller " + p.ID))
+		safe = safe[:min(len(safe), maxCaller)] + "-" + hex.EncodeToString(sum[:6])
+	}
+	return l.Name + "." + safe
+}
+
+// maxCaller is how much of a caller's id stands in topics.
+const maxCaller = 64
 
 func (l *Line) statuses() amqpbus.Queue { return queueOf(l.Name, statusTopic) }
 

@@ -21,12 +21,19 @@ import (
 // Server performs what RockBot's agents ask of the hub's. Its methods may be called
 // concurrently, and more than once for the same request.
 type Server interface {
-	// Send performs a message for a caller, whose name nobody has checked, and returns the
-	// task as v1.0 JSON when it has ended or waits for the caller. The same task id again
-	// is the same task.
-	Send(ctx context.Context, caller string, r *op.Send) ([]byte, error)
+	// Send performs a message for a caller, whose name is not checked, and returns the task
+	// as v1.0 JSON when it has ended or waits for the caller. The same task id again is the
+	// same task. It calls progress with the v1.0 JSON of each message that the agent sends
+	// while it works.
+	Send(ctx context.Context, r *Request, progress func(message []byte)) ([]byte, error)
 	// Cancel cancels a task of a caller.
 	Cancel(ctx context.Context, caller string, r *op.Cancel) error
+}
+
+// Request is what a caller on RockBot's exchange asks.
+type Request struct {
+	Caller string
+	Send   *op.Send
 }
 
 // Serve lets RockBot's agents ask one of the hub's, until ctx ends, which is no error. A
@@ -76,7 +83,7 @@ func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
 		h.line.refuse(a, err.Error())
 		return
 	}
-	to := cmp.Or(a.ReplyTo, responseTopic+a.Headers["rb-source"])
+	to := cmp.Or(a.ReplyTo, responseTopic+a.Headers[sourceHeader])
 	if h.line.say(ctx, a, &amqpbus.Message{Topic: to, Type: typ, Body: body}, string(h.name)) == nil {
 		h.line.settle(a.Ack())
 	}
@@ -84,7 +91,7 @@ func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
 
 // answer performs a request and returns the type and the body of the answer.
 func (h *host) answer(ctx context.Context, a *amqpbus.Arrival) (typ string, body []byte, err error) {
-	caller, id := a.Headers["rb-source"], jobOf(a.Body)
+	caller, id := a.Headers[sourceHeader], jobOf(a.Body)
 	if caller == "" || id == "" {
 		return "", nil, fmt.Errorf("no rb-source or no taskId: nobody can be answered")
 	}
@@ -118,23 +125,31 @@ func (h *host) send(ctx context.Context, a *amqpbus.Arrival, caller string, id a
 	}
 	r.Agent, r.Dialect, r.Metadata = h.name, uint8(dialect.RockBotTask), bytes.Clone(r.Metadata)
 	r.NewIDs, r.Once, r.Resume, r.Task = true, true, true, true
-	status := rawjson.AppendString([]byte(`{"taskId":`), string(id))
-	m := &amqpbus.Message{Topic: statusTopic, Type: typeStatus, Body: append(status, `,"state":1}`...)}
-	if err := h.line.say(ctx, a, m, string(h.name)); err != nil {
+	if err := h.working(ctx, a, nil); err != nil {
 		return nil, err
 	}
-	t, err := h.server.Send(ctx, caller, r)
+	t, err := h.server.Send(ctx, &Request{caller, r}, func(message []byte) {
+		if err := h.working(ctx, a, message); err != nil && ctx.Err() == nil {
+			h.line.log().Warn("progress is not published", "agent", h.name, "task", id, "error", err)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
 	return dialect.AppendJobResult(nil, id, t), nil
 }
 
+// working publishes a status with a message, which may be nil.
+func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) error {
+	body := dialect.AppendJobStatus(nil, a2a.TaskID(jobOf(a.Body)), message)
+	return h.line.say(ctx, a, &amqpbus.Message{Topic: statusTopic, Type: typeStatus, Body: body}, string(h.name))
+}
+
 // say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
 // The error is the end of ctx.
 func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
 	m.ID, m.Time, m.Correlation = uuid.NewString(), time.Now(), a.Correlation
-	m.Headers = map[string]string{"rb-source": source, "rb-content-trust": "agent-message"}
+	m.Headers = headersOf(source)
 	for {
 		err := l.x.Publish(ctx, m, nil)
 		if err == nil || ctx.Err() != nil {

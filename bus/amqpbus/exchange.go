@@ -36,7 +36,11 @@ type Message struct {
 
 // Queue is a durable queue that is bound to a topic. Its dead letters are kept in a queue
 // with ".dlq" behind its name.
-type Queue struct{ Name, Topic string }
+type Queue struct {
+	Name, Topic string
+	// More are further topics that the queue is bound to.
+	More []string
+}
 
 // Arrival is a message that has arrived. One of its methods must be called.
 type Arrival struct {
@@ -61,8 +65,9 @@ func (a *Arrival) Refuse() error {
 }
 
 // Publish publishes m and waits until the broker keeps it; the errors are those of
-// Bus.Publish. If nobody has a queue for its topic, m is dropped, unless waits is not nil:
-// then that queue is made and m waits in it.
+// Bus.Publish. If no queue is bound to its topic, m is dropped, unless waits is not nil:
+// then that queue is declared first, whatever else is bound, and m waits in it. The queue's
+// owner declares the one of its dead letters.
 func (x *Exchange) Publish(ctx context.Context, m *Message, waits *Queue) error {
 	err := x.Bus.ready()
 	if err == nil {
@@ -159,10 +164,15 @@ func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
 	if q == nil {
 		return nil
 	}
-	dead := Queue{q.Name + ".dlq", q.Topic}
+	dead := Queue{Name: q.Name + ".dlq", Topic: q.Topic}
 	if err := s.bound(ch, dead, x.DeadLetters, nil); err != nil {
 		return err
 	}
+	return x.declareAlone(s, ch, q)
+}
+
+// declareAlone makes q without its dead letters.
+func (x *Exchange) declareAlone(s *session, ch *amqp.Channel, q *Queue) error {
 	return s.bound(ch, *q, x.Name, amqp.Table{
 		"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic,
 	})
@@ -173,8 +183,10 @@ func (s *session) bound(ch *amqp.Channel, q Queue, exchange string, args amqp.Ta
 	if err := s.declareQueue(q.Name, args); err != nil {
 		return fmt.Errorf("declare queue %s: %w", q.Name, err)
 	}
-	if err := ch.QueueBind(q.Name, q.Topic, exchange, false, nil); err != nil {
-		return fmt.Errorf("bind queue %s: %w", q.Name, err)
+	for _, topic := range append([]string{q.Topic}, q.More...) {
+		if err := ch.QueueBind(q.Name, topic, exchange, false, nil); err != nil {
+			return fmt.Errorf("bind queue %s: %w", q.Name, err)
+		}
 	}
 	return nil
 }
@@ -212,14 +224,4 @@ func (x *Exchange) make(ctx context.Context, q *Queue) error {
 			return err
 		}
 	}
-}
-
-// stranded goes on with a message of an exchange that no queue took. It reports whether it
-// is worth another try.
-func (b *Bus) stranded(ctx context.Context, m *message) (bool, error) {
-	if m.waits == nil {
-		return false, nil
-	}
-	err := m.foreign.make(ctx, m.waits)
-	return err == nil, err
 }

@@ -24,7 +24,7 @@ type message struct {
 	delay      time.Duration // of the exchange, if that is one for delays
 	properties amqp.Publishing
 	foreign    *Exchange // whose message it is, if it is no envelope
-	waits      *Queue    // where it goes if nobody has a queue for it
+	waits      *Queue    // where it goes, if it is declared before
 }
 
 // confirmed says whether m waits for the broker's word that it is kept.
@@ -47,10 +47,8 @@ func (b *Bus) send(ctx context.Context, m *message) error {
 			err = s.publisher(m).publish(ctx, m)
 		}
 		switch {
-		case errors.Is(err, errReturned) && m.foreign != nil && tries < maxReturns:
-			if again, err := b.stranded(ctx, m); !again {
-				return err
-			}
+		case errors.Is(err, errReturned) && m.foreign != nil && m.waits == nil:
+			return nil
 		case errors.Is(err, errReturned) && tries < maxReturns:
 			b.declared.forget(m.declares()) // somebody has deleted the queue
 		case errors.Is(err, errReturned):

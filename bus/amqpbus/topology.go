@@ -42,9 +42,12 @@ func (m *message) declares() string {
 
 // declare makes sure that what m goes to is there: once for each connection. It is asked
 // for on the connection that does not publish, which the broker always reads.
+//
+// The queue of another system is declared each time: a message that nothing but a logger's
+// queue takes is not returned, so that nobody would know that the queue has gone.
 func (b *Bus) declare(ctx context.Context, m *message) error {
 	name := m.declares()
-	if b.declared.has(name) {
+	if b.declared.has(name) && m.waits == nil {
 		return nil
 	}
 	in, err := b.in.session(ctx)
@@ -55,7 +58,11 @@ func (b *Bus) declare(ctx context.Context, m *message) error {
 		defer ch.Close()
 		switch {
 		case m.foreign != nil:
-			return m.foreign.declare(in, ch, nil)
+			err := m.foreign.declare(in, ch, nil)
+			if err == nil && m.waits != nil {
+				err = m.foreign.declareAlone(in, ch, m.waits)
+			}
+			return err
 		case m.exchange == topics:
 			return declareTopics(ch)
 		case m.exchange != "":

@@ -178,6 +178,16 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
+// AppendJobStatus appends an AgentTaskStatusUpdate of a job that is worked on, with a v1.0
+// message unless that is nil.
+func AppendJobStatus(dst []byte, id a2a.TaskID, message []byte) []byte {
+	dst = append(rawjson.AppendString(append(dst, `{"taskId":`...), string(id)), `,"state":1`...)
+	if message != nil {
+		dst = appendJobAnswer(append(dst, `,"message":`...), message)
+	}
+	return append(dst, '}')
+}
+
 // jobStates are the states of RockBot's jobs in the order of their numbers. RockBot writes
 // the number, and its readers take nothing else.
 var jobStates = [...]a2a.TaskState{

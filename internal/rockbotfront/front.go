@@ -10,7 +10,8 @@
 //
 // # What it does not promise
 //
-// Callers hear that their task has begun and how it ended, and nothing in between.
+// Statuses may be lost or repeated when the hub is killed. Chunks of artifacts are not
+// published before the result.
 //
 // # Concurrency
 //
@@ -29,6 +30,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Server is a rockbot.Server on an engine, which is required.
@@ -55,18 +57,18 @@ func (s *Server) admit(c *op.Caller) error {
 }
 
 // Send implements rockbot.Server. It waits longer than one call of the engine does.
-func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, error) {
+func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
+	r := *q.Send
 	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
-		named := *r
-		named.Message.Skill = "" // RockBot's callers say this who mean no skill
-		r = &named
+		r.Message.Skill = "" // RockBot's callers say this if they mean no skill
 	}
-	c := callerOf(caller)
+	c := callerOf(q.Caller)
 	if err := s.admit(c); err != nil {
 		return nil, err
 	}
+	s.follow(ctx, c, r, progress)
 	for {
-		again := *r
+		again := r
 		a, err := s.Engine.Send(ctx, c, &again)
 		if err != nil {
 			return nil, err
@@ -78,6 +80,31 @@ func (s *Server) Send(ctx context.Context, caller string, r *op.Send) ([]byte, e
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// follow passes on what an agent says while it works, until the task has ended or waits.
+// An error is that of the same send without a stream, which comes next.
+func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress func([]byte)) {
+	stream, err := s.Engine.Stream(ctx, c, &r)
+	if err != nil {
+		return
+	}
+	defer stream.Close()
+	for {
+		events, err := stream.Next(ctx, 0)
+		if err != nil {
+			return
+		}
+		for i := range events {
+			switch ev := &events[i]; {
+			case ev.Kind != task.Status:
+			case ev.State == task.Working && len(ev.Body) > 0:
+				progress(ev.Body)
+			case ev.State.Interrupted():
+				return
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/rockbot"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -35,7 +36,7 @@ func TestRequestsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Agent, r.NewIDs, r.Once, r.Task = "helper", true, true, true
-		_, err = s.Send(t.Context(), who, r)
+		_, err = s.Send(t.Context(), &rockbot.Request{Caller: who, Send: r}, func([]byte) {})
 		return err
 	}
 	for n := range 2 {
