@@ -146,6 +146,9 @@ func (f *Fold) Said() iter.Seq[Said] {
 	}
 }
 
+// Retire makes the message of the current status, if it has one, the last of the history.
+func (f *Fold) Retire() { f.current = 0 }
+
 // Messages returns the number of messages in the history.
 func (f *Fold) Messages() int { return f.historyLen() }
 

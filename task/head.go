@@ -172,3 +172,19 @@ func (h *Head) Due() bool {
 
 // Waiting reports whether a message of the caller has not been read by a run.
 func (h *Head) Waiting() bool { return h.Read < h.Asked }
+
+// Resumed reports whether the status asks for what the task has got: a message that answers
+// it was accepted, and a run that waits, or has reported nothing yet, goes on with it.
+// A run that waits for credentials may keep the status of a run before it, if that one was
+// interrupted.
+func (h *Head) Resumed() bool {
+	switch {
+	case h.State == InputRequired:
+		return h.Run.Dispatch != Idle
+	case h.State == AuthRequired && h.Run.Dispatch == Claimed:
+		return !h.Run.Told && h.Run.Attempt <= 1
+	case h.State == AuthRequired:
+		return h.Run.Dispatch != Idle
+	}
+	return false
+}

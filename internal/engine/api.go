@@ -16,6 +16,21 @@ type Answer struct {
 	History *int
 }
 
+// answerOf returns a task as its caller sees it. Once a message has answered what the
+// status asks, the task works: a caller who saw the question again would take it for the
+// next one.
+func answerOf(h *task.Head, f *task.Fold, history *int) *Answer {
+	a := &Answer{Head: *h, Fold: f, History: history}
+	if !h.Resumed() {
+		return a
+	}
+	a.Head.State, a.Head.StatusMessage, a.Head.StatusAt = task.Working, nil, h.UpdatedAt
+	if f != nil {
+		f.Retire()
+	}
+	return a
+}
+
 // Event is an entry together with its v1.0 frame.
 type Event struct {
 	task.Entry

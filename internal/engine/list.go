@@ -81,15 +81,14 @@ func (e *Engine) listed(ctx context.Context, heads []task.Head, r *op.List) ([]A
 	}
 	tasks := make([]Answer, len(heads))
 	for i := range heads {
-		tasks[i] = Answer{Head: heads[i], History: history}
-		if !r.IncludeArtifacts && *history == 0 {
-			continue
+		var f *task.Fold
+		if r.IncludeArtifacts || *history != 0 {
+			var err error
+			if f, err = e.foldLog(ctx, &heads[i]); err != nil {
+				return nil, err
+			}
 		}
-		f, err := e.foldLog(ctx, &heads[i])
-		if err != nil {
-			return nil, err
-		}
-		tasks[i].Fold = f
+		tasks[i] = *answerOf(&heads[i], f, history)
 	}
 	return tasks, nil
 }

@@ -75,7 +75,7 @@ func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{Head: h, Fold: f, History: history}, nil
+	return answerOf(&h, f, history), nil
 }
 
 // fold returns the whole task at the version of h.
@@ -181,5 +181,5 @@ func (e *Engine) Get(ctx context.Context, c *op.Caller, r *op.Get) (*Answer, err
 		return nil, err
 	}
 	e.looked(c, Deed{Action: audit.TaskGet, Task: h.ID, Agent: h.Agent})
-	return &Answer{Head: h, Fold: f, History: r.HistoryLength}, nil
+	return answerOf(&h, f, r.HistoryLength), nil
 }

@@ -104,7 +104,7 @@ func (s *Stream) snapshot(ctx context.Context, history *int) error {
 	if err != nil {
 		return err
 	}
-	s.First = &Answer{Head: h, Fold: f, History: history}
+	s.First = answerOf(&h, f, history)
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 		return err
 	}
 	s.pos = s.Task.Version
-	s.First = &Answer{Head: s.Task, Fold: f}
+	s.First = answerOf(&s.Task, f, nil)
 	return nil
 }
 

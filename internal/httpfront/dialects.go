@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -90,6 +91,16 @@ func (x *exchange) foreign(r *op.Send) {
 	if r.Push != nil {
 		r.Push.Dialect = uint8(x.shape)
 	}
+}
+
+// showsEnded reports whether a subscriber sees a task that has ended, where others are
+// refused. Awaken's client does not look at the task before it subscribes, with GET, and
+// fails its run if the task has ended meanwhile; the kits and SDKs subscribe with POST.
+func (x *exchange) showsEnded() bool {
+	if x.shape == dialect.PromptKit {
+		return true
+	}
+	return x.shape == dialect.V1 && !x.route.rpc && x.r.Method == http.MethodGet && !x.front.cfg.SpecStatuses
 }
 
 // subscribeEnded is Engine.Subscribe for a dialect that shows a task that has ended

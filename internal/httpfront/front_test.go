@@ -118,7 +118,7 @@ func TestSpecStatuses(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{SpecStatuses: true}, everyone()...)
 	h.do("POST", "/v1/a2a/message:send", strings.Replace(message("x"), `"role"`, `"taskId":"t","role"`, 1))
-	for _, req := range [][2]string{{"POST", "/v1/a2a/tasks/t:cancel"}, {"GET", "/v1/a2a/extendedAgentCard"}} {
+	for _, req := range [][2]string{{"POST", "/v1/a2a/tasks/t:cancel"}, {"GET", "/v1/a2a/extendedAgentCard"}, {"GET", "/v1/a2a/tasks/t:subscribe"}} {
 		got := h.do(req[0], req[1], "")
 		if _, f := got.failure(t); got.code != 400 || f.Error.Status != "FAILED_PRECONDITION" {
 			t.Errorf("%s %s = %d %s, want the specification's 400", req[0], req[1], got.code, got.body)

@@ -32,7 +32,7 @@ func (x *exchange) subscribe(r *op.Subscribe, err error) error {
 	x.agent(&r.Target)
 	r.LastEventID = x.r.Header.Get("Last-Event-ID")
 	return x.follow(func() (*engine.Stream, error) {
-		if x.shape == dialect.PromptKit {
+		if x.showsEnded() {
 			return x.subscribeEnded(r)
 		}
 		return x.front.cfg.Engine.Subscribe(x.r.Context(), &x.caller, r)

@@ -1,0 +1,119 @@
+package engine_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// shownAs is what a caller sees of a task.
+type shownAs struct {
+	State    task.State
+	Question string
+	History  []string
+}
+
+func asShown(t *testing.T, a *engine.Answer) shownAs {
+	t.Helper()
+	got := shownAs{State: a.Head.State}
+	whole := sdkTask(t, a)
+	if m := whole.Status.Message; m != nil {
+		got.Question = m.Parts[0].Text()
+	}
+	for _, m := range whole.History {
+		got.History = append(got.History, m.Parts[0].Text())
+	}
+	return got
+}
+
+// From the moment at which an answer is accepted, no way to read the task shows its old
+// question: clients that stop at the first interrupted state would take it for a new one.
+func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
+	t.Parallel()
+	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			goOn := make(chan struct{})
+			x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				if ec.StoredTask == nil {
+					yield(status(ec, state, "which city?"), nil)
+					return
+				}
+				if got := ec.StoredTask.Status.State; got != state {
+					t.Errorf("the agent finds the task %s, want %s as it left it", got, state)
+				}
+				<-goOn
+				yield(status(ec, state, "which street?"), nil)
+			}}
+			b := start(t, engine.Config{}, x)
+			goOnce := sync.OnceFunc(func() { close(goOn) })
+			t.Cleanup(goOnce)
+			id := b.send(text("weather")).Head.ID
+
+			want := shownAs{State: task.Working, History: []string{"weather", "which city?", "Rome"}}
+			check := func(how string, a *engine.Answer) {
+				t.Helper()
+				if diff := cmp.Diff(want, asShown(t, a)); diff != "" {
+					t.Errorf("%s mismatch (-want +got):\n%s", how, diff)
+				}
+			}
+			check("the answer to the follow-up", b.send(now(reply(id, "Rome"))))
+			got, err := b.Get(t.Context(), alice, &op.Get{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("Get", got)
+			ten := 10
+			page, err := b.List(t.Context(), alice, &op.List{HistoryLength: &ten, PageSize: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("List", &page.Tasks[0])
+			s, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("Subscribe", s.First)
+			s.Close()
+			goOnce()
+
+			last := b.send(reply(id, "really?"))
+			if got := asShown(t, last); got.State == task.Working || got.Question != "which street?" {
+				t.Errorf("a message that waits = %+v, want the next question", got)
+			}
+		})
+	}
+}
+
+// The stream of a follow-up begins with the task at work, and ends with the next question.
+func TestStreamOfAFollowUpBeginsAfterTheQuestion(t *testing.T) {
+	t.Parallel()
+	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(status(ec, a2a.TaskStateInputRequired, "about "+ec.Message.Parts[0].Text()+"?"), nil)
+	}}
+	b := start(t, engine.Config{}, x)
+	id := b.send(text("weather")).Head.ID
+	s, err := b.Stream(t.Context(), alice, reply(id, "Rome"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := asShown(t, s.First)
+	if first.Question == "about weather?" {
+		t.Errorf("first = %+v, want no question that is answered", first)
+	}
+	asked := first.Question
+	for _, ev := range follow(t, s) {
+		asked = task.TextOf(ev.Body)
+	}
+	if asked != "about Rome?" {
+		t.Errorf("the stream ends with %q, want the next question", asked)
+	}
+}
