@@ -1,10 +1,13 @@
 package remote
 
 import (
+	"context"
+	"slices"
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/trace"
 )
 
 // params returns the SendMessageRequest for the message of the run: what the caller
@@ -40,7 +43,7 @@ func (r *run) message() []byte {
 		case "messageId", "contextId", "taskId", "referenceTaskIds":
 			continue
 		case "metadata":
-			if value = withoutAnswer(value); value == nil {
+			if value = r.messageMetadata(value); value == nil {
 				continue
 			}
 		}
@@ -52,28 +55,6 @@ func (r *run) message() []byte {
 // answerKey is where the hub notes which question a message answers that is its own. The
 // number means nothing elsewhere.
 const answerKey = "parley.answer"
-
-// withoutAnswer returns the metadata of a message without that note; nil if nothing is
-// left.
-func withoutAnswer(meta []byte) []byte {
-	if member(meta, answerKey) == nil {
-		return meta
-	}
-	b := []byte{'{'}
-	for name, value := range rawjson.Fields(meta) {
-		if name == answerKey {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(rawjson.AppendString(b, name), ':'), value...)
-	}
-	if len(b) == 1 {
-		return nil
-	}
-	return append(b, '}')
-}
 
 // contextID returns the context in which the peer is asked: that of its task, or else
 // one that stands for the caller's.
@@ -118,28 +99,88 @@ func (r *run) configuration(b, push []byte) []byte {
 	return b
 }
 
-// metadata returns the metadata of the request, with the skill that was asked for and the
-// errand; nil if there is none.
+// metadata returns the metadata of the request, with the skill that was asked for, the ids of
+// the work and the errand; nil if there is none.
 func (r *run) metadata() []byte {
-	meta := r.skilled()
+	meta := r.annotated()
 	if r.errand == nil {
 		return meta
 	}
 	return errand.AppendMetadata(nil, meta, r.errand)
 }
 
-// skilled returns the metadata of the caller, with the skill that was asked for.
-func (r *run) skilled() []byte {
+// annotated returns the metadata of the caller, with the skill that was asked for and the ids
+// that the headers have.
+func (r *run) annotated() []byte {
 	meta := r.call.Metadata
-	if r.call.Skill == "" || member(meta, skillKey) != nil {
+	b := []byte{'{'}
+	if r.call.Skill != "" && member(meta, skillKey) == nil {
+		b = appendText(b, skillKey, r.call.Skill)
+	}
+	ids := r.ids()
+	for _, id := range ids {
+		b = appendText(b, id.name, id.value)
+	}
+	for name, value := range rawjson.Fields(meta) {
+		if !slices.ContainsFunc(ids, func(id workID) bool { return id.name == name }) {
+			b = appendMember(b, name, value)
+		}
+	}
+	if len(b) == 1 {
 		return meta
 	}
-	b := rawjson.AppendString([]byte(`{`), skillKey)
-	b = rawjson.AppendString(append(b, ':'), r.call.Skill)
+	return append(b, '}')
+}
+
+// workID is an id of the caller's work, as metadata has it.
+type workID struct{ name, value string }
+
+// ids are the ids of the work that are known. The same ids go into headers, so that a peer
+// finds one id, wherever it looks.
+func (r *run) ids() []workID {
+	all := []workID{{"correlationId", r.call.CorrelationID}, {"parentId", r.call.ParentID}}
+	return slices.DeleteFunc(all, func(id workID) bool { return id.value == "" })
+}
+
+// traceIDs returns the ids of ctx with those of the work.
+func (r *run) traceIDs(ctx context.Context) trace.IDs {
+	return trace.IDs{Correlation: r.call.CorrelationID, Parent: r.call.ParentID}.Or(trace.IDsFrom(ctx))
+}
+
+// messageMetadata returns the metadata of the message without the hub's own note, and with the
+// ids of the headers where it names ids itself; nil if nothing is left.
+func (r *run) messageMetadata(meta []byte) []byte {
+	if rawjson.KindOf(meta) != rawjson.Object {
+		return meta
+	}
+	b := []byte{'{'}
+	ids := r.ids()
 	for name, value := range rawjson.Fields(meta) {
-		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), value...)
+		if name == answerKey {
+			continue
+		}
+		if i := slices.IndexFunc(ids, func(id workID) bool { return id.name == name }); i >= 0 {
+			b = appendText(b, name, ids[i].value)
+			continue
+		}
+		b = appendMember(b, name, value)
+	}
+	if len(b) == 1 && member(meta, answerKey) != nil {
+		return nil
 	}
 	return append(b, '}')
+}
+
+// appendText appends a member that is a text to an object that is being written.
+func appendText(b []byte, name, value string) []byte {
+	return appendMember(b, name, rawjson.AppendString(nil, value))
+}
+
+func appendMember(b []byte, name string, value []byte) []byte {
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	return append(append(rawjson.AppendString(b, name), ':'), value...)
 }
 
 // skillKey is where a v1.0 message says which skill it is for.

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/peer"
 	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -131,7 +132,7 @@ func (r *run) perform(ctx context.Context) {
 // within returns a context for calls to the peer. Its end leaves the remote task alone;
 // it ends with ctx, and at the deadline.
 func (r *run) within(ctx context.Context) (context.Context, func()) {
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
 	if r.errand != nil {
 		work = errand.With(work, r.errand)
 	}

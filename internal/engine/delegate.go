@@ -35,7 +35,7 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	}
 	e := r.engine
 	caller := &op.Caller{
-		Principal: rec.Principal, Params: trace.Store(ctx, maps.Clone(rec.Params)), Extensions: rec.Extensions,
+		Principal: rec.Principal, Params: trace.StoreIDs(trace.Store(ctx, maps.Clone(rec.Params)), r.ids(rec)), Extensions: rec.Extensions,
 	}
 	if err := r.entrust(ctx, caller, send); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)

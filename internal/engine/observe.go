@@ -23,8 +23,8 @@ type observed struct {
 // for the executor.
 func (r *run) observe(rec *callRecord) (context.Context, trace.IDs) {
 	ctx, ids := r.ctx, r.ids(rec)
-	if !trace.On() && len(rec.Params) == 0 && ids == (trace.IDs{}) {
-		return ctx, ids
+	if !trace.On() && len(rec.Params) == 0 && ids == (trace.IDs{Correlation: string(r.live.ref.id)}) {
+		return ctx, ids // of its own making: executors find it in their call
 	}
 	ids.Task, ids.Context = string(r.live.ref.id), r.live.contextID
 	ctx = trace.WithIDs(trace.Extract(ctx, rec.Params), ids)
@@ -38,13 +38,16 @@ func (r *run) observe(rec *callRecord) (context.Context, trace.IDs) {
 }
 
 // ids returns the ids that came with the message, or else with the first message of its
-// task.
+// task. Work whose caller has no name for it is known by the id of its task.
 func (r *run) ids(rec *callRecord) trace.IDs {
 	ids := rec.ids()
-	if ids.Correlation != "" || r.msg.version == 1 {
-		return ids
+	if ids.Correlation == "" && r.msg.version != 1 {
+		ids = ids.Or(r.engine.firstIDs(r.ctx, r.live))
 	}
-	return ids.Or(r.engine.firstIDs(r.ctx, r.live))
+	if id := string(r.live.ref.id); ids.Correlation == "" && trace.Usable(id) {
+		ids.Correlation = id
+	}
+	return ids
 }
 
 func (rec *callRecord) ids() trace.IDs {

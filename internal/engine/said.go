@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/task"
@@ -35,9 +37,7 @@ func (r *run) tellSaid(said []task.Entry) {
 	}
 	correlation := string(r.live.ref.id)
 	if rec, err := decodeCall(r.msg.call); err == nil {
-		if ids := r.ids(rec); ids.Correlation != "" {
-			correlation = ids.Correlation
-		}
+		correlation = cmp.Or(r.ids(rec).Correlation, correlation)
 	}
 	l.Said(&Said{
 		Agent: r.agent.Name, Owner: r.live.ref.owner, Task: r.live.ref.id, Correlation: correlation, Entries: said,
