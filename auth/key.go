@@ -97,7 +97,8 @@ func HashKey(text string) [sha256.Size]byte {
 	return sha256.Sum256(buf[:copy(buf[:], text)])
 }
 
-// minConfigured is the least length of a key that an operator chooses.
+// minConfigured is the least length of a key that an operator chooses, unless the operator
+// says otherwise.
 const minConfigured = 16
 
 // hashPrefix begins a key that is given by its hash.
@@ -108,6 +109,16 @@ const hashPrefix = "sha256:"
 // A chosen text should be as random as that of NewKey, for instance from
 // "openssl rand -hex 32". Errors never contain the text.
 func ConfiguredKey(text string, p Principal) (*Key, error) {
+	return ConfiguredKeyOf(text, p, minConfigured)
+}
+
+// ConfiguredKeyOf is ConfiguredKey for a text of at least shortest bytes. A key of fewer
+// than 16 can be guessed; wrong ones are slowed down, see Keyring. A shortest below 1
+// means 16.
+func ConfiguredKeyOf(text string, p Principal, shortest int) (*Key, error) {
+	if shortest < 1 {
+		shortest = minConfigured
+	}
 	k := &Key{Principal: p, Configured: true}
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
 		sum, err := hex.DecodeString(digits)
@@ -116,7 +127,7 @@ func ConfiguredKey(text string, p Principal) (*Key, error) {
 		}
 		copy(k.Hash[:], sum)
 	} else {
-		if err := checkText(text); err != nil {
+		if err := checkText(text, shortest); err != nil {
 			return nil, err
 		}
 		k.Hash, k.Hint = HashKey(text), hintOf(text)
@@ -125,11 +136,14 @@ func ConfiguredKey(text string, p Principal) (*Key, error) {
 	return k, p.Check()
 }
 
+// ErrShortKey is wrapped by the errors about keys that are shorter than they may be.
+var ErrShortKey = errors.New("the key is shorter")
+
 // checkText refuses what cannot travel in a header, or could be guessed.
-func checkText(text string) error {
+func checkText(text string, shortest int) error {
 	switch {
-	case len(text) < minConfigured:
-		return fmt.Errorf("the key is shorter than %d bytes", minConfigured)
+	case len(text) < shortest:
+		return fmt.Errorf("%w than %d bytes", ErrShortKey, shortest)
 	case len(text) > maxCredential:
 		return fmt.Errorf("the key is longer than %d bytes", maxCredential)
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):

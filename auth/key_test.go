@@ -3,6 +3,7 @@ package auth_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -86,6 +87,21 @@ func TestConfiguredKey(t *testing.T) {
 	got, err = auth.ConfiguredKey("sha256:"+hex.EncodeToString(hash[:]), ann)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("key by its hash = %v, mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+// An operator may take shorter keys; of these nothing is shown.
+func TestShortKeys(t *testing.T) {
+	t.Parallel()
+	alice := auth.Principal{ID: "alice"}
+	k, err := auth.ConfiguredKeyOf("my-key", alice, 6)
+	if err != nil || k.Hash != auth.HashKey("my-key") || k.Hint != "" {
+		t.Errorf("key = %+v, %v", k, err)
+	}
+	for text, shortest := range map[string]int{"my-ke": 6, "my-key": 0, "": 1, "fifteen-bytes-x": -1} {
+		if _, err := auth.ConfiguredKeyOf(text, alice, shortest); !errors.Is(err, auth.ErrShortKey) {
+			t.Errorf("%q with at least %d: %v", text, shortest, err)
+		}
 	}
 }
 

@@ -318,6 +318,7 @@ func (h *hub) front() httpfront.Config {
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
 		UnionCard:      c.UnionCard,
+		AllSkills:      c.AllSkills(),
 		KeySet:         h.keySet(),
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,

@@ -20,11 +20,17 @@ type Auth struct {
 	APIKeys Callers `yaml:"api_keys"`
 	// BearerTokens are more of them: every key is taken in either header.
 	BearerTokens Callers `yaml:"bearer_tokens"`
+	// MinKeyLength is how many bytes such a key has at the least: 16. Shorter ones can be
+	// guessed.
+	MinKeyLength int `yaml:"min_key_length"`
 	// Tokens are issuers of tokens that are taken beside keys.
 	Tokens []TokenIssuer `yaml:"tokens"`
 	// Certificates say who calls with a certificate of tls.client_ca and without a key or a
 	// token. The first rule that fits counts; a certificate that none names is nobody's.
 	Certificates []CertificateRule `yaml:"certificates"`
+
+	// Gateway are the callers of Config.APIKeys.
+	Gateway Callers `yaml:"-"`
 }
 
 // Callers is written as a mapping of keys to callers. A key is a text of at least 16
@@ -60,19 +66,35 @@ func (a *Auth) Asks() bool { return len(a.Keys())+len(a.Tokens)+len(a.Certificat
 // Keys returns the keys, which were checked when the file was read.
 func (a *Auth) Keys() []auth.Key {
 	var keys []auth.Key
-	for _, c := range slices.Concat(a.APIKeys, a.BearerTokens) {
-		if k, err := c.authKey(); err == nil {
+	for _, c := range a.callers() {
+		if k, err := c.authKey(a.MinKeyLength); err == nil {
 			keys = append(keys, *k)
 		}
 	}
 	return keys
 }
 
+// callers are those with keys.
+func (a *Auth) callers() Callers { return slices.Concat(a.APIKeys, a.BearerTokens, a.Gateway) }
+
+// ofGateway takes the callers of RockBot's section, which speak its dialect.
+func (a *Auth) ofGateway(section Callers) {
+	a.Gateway = slices.Clone(section)
+	for i := range a.Gateway {
+		if c := &a.Gateway[i]; c.Dialect == "" {
+			c.Dialect = DialectRockBot
+		}
+	}
+}
+
+// DialectRockBot is the name of RockBot's dialect.
+const DialectRockBot = "rockbot"
+
 // Dialects returns the dialects of callers by their agent_id; of several keys of a
 // caller the last one counts.
 func (a *Auth) Dialects() map[string]string {
 	var all map[string]string
-	for _, c := range slices.Concat(a.APIKeys, a.BearerTokens) {
+	for _, c := range a.callers() {
 		if c.Dialect == "" {
 			continue
 		}
@@ -84,12 +106,12 @@ func (a *Auth) Dialects() map[string]string {
 	return all
 }
 
-func (c *Caller) authKey() (*auth.Key, error) {
+func (c *Caller) authKey(shortest int) (*auth.Key, error) {
 	p := auth.Principal{ID: c.AgentID, DisplayName: c.DisplayName, Org: c.Owner, Roles: c.Roles}
 	if err := belongs(&p, c.Owners); err != nil {
 		return nil, err
 	}
-	return auth.ConfiguredKey(c.key, p)
+	return auth.ConfiguredKeyOf(c.key, p, shortest)
 }
 
 // belongs makes p a caller of several organisations, if there are any.
@@ -195,8 +217,12 @@ func checkAuth(d *yamlfile.Decoder, a *Auth) {
 	check := func(key string, callers Callers) {
 		for i := range callers {
 			at := key + "[" + strconv.Itoa(i) + "]"
-			k, err := callers[i].authKey()
-			if err != nil {
+			k, err := callers[i].authKey(a.MinKeyLength)
+			switch {
+			case errors.Is(err, auth.ErrShortKey):
+				d.Problem(nil, at, "%s; auth.min_key_length says how short a key may be", err.Error())
+				continue
+			case err != nil:
 				d.Problem(nil, at, "%s", err.Error())
 				continue
 			}
@@ -209,4 +235,5 @@ func checkAuth(d *yamlfile.Decoder, a *Auth) {
 	}
 	check("auth.api_keys", a.APIKeys)
 	check("auth.bearer_tokens", a.BearerTokens)
+	check("ApiKeys", a.Gateway)
 }

@@ -59,13 +59,43 @@ auth:
 	}
 }
 
+// The section of RockBot's gateway, with the keys of its manual.
+func TestKeysOfRockBot(t *testing.T) {
+	t.Parallel()
+	const src = `{"auth": {"min_key_length": 6}, "ApiKeys": {
+  "my-key": {"AgentId": "bob", "DisplayName": "Bob"},
+  "alice-calls-bob": {"AgentId": "alice", "dialect": "v1.0"}}}`
+	c, err := Parse("parley.yaml", []byte(src), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, k := range c.Auth.Keys() {
+		got = append(got, fmt.Sprint(k.Principal.ID, " ", k.Principal.DisplayName, " ", k.Hash == auth.HashKey("my-key")))
+	}
+	if diff := cmp.Diff([]string{"bob Bob true", "alice  false"}, got); diff != "" || !c.Auth.Asks() {
+		t.Errorf("keys mismatch (-want +got):\n%s", diff)
+	}
+	no := false
+	if none := (&Config{Cards: Cards{AllSkills: &no}, Auth: c.Auth}); !c.AllSkills() || none.AllSkills() || new(Config).AllSkills() {
+		t.Error("the card has all skills where there are callers of RockBot, unless the file says otherwise")
+	}
+	if diff := cmp.Diff(map[string]string{"bob": "rockbot", "alice": "v1.0"}, c.Auth.Dialects()); diff != "" {
+		t.Errorf("dialects mismatch (-want +got):\n%s", diff)
+	}
+}
+
 // Whatever is wrong, messages say where, and never hold a key.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
 		"auth:\n  api_keys:\n    ${KEY}: {}":                                                                       "parley.yaml:3: auth.api_keys[0]: the id of the caller is missing",
 		"auth:\n  api_keys:\n    ${KEY}: {agent_id: local}":                                                        "parley.yaml:3: auth.api_keys[0]: the id \"local\"",
-		"auth:\n  api_keys:\n    s3cret: {agent_id: a}":                                                            "parley.yaml:3: auth.api_keys[0]: the key is shorter than 16 bytes",
+		"auth:\n  api_keys:\n    s3cret: {agent_id: a}":                                                            "parley.yaml:3: auth.api_keys[0]: the key is shorter than 16 bytes; auth.min_key_length says",
+		"auth:\n  min_key_length: 7\n  api_keys:\n    s3cret: {agent_id: a}":                                       "auth.api_keys[0]: the key is shorter than 7 bytes",
+		"ApiKeys:\n  s3cret: {AgentId: a}":                                                                         "parley.yaml:2: ApiKeys[0]: the key is shorter than 16 bytes",
+		"ApiKeys:\n  s3cret0123456789: {AgentId: a}\nauth: {api_keys: {s3cret0123456789: {agent_id: b}}}":          "ApiKeys[0]: is the same key as auth.api_keys[0]",
+		"ApiKeys: [s3cret0123456789]":                                                                              "ApiKeys: must be a mapping of keys to callers",
 		"auth:\n  api_keys:\n    ${SHORT}: {agent_id: a}":                                                          "auth.api_keys[0]: the key is shorter",
 		"auth:\n  api_keys:\n    ${EMPTY}: {agent_id: a}":                                                          "auth.api_keys[0]: the key is shorter",
 		"auth:\n  api_keys:\n    ${UNSET}: {agent_id: a}":                                                          "parley.yaml:3: auth.api_keys[0]: variable UNSET is not set",

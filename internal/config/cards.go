@@ -21,6 +21,22 @@ type Cards struct {
 	// RequireSignatures takes no card of an agent elsewhere without a signature that is
 	// trusted.
 	RequireSignatures bool `yaml:"require_signatures"`
+	// AllSkills lists the skills of all agents in the card of the hub; nil means yes if
+	// there are callers with the dialect of RockBot, whose gateway has them in its card.
+	AllSkills *bool `yaml:"all_skills"`
+}
+
+// AllSkills reports whether the card of the hub lists the skills of all agents.
+func (c *Config) AllSkills() bool {
+	if c.Cards.AllSkills != nil {
+		return *c.Cards.AllSkills
+	}
+	for _, d := range c.Auth.Dialects() {
+		if d == DialectRockBot {
+			return true
+		}
+	}
+	return false
 }
 
 // Verify reports whether signatures of cards are looked at.

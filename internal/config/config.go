@@ -103,6 +103,9 @@ type Config struct {
 	TLS TLS `yaml:"tls"`
 	// Auth says who may call.
 	Auth Auth `yaml:"auth"`
+	// APIKeys is the section of the gateway of RockBot with its keys: more callers like
+	// those of Auth.APIKeys, which speak RockBot's dialect.
+	APIKeys Callers `yaml:"ApiKeys"`
 	// Policy says which caller may do what.
 	Policy Policy `yaml:"policy"`
 	// Cards says which cards are signed, and which signatures are trusted.
@@ -430,6 +433,7 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	d := yamlfile.New(path, lookup)
 	d.ReadFiles(c.readSecret)
 	d.Decode(src, c)
+	c.Auth.ofGateway(c.APIKeys)
 	if len(d.Problems()) == 0 {
 		check(d, c)
 	}

@@ -157,10 +157,10 @@ func TestExample(t *testing.T) {
 	for _, k := range got.Auth.Keys() {
 		callers = append(callers, k.Principal.ID+" "+string(k.Principal.Owner()))
 	}
-	if diff := cmp.Diff([]string{"partner org:acme", "ops ops", "gateway local"}, callers); diff != "" {
+	if diff := cmp.Diff([]string{"partner org:acme", "ops ops", "gateway local", "alice alice"}, callers); diff != "" {
 		t.Errorf("callers of the example mismatch (-want +got):\n%s", diff)
 	}
-	got.Auth = config.Auth{} // keys cannot be written down here
+	got.Auth, got.APIKeys = config.Auth{}, nil // keys cannot be written down here
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example mismatch (-want +got):\n%s", diff)
 	}

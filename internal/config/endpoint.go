@@ -335,14 +335,6 @@ func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 }
 
 func checkPolling(d *yamlfile.Decoder, key string, o *EndpointOptions) {
-	for _, f := range []struct {
-		name  string
-		value int
-	}{{"poll_interval_ms", o.PollIntervalMS}, {"poll_initial_ms", o.PollInitialMS}, {"poll_max_ms", o.PollMaxMS}} {
-		if f.value < 0 {
-			d.Problem(nil, key+"."+f.name, "is negative")
-		}
-	}
 	switch {
 	case o.PollIntervalMS > 0 && (o.PollInitialMS > 0 || o.PollMaxMS > 0):
 		d.Problem(nil, key+".poll_interval_ms", "never grows, so poll_initial_ms and poll_max_ms have no effect beside it")

@@ -104,7 +104,8 @@ func (x *exchange) serveCard() {
 		x.fail(errNoAgent)
 		return
 	}
-	d, err := x.front.cardDoc(r, &a, &x.route)
+	selected := x.route.agent == "" && x.front.withAllSkills(&a, who(personal, x.caller.Principal), false)
+	d, err := x.front.cardDoc(r, &a, &x.route, selected)
 	if err != nil {
 		x.fail(err)
 		return
@@ -123,6 +124,14 @@ func (x *exchange) serveCard() {
 		return
 	}
 	x.body(http.StatusOK, jsonType, d.json)
+}
+
+// who returns the caller for whom a card is made, nil for a public one.
+func who(personal bool, p *auth.Principal) *auth.Principal {
+	if personal {
+		return p
+	}
+	return nil
 }
 
 // personal reports whether a card is asked for by a caller who says who he is, where a policy
@@ -179,7 +188,9 @@ var keySetType = []string{"application/jwk-set+json"}
 
 var anyOrigin = []string{"*"}
 
-func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route) (*cardDoc, error) {
+// cardDoc returns the document of the card of a. It is not kept if the skills in it were
+// selected for the caller.
+func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bool) (*cardDoc, error) {
 	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
 	if at.place == atLegacyCard || f.cfg.UnionCard {
 		key.layout = card.Union
@@ -189,7 +200,14 @@ func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route) (*cardDoc, 
 		f.reach(o, key.base, a, !key.root)
 	}
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
-	if made := cardFor(r, a); made != nil {
+	made := cardFor(r, a)
+	switch {
+	case made != nil && key.root && f.cfg.AllSkills:
+		made = withSkills(made, []*a2a.AgentCard{a.Card})
+	case made == nil && selected:
+		made = a.Card
+	}
+	if made != nil {
 		complete(o)
 		d, err := newCardDoc(made, o)
 		if err == nil {

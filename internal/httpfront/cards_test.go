@@ -3,6 +3,7 @@ package httpfront_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -297,5 +298,44 @@ func TestCardForEachRequest(t *testing.T) {
 	}
 	if again := h.do("GET", path, ""); again.body != plain.body {
 		t.Errorf("the next card = %s, want the registered one", again.body)
+	}
+}
+
+// With all skills the hub's own card lists those of each agent, once, with the media types
+// of their agent; cards of agents stay as they are.
+func TestAllSkills(t *testing.T) {
+	t.Parallel()
+	one, two := newAgent("one", echo()), newAgent("two", ask())
+	two.Card.DefaultInputModes = []string{"application/json"}
+	two.Card.Skills = append(two.Card.Skills, a2a.AgentSkill{ID: "ONE"}, a2a.AgentSkill{ID: "own", InputModes: []string{"text/csv"}})
+	h := startHub(t, httpfront.Config{AllSkills: true}, one, two)
+	skills := func(path string) string {
+		var c struct {
+			Skills []struct {
+				ID         string
+				InputModes []string
+			}
+		}
+		got := h.do("GET", path, "")
+		if err := json.Unmarshal([]byte(got.body), &c); err != nil {
+			t.Fatalf("%s: %s", path, got)
+		}
+		return fmt.Sprint(c.Skills)
+	}
+	const all = "[{one []} {two [application/json]} {own [text/csv]}]"
+	for path, want := range map[string]string{
+		"/.well-known/agent-card.json": all, "/.well-known/agent.json": all,
+		"/a2a/one/.well-known/agent-card.json": "[{one []}]", "/a2a/two/.well-known/agent-card.json": "[{two []} {ONE []} {own [text/csv]}]",
+	} {
+		if got := skills(path); got != want {
+			t.Errorf("%s has %s, want %s", path, got, want)
+		}
+	}
+	first := h.do("GET", "/.well-known/agent-card.json", "")
+	if again := h.do("GET", "/.well-known/agent-card.json", "", "If-Modified-Since: "+first.header.Get("Last-Modified")); again.code != 304 {
+		t.Errorf("the same card again: %d", again.code)
+	}
+	if got := h.do("POST", "/", rpc("SendMessage", `{"message":{"role":"user","parts":[{"text":"hi"}]},"metadata":{"skill":"OWN"}}`)); !strings.Contains(got.body, "which city?") {
+		t.Errorf("a skill of the other agent: %s", got)
 	}
 }

@@ -34,6 +34,9 @@ type Config struct {
 	GRPCAddr string
 	// UnionCard serves the card with the keys of v0.3 also at agent-card.json.
 	UnionCard bool
+	// AllSkills lists the skills of all agents in the card of the hub, which is that of the
+	// default agent: a message without an agent is for the one that has its skill.
+	AllSkills bool
 	// NoStreaming switches the streaming operations off; cards say so.
 	NoStreaming bool
 	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification

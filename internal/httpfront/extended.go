@@ -77,6 +77,9 @@ var privateNoStore = []string{"private, no-store"}
 
 func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, error) {
 	f := x.front
+	if r.Agent == "" && r.Tenant == "" {
+		f.withAllSkills(a, x.caller.Principal, true)
+	}
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
 	o.NoStreaming, o.BareScopes = f.cfg.NoStreaming, plainGo(x.r.Header)
 	f.reach(o, f.base(x.r), a, r.Agent != "" || r.Tenant != "")

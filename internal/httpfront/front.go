@@ -27,6 +27,7 @@ type Front struct {
 	// filler is the decoder of the dialects whose messages need no id and no role.
 	filler dialect.Decoder
 	cards  cards
+	union  union
 	// limiter is nil if nothing is limited.
 	limiter *limit.Limiter
 	// token is set if a token opens the extended cards.
