@@ -178,12 +178,12 @@ func (r *run) sendTold(ctx context.Context, p *link) (done bool, err error) {
 		// addresses like this hub's. If it is the message, that is refused again.
 		r.deaf = true
 		r.deafen()
-		return r.pass(p.Run(ctx, r.params(nil)))
+		return r.sendOpenly(ctx, p)
 	}
 	if err != nil {
 		return false, err
 	}
-	return r.deliver(&ev), nil
+	return r.arrive(ctx, &ev), nil
 }
 
 // safety is how often a task is looked at of which the peer should tell.
@@ -196,9 +196,12 @@ func (r *run) awaitCallbacks(ctx context.Context, p *link) (done bool, err error
 		if done, err := r.look(ctx, p); done || err != nil || r.state == a2a.TaskStateAuthRequired {
 			return done, err
 		}
+		if r.settles() {
+			return r.asksAgain(), nil
+		}
 		select {
 		case <-r.told:
-		case <-time.After(max(safety, r.agent.Poll)):
+		case <-time.After(r.untilSettled(max(safety, r.agent.Poll))):
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
 		}

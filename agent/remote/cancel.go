@@ -165,7 +165,7 @@ func (c *cancellation) ends(ctx context.Context, ev *peer.Event, yield func(a2a.
 func (c *cancellation) tell(ev *peer.Event, yield func(a2a.Event, error) bool) {
 	var r relay
 	r.restore(c.call.Task, c.call.Sealed)
-	news, err := r.take(ev)
+	news, err := r.take(ev, false)
 	if err != nil {
 		yield(nil, err)
 		return

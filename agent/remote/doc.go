@@ -26,6 +26,11 @@
 // fails. Once it has accepted the message, it is tried until the deadline. At the
 // deadline its task is canceled. A caller who cancels is told what the agent says.
 //
+// A snapshot that still shows the question which the message answers is not passed on as a
+// new one; docs/adr/0071 says which is which. The status that ends a task is passed on when
+// the agent has ended its stream, or says nothing for a second, so that artifacts which
+// follow it are not lost.
+//
 // The caller's ids are not told: contexts and messages have others there, which are the
 // same for the same caller and the same agent, and never for two callers.
 //

@@ -39,6 +39,8 @@ func (r *run) follow(ctx context.Context) bool {
 			return r.fail("refuses to tell about the task: " + reason(err))
 		case untold(err):
 			return r.fail(unreached(err))
+		case r.settles() && r.asksAgain():
+			return true
 		}
 		if before != r.relay.status {
 			failures, looks = 0, 0
@@ -51,10 +53,18 @@ func (r *run) follow(ctx context.Context) bool {
 		if err != nil {
 			r.agent.logger().Debug("remote task cannot be followed", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 		}
-		if !pause(ctx, backoff(failures)) {
+		if !pause(ctx, r.untilSettled(r.gap(failures))) {
 			return false
 		}
 	}
+}
+
+// gap is how long to wait after a look that did not bring the end of the task.
+func (r *run) gap(looks int) time.Duration {
+	if r.waiting != nil && r.agent.Poll > 0 {
+		return r.agent.Poll
+	}
+	return backoff(looks)
 }
 
 // forgotten ends a task that the peer does not know any more. There are peers that forget
@@ -76,7 +86,7 @@ func (r *run) followAsked(ctx context.Context, looks int) (done, waits bool, err
 	}
 	ctx, stop := r.untilAsked(ctx)
 	defer stop()
-	if done, err = r.followOnce(ctx); !done && err == nil {
+	if done, err = r.followOnce(ctx); !done && err == nil && r.waiting == nil {
 		waits = pause(ctx, r.agent.poll(looks))
 	}
 	if !done && errors.Is(context.Cause(ctx), errAsked) {
@@ -112,7 +122,8 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 	if r.tellable(p) {
 		return r.awaitCallbacks(ctx, p)
 	}
-	return r.pass(p.Follow(ctx, peer.Position{Task: r.h.Task, EventID: r.h.Event}))
+	_, done, err = r.pass(ctx, p.Follow(ctx, peer.Position{Task: r.h.Task, EventID: r.h.Event}))
+	return done, err
 }
 
 // look passes on the task as it is.
@@ -121,7 +132,7 @@ func (r *run) look(ctx context.Context, p *link) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return r.deliver(&ev), nil
+	return r.arrive(ctx, &ev), nil
 }
 
 // find finds out whether the peer has accepted a message that an earlier execution, or
@@ -131,7 +142,7 @@ func (r *run) find(ctx context.Context) bool {
 		found, err := r.findOnce(ctx)
 		switch {
 		case found != nil:
-			return r.deliver(found) || r.follow(ctx)
+			return r.arrive(ctx, found) || r.follow(ctx)
 		case ctx.Err() != nil:
 			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
 		case untold(err):

@@ -25,7 +25,7 @@ func FuzzRelay(f *testing.F) {
 				return // peers are read before
 			}
 			ev := peer.NewEvent(b)
-			news, err := r.take(&ev)
+			news, err := r.take(&ev, false)
 			if err != nil {
 				continue
 			}

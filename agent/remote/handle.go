@@ -21,9 +21,9 @@ type handle struct {
 	Context string     `json:"context,omitempty"`
 	// Event is the id of the last event that was passed on.
 	Event string `json:"event,omitempty"`
-	// At is the time of the status in which the task waited for its caller, as the peer
-	// wrote it.
-	At string `json:"at,omitempty"`
+	// Asked is the question that the task waits for an answer to, or may still be shown to
+	// wait for.
+	Asked question `json:"asked,omitzero"`
 	// Deadline is when the message must be done, in milliseconds since 1970.
 	Deadline int64 `json:"deadline"`
 	// Theirs says that the deadline came with the message, and not from the agent's own

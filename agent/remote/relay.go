@@ -87,8 +87,9 @@ func (r *relay) note(body []byte, appended, last bool) {
 	a.sealed = a.sealed || last
 }
 
-// take returns the events to pass on for one of the peer.
-func (r *relay) take(ev *peer.Event) ([][]byte, error) {
+// take returns the events to pass on for one of the peer. The status of a stale one is
+// none of them.
+func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	if ev.ID != "" && ev.Kind != peer.Task {
 		if slices.Contains(r.ids, ev.ID) {
 			return nil, nil
@@ -100,7 +101,7 @@ func (r *relay) take(ev *peer.Event) ([][]byte, error) {
 	}
 	switch ev.Kind {
 	case peer.Task:
-		return r.snapshot(ev.Body())
+		return r.snapshot(ev.Body(), stale)
 	case peer.StatusUpdate:
 		return r.update(ev)
 	case peer.ArtifactUpdate:
@@ -144,7 +145,7 @@ func (r *relay) chunk(ev *peer.Event) ([][]byte, error) {
 }
 
 // snapshot passes on what is new in a whole task.
-func (r *relay) snapshot(taskJSON []byte) (news [][]byte, err error) {
+func (r *relay) snapshot(taskJSON []byte, stale bool) (news [][]byte, err error) {
 	status := member(taskJSON, "status")
 	state, known := task.ParseState(text(status, "state"))
 	if !known {
@@ -159,6 +160,9 @@ func (r *relay) snapshot(taskJSON []byte) (news [][]byte, err error) {
 			r.note(p.body, p.appended, p.last)
 			news = append(news, artifactUpdate(p))
 		}
+	}
+	if stale {
+		return news, nil
 	}
 	meta := member(taskJSON, "metadata")
 	fresh := !r.meta.has(traits(nil).merge("", meta))

@@ -129,7 +129,7 @@ func TestRelay(t *testing.T) {
 }
 
 func take(t interface{ Fatalf(string, ...any) }, r *relay, ev *peer.Event) []string {
-	news, err := r.take(ev)
+	news, err := r.take(ev, false)
 	if err != nil {
 		t.Fatalf("take(%s) = %v", ev.JSON, err)
 	}
@@ -148,7 +148,7 @@ func TestRelayRefuses(t *testing.T) {
 	} {
 		var r relay
 		ev := peer.NewEvent([]byte(says))
-		if news, err := r.take(&ev); err == nil {
+		if news, err := r.take(&ev, false); err == nil {
 			t.Errorf("take(%s) = %q", says, news)
 		}
 	}

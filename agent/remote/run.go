@@ -37,9 +37,17 @@ type run struct {
 
 	relay relay
 	state a2a.TaskState
-	// asked is the status that the task had when a further message was sent, askedAt its
-	// time there.
-	asked, askedAt string
+	// asked is the question that the message answers, until something else is shown. waiting
+	// is the status that shows it after the answer; nil if the last event did not. settle is
+	// when that counts as a new question; zero for never.
+	asked   question
+	waiting []byte
+	settle  time.Time
+	// held is the status that has ended the task, until the peer has said all; nil if
+	// there is none. complete says that it came in the answer of an agent that was waited
+	// for.
+	held     []byte
+	complete bool
 	// expired is set once the deadline is over.
 	expired atomic.Bool
 	// errand goes along with the message; nil outside a hub.
@@ -79,7 +87,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	r.key = runKey{r.owner, ec.TaskID}
 	r.messageID = derived(idMessage, r.owner, call.Key)
 	r.relay.restore(call.Task, call.Sealed)
-	r.asked, r.askedAt = r.relay.status, h.At
+	r.asked = r.asking()
 	if h.Event != "" {
 		r.relay.ids = append(r.relay.ids, h.Event)
 	}
@@ -264,7 +272,7 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 		// that is completed without it is no answer to it.
 		if p, _ := r.agent.peer(ctx); p != nil {
 			if found, _ := r.continued(ctx, p); found != nil && found.State != a2a.TaskStateCompleted {
-				return r.deliver(found) || r.follow(ctx)
+				return r.arrive(ctx, found) || r.follow(ctx)
 			}
 		}
 	}
@@ -293,7 +301,7 @@ func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
 	if r.tellable(p) {
 		return r.sendTold(ctx, p)
 	}
-	done, err = r.pass(p.Run(ctx, r.params(nil)))
+	done, err = r.sendOpenly(ctx, p)
 	if errors.Is(err, peer.ErrUnreachable) {
 		err = fmt.Errorf("%w: %w", errSend, err) // it was tried several times
 	}
@@ -308,37 +316,54 @@ type cardError struct{ error }
 
 func (e *cardError) Unwrap() error { return e.error }
 
-// pass passes events on until they end or nothing more is wanted.
-func (r *run) pass(events iter.Seq2[peer.Event, error]) (done bool, err error) {
-	for ev, err := range events {
-		if err != nil {
-			return false, err
-		}
-		if r.deliver(&ev) {
-			return true, nil
-		}
+// sendOpenly sends the message to a peer that does not call back.
+func (r *run) sendOpenly(ctx context.Context, p *link) (done bool, err error) {
+	last, done, err := r.pass(ctx, p.Run(ctx, r.params(nil)))
+	if done || err != nil {
+		return done, err
 	}
-	return false, nil
+	return r.answered(ctx, p, last), nil
 }
 
-// deliver passes an event on; it reports whether the run is over.
+// pass passes events on until they end or nothing more is wanted. It returns the last one.
+func (r *run) pass(ctx context.Context, events iter.Seq2[peer.Event, error]) (last *peer.Event, done bool, err error) {
+	for ev, err := range events {
+		if err != nil && r.held == nil {
+			return last, false, err
+		}
+		if err == nil && r.deliver(&ev) {
+			return last, true, nil
+		}
+		last = &ev
+	}
+	return last, r.finish(ctx), nil
+}
+
+// arrive passes a single event on.
+func (r *run) arrive(ctx context.Context, ev *peer.Event) (done bool) {
+	return r.deliver(ev) || r.finish(ctx)
+}
+
+// deliver passes an event on; it reports whether the run is over. It is not over at the
+// end of the task, until finish is called: the peer may go on.
 func (r *run) deliver(ev *peer.Event) (done bool) {
 	if ev.State != "" {
 		if _, ok := task.ParseState(string(ev.State)); !ok {
 			return r.fail(fmt.Sprintf("is in a state that nobody knows: %q", ev.State))
 		}
+		r.state = ev.State
 	}
-	before := r.relay.status
-	news, err := r.relay.take(ev)
+	stale := r.stale(ev)
+	news, err := r.relay.take(ev, stale)
 	if err != nil {
 		return r.fail("broke the protocol: " + reason(err))
 	}
-	if ev.State != "" {
-		r.state = ev.State
-	}
-	stale := len(news) == 0 && r.stale(ev, before)
+	r.stir(len(news))
 	changed, moved := r.note(ev, stale)
 	r.remind(ev)
+	if ev.State.Terminal() {
+		news = r.hold(ev, news)
+	}
 	for i, json := range news {
 		if i == len(news)-1 && (changed || moved) && !r.checkpoint() {
 			return true
@@ -353,21 +378,15 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 	switch {
 	case ev.Kind == peer.Message:
 		return true
-	case ev.State == a2a.TaskStateInputRequired:
-		return !stale && (len(news) > 0 || r.again())
+	case ev.State == a2a.TaskStateInputRequired && !stale:
+		return hasStatus(news) || r.again()
 	}
-	return ev.State.Terminal()
+	return false
 }
 
-// stale reports whether an event shows the question that the message answers, and not a
-// new one: the task that begins the stream of an answer, or the task as it is before the
-// peer has taken the answer up.
-func (r *run) stale(ev *peer.Event, before string) bool {
-	if ev.Kind != peer.Task || !peer.Interrupted(ev.State) || r.asked == "" || before != r.asked {
-		return false
-	}
-	at := text(member(ev.Body(), "status"), "timestamp")
-	return at == "" || r.askedAt == "" || at == r.askedAt
+// hasStatus reports whether the last of the events to pass on is a status.
+func hasStatus(news [][]byte) bool {
+	return len(news) > 0 && member(news[len(news)-1], "statusUpdate") != nil
 }
 
 // note takes over where the run is. It reports whether something has changed that is
@@ -386,8 +405,8 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 	if !stale && r.h.Task != "" && r.h.Key != r.call.Key {
 		r.h.Key, changed = r.call.Key, true
 	}
-	if at := text(member(ev.Body(), "status"), "timestamp"); peer.Interrupted(ev.State) && at != r.h.At {
-		r.h.At, moved = at, true
+	if q := r.question(member(ev.Body(), "status")); ev.State != "" && !stale && q != r.h.Asked {
+		r.h.Asked, moved = q, true
 	}
 	if ev.ID != "" && r.h.Event != ev.ID {
 		r.h.Event, moved = ev.ID, true
@@ -406,16 +425,6 @@ var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}
 // remember keeps where the run is although there is nothing to say.
 func (r *run) remember() bool {
 	return r.checkpoint() && r.yield(&agent.Raw{JSON: quiet}, nil)
-}
-
-// again says once more that the task waits for its caller.
-func (r *run) again() bool {
-	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
-	if m := member(r.relay.last, "message"); m != nil {
-		status = append(append(status, `,"message":`...), m...)
-	}
-	r.yield(&agent.Raw{JSON: statusUpdate(append(status, '}'), nil)}, nil)
-	return true
 }
 
 // fail ends the task with a reason for its caller.

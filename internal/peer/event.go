@@ -48,6 +48,8 @@ type Event struct {
 	ContextID string
 	// State is that of a Task and of a StatusUpdate, and empty otherwise.
 	State a2a.TaskState
+	// Whole says that the event is the whole answer to a send, and not one of a stream.
+	Whole bool
 }
 
 // Body returns the task, the message or the update inside of the event.
@@ -144,11 +146,13 @@ type teller struct {
 	task    a2a.TaskID
 	context string
 	state   a2a.TaskState
+	// closed says that the status which has ended the task has a message.
+	closed bool
 }
 
 // take returns the event that a frame is, and whether there is one. RockBot's streams
 // end with a message about their task; that is the end of the task, because in v1.0 a
-// message never follows a task.
+// message never follows a task. Once the task has ended, no event changes its state.
 func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 	e := NewEvent(f.JSON)
 	e.ID = id
@@ -156,10 +160,13 @@ func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 		return Event{}, false, strange("an event of task %s in the stream of task %s", e.TaskID, t.task)
 	}
 	if e.Kind == Message && t.task != "" && t.state != "" {
-		if over(t.state) {
+		if t.closed || t.state == answered {
 			return Event{}, false, nil
 		}
 		e = t.completed(e)
+	}
+	if t.state.Terminal() && e.State != "" && e.State != t.state {
+		return Event{}, false, nil
 	}
 	if e.TaskID != "" && e.Kind != Message {
 		t.task = e.TaskID
@@ -173,16 +180,24 @@ func (t *teller) take(f dialect.Frame, id string) (Event, bool, error) {
 	case e.State != "":
 		t.state = e.State
 	}
+	if e.State.Terminal() {
+		t.closed = t.closed || rawjson.Member(rawjson.Member(e.Body(), "status"), "message") != nil
+	}
 	return e, true, nil
 }
 
-// completed makes the message that ends a task its status.
+// completed makes the message that ends a task, or follows its end, a status.
 func (t *teller) completed(e Event) Event {
+	state := t.state
+	if !state.Terminal() {
+		state = a2a.TaskStateCompleted
+	}
 	json := rawjson.AppendString([]byte(`{"statusUpdate":{"taskId":`), string(t.task))
 	if t.context != "" {
 		json = rawjson.AppendString(append(json, `,"contextId":`...), t.context)
 	}
-	json = append(append(json, `,"status":{"state":"TASK_STATE_COMPLETED","message":`...), e.Body()...)
+	json = rawjson.AppendString(append(json, `,"status":{"state":`...), string(state))
+	json = append(append(json, `,"message":`...), e.Body()...)
 	done := NewEvent(append(json, "}}}"...))
 	done.ID = e.ID
 	return done

@@ -289,8 +289,9 @@ func (e *endpoint) unwrap(raw []byte) ([]byte, error) {
 
 // frames is a stream that has begun.
 type frames struct {
-	next func() (dialect.Frame, string, error) // io.EOF at the end
-	stop func()
+	next  func() (dialect.Frame, string, error) // io.EOF at the end
+	stop  func()
+	whole bool // it is one answer
 }
 
 // open begins a stream and reads its first frame, so that an error in its place is known.
@@ -327,7 +328,8 @@ func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, 
 func single(v1 []byte) *frames {
 	done := false
 	return &frames{
-		stop: func() {},
+		stop:  func() {},
+		whole: true,
 		next: func() (dialect.Frame, string, error) {
 			if done {
 				return dialect.Frame{}, "", io.EOF

@@ -23,6 +23,9 @@ var Pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 
 // it sends and waits; what is not finished then it follows, as Follow does. The message
 // is sent again only if it surely was not accepted.
 //
+// What an agent says after the end of its task comes after that end, for as long as the
+// agent leaves the stream open and for a few seconds at most.
+//
 // A Task event stands for all events before it. If ctx ends, the remote task is
 // canceled; see ErrDetached. Breaking out of the loop leaves it alone.
 func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
@@ -173,7 +176,7 @@ func (r *runner) note(e *Event) {
 // ends reports whether the caller need not wait for more. What begins the stream of a
 // follow-up may still show the question that is being answered.
 func (r *runner) ends(e *Event, first bool) bool {
-	if e.Kind == Message || e.State.Terminal() {
+	if e.Kind == Message {
 		return true
 	}
 	if !Interrupted(e.State) {
@@ -271,5 +274,6 @@ func (r *runner) look(ctx context.Context) error {
 		return nil
 	}
 	r.take(e, nil)
+	r.done = r.done || over(r.state)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // Stream sends a message and yields what happens to its task until the task has ended or
-// waits for the caller (specification §3.1.2). The first event is a task or a bare
+// waits for the caller (specification §3.1.2), and what the agent says after the end. The first event is a task or a bare
 // message, unless the peer has another custom. An agent without streaming yields its
 // answer as the only event. A stream that ends early is a [*Cut], which Follow takes up.
 func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error] {
@@ -46,8 +47,17 @@ type relay struct {
 	tell    teller
 	at      Position
 	events  int
+	whole   bool // the answer is no stream
 	stopped bool // the reader broke out
 }
+
+// Bounds of what an agent says after its task has ended, all in all and between two
+// events. Most end the stream at once.
+const (
+	afterEndEvents = 1000
+	afterEndFor    = 5 * time.Second
+	afterEndPause  = time.Second
+)
 
 func (r *relay) subscribe(ctx context.Context, at Position) error {
 	r.at, r.tell.task = at, at.Task
@@ -109,17 +119,36 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 		return r.unopened(ctx, err)
 	}
 	defer f.stop()
+	r.whole = f.whole || !a.op.Streaming()
 	for {
 		frame, id, err := f.next()
 		if err == nil {
 			err = r.pass(frame, id)
 		}
-		if r.stopped || err == nil && (frame.Final || over(r.tell.state)) {
+		switch {
+		case err == nil && !r.stopped && r.tell.state.Terminal():
+			r.passRest(f, cancel)
+			return nil
+		case r.stopped, err == nil && (frame.Final || over(r.tell.state)):
 			return r.ended(ctx)
-		}
-		if err != nil {
+		case err != nil:
 			return r.failed(ctx, err)
 		}
+	}
+}
+
+// passRest yields what follows the end of the task, such as the artifacts of Awaken's
+// agents, until the agent ends the stream. It does not matter how it does.
+func (r *relay) passRest(f *frames, cancel func()) {
+	all, pause := time.AfterFunc(afterEndFor, cancel), time.AfterFunc(afterEndPause, cancel)
+	defer all.Stop()
+	defer pause.Stop()
+	for range afterEndEvents {
+		frame, id, err := f.next()
+		if err != nil || r.pass(frame, id) != nil || r.stopped {
+			return
+		}
+		pause.Reset(afterEndPause)
 	}
 }
 
@@ -154,6 +183,7 @@ func (r *relay) pass(f dialect.Frame, id string) error {
 		return err
 	}
 	r.events++
+	e.Whole = r.whole
 	if r.at.Task == "" {
 		r.at.Task = e.TaskID
 	}

@@ -1,0 +1,96 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// hold keeps the status that ends the task back, because the hub's own task takes nothing
+// after it, and there are agents that say first that they are done, and then what they
+// have done. It returns the news without it.
+func (r *run) hold(ev *peer.Event, news [][]byte) [][]byte {
+	r.complete = ev.Whole && !r.agent.ReturnImmediately
+	if !hasStatus(news) {
+		if r.held == nil {
+			r.held = statusUpdate(member(ev.Body(), "status"), nil)
+		}
+		return news
+	}
+	last := len(news) - 1
+	r.held = mergedEnd(r.held, news[last])
+	return news[:last]
+}
+
+// mergedEnd returns the status that two updates of an end come to: the later one, with the
+// message of the first if it has none, and the metadata of both.
+func mergedEnd(first, later []byte) []byte {
+	if first == nil {
+		return later
+	}
+	before, after := member(first, "statusUpdate"), member(later, "statusUpdate")
+	status := member(after, "status")
+	if m := member(member(before, "status"), "message"); m != nil && member(status, "message") == nil {
+		status = append([]byte(`{"message":`), m...)
+		for name, value := range rawjson.Fields(member(after, "status")) {
+			status = append(append(rawjson.AppendString(append(status, ','), name), ':'), value...)
+		}
+		status = append(status, '}')
+	}
+	meta := traits(nil).merge("", member(before, "metadata")).merge("", member(after, "metadata"))
+	if meta == nil {
+		return statusUpdate(status, nil)
+	}
+	return statusUpdate(status, meta.object())
+}
+
+// How long an agent that says nothing but that it is done has time for its answer, and how
+// long if it calls back.
+const (
+	lateAnswer   = 250 * time.Millisecond
+	lateCallback = time.Second
+)
+
+// finish passes on how the task has ended, once the peer has said all; it reports whether
+// it has ended. A task that is completed without any answer is looked at once more, unless
+// the agent was waited for.
+func (r *run) finish(ctx context.Context) (done bool) {
+	if r.held == nil {
+		return false
+	}
+	if r.state == a2a.TaskStateCompleted && !r.complete && r.silent() && r.lookLate(ctx) {
+		return true
+	}
+	r.yield(&agent.Raw{JSON: r.held}, nil)
+	return true
+}
+
+// silent reports whether the agent has given no answer.
+func (r *run) silent() bool {
+	status := member(member(r.held, "statusUpdate"), "status")
+	return len(r.relay.artifacts) == 0 && member(status, "message") == nil
+}
+
+// lookLate looks at a task that has ended; it reports whether nothing more is wanted.
+func (r *run) lookLate(ctx context.Context) (stopped bool) {
+	if r.told == nil {
+		_ = pause(ctx, lateAnswer)
+	} else {
+		select {
+		case <-r.told:
+		case <-time.After(lateCallback):
+		case <-ctx.Done():
+		}
+	}
+	p, err := r.agent.peer(ctx)
+	if err != nil {
+		return false
+	}
+	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
+	return err == nil && ev.State == a2a.TaskStateCompleted && r.deliver(&ev)
+}

@@ -1,0 +1,124 @@
+package remote_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestAnswerAfterTheEnd asks peers that say first that they are done, and then what they
+// have done.
+func TestAnswerAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	begun, ended := task0(snap("WORKING", "", "")), statusUpdated("COMPLETED", "", "")
+	for name, tt := range map[string]struct {
+		rest []string
+		open bool
+		want string
+		more string
+	}{
+		"artifact":            {[]string{artifactUpdated("a", "here")}, false, "TASK_STATE_COMPLETED here", `"artifactId":"a"`},
+		"artifacts":           {[]string{artifactUpdated("a", "here"), artifactUpdated("b", "too")}, false, "TASK_STATE_COMPLETED here\ntoo", `"artifactId":"b"`},
+		"never closed":        {[]string{artifactUpdated("a", "here")}, true, "TASK_STATE_COMPLETED here", ""},
+		"nothing, not closed": {nil, true, "TASK_STATE_COMPLETED ", ""},
+		"message": {
+			[]string{`{"message":{"messageId":"m","role":"ROLE_AGENT","taskId":"there","parts":[{"text":"well"}]}}`},
+			false, "TASK_STATE_COMPLETED well", "",
+		},
+		"metadata": {
+			[]string{artifactUpdated("a", "here"), statusUpdated("COMPLETED", "", `,"metadata":{"cost":1.50}`)},
+			false, "TASK_STATE_COMPLETED here", `"metadata":{"cost":1.50}`,
+		},
+		"message of a second status": {
+			[]string{statusUpdated("COMPLETED", which, ""), statusUpdated("COMPLETED", "", `,"metadata":{"k":1}`)},
+			false, "TASK_STATE_COMPLETED which city?", `"metadata":{"k":1}`,
+		},
+		"whole task":    {[]string{task0(snap("COMPLETED", "", artifacts(artifact("a", "here"))))}, false, "TASK_STATE_COMPLETED here", ""},
+		"another state": {[]string{statusUpdated("WORKING", "", ""), statusUpdated("FAILED", "", ""), artifactUpdated("a", "here")}, false, "TASK_STATE_COMPLETED here", ""},
+		"broken":        {[]string{artifactUpdated("a", "here"), `{"what":`}, false, "TASK_STATE_COMPLETED here", ""},
+		"another task":  {[]string{artifactUpdated("a", "here"), strings.ReplaceAll(artifactUpdated("b", "no"), `"there"`, `"elsewhere"`)}, false, "TASK_STATE_COMPLETED here", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			done := snap("COMPLETED", "", "")
+			s := &stranger{turns: []turn{{frames: append([]string{begun, ended}, tt.rest...), open: tt.open, tasks: []string{done}}}}
+			h := strangerHub(t, s, fourWays[0], nil)
+			began := time.Now()
+			a := h.send(say("hi"))
+			if got := describe(a); !strings.HasPrefix(got, tt.want) {
+				t.Errorf("the task is %s, want %s", got, tt.want)
+			}
+			if whole := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{Artifacts: true})); !strings.Contains(whole, tt.more) {
+				t.Errorf("the task is %s, want %s in it", whole, tt.more)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestEndlessAfterTheEnd asks a peer that never stops to add to what it has done.
+func TestEndlessAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s := &stranger{turns: []turn{{
+		frames: []string{task0(snap("WORKING", "", "")), statusUpdated("COMPLETED", "", "")},
+		open:   true, answer: artifactUpdated("a", "again"), tasks: []string{snap("COMPLETED", "", "")},
+	}}}
+	h := strangerHub(t, s, fourWays[0], nil)
+	a := h.send(say("hi"))
+	if a.Head.State != task.Completed || words(a) != "again" {
+		t.Errorf("the task is %s", describe(a))
+	}
+	if n := len(h.log(a.Head.ID)); n > 2000 {
+		t.Errorf("%d artifacts were taken", n)
+	}
+}
+
+// TestLateArtifactOfAPoll asks peers whose tasks are done before their artifacts are there.
+func TestLateArtifactOfAPoll(t *testing.T) {
+	t.Parallel()
+	bare := snap("COMPLETED", "", "")
+	full := snap("COMPLETED", "", artifacts(artifact("a", "here")))
+	for _, w := range fourWays {
+		if w.block {
+			continue // its answer is the last word
+		}
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			s := &stranger{turns: []turn{{frames: []string{task0(bare)}, answer: task0(bare), tasks: []string{full}}}}
+			if w.name == "poll" {
+				s.turns[0].answer, s.turns[0].tasks = task0(snap("WORKING", "", "")), []string{snap("WORKING", "", ""), bare, full}
+			}
+			h := strangerHub(t, s, w, nil)
+			if a := h.send(say("hi")); a.Head.State != task.Completed || words(a) != "here" {
+				t.Errorf("the task is %s", describe(a))
+			}
+		})
+	}
+}
+
+// TestLateArtifactOfACallback is the same for a peer that calls back, which it does here
+// only to say that it has begun.
+func TestLateArtifactOfACallback(t *testing.T) {
+	t.Parallel()
+	calls := &remote.Callbacks{Key: []byte(rand.Text())}
+	hook := httptest.NewServer(calls)
+	t.Cleanup(hook.Close)
+	calls.URL = hook.URL + remote.CallbackPath
+	bare := snap("COMPLETED", "", "")
+	s := &stranger{push: true, turns: []turn{{answer: task0(bare), tasks: []string{snap("COMPLETED", "", artifacts(artifact("a", "here")))}}}}
+	h := strangerHub(t, s, way{name: "callbacks"}, func(a *remote.Agent) { a.Callbacks = calls })
+	if a := h.send(say("hi")); a.Head.State != task.Completed || words(a) != "here" {
+		t.Errorf("the task is %s", describe(a))
+	}
+	if got := fmt.Sprint(s.asked); !strings.Contains(got, "taskPushNotificationConfig") {
+		t.Errorf("the peer was asked %s, want a callback in it", got)
+	}
+}

@@ -1,0 +1,166 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/rawjson"
+)
+
+// question is the status in which the peer's task waited when a further message was sent
+// to it. Agents keep showing it for a while, and each in its own way: as it was, or with
+// its message moved to the history. The zero question is none.
+type question struct {
+	// State is INPUT_REQUIRED or AUTH_REQUIRED.
+	State a2a.TaskState `json:"state,omitempty"`
+	// Said is a digest of the status's message; empty if it has none.
+	Said string `json:"said,omitempty"`
+	// At is the time of the status, as the peer wrote it.
+	At string `json:"at,omitempty"`
+	// Key is agent.Call.Key of the message that the question came after.
+	Key string `json:"key,omitempty"`
+}
+
+// questionOf returns the question that a status asks; the zero question if it asks none.
+func questionOf(status []byte) question {
+	state := a2a.TaskState(text(status, "state"))
+	if !peer.Interrupted(state) {
+		return question{}
+	}
+	q := question{State: state, At: text(status, "timestamp")}
+	if _, said, found := strings.Cut(statusKey(status), " "); found {
+		sum := sha256.Sum256([]byte(said))
+		q.Said = base64.RawStdEncoding.EncodeToString(sum[:12])
+	}
+	return q
+}
+
+// question returns the question that a status asks after the message of the run.
+func (r *run) question(status []byte) question {
+	q := questionOf(status)
+	if q != (question{}) {
+		q.Key = r.call.Key
+	}
+	return q
+}
+
+// asking returns the question that the message of the run answers; the zero question if it
+// answers none, or if the question came after the message.
+func (r *run) asking() question {
+	q := r.h.Asked
+	switch {
+	case q == (question{}):
+		q = questionOf(r.relay.last)
+		q.At = "" // that is the hub's
+	case q.Key == r.call.Key:
+		return question{}
+	}
+	return q
+}
+
+// repeats reports whether next, which a snapshot shows after the answer, may still be q:
+// it says nothing else, and it is not newer.
+func (q question) repeats(next question) bool {
+	return next.State == q.State && (next.Said == "" || next.Said == q.Said) && !newer(next.At, q.At)
+}
+
+// newer reports whether a timestamp is certainly later than another one. Peers write the
+// same time with more digits or fewer.
+func newer(next, than string) bool {
+	if next == "" || than == "" || next == than {
+		return false
+	}
+	n, err := time.Parse(time.RFC3339Nano, next)
+	t, other := time.Parse(time.RFC3339Nano, than)
+	if err != nil || other != nil {
+		return true
+	}
+	return n.Truncate(time.Millisecond).After(t.Truncate(time.Millisecond))
+}
+
+// stale reports whether an event shows the question that the message answers, and not a
+// new one. An update is never stale, and neither is an answer of the agent that is in
+// progress or has ended.
+func (r *run) stale(ev *peer.Event) bool {
+	switch {
+	case r.asked == (question{}) || ev.State == "":
+		return false
+	case ev.Kind == peer.Task && r.asked.repeats(questionOf(member(ev.Body(), "status"))):
+		r.waiting = member(ev.Body(), "status")
+		return true
+	}
+	r.asked, r.waiting = question{}, nil
+	return false
+}
+
+// settleAfter is how long a task is looked at that shows something new beside the question
+// that was answered, before it counts as one that asks again.
+const settleAfter = 3 * time.Second
+
+// stir notes that a task which still shows the answered question has shown something new.
+func (r *run) stir(news int) {
+	if r.waiting == nil {
+		r.settle = time.Time{}
+	} else if news > 0 {
+		r.settle = time.Now().Add(settleAfter)
+	}
+}
+
+// settles reports whether the task has been quiet for long enough since.
+func (r *run) settles() bool { return !r.settle.IsZero() && !time.Now().Before(r.settle) }
+
+// untilSettled bounds a pause by the time at which the task settles.
+func (r *run) untilSettled(pause time.Duration) time.Duration {
+	if r.settle.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(r.settle)))
+}
+
+// answered goes on after the answer to a send has come to its good end. Where it leaves
+// the task at the question that was answered, the agent has asked again in the same words:
+// an agent that is waited for answers a send with what came of it, and a stream ends when
+// the task waits. Only an agent that was asked not to wait may not have begun.
+func (r *run) answered(ctx context.Context, p *link, last *peer.Event) (done bool) {
+	if r.waiting == nil || last == nil || last.Whole && r.agent.ReturnImmediately {
+		return false
+	}
+	if !last.Whole {
+		ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
+		if err != nil || r.arrive(ctx, &ev) {
+			return err == nil
+		}
+	}
+	return r.waiting != nil && r.asksAgain()
+}
+
+// asksAgain passes on that the task waits for its caller although its status is not new.
+func (r *run) asksAgain() (done bool) {
+	status := r.waiting
+	r.asked, r.waiting, r.settle = question{}, nil, time.Time{}
+	r.relay.status, r.relay.last = statusKey(status), status
+	r.mu.Lock()
+	r.h.Key, r.h.Asked = r.call.Key, r.question(status)
+	r.mu.Unlock()
+	if !r.checkpoint() || !r.yield(&agent.Raw{JSON: statusUpdate(status, nil)}, nil) {
+		return true
+	}
+	return r.state == a2a.TaskStateInputRequired
+}
+
+// again says once more what the task waited for before the message.
+func (r *run) again() bool {
+	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
+	if m := member(r.relay.last, "message"); m != nil {
+		status = append(append(status, `,"message":`...), m...)
+	}
+	r.yield(&agent.Raw{JSON: statusUpdate(append(status, '}'), nil)}, nil)
+	return true
+}

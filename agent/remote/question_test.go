@@ -1,0 +1,171 @@
+package remote_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	which   = `,"message":{"messageId":"q1","role":"ROLE_AGENT","parts":[{"text":"which city?"}]}`
+	history = `,"history":[{"messageId":"q1","role":"ROLE_AGENT","parts":[{"text":"which city?"}]}]`
+)
+
+// asks is the turn that ends with a question.
+func asks(state, status, more string) turn {
+	t := snap(state, status, more)
+	return turn{frames: []string{task0(t)}, answer: task0(t), tasks: []string{t}}
+}
+
+// TestAnswerIsTakenUp answers a question of peers that go on to show the question for a
+// while, each in its own way. The answer is in the end what they make of it.
+func TestAnswerIsTakenUp(t *testing.T) {
+	t.Parallel()
+	const early, same, late = `,"timestamp":"2026-01-02T03:04:05.678Z"`, `,"timestamp":"2026-01-02T03:04:05.678000Z"`, `,"timestamp":"2026-01-02T03:04:06Z"`
+	for _, w := range fourWays {
+		for _, state := range []string{"INPUT_REQUIRED", "AUTH_REQUIRED"} {
+			for _, tt := range []struct{ name, before, after, more string }{
+				{"moved to the history", early + which, early, history},
+				{"moved, other digits", early + which, same, history},
+				{"moved, without times", which, "", history},
+				{"as it was", early + which, early + which, ""},
+				{"as it was, without times", which, which, ""},
+				{"nothing said", early, early, ""},
+				{"nothing said, without times", "", "", ""},
+			} {
+				t.Run(strings.Join([]string{w.name, state, tt.name}, "/"), func(t *testing.T) {
+					t.Parallel()
+					old := snap(state, tt.after, tt.more)
+					done := snap("COMPLETED", late, artifacts(artifact("a", "Paris it is"))+tt.more)
+					last := turn{
+						frames: []string{task0(old), artifactUpdated("a", "Paris it is"), statusUpdated("COMPLETED", late, "")},
+						answer: task0(old), tasks: []string{old, old, done},
+					}
+					if w.block {
+						last.answer = task0(done)
+					}
+					s := &stranger{turns: []turn{asks(state, tt.before, ""), last}}
+					h := strangerHub(t, s, w, nil)
+					a := h.send(say("begin"))
+					if got := a.Head.State.String(); got != "TASK_STATE_"+state {
+						t.Fatalf("the task is %s, want a question", describe(a))
+					}
+					if a = h.send(reply(a.Head.ID, "Paris")); a.Head.State == task.AuthRequired {
+						a = h.wait(a.Head.ID, task.Completed) // a send does not wait for that
+					}
+					if a.Head.State != task.Completed || words(a) != "Paris it is" {
+						t.Errorf("the task is %s, want COMPLETED", describe(a))
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestAsksAgainWithAnArtifact asks peers that answer with an artifact and go on asking, as a
+// game of guessing does.
+func TestAsksAgainWithAnArtifact(t *testing.T) {
+	t.Parallel()
+	stamp := func(s int) string { return fmt.Sprintf(`,"timestamp":"2026-01-02T03:04:%02dZ"`, s) }
+	for _, w := range fourWays {
+		for _, tt := range []struct {
+			name string
+			at   func(turn int) string
+		}{
+			{"fresh times", stamp},
+			{"equal times", func(int) string { return stamp(7) }},
+			{"no times", func(int) string { return "" }},
+		} {
+			t.Run(w.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				s := &stranger{}
+				var said []string
+				for i := range 4 {
+					said = append(said, artifact(fmt.Sprint("a", i), fmt.Sprint("go ", i)))
+					s.turns = append(s.turns, asks("INPUT_REQUIRED", tt.at(i), artifacts(said...)))
+				}
+				s.turns = append(s.turns, asks("COMPLETED", tt.at(9), artifacts(said...)))
+				h := strangerHub(t, s, w, nil)
+				a := h.send(say("begin"))
+				for i := range 3 {
+					if a.Head.State != task.InputRequired || !strings.HasSuffix(words(a), fmt.Sprint("go ", i)) {
+						t.Fatalf("after %d answers the task is %s", i, describe(a))
+					}
+					a = h.send(reply(a.Head.ID, fmt.Sprint("guess ", i)))
+				}
+				if a = h.send(reply(a.Head.ID, "42")); a.Head.State != task.Completed {
+					t.Errorf("the task ended as %s", describe(a))
+				}
+				if most := map[string]int{"block": 0, "stream": 5, "stream, immediately": 5}; s.looks > most[w.name] && w.name != "poll" {
+					t.Errorf("the peer was asked %d times how its task is, want at most %d", s.looks, most[w.name])
+				}
+			})
+		}
+	}
+}
+
+// TestAsksAgainInOtherWords: a new question counts at once, whatever its time says.
+func TestAsksAgainInOtherWords(t *testing.T) {
+	t.Parallel()
+	for _, w := range fourWays {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			other := strings.NewReplacer("q1", "q2", "city", "street").Replace(which)
+			s := &stranger{turns: []turn{asks("INPUT_REQUIRED", which, ""), asks("INPUT_REQUIRED", other, "")}}
+			h := strangerHub(t, s, w, nil)
+			id := h.send(say("begin")).Head.ID
+			began := time.Now()
+			if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "street") {
+				t.Errorf("the task is %s, want the next question", describe(a))
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestNothingNewUntilTheDeadline: a peer that never takes the answer up lets the task wait
+// again, and does not fail it.
+func TestNothingNewUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	s := &stranger{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
+	h := strangerHub(t, s, way{name: "poll", immediately: true}, func(a *remote.Agent) { a.Timeout = time.Second })
+	id := h.send(say("begin")).Head.ID
+	if a := h.send(reply(id, "Paris")); a.Head.State != task.InputRequired || !strings.Contains(string(a.Head.StatusMessage), "city") {
+		t.Errorf("the task is %s, want the question again", describe(a))
+	}
+}
+
+// TestQuestionIsKnownAfterARestart kills the hub while a peer still shows the question that
+// was answered.
+func TestQuestionIsKnownAfterARestart(t *testing.T) {
+	t.Parallel()
+	const heard = `,"history":[{"messageId":"q1","role":"ROLE_AGENT","parts":[]},{"messageId":"$MINE","role":"ROLE_USER","parts":[]}]`
+	old := snap("INPUT_REQUIRED", "", heard)
+	s := &stranger{answered: make(chan struct{}), turns: []turn{asks("INPUT_REQUIRED", which, ""), {answer: task0(old), tasks: []string{old}}}}
+	h := strangerHub(t, s, way{name: "poll", immediately: true}, nil)
+	id := h.send(say("begin")).Head.ID
+	h.send(now(reply(id, "Paris")))
+	select {
+	case <-s.answered:
+	case <-time.After(time.Minute):
+		t.Fatal("the answer has not arrived")
+	}
+	h.again()
+	s.mu.Lock()
+	s.turns[1].tasks, s.show = []string{old, snap("COMPLETED", "", artifacts(artifact("a", "Paris it is")))}, 0
+	s.mu.Unlock()
+	if a := h.wait(id, task.Completed); words(a) != "Paris it is" {
+		t.Errorf("the task is %s", describe(a))
+	}
+	for i, ev := range h.log(id) {
+		if i > 2 && ev.Kind == task.Status && ev.State == task.InputRequired {
+			t.Errorf("event %d asks the question again", i)
+		}
+	}
+}

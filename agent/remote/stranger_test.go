@@ -1,0 +1,178 @@
+package remote_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent/remote"
+)
+
+// stranger is a peer that keeps its own order of things. Each message brings the next of
+// its turns.
+type stranger struct {
+	streams, push bool
+	turns         []turn
+	answered      chan struct{} // closed with the second message; may be nil
+
+	mu    sync.Mutex // guards the fields below
+	sent  int        // messages so far
+	show  int        // snapshots of the turn that were shown
+	looks int        // snapshots that were shown in all
+	mine  string     // the id of the last message, which snapshots show for $MINE
+	heads []http.Header
+	asked []string // what it was asked, as JSON
+}
+
+// turn is what a stranger does with one message.
+type turn struct {
+	// frames are the stream, in which a StreamResponse without an object around it is one;
+	// open leaves the stream open.
+	frames []string
+	open   bool
+	// answer is what a send is answered with.
+	answer string
+	// tasks are what later looks at the task show; the last one stays.
+	tasks []string
+}
+
+const strangerTask = `"id":"there","contextId":"c"`
+
+// snap returns a task; status and more are members after the state.
+func snap(state, status, more string) string {
+	return fmt.Sprintf(`{%s,"status":{"state":"TASK_STATE_%s"%s}%s}`, strangerTask, state, status, more)
+}
+
+func artifactUpdated(id, text string) string {
+	return fmt.Sprintf(`{"artifactUpdate":{"taskId":"there","contextId":"c","artifact":%s}}`, artifact(id, text))
+}
+
+func statusUpdated(state, status, more string) string {
+	return fmt.Sprintf(`{"statusUpdate":{"taskId":"there","contextId":"c","status":{"state":"TASK_STATE_%s"%s}%s}}`, state, status, more)
+}
+
+func artifact(id, text string) string {
+	return fmt.Sprintf(`{"artifactId":%q,"parts":[{"text":%q}]}`, id, text)
+}
+
+func artifacts(all ...string) string { return `,"artifacts":[` + strings.Join(all, ",") + `]` }
+
+func task0(t string) string { return `{"task":` + t + `}` }
+
+// start returns the address of a stranger.
+func (s *stranger) start(t testing.TB) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"name":"stranger","description":"d","version":"1","capabilities":{"streaming":%t,"pushNotifications":%t,"extensions":[{"uri":"urn:x:one"},{"uri":"urn:x:two","required":true}]},`+
+			`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[],`+
+			`"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, s.streams, s.push, srv.URL+"/rpc")
+	})
+	mux.HandleFunc("POST /rpc", s.serve)
+	return srv.URL
+}
+
+// next takes a request; it returns the turn, and the snapshot to show.
+func (s *stranger) next(method string, h http.Header, body []byte) (t *turn, shown string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasSuffix(method, "Message") {
+		s.sent++
+		s.show = 0
+		var sent struct {
+			Params struct{ Message struct{ MessageID string } }
+		}
+		_ = json.Unmarshal(body, &sent)
+		if s.mine = sent.Params.Message.MessageID; s.sent == 2 && s.answered != nil {
+			close(s.answered)
+		}
+		s.heads, s.asked = append(s.heads, h.Clone()), append(s.asked, string(body))
+	}
+	t = &s.turns[min(s.sent, len(s.turns))-1]
+	if method == "GetTask" || method == "SubscribeToTask" {
+		shown = strings.ReplaceAll(t.tasks[min(s.show, len(t.tasks)-1)], "$MINE", s.mine)
+		s.show++
+		s.looks++
+	}
+	return t, shown
+}
+
+func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var asked struct {
+		ID     json.RawMessage
+		Method string
+	}
+	_ = json.Unmarshal(body, &asked)
+	t, shown := s.next(asked.Method, r.Header, body)
+	envelope := func(result string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, result)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch asked.Method {
+	case "GetTask":
+		io.WriteString(w, envelope(shown))
+	case "SendMessage":
+		io.WriteString(w, envelope(t.answer))
+	case "SendStreamingMessage":
+		s.stream(w, r, t, envelope)
+	case "SubscribeToTask":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32004,"message":"no subscriptions"}}`, asked.ID)
+	default:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, asked.ID)
+	}
+}
+
+func (s *stranger) stream(w http.ResponseWriter, r *http.Request, t *turn, envelope func(string) string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, f := range t.frames {
+		fmt.Fprintf(w, "data: %s\n\n", envelope(f))
+		_ = http.NewResponseController(w).Flush()
+	}
+	for i := 0; t.open; i++ {
+		if len(t.answer) == 0 {
+			<-r.Context().Done()
+			return
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", envelope(t.answer)); err != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+	}
+}
+
+// way is how a hub is configured to ask a stranger.
+type way struct {
+	name                        string
+	streams, immediately, block bool
+}
+
+// fourWays are the ways that the configuration offers.
+var fourWays = []way{
+	{name: "stream", streams: true},
+	{name: "stream, immediately", streams: true, immediately: true},
+	{name: "poll", immediately: true},
+	{name: "block", block: true},
+}
+
+// strangerHub starts a hub that asks a stranger in some way.
+func strangerHub(t *testing.T, s *stranger, w way, alter func(*remote.Agent)) *hub {
+	t.Helper()
+	s.streams = w.streams
+	a := &remote.Agent{URL: s.start(t), Poll: 10 * time.Millisecond, NoStreaming: !w.streams, ReturnImmediately: w.immediately}
+	if alter != nil {
+		alter(a)
+	}
+	t.Cleanup(func() { a.Close() })
+	return startHub(t, map[string]a2asrv.AgentExecutor{"far": a}, nil)
+}
