@@ -1,10 +1,11 @@
 package client
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/content"
 )
 
 // Text is what the agent with the given name has answered, in words: all text parts of
@@ -29,11 +30,11 @@ func (f *Fold) Text(agent string) string {
 	case len(texts) > 0:
 		return strings.Join(texts, "\n")
 	case f.Task != nil:
-		return fmt.Sprintf("%s: %s", agent, StateName(f.Task.Status.State))
+		return content.NoReply(agent, StateName(f.Task.Status.State))
 	case f.Message != nil:
-		return agent + ": " + StateName(a2a.TaskStateCompleted)
+		return content.NoReply(agent, StateName(a2a.TaskStateCompleted))
 	}
-	return agent + ": no answer"
+	return content.NoReply(agent, "no answer")
 }
 
 // appendText appends what the text parts say together, if there are any.

@@ -117,3 +117,7 @@ func Reply(t *a2a.Task) a2a.ContentParts {
 	}
 	return parts
 }
+
+// NoReply returns what a reader is shown in place of the reply of an agent that has said
+// nothing: the name of the agent and the state of its task, such as "quinn: completed".
+func NoReply(agent, state string) string { return agent + ": " + state }

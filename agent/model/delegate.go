@@ -97,6 +97,8 @@ func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome 
 	}
 	if data := dataOf(got.JSON); data != "" {
 		a.Output = s.agent.Guard.Quote(from, data).Text
+	} else if got.Text == "" {
+		a.Response = content.NoReply(a.AgentID, a.Status)
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)

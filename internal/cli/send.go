@@ -91,6 +91,7 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 	task, ok := res.(*a2a.Task)
 	if !ok {
 		sh := newShow(o, &c.output, false)
+		sh.agent = cl.Card().Name
 		sh.fold.Apply(res)
 		return sh.finish()
 	}

@@ -32,6 +32,7 @@ type session struct {
 }
 
 func newSession(c *client.Client, s *show) *session {
+	s.agent = c.Card().Name
 	return &session{client: c, show: s, known: make(chan struct{})}
 }
 

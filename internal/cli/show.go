@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/content"
 )
 
 // output are the flags that say how a reply is shown.
@@ -21,6 +22,9 @@ type output struct {
 
 // show writes what a stream tells.
 type show struct {
+	// agent is the name of the agent, for a reply that says nothing.
+	agent string
+
 	out, notes io.Writer
 	words      words
 	// live: artifacts are written as they come, not at the end.
@@ -132,6 +136,9 @@ func (s *show) finish() error {
 	}
 	if s.fold.Message != nil {
 		text, err := s.words.message(s.fold.Message)
+		if err == nil && text == "" {
+			text = s.words.clean(content.NoReply(s.agent, stateName(a2a.TaskStateCompleted)))
+		}
 		if err == nil {
 			err = s.line(text)
 		}
@@ -148,6 +155,9 @@ func (s *show) finish() error {
 		return nil // what is not told is not saved either
 	}
 	text, err := s.words.message(task.Status.Message)
+	if err == nil && text == "" && answers {
+		text = s.words.clean(content.NoReply(s.agent, stateName(task.Status.State)))
+	}
 	if err != nil || text == "" {
 		return err
 	}

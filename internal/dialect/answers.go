@@ -221,7 +221,7 @@ func (r answers) task(dst, obj []byte) ([]byte, error) {
 			dst, err = appendUnlessEmpty(dst, "contextId", v)
 		case ansStatus:
 			status = true
-			dst, err = r.status(appendName(dst, "status"), v)
+			dst, err = r.status(appendName(dst, "status"), withReply(v, member(obj, "message")))
 		case ansArtifacts:
 			dst, err = readList(appendName(dst, "artifacts"), v, r.artifact)
 		case ansHistory:
@@ -230,6 +230,9 @@ func (r answers) task(dst, obj []byte) ([]byte, error) {
 			dst, err = appendMetadata(dst, v)
 		case ansKind:
 		default:
+			if name == "message" && isReply(v) {
+				return nil // it is the message of the status
+			}
 			dst = rawjson.AppendCompact(appendName(dst, name), v)
 		}
 		return err
@@ -243,6 +246,24 @@ func (r answers) task(dst, obj []byte) ([]byte, error) {
 		return dst, required("status")
 	}
 	return append(dst, '}'), nil
+}
+
+// isReply reports whether v, a member of a task, is a message.
+func isReply(v []byte) bool { return member(v, "parts") != nil }
+
+// withReply returns a status with the message that stands beside it in the task, if it has
+// none itself: protoWorkstacean reads the reply there.
+func withReply(status, reply []byte) []byte {
+	if !isReply(reply) || rawjson.KindOf(status) != rawjson.Object || rawjson.KindOf(member(status, "message")) == rawjson.Object {
+		return status
+	}
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(status) {
+		if name != "message" {
+			out = append(appendName(out, name), v...)
+		}
+	}
+	return append(append(appendName(out, "message"), reply...), '}')
 }
 
 const (

@@ -299,6 +299,14 @@ func TestReadFrameOfOthers(t *testing.T) {
 			`{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}`, false,
 		},
 		{
+			"the reply beside the status", `{"id":"t","status":{"state":"completed"},"message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"x"}]}}`,
+			`{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`, false,
+		},
+		{
+			"a status with a message of its own", `{"id":"t","status":{"message":{"messageId":"m","role":"agent","parts":[{"text":"y"}]},"state":"completed"},"message":"words"}`,
+			`{"task":{"id":"t","status":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"y"}]},"state":"TASK_STATE_COMPLETED"},"message":"words"}}`, false,
+		},
+		{
 			"naive time", `{"id":"t","status":{"state":"working","timestamp":"2026-01-02T03:04:05.5"}}`,
 			`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING","timestamp":"2026-01-02T03:04:05.5Z"}}}`, false,
 		},

@@ -18,6 +18,7 @@ func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
 			text.WriteString(s)
 		} else {
 			parts = append(parts, part)
+			t.shown = t.shown || !Extension(part) || ExtensionOf(part, "tool-call-v1") != nil
 		}
 	}
 	ev := Event{Kind: Text, Version: en.Version, Artifact: string(en.ArtifactID)}

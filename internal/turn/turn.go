@@ -36,6 +36,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-a2a/parley/content"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
@@ -49,9 +50,10 @@ type Turn struct {
 
 	stream *engine.Stream
 	texts  texts
-	// said is set once an artifact had text.
-	said bool
-	last lastText
+	// said is set once an artifact had text, and shown once one had another part that is
+	// for its reader.
+	said, shown bool
+	last        lastText
 }
 
 // Begin admits a message.
@@ -94,7 +96,8 @@ type Event struct {
 	Version int64
 	// Artifact is the id of the artifact of Text and Part.
 	Artifact string
-	// Text is the piece of Text, or the text of the message of Status and End.
+	// Text is the piece of Text, or the text of the message of Status and End. For a task that
+	// has completed without a word it says so, as content.NoReply does.
 	Text string
 	// Anew says that the piece is a whole text that takes the place of what the artifact
 	// said before.
@@ -152,6 +155,9 @@ func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
 		ev := Event{Kind: Status, Version: en.Version, State: en.State, Message: en.Body, Text: task.TextOf(en.Body)}
 		if en.State.Terminal() || en.State.Interrupted() {
 			ev.Kind, ev.Said, ev.Repeats = End, t.said, t.last.is(ev.Text)
+		}
+		if en.State == task.Completed && ev.Text == "" && !t.said && !t.shown {
+			ev.Text = content.NoReply(string(t.Task.Agent), StateName(en.State))
 		}
 		return yield(ev, nil) && ev.Kind != End
 	}

@@ -200,8 +200,25 @@ func TestBareMessage(t *testing.T) {
 	e, _ := start(t, func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, text("bare")), nil)
 	})
-	if diff := cmp.Diff([]string{`end  "bare" TASK_STATE_COMPLETED said=false`}, told(t, begin(t, e, ""))); diff != "" {
-		t.Errorf("events mismatch (-want +got):\n%s", diff)
+	events := told(t, begin(t, e, ""))
+	if len(events) != 2 || !strings.HasSuffix(events[0], `"bare"`) || events[1] != `end  "bare" TASK_STATE_COMPLETED said=true` {
+		t.Errorf("events are %q, want the text and the end", events)
+	}
+}
+
+// An agent that completes without a word is said to have done so; one that fails is not.
+func TestNoReply(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[a2a.TaskState]string{
+		a2a.TaskStateCompleted: `end  "agent: completed" TASK_STATE_COMPLETED said=false`,
+		a2a.TaskStateFailed:    `end  "" TASK_STATE_FAILED said=false`,
+	} {
+		e, _ := start(t, func(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
+			yield(status(x, state, ""), nil)
+		})
+		if diff := cmp.Diff([]string{want}, told(t, begin(t, e, ""))); diff != "" {
+			t.Errorf("events mismatch (-want +got):\n%s", diff)
+		}
 	}
 }
 

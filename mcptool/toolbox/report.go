@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/content"
 	"github.com/parley-a2a/parley/mcptool"
 	"github.com/parley-a2a/parley/safety"
 )
@@ -109,7 +110,8 @@ func (b *Toolbox) answer(s *Sent, v any) (*mcptool.Result, error) {
 }
 
 // Reply returns what an agent says, in words: the question of a task that waits, why one was
-// not completed and how far it had come, or the answer. They are the agent's.
+// not completed and how far it had come, or the answer. They are the agent's. An agent that
+// has ended without a word, and has made nothing, is said to have done so.
 func (s *Sent) Reply() string { return replyOf(s) }
 
 // Parts returns what an agent has made: the parts of the artifacts, or of its message.
@@ -159,9 +161,23 @@ func dataOf(parts []*a2a.Part) string {
 	return "[" + strings.Join(values, ",") + "]"
 }
 
-// replyOf returns what an agent says, in words: the question of a task that waits, why one
-// was not completed and how far it had come, or the answer.
+// replyOf returns what an agent says; see Sent.Reply.
 func replyOf(s *Sent) string {
+	text := spokenOf(s)
+	if text != "" || len(outcome(s)) > 0 {
+		return text
+	}
+	if s.Task == nil {
+		return content.NoReply(s.Agent, client.StateName(a2a.TaskStateCompleted))
+	}
+	if state := s.Task.Status.State; state.Terminal() || client.Interrupted(state) {
+		return content.NoReply(s.Agent, client.StateName(state))
+	}
+	return ""
+}
+
+// spokenOf returns the words of an agent.
+func spokenOf(s *Sent) string {
 	if s.Task == nil {
 		return delivered(s)
 	}
