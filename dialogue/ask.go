@@ -133,6 +133,9 @@ func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
 // first, and knows whether somebody else was faster. See inbox.Inbox.Deliver.
 func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
 	return func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
+		if it.Version == 0 {
+			return deliverSurfaced(ctx, e, it, s)
+		}
 		q := &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version, Agent: it.Agent}
 		settled := *it
 		settled.State, settled.Answer = s.State, s.Answer
@@ -172,6 +175,13 @@ func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
 	if it.Task == "" {
 		return nil // who has asked waits for the item alone
+	}
+	if it.Version == 0 {
+		if _, err := waiting(ctx, e, it); errors.Is(err, inbox.ErrOver) {
+			return b.Mend(ctx, it.ID, "")
+		} else {
+			return err
+		}
 	}
 	answer, settled, err := e.Answered(ctx, &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
 	if errors.Is(err, a2a.ErrTaskNotFound) {

@@ -29,11 +29,11 @@ func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (tex
 	said := brief(q)
 	words, key := said, fmt.Sprintf("question %d", q.Version)
 	if draft {
-		words, key = draftBrief+words, fmt.Sprintf("draft %d", q.Version)
+		words, key = draftBrief+request(q)+"The question:\n\n"+words, fmt.Sprintf("draft %d", q.Version)
 	}
 	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(words))
 	m.Metadata = map[string]any{QuestionKey: map[string]any{
-		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "draft": draft, "said": said,
+		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": said,
 	}}
 	got, err := q.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
 	switch {
@@ -52,7 +52,15 @@ func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (tex
 // draftBrief is what an answering agent is told that drafts.
 const draftBrief = "Draft the answer to a question that another agent has asked. The owner of this hub reads the draft, " +
 	"and sends it, changes it or throws it away; nothing is sent without them. Where only they can know or decide, " +
-	"say in the draft what they have to fill in. The question:\n\n"
+	"say in the draft what they have to fill in. "
+
+// request returns the request at which the agent works that asks.
+func request(q *engine.Question) string {
+	if q.Request == "" {
+		return ""
+	}
+	return "The agent was asked:\n\n" + q.Request + "\n\n"
+}
 
 // draft returns what the answering agent would answer; empty if it is not there, or has
 // nothing to say in time.

@@ -73,6 +73,9 @@ type Agent struct {
 	// itself, if it comes within five seconds. The model reads all others from working memory.
 	// Zero means all.
 	Inline int
+	// Gate knows which questions of agents the model may answer alone: the others are asked the
+	// caller, with the answer that the model proposes. If nil, the model may answer all.
+	Gate Gate
 	// Allowed are patterns of the names of tools that are offered to the model, with * for
 	// any letters; if empty, all are. Excluded are not, whatever Allowed says. They count
 	// for delegates too.

@@ -120,7 +120,7 @@ func (s *session) finish(ctx context.Context, t *turn) error {
 	if err := s.note(ctx, &record{Turn: t}); err != nil {
 		return err
 	}
-	s.out.end(s, len(t.Keys) == 0 && !(s.awaits() && len(s.t.pending()) > 0), t.Parts)
+	s.out.end(s, len(t.Keys) == 0 && !(s.awaits() && len(s.t.pending()) > 0) && len(s.t.opens()) == 0, t.Parts)
 	labels := trace.Labels{Agent: string(s.name()), Protocol: t.Choice}
 	trace.Count(ctx, trace.ModelInput, labels, int(t.Usage.Input))
 	trace.Count(ctx, trace.ModelOutput, labels, int(t.Usage.Output))

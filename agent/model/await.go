@@ -62,6 +62,8 @@ type arrived struct {
 	Text string `json:"text"`
 	// Asks says that the agent waits for the model.
 	Asks bool `json:"asks,omitempty"`
+	// Open is the question of the agent if a person decides about it.
+	Open *open `json:"open,omitempty"`
 }
 
 // awaits reports whether results are awaited that tools do not give.
@@ -139,6 +141,14 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	}
 	a := &arrived{Key: c.key, Text: p.told(state, err != nil)}
 	a.Asks = state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
+	if a.Asks {
+		if a.Open, err = s.gated(ctx, p.Task); err != nil {
+			return outcome{err: err}
+		}
+		if a.Open != nil {
+			a.Text = fmt.Sprintf("[What was dispatched to the agent %q, task %s, waits: %s]", p.Agent, p.Task, leftToPerson)
+		}
+	}
 	return outcome{record: &record{Arrived: a}}
 }
 

@@ -76,6 +76,8 @@ type result struct {
 	Error bool   `json:"error,omitempty"`
 	// Pending is what the call has dispatched, and what is still awaited.
 	Pending *pending `json:"pending,omitempty"`
+	// Open is a question that the call has come to, if a person decides about it.
+	Open *open `json:"open,omitempty"`
 }
 
 // load reads the journal.

@@ -197,6 +197,12 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}
+	if o, err := s.refused(ctx, c); o != nil || err != nil {
+		if err != nil {
+			return nil, fmt.Errorf("look at a question: %w", err)
+		}
+		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: notAlone, Error: true, Open: o}})
+	}
 	if !c.intent && !t.ReadOnly {
 		if err := s.note(ctx, &record{Intent: &intent{c.key, t.Name}}); err != nil {
 			return nil, err
@@ -249,7 +255,16 @@ func (s *session) use(w *work, c *call, t *mcptool.Tool) outcome {
 		s.agent.logger().WarnContext(ctx, "tool failed", "tool", t.Name, "task", s.ec.TaskID, "error", err)
 		return s.result(c, fmt.Sprintf("%s could not be called now. Try something else, or say that it does not work.", t.Name), true)
 	}
-	return s.dispatched(s.result(c, s.shown(r), r.Error), r.Pending)
+	o := s.dispatched(s.result(c, s.shown(r), r.Error), r.Pending)
+	if r.Question != nil {
+		if o.record.Result.Open, err = s.gated(ctx, r.Question.TaskID); err != nil {
+			return outcome{err: err}
+		}
+		if o.record.Result.Open != nil {
+			o.record.Result.Text += "\n[" + notAlone + "]"
+		}
+	}
+	return o
 }
 
 var errSlow = errors.New("the tool takes too long")

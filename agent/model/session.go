@@ -77,6 +77,9 @@ func (s *session) work(ctx context.Context) (err error) {
 	}
 	s.tools = s.all
 	s.frame = frame(ctx, s.call, s.tools)
+	if err := s.withdraw(ctx); err != nil {
+		return fmt.Errorf("withdraw questions: %w", err)
+	}
 	for !s.gone {
 		done, err := s.step(ctx)
 		if err != nil && ctx.Err() != nil {
@@ -114,6 +117,11 @@ func (s *session) step(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	last := s.t.last()
+	if last != nil && len(last.calls) == 0 && s.agent.Gate != nil {
+		if done, err := s.surface(ctx, last.turn); done || err != nil {
+			return true, err
+		}
+	}
 	if calls := s.t.pending(); len(calls) > 0 && s.awaits() && (s.t.arriving() || last != nil && len(last.calls) == 0) {
 		return false, s.await(ctx, calls)
 	}

@@ -67,7 +67,7 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
-	a.Awaiter, a.Inline = dispatches{h}, m.InlineResults
+	a.Awaiter, a.Inline, a.Gate = dispatches{h}, m.InlineResults, questions{h}
 	a.Own = func(s *model.Scope) mcptool.Source { return h.toolsOf(s, m.AllowedTools) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers

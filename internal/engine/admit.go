@@ -314,7 +314,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	claimed, waits, kept := false, false, int64(0)
 	err = e.change(l, func(ch *task.Change) error {
 		claimed, waits = false, false
-		if r.Answers != 0 && !asking(&ch.Prev, r.Answers) {
+		if r.Answers != 0 && !answerable(&ch.Prev, r.Answers) {
 			return ErrAnswered
 		}
 		ch.Request, ch.Alias, ch.Mark = r.Request, e.aliasOf(r), r.Mark

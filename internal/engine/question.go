@@ -44,6 +44,10 @@ type Question struct {
 	// if there are several.
 	Skill  string
 	Caller *auth.Principal
+	// Request is the first message of the task in words.
+	Request string
+	// Message is the id of the message with the question, for Waiting alone.
+	Message string
 	// Text is the question in words; Others is how many parts of it are not text.
 	Text   string
 	Others int
@@ -359,12 +363,22 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 	said := saidAt(f, posed(&h))
 	q := &Question{
 		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: posed(&h), Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
-		Text: task.TextOf(said), Others: others(said), Turns: turnsOf(f), run: r,
+		Text: task.TextOf(said), Others: others(said), Turns: turnsOf(f), Request: requestOf(f), run: r,
 	}
 	if skills := r.agent.Card.Skills; q.Skill == "" && len(skills) == 1 {
 		q.Skill = skills[0].ID
 	}
 	return q, nil
+}
+
+// requestOf returns the first message of a task in words.
+func requestOf(f *task.Fold) string {
+	for m := range f.Said() {
+		if m.Caller {
+			return task.TextOf(m.Body)
+		}
+	}
+	return ""
 }
 
 // others returns how many parts of a message are not text.
@@ -411,6 +425,52 @@ func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 	}
 	defer e.live.release(l)
 	return e.settleQuestion(l, q.Version, a)
+}
+
+// Waiting returns what a task asks that waits for its caller, of which Owner and Task of q say
+// which one; nil if it does not wait. The version is that of the task.
+func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
+	l, err := e.open(ctx, ref{q.Owner, q.Task})
+	if err != nil {
+		return nil, notFound(err)
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	if !h.State.Interrupted() {
+		return nil, nil
+	}
+	r, rec, err := e.speaker(l, &h)
+	if err != nil {
+		return nil, err
+	}
+	asked := &Question{
+		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
+		Text: task.TextOf(h.StatusMessage), Others: others(h.StatusMessage),
+	}
+	asked.Message, _ = rawjson.String(rawjson.Member(h.StatusMessage, "messageId"))
+	if skills := r.agent.Card.Skills; asked.Skill == "" && len(skills) == 1 {
+		asked.Skill = skills[0].ID
+	}
+	return asked, nil
+}
+
+// AnswerWaiting answers, in the caller's place, what Waiting has returned. It returns
+// ErrAnswered if the task has moved on.
+func (e *Engine) AnswerWaiting(ctx context.Context, q *Question, text string) error {
+	l, err := e.open(ctx, ref{q.Owner, q.Task})
+	if err != nil {
+		return notFound(err)
+	}
+	defer e.live.release(l)
+	if h := l.snapshot(); !answerable(&h, q.Version) {
+		return ErrAnswered
+	}
+	return e.sayAnswer(l, q.Version, text)
+}
+
+// answerable reports whether an answer to what a task has asked at a version is accepted.
+func answerable(h *task.Head, version int64) bool {
+	return asking(h, version) || h.State == task.InputRequired && h.Version == version
 }
 
 // Answered reports whether the question that a task has asked at a version waits no more,

@@ -214,7 +214,12 @@ func (b *Toolbox) leaveEnded(ctx context.Context, s *Send) error {
 
 // continueTask performs continue_task.
 func (b *Toolbox) continueTask(ctx context.Context, c *call) (*mcptool.Result, error) {
-	return b.say(ctx, c, &Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)})
+	s := &Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
+	if c.Dispatch != nil {
+		p := patienceOf(c)
+		s.Wait, s.Abort = p.hold, false
+	}
+	return b.say(ctx, c, s)
 }
 
 // said is the answer of chat_with_agent and continue_task.
@@ -226,7 +231,9 @@ type said struct {
 	ContextID string     `json:"contextId,omitempty"`
 	TaskID    a2a.TaskID `json:"taskId,omitempty"`
 	Progress  string     `json:"progress,omitempty"`
-	Data      string     `json:"data,omitempty"`
+	// Key is where the reply is read, if it does not stand here.
+	Key  string `json:"working_memory_key,omitempty"`
+	Data string `json:"data,omitempty"`
 	Next      string     `json:"next,omitempty"`
 }
 
@@ -244,8 +251,22 @@ func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*mcptool.Result, e
 	} else if sent.Task == nil || sent.Task.Status.State.Terminal() {
 		x.Next = ""
 	}
-	result, err := b.answer(sent, &x)
-	return t.asks(result, err)
+	if s.Abort {
+		result, err := b.answer(sent, &x)
+		return t.asks(result, err)
+	}
+	pending := t.pending(sent, patienceOf(c))
+	if pending == nil {
+		result, err := b.answer(sent, &x)
+		return t.asks(result, err)
+	}
+	pending.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
+	result, err := structured(&x)
+	if err == nil {
+		result.Pending = pending
+	}
+	return result, err
 }
 
 // resolved is an agent that may be called, and the skill that is asked for.

@@ -22,7 +22,7 @@ var (
 	}
 	invokeOutput = append([]string{"working_memory_key", text, "working_memory_data_key?", text}, reportMembers...)
 	chatOutput   = []string{
-		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "progress?", text, "data?", text, "next?", text,
+		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "progress?", text, "working_memory_key?", text, "data?", text, "next?", text,
 	}
 	taskOutput  = []string{"tasks", listOf(taskMembers), "next_page_token?", text}
 	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "updated?", moment}

@@ -1,0 +1,206 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Gate knows which questions of other agents a model may answer. Its methods are called
+// concurrently, with contexts that speak for the caller of the task.
+type Gate interface {
+	// Question returns what a task asks its caller; nil if the task asks nothing.
+	Question(ctx context.Context, id a2a.TaskID) (*Question, error)
+	// Surface shows a question to the owner of the hub, beside the caller. One with an ID that
+	// was shown is shown no more.
+	Surface(ctx context.Context, s *Surfaced) error
+	// Withdraw takes back what Surface has shown.
+	Withdraw(ctx context.Context, s *Surfaced) error
+}
+
+// Question is what an agent asks back.
+type Question struct {
+	Agent task.Agent `json:"agent"`
+	Task  a2a.TaskID `json:"task"`
+	Skill string     `json:"skill,omitempty"`
+	// Text is the question in the words of the agent.
+	Text string `json:"text"`
+	// Alone says that the model may answer it without a person.
+	Alone bool `json:"-"`
+}
+
+// Surfaced is a question that a person decides about.
+type Surfaced struct {
+	Question
+
+	// ID is that of the message of Task with which Asker asks the person.
+	ID    string
+	Asker a2a.TaskID
+	// Draft is the answer that the model proposes.
+	Draft string
+}
+
+// open is a question that the model has to leave to a person.
+type open struct {
+	Question
+
+	// ID is that of the message that asks the person.
+	ID string `json:"id"`
+}
+
+// What a model reads of a question that it may not answer alone.
+const (
+	leftToPerson = "the agent asks back, and the person you work for decides what it is told. get_task shows the question. " +
+		"Find out what you can. Then write, as your next message and without a call, the answer that you propose, in the fewest words: " +
+		"the person reads the question and your text. When the person has said something, continue_task answers the agent."
+	notAlone = "This question is not answered without the person you work for. Write, as your next message and without a call, " +
+		"the answer that you propose, in the fewest words: the person reads the question and your text. " +
+		"When the person has said something, call continue_task again."
+)
+
+// gated returns the question of a task that the model may not answer alone; nil if it may, or
+// the task asks nothing.
+func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
+	if s.agent.Gate == nil || id == "" {
+		return nil, nil
+	}
+	q, err := s.agent.Gate.Question(ctx, id)
+	if err != nil || q == nil || q.Alone {
+		return nil, err
+	}
+	return &open{Question: *q, ID: uuid.NewString()}, nil
+}
+
+// refused returns why a call may not be made: it would answer a question that a person has not
+// decided about since it was asked.
+func (s *session) refused(ctx context.Context, c *call) (*open, error) {
+	if !anyMatches(callers, c.Function.Name) {
+		return nil, nil
+	}
+	var arguments struct {
+		Task  a2a.TaskID `json:"task_id"`
+		Other a2a.TaskID `json:"taskId"`
+	}
+	if json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil {
+		return nil, nil // the tool says what is wrong
+	}
+	id := arguments.Task
+	if id == "" {
+		id = arguments.Other
+	}
+	if s.t.decided(id) {
+		return nil, nil
+	}
+	return s.gated(ctx, id)
+}
+
+// opens returns the questions of an item that are left to a person.
+func (it *item) opens() []*open {
+	var all []*open
+	if it.arrived != nil && it.arrived.Open != nil {
+		all = append(all, it.arrived.Open)
+	}
+	for _, c := range it.calls {
+		if c.result != nil && c.result.Open != nil {
+			all = append(all, c.result.Open)
+		}
+	}
+	return all
+}
+
+// opens returns the questions that came up after the last message of the caller.
+func (t *transcript) opens() []*open {
+	var all []*open
+	for i := len(t.items) - 1; i >= 0 && !t.items[i].said(); i-- {
+		all = append(t.items[i].opens(), all...)
+	}
+	return all
+}
+
+// said reports whether an item is a message of the caller.
+func (it *item) said() bool { return it.turn == nil && it.arrived == nil }
+
+// decided reports whether the caller has said something since a task has asked last.
+func (t *transcript) decided(id a2a.TaskID) bool {
+	spoken := false
+	for i := len(t.items) - 1; i >= 0; i-- {
+		spoken = spoken || t.items[i].said()
+		for _, o := range t.items[i].opens() {
+			if o.Task == id {
+				return spoken
+			}
+		}
+	}
+	return false
+}
+
+// surface asks the caller what agents have asked, with the text of the turn as the answer that
+// the model proposes. It reports false if nothing waits for a person.
+func (s *session) surface(ctx context.Context, t *turn) (bool, error) {
+	var waiting []*open
+	for _, o := range s.t.opens() {
+		q, err := s.agent.Gate.Question(ctx, o.Task)
+		if err != nil {
+			return false, fmt.Errorf("look at the question of %q: %w", o.Agent, err)
+		}
+		same := func(w *open) bool { return w.Task == o.Task }
+		if q != nil && !slices.ContainsFunc(waiting, same) {
+			waiting = append(waiting, o)
+		}
+	}
+	if len(waiting) == 0 {
+		return false, nil
+	}
+	asks := surfaced(waiting, s.ec.TaskID, t.Message.Content.Text())
+	if err := s.agent.Gate.Surface(ctx, asks); err != nil {
+		return false, fmt.Errorf("put the question of %q into the inbox: %w", asks.Agent, err)
+	}
+	m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(asks.words()))
+	m.ID = asks.ID
+	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateInputRequired, m)
+	ev.Metadata = map[string]any{
+		"reason": "agent_delegate:input_required", "task_id": string(asks.Task), "agent_id": string(asks.Agent), "draft": asks.Draft,
+	}
+	s.emit(ev, nil)
+	return true, nil
+}
+
+// surfaced returns questions as one, with the answer that the model proposes.
+func surfaced(all []*open, asker a2a.TaskID, draft string) *Surfaced {
+	asks := &Surfaced{Question: all[0].Question, ID: all[0].ID, Asker: asker, Draft: draft}
+	for _, o := range all[1:] {
+		asks.Text += fmt.Sprintf("\n\nThe agent %q asks: %s", o.Agent, o.Text)
+	}
+	return asks
+}
+
+// words returns what the person reads.
+func (q *Surfaced) words() string {
+	text := fmt.Sprintf("The agent %q asks: %s", q.Agent, strings.TrimSpace(q.Text))
+	if draft := strings.TrimSpace(q.Draft); draft != "" {
+		text += "\n\nProposed answer: " + draft
+	}
+	return text
+}
+
+// withdraw takes back the questions about which the caller has decided.
+func (s *session) withdraw(ctx context.Context) error {
+	if s.agent.Gate == nil || len(s.t.opens()) > 0 {
+		return nil
+	}
+	for i := range s.t.items {
+		for _, o := range s.t.items[i].opens() {
+			if err := s.agent.Gate.Withdraw(ctx, &Surfaced{Question: o.Question, ID: o.ID, Asker: s.ec.TaskID}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

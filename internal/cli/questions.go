@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/dialogue"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/trust"
+)
+
+// questions are those that agents ask models of the hub.
+type questions struct{ hub *hub }
+
+var _ model.Gate = questions{}
+
+// Question implements model.Gate. The model answers alone where the agent is trusted to act
+// with the skill, and where the configuration leaves the agent's questions to its callers.
+func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question, error) {
+	q, err := g.hub.engine.Waiting(ctx, &engine.Question{Owner: owner(ctx), Task: id})
+	if errors.Is(err, a2a.ErrTaskNotFound) || err == nil && q == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entry := g.hub.trust.book.Level(ctx, trust.Who(q.Agent))
+	return &model.Question{
+		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text,
+		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && strings.TrimSpace(q.Text) != "",
+	}, nil
+}
+
+// suspended reports whether the configuration leaves the questions of an agent to its callers.
+func (g questions) suspended(name task.Agent) bool {
+	d := g.hub.cfg.Desk()
+	p, ok := d.Policies[name]
+	if !ok {
+		p = d.Default
+	}
+	return p == dialogue.Suspend
+}
+
+func owner(ctx context.Context) task.Owner { return auth.PrincipalFrom(ctx).Owner() }
+
+func surfacedOf(ctx context.Context, s *model.Surfaced) *dialogue.Surfaced {
+	return &dialogue.Surfaced{
+		Owner: owner(ctx), Task: s.Asker, Message: s.ID, Agent: s.Agent, Skill: s.Skill, Text: s.Text, Draft: s.Draft,
+	}
+}
+
+// Surface implements model.Gate.
+func (g questions) Surface(ctx context.Context, s *model.Surfaced) error {
+	return g.hub.desk().Surface(ctx, surfacedOf(ctx, s))
+}
+
+// Withdraw implements model.Gate.
+func (g questions) Withdraw(ctx context.Context, s *model.Surfaced) error {
+	return g.hub.desk().Withdraw(ctx, surfacedOf(ctx, s))
+}
