@@ -234,7 +234,7 @@ type said struct {
 	// Key is where the reply is read, if it does not stand here.
 	Key  string `json:"working_memory_key,omitempty"`
 	Data string `json:"data,omitempty"`
-	Next      string     `json:"next,omitempty"`
+	Next string `json:"next,omitempty"`
 }
 
 // say sends a message and answers with the reply.
