@@ -7,8 +7,8 @@ import (
 )
 
 // addresses are those that errors of a connection name: URLs, and IP addresses with a
-// port or without.
-var addresses = regexp.MustCompile(`https?://[^\s"]*[^\s":,;.]|\[[0-9a-fA-F:.]+\](:\d+)?|\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b`)
+// port or without. An index in the name of a member, such as parts[0], is none.
+var addresses = regexp.MustCompile(`https?://[^\s"]*[^\s":,;.]|\[[0-9a-fA-F:.]*:[0-9a-fA-F:.]*\](:\d+)?|\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b`)
 
 // hidden stands where an address was.
 const hidden = "(address)"

@@ -11,6 +11,7 @@ func TestAddressesAreHidden(t *testing.T) {
 		"lookup research.internal on 10.255.255.53:53: no such host":                                                        "lookup (address) on (address): no such host",
 		"dial tcp [fd00::1]:80: connect: no route to host":                                                                  "dial tcp (address): connect: no route to host",
 		"Get \"http://other.internal/x?key=1\": EOF":                                                                        "Get \"(address)\": EOF",
+		"task.artifacts[0].parts[12].text: must be a string":                                                                "task.artifacts[0].parts[12].text: must be a string",
 		"the model is gone at 12:30, version 1.2.3":                                                                         "the model is gone at 12:30, version 1.2.3",
 	} {
 		if got := a.hide(text); got != want {
