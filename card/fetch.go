@@ -37,6 +37,8 @@ type FetchOptions struct {
 	// ETag, if set, is the tag of the card that is already there. A card that is still
 	// the same is ErrNotModified.
 	ETag string
+	// Target is the tenant below the URL whose card is asked for first; empty means none.
+	Target string
 	// MaxBytes bounds the card. Zero means DefaultMaxBytes.
 	MaxBytes int64
 	// Timeout bounds the whole search. Zero means DefaultTimeout, negative means never.
@@ -128,7 +130,7 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 		return nil, err
 	}
 	var strange error // what is at one of the places instead of a card
-	for _, place := range places(base) {
+	for _, place := range places(base, f.opts.Target) {
 		c, err := f.get(ctx, place.url)
 		var status *StatusError
 		switch {
@@ -142,6 +144,9 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 				strange = err
 			}
 		default:
+			if c != nil {
+				c.Fallback = f.opts.Target != "" && !place.target
+			}
 			return c, err
 		}
 	}
@@ -157,10 +162,12 @@ type place struct {
 	// root is set for the card of the whole host, which is the wrong agent unless it
 	// lists the URL that was asked for.
 	root bool
+	// target is set for the card of the tenant that was asked for.
+	target bool
 }
 
 // places are where to look for the card of an agent, in this order.
-func places(base *url.URL) []place {
+func places(base *url.URL, target string) []place {
 	if strings.HasSuffix(base.Path, ".json") {
 		return []place{{url: base}}
 	}
@@ -169,6 +176,9 @@ func places(base *url.URL) []place {
 		for _, path := range wellKnown {
 			all = append(all, place{url: at.JoinPath(path), root: root})
 		}
+	}
+	if target != "" {
+		all = append(all, place{url: base.JoinPath(url.PathEscape(target), wellKnown[0]), target: true})
 	}
 	add(base, false)
 	path := strings.TrimRight(base.Path, "/")

@@ -86,6 +86,33 @@ func TestFetchFindsTheCard(t *testing.T) {
 	}
 }
 
+// The card of a tenant is below the address. Where there is none, the card of the address
+// may be another agent's.
+func TestFetchTheCardOfATarget(t *testing.T) {
+	t.Parallel()
+	const below = "/v1/a2a/interview" + newest
+	for name, tt := range map[string]struct {
+		bodies   map[string]string
+		want     string
+		fallback bool
+	}{
+		"its own":       {map[string]string{below: named("interview", "HOST/v1/a2a/interview"), newest: named("root", "HOST/v1/a2a")}, "interview", false},
+		"the address's": {map[string]string{"/v1/a2a" + newest: named("echo", "HOST/v1/a2a")}, "echo", true},
+		"the root's":    {map[string]string{newest: named("root", "HOST/v1/a2a")}, "root", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := card.Fetch(t.Context(), cards(t, tt.bodies)+"/v1/a2a", &card.FetchOptions{Target: "interview"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.A2A.Name != tt.want || c.Fallback != tt.fallback {
+				t.Errorf("card of %s, fallback %t, want %s, %t", c.A2A.Name, c.Fallback, tt.want, tt.fallback)
+			}
+		})
+	}
+}
+
 func TestFetchETag(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -39,6 +39,9 @@ type Card struct {
 	SignedBy string
 	// From is where the card came from; nil if it was not fetched.
 	From *url.URL
+	// Fallback is set if a tenant was asked for that has no card of its own: this one may be
+	// of another agent at the same address.
+	Fallback bool
 }
 
 // SetFrom says where the card came from. Addresses of the card that are relative become

@@ -123,6 +123,8 @@ type Call struct {
 	HistoryLength *int `json:"historyLength,omitempty"`
 	// ReturnImmediately asks for the task at once, and follows it.
 	ReturnImmediately bool `json:"returnImmediately,omitempty"`
+	// Idempotent says that the agent takes a message with the same id once.
+	Idempotent bool `json:"idempotent,omitempty"`
 	// FollowCard calls the address that the card names instead of the URL.
 	FollowCard bool `json:"followCard,omitempty"`
 	// Binding and Version say how the agent is called at the URL where no card says it. If

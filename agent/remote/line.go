@@ -116,7 +116,7 @@ func (a *Agent) connect(ctx context.Context) error {
 // remote task alone when they end early.
 func (a *Agent) options() *peer.Options {
 	o := &peer.Options{
-		URL: a.URL, FollowCard: a.Unpinned, Deadline: -1, Retries: connectTries - 1, Detach: true,
+		URL: a.URL, Target: a.Target, FollowCard: a.Unpinned, Deadline: -1, Retries: connectTries - 1, Detach: true,
 		Poll:       peer.Poll{Interval: a.Poll, Initial: a.PollInitial, Max: a.PollMax, HistoryLength: a.HistoryLength},
 		Idempotent: a.Idempotent, Logger: a.Logger, Header: a.Header, HTTP: a.HTTP, Identity: a.Identity,
 		// Over gRPC numbers are doubles and unknown fields are lost, so it comes last.

@@ -322,12 +322,27 @@ type endpointAuth struct {
 	TokenEnv string `yaml:"token_env"`
 }
 
+// endpointOptions are those of an endpoint of parley.yaml, with the same defaults.
 type endpointOptions struct {
-	PollIntervalMs    int  `yaml:"poll_interval_ms"`
-	PollInitialMs     int  `yaml:"poll_initial_ms"`
-	PollMaxMs         int  `yaml:"poll_max_ms"`
-	HistoryLength     *int `yaml:"history_length"`
-	ReturnImmediately bool `yaml:"return_immediately"`
+	PollIntervalMs    int   `yaml:"poll_interval_ms"`
+	PollInitialMs     int   `yaml:"poll_initial_ms"`
+	PollMaxMs         int   `yaml:"poll_max_ms"`
+	HistoryLength     *int  `yaml:"history_length"`
+	ReturnImmediately *bool `yaml:"return_immediately"`
+	Idempotent        bool  `yaml:"idempotent"`
+	NoStreaming       bool  `yaml:"no_streaming"`
+	FollowCard        bool  `yaml:"follow_card"`
+}
+
+// fill puts the options into s.
+func (o *endpointOptions) fill(s *directory.Spec) {
+	c := &s.Call
+	c.Poll, c.PollInitial, c.PollMax = millis(o.PollIntervalMs), millis(o.PollInitialMs), millis(o.PollMaxMs)
+	c.HistoryLength, c.Idempotent, c.FollowCard = o.HistoryLength, o.Idempotent, o.FollowCard
+	c.ReturnImmediately = o.ReturnImmediately == nil || *o.ReturnImmediately
+	if o.NoStreaming {
+		s.Streaming = new(bool)
+	}
 }
 
 // specList is one agent spec, or several.
@@ -366,8 +381,7 @@ func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// parseSpecs reads a file of agent specs. Those with neither an endpoint nor a model_id are
-// not for a hub.
+// parseSpecs reads a file of agent specs.
 func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file specList
 	d.Decode(src, &file)
@@ -382,10 +396,15 @@ func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 			specs = append(specs, found{a.spec(d, key), key})
 		case a.ModelID != "":
 			specs = append(specs, found{a.modelSpec(d, key), key})
+		case !bad(d, key):
+			d.Problem(nil, yamlfile.Join(key, "model_id"), "is missing, and so is endpoint: %s", nowhere)
 		}
 	}
 	return right(d, specs, map[string]string{"name": "id", "url": "endpoint.base_url"})
 }
+
+// nowhere is why an agent of the hub needs a model.
+const nowhere = "an agent without an endpoint runs here, and needs a model"
 
 func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	e := a.Endpoint
@@ -393,12 +412,11 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(a.ID), Title: a.Name, URL: e.BaseURL, Description: a.Description,
 		Call: directory.Call{
-			Target: e.Target, Timeout: millis(e.TimeoutMs), Poll: millis(e.Options.PollIntervalMs),
-			PollInitial: millis(e.Options.PollInitialMs), PollMax: millis(e.Options.PollMaxMs),
-			HistoryLength: e.Options.HistoryLength, ReturnImmediately: e.Options.ReturnImmediately,
+			Target: e.Target, Timeout: millis(e.TimeoutMs),
 			Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: true,
 		},
 	}
+	e.Options.fill(&s)
 	if s.Title == "" {
 		s.Title = a.ID
 	}

@@ -198,27 +198,61 @@ agents:
 // an endpoint is not ours.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	remote := `{ "id": "remote-researcher", "model_id": "x", "max_rounds": 3, "endpoint": { "backend": "a2a",
-  "base_url": "https://remote-agent.example.com/v1/a2a", "auth": { "type": "bearer", "token": "secret" },
-  "target": "researcher", "timeout_ms": 300000, "options": { "poll_interval_ms": 1000, "history_length": 0, "return_immediately": true } } }`
-	zero := 0
+	remote := `{ "id": "remote-researcher", "endpoint": { "backend": "a2a", "base_url": "https://remote-agent.example.com/v1/a2a", "auth": { "type": "bearer", "token": "..." }, "target": "researcher", "timeout_ms": 300000, "options": { "poll_interval_ms": 1000 } }}`
 	want := directory.Spec{
 		Name: "remote-researcher", Title: "remote-researcher", URL: "https://remote-agent.example.com/v1/a2a",
 		Call: directory.Call{
-			Target: "researcher", Timeout: 5 * time.Minute, Poll: time.Second, HistoryLength: &zero, ReturnImmediately: true,
-			Credentials: directory.Credentials{Bearer: "secret"},
+			Target: "researcher", Timeout: 5 * time.Minute, Poll: time.Second, ReturnImmediately: true,
+			Credentials: directory.Credentials{Bearer: "..."},
 			Binding:     a2a.TransportProtocolHTTPJSON, Version: "1.0", Fixed: true,
 		},
 	}
 	for src, where := range map[string]string{
-		remote: "f.yaml",
-		"[" + remote + `, { "id": "local", "system_prompt": "You are …" }]`: "f.yaml:1",
+		remote:             "f.yaml",
+		"[" + remote + `]`: "f.yaml:1",
 	} {
 		want.Where = where
 		got, problems := parse(parseSpecs, src)
 		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
 			t.Errorf("problems %q, agents (-want +got):\n%s", problems, diff)
 		}
+	}
+}
+
+// The options of a spec are those of an endpoint in parley.yaml.
+func TestSpecOptions(t *testing.T) {
+	t.Parallel()
+	spec := func(options string) string {
+		return `{"id": "a", "model_id": "x", "endpoint": {"backend": "a2a", "base_url": "https://a.example", "options": {` + options + `}}}`
+	}
+	zero := 0
+	for options, want := range map[string]directory.Spec{
+		``: {Call: directory.Call{ReturnImmediately: true}},
+		`"return_immediately": false, "history_length": 0`: {Call: directory.Call{HistoryLength: &zero}},
+		`"no_streaming": true, "idempotent": true`:         {Streaming: new(bool), Call: directory.Call{ReturnImmediately: true, Idempotent: true}},
+		`"follow_card": true, "poll_initial_ms": 5`:        {Call: directory.Call{ReturnImmediately: true, FollowCard: true, PollInitial: 5 * time.Millisecond}},
+		`"poll_interval_ms": 7, "poll_max_ms": 9`:          {Call: directory.Call{ReturnImmediately: true, Poll: 7 * time.Millisecond, PollMax: 9 * time.Millisecond}},
+	} {
+		want.Name, want.Title, want.URL, want.Where = "a", "a", "https://a.example", "f.yaml"
+		want.Call.Binding, want.Call.Version, want.Call.Fixed = a2a.TransportProtocolHTTPJSON, "1.0", true
+		got, problems := parse(parseSpecs, spec(options))
+		if diff := cmp.Diff([]directory.Spec{want}, got, credentials); diff != "" || problems != "" {
+			t.Errorf("%s: problems %q, agents (-want +got):\n%s", options, problems, diff)
+		}
+	}
+}
+
+// A spec that nothing can be made of is reported, and takes no other with it.
+func TestSpecWithoutEndpointAndModel(t *testing.T) {
+	t.Parallel()
+	got, problems := parse(parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
+{"id": "far", "endpoint": {"backend": "a2a", "base_url": "https://a.example"}}]`)
+	if len(got) != 1 || got[0].Name != "far" {
+		t.Errorf("agents = %+v, want far alone", got)
+	}
+	want := "dir/f.yaml:1: [0].model_id: is missing, and so is endpoint: an agent without an endpoint runs here, and needs a model"
+	if problems != want {
+		t.Errorf("problems %q, want %q", problems, want)
 	}
 }
 
@@ -347,8 +381,6 @@ func TestModelSpecs(t *testing.T) {
   excluded_tools: [pay]
   delegates: [Weather Man, echo]
   sections: {a: b}
-- id: nobody
-  system_prompt: You are nobody.
 `)
 	want := []directory.Spec{{
 		Name: "planner", Title: "Planner", Description: "Plans.", Pinned: true, Where: "f.yaml:2",

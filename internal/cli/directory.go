@@ -197,7 +197,7 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 	for name, value := range r.Call.Header {
 		header.Set(name, value)
 	}
-	o := &card.FetchOptions{Header: header, ETag: r.ETag, Timeout: -1}
+	o := &card.FetchOptions{Header: header, ETag: r.ETag, Timeout: -1, Target: r.Call.Target}
 	if c.verifier != nil {
 		o.ETag = "" // what was not verified may be here
 	}
@@ -205,10 +205,14 @@ func (c *cardReader) Fetch(ctx context.Context, r *directory.Request) (*card.Car
 		return nil, err
 	}
 	got, err := card.Fetch(ctx, r.URL, o)
-	if err != nil || c.verifier == nil {
-		return got, err
+	if err == nil && c.verifier != nil {
+		got, err = c.verifier.check(ctx, got)
 	}
-	return c.verifier.check(ctx, got)
+	if err == nil && got.Fallback {
+		// It says how the address is called, and which skills another agent has.
+		got.A2A.Name, got.A2A.Description, got.A2A.Skills = r.Call.Target, "", nil
+	}
+	return got, err
 }
 
 // client returns what reaches an agent.

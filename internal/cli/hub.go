@@ -100,6 +100,9 @@ const (
 // openHub takes what the hub needs: the data folder, the addresses, the store.
 func openHub(ctx context.Context, cfg *config.Config, logger *slog.Logger) (*hub, error) {
 	h := &hub{cfg: cfg, logger: logger}
+	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
+		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
+	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -270,6 +273,7 @@ func (h *hub) compose(ctx context.Context) error {
 		Errands: errand.Limits{
 			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
+		Default:  task.Agent(cmp.Or(h.cfg.DefaultAgent, "default")),
 		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	h.trust.inbox.Deliver = dialogue.Deliver(h.engine)

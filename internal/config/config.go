@@ -77,8 +77,8 @@ type Config struct {
 	SpecStatuses bool `yaml:"spec_statuses"`
 	// AgentsBuiltin says whether the built-in agents are served; nil means yes.
 	AgentsBuiltin *bool `yaml:"agents_builtin"`
-	// DefaultAgent is the agent for callers that name none: the first of Agents, or
-	// else the first built-in one.
+	// DefaultAgent is the agent for callers that name none: the one called default, or else
+	// the first of Agents, or else the first built-in one.
 	DefaultAgent string `yaml:"default_agent"`
 	// Agents are served beside the built-in ones. One with the name of a built-in
 	// agent takes its place.

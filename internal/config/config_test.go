@@ -213,7 +213,6 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"size", "limits:\n  body: ten\n", `parley.yaml:2: limits.body: "ten" is not a size like 512KiB, 10MiB or 1GB`},
 		{"number", "limits:\n  requests_per_second: .inf\n", `parley.yaml:2: limits.requests_per_second: ".inf" is not a number from 0`},
 		{"burst of nothing", "limits:\n  burst: 5\n", `parley.yaml:2: limits.burst: says nothing without limits.requests_per_second`},
-		{"short card token", "extended_card:\n  token: s3cret\n", `parley.yaml:2: extended_card.token: is shorter than 16 characters`},
 		{"card token with a space", "extended_card:\n  token: s3cret and a good deal more\n", `parley.yaml:2: extended_card.token: has a character that a header cannot carry`},
 		{"extended for nobody", "agents:\n- name: a\n  command: x\n  extended: {description: b}\n", `parley.yaml:4: agents[0].extended: nobody would see it: extended_card needs a token, or authenticated: true`},
 		{"extended skill twice", "extended_card: {authenticated: true}\nagents:\n- name: a\n  command: x\n  extended:\n    skills: [{id: s}, {id: s}]\n", `parley.yaml:6: agents[0].extended.skills[1].id: the agent has another skill "s"`},

@@ -180,7 +180,7 @@ func (a *Agent) Spec() directory.Spec {
 		Call: directory.Call{
 			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, PollInitial: r.PollInitial, PollMax: r.PollMax,
 			HistoryLength:     e.Options.HistoryLength,
-			ReturnImmediately: r.ReturnImmediately, FollowCard: e.Options.FollowCard,
+			ReturnImmediately: r.ReturnImmediately, Idempotent: r.Idempotent, FollowCard: e.Options.FollowCard,
 			Credentials: e.Auth.forCards(),
 			TLS:         directory.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA},
 		},

@@ -101,7 +101,6 @@ func TestSecretFileErrors(t *testing.T) {
 		"extended_card: {token: \"${file:large}\"}":                                                  "file large: has 120000 bytes",
 		"extended_card: {token: \"${file:.}\"}":                                                      "file .: is not a regular file",
 		"extended_card: {token: \"${file:}\"}":                                                       "names no file",
-		"extended_card: {token: \"${file:short}\"}":                                                  "extended_card.token: is shorter than 16 characters",
 		"auth: {api_keys: {\"${file:none}\": {agent_id: a}}}":                                        "auth.api_keys[0]: file none: no such file",
 		"auth: {api_keys: {\"${file:short}\": {agent_id: a}}}":                                       "auth.api_keys[0]: the key is shorter than 16 bytes",
 		"auth: {api_keys: {\"s3cret${file:none}\": {agent_id: a}}}":                                  "auth.api_keys[0]: the key has a ${…} that cannot be put in",

@@ -27,6 +27,9 @@ type Config struct {
 	// Recorder writes down what comes of tasks. If it is nil, or if the Store is not
 	// task.Marks, nothing is written down.
 	Recorder Recorder
+	// Default is the agent for callers that name none, where there is one of that name.
+	// Otherwise it is the first that was registered.
+	Default task.Agent
 	// Extended says who may see the extended cards.
 	Extended ExtendedCards
 	// Idempotency says which messages are made durable at most once.

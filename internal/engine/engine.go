@@ -121,7 +121,7 @@ func New(cfg Config) *Engine {
 		tokens:  newTokens(cfg.TokenKey),
 		line:    newLine(cfg.MaxRuns, cfg.MaxAway),
 		quota:   quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		agents:  newRoster(),
+		agents:  newRoster(cfg.Default),
 		drawing: drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),

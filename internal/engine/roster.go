@@ -25,10 +25,12 @@ type roster struct {
 	bySkill map[string][]*Agent
 	// open are those that are found by any skill.
 	open []*Agent
+	// preferred is the default agent, if there is one of that name.
+	preferred task.Agent
 }
 
-func newRoster() roster {
-	return roster{byName: make(map[task.Agent]*Agent), bySkill: make(map[string][]*Agent)}
+func newRoster(preferred task.Agent) roster {
+	return roster{preferred: preferred, byName: make(map[task.Agent]*Agent), bySkill: make(map[string][]*Agent)}
 }
 
 // add puts a at the end of the roster; it reports false if the name is taken.
@@ -118,14 +120,17 @@ func (r *roster) dropLocked(a *Agent) {
 	}
 }
 
-// find returns the agent with the name, the first one for no name, or nil.
+// find returns the agent with the name, the default one for no name, or nil.
 func (r *roster) find(name task.Agent) *Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if name == "" && len(r.list) > 0 {
-		return r.list[0]
+	if name != "" || len(r.list) == 0 {
+		return r.byName[name]
 	}
-	return r.byName[name]
+	if a := r.byName[r.preferred]; a != nil {
+		return a
+	}
+	return r.list[0]
 }
 
 // having returns the agents that have a skill, whose id ignores case: those that list
@@ -146,7 +151,7 @@ func (r *roster) all() []*Agent {
 	return slices.Clone(r.list)
 }
 
-// Register adds an agent. The first one is the default. A second agent with the
+// Register adds an agent. The first one is the default, unless Config.Default is there. A second agent with the
 // same name is an error.
 func (e *Engine) Register(a Agent) error {
 	if err := e.prepare(&a); err != nil {

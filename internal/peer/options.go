@@ -116,6 +116,8 @@ type Options struct {
 	// MaxBody bounds an answer and MaxEvent an event of a stream, in bytes. Zero means
 	// DefaultMaxBody and DefaultMaxEvent.
 	MaxBody, MaxEvent int64
+	// Target is the tenant whose card is fetched, where it has one.
+	Target string
 	// MaxCard bounds the card that Dial fetches, in bytes. Zero means
 	// card.DefaultMaxBytes.
 	MaxCard int64

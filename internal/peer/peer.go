@@ -69,7 +69,7 @@ func Fetch(ctx context.Context, rawURL string, o *Options) (*card.Card, error) {
 		timeout = -1
 	}
 	c, err := card.Fetch(ctx, rawURL, &card.FetchOptions{
-		Client: client, Header: join(o.Header, shown.header), MaxBytes: o.MaxCard, Timeout: timeout,
+		Client: client, Header: join(o.Header, shown.header), MaxBytes: o.MaxCard, Timeout: timeout, Target: o.Target,
 	})
 	var status *card.StatusError
 	if errors.As(err, &status) {
