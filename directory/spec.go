@@ -87,6 +87,9 @@ type Spec struct {
 	// InputModes and OutputModes are media types; if empty, the card's count.
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
+	// StrictModes refuses messages whose media types are not among those of the agent, which
+	// are advice otherwise.
+	StrictModes bool `json:"strictModes,omitempty"`
 }
 
 // Model is the language model that thinks for an agent of the hub.

@@ -127,7 +127,10 @@ func (r *registrar) Put(e *directory.Entry) error {
 	if err != nil {
 		return err
 	}
-	a := engine.Agent{Name: e.Name(), Card: e.Card(), Executor: x, ListedSkills: true}
+	a := engine.Agent{
+		Name: e.Name(), Card: e.Card(), Executor: x, ListedSkills: true,
+		AdvisoryModes: e.Spec.Model == nil && !e.Spec.Local && e.Transport() == directory.HTTP && !e.Spec.StrictModes,
+	}
 	if had, ok := r.engine.Agent(e.Name()); ok {
 		a.Extended = had.Extended
 	}

@@ -110,6 +110,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 		switch {
 		case a.Remotely():
 			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, h.told(a, backends[a.Backend()](a))), true
+			e.AdvisoryModes = !a.StrictModes
 		case a.Queue != "":
 			s := a.Spec()
 			x, err := h.queueExecutor(&s)

@@ -220,6 +220,9 @@ type Agent struct {
 	// text/plain.
 	InputModes  []string `yaml:"inputModes"`
 	OutputModes []string `yaml:"outputModes"`
+	// StrictModes refuses messages to an agent elsewhere whose media types its card does not
+	// list. Otherwise they are passed on, and the log says so.
+	StrictModes bool `yaml:"strict_modes"`
 }
 
 // Skill is a skill of an agent's card (specification §4.4.5).

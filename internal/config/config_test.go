@@ -85,7 +85,7 @@ func TestExample(t *testing.T) {
 			{Name: "patient", Endpoint: config.Endpoint{
 				Backend: "a2a", BaseURL: "https://patient.example.com", Options: config.EndpointOptions{PollInitialMS: 500, PollMaxMS: 60_000},
 			}},
-			{Name: "partner", URL: "https://partner.example.com", Timeout: config.Duration(2 * time.Minute)},
+			{Name: "partner", URL: "https://partner.example.com", Timeout: config.Duration(2 * time.Minute), StrictModes: true},
 			{Name: "clock", Description: "Knows what time it is."},
 			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
 		},

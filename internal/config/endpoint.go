@@ -176,7 +176,7 @@ func (a *Agent) Spec() directory.Spec {
 	s := directory.Spec{
 		Name: task.Agent(a.Name), Title: or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
 		Transport: a.Transport, WellKnown: a.Queue != "", Description: a.Description, Version: a.Version,
-		InputModes: a.InputModes, OutputModes: a.OutputModes,
+		InputModes: a.InputModes, OutputModes: a.OutputModes, StrictModes: a.StrictModes,
 		Call: directory.Call{
 			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, PollInitial: r.PollInitial, PollMax: r.PollMax,
 			HistoryLength:     e.Options.HistoryLength,

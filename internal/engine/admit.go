@@ -130,7 +130,7 @@ func (e *Engine) create(c *op.Caller, r *op.Send, wait bool) (*admitted, error) 
 	if err := a.extensions.accept(c); err != nil {
 		return nil, err
 	}
-	if err := accepts(a, r); err != nil {
+	if err := e.accepts(a, r); err != nil {
 		return nil, err
 	}
 	if err := e.admitErrand(a.Name, r); err != nil {
@@ -283,7 +283,7 @@ func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if a == nil {
 		return nil, fault.New(a2a.ErrUnsupportedOperation, goneAgent)
 	}
-	if err := accepts(a, r); err != nil {
+	if err := e.accepts(a, r); err != nil {
 		return nil, err
 	}
 	hook, err := e.inline(r, a.Name)

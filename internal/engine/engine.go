@@ -34,6 +34,9 @@ type Agent struct {
 	// alone. Without it an agent whose card lists none is found by any skill that no
 	// card lists.
 	ListedSkills bool
+	// AdvisoryModes says that the media types of the card are advice: a message with others is
+	// passed on for the agent to judge, and the log says so once for each.
+	AdvisoryModes bool
 
 	extensions extensions // set by Register and Update, like what follows
 	skills     []string   // the ids of those that the card lists
@@ -60,6 +63,8 @@ type Engine struct {
 	hooks    task.Hooks
 	// requests is nil unless some messages are made durable at most once.
 	requests task.Requests
+	// advised are the media types that the log has named, by agent.
+	advised advised
 	// aliases is nil if the store keeps none.
 	aliases task.Aliases
 	drawing drawing

@@ -1,27 +1,75 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // accepts checks the media types of a message, and those that its caller wants of the
 // answer, against what the agent's card says, or the skill that was asked for
 // (specification §3.3.2).
-func accepts(a *Agent, r *op.Send) error {
-	if err := takes(a, &r.Message); err != nil {
+func (e *Engine) accepts(a *Agent, r *op.Send) error {
+	if err := e.advise(a, takes(a, r)); err != nil {
 		return err
 	}
-	return gives(a, r)
+	return e.advise(a, gives(a, r))
+}
+
+// advise returns what the card of a refuses, unless that is advice, which is logged.
+func (e *Engine) advise(a *Agent, err error) error {
+	if err == nil || !a.AdvisoryModes {
+		return err
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		return err
+	}
+	if reason := f.Violations[0].Problem; e.advised.first(advice{a.Name, reason}) {
+		e.cfg.Logger.Warn("message goes to an agent whose card does not list its media types", "agent", a.Name, "reason", reason)
+	}
+	return nil
+}
+
+// maxAdvised is how many refusals the log may name for all agents.
+const maxAdvised = 1000
+
+// advised are the refusals that the log has named. The zero advised has none.
+type advised struct {
+	mu  sync.Mutex // guards the field below
+	all map[advice]struct{}
+}
+
+// advice is what a card would refuse.
+type advice struct {
+	agent  task.Agent
+	reason string
+}
+
+// first reports whether a refusal is to be logged: once, and not for ever.
+func (d *advised) first(a advice) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, had := d.all[a]; had || len(d.all) >= maxAdvised {
+		return false
+	}
+	if d.all == nil {
+		d.all = make(map[advice]struct{})
+	}
+	d.all[a] = struct{}{}
+	return true
 }
 
 // takes checks the media types of a message. An agent that names none takes all.
-func takes(a *Agent, m *op.Message) error {
+func takes(a *Agent, r *op.Send) error {
+	m := &r.Message
 	modes := a.Card.DefaultInputModes
 	if s := skillNamed(a, m.Skill); s != nil && len(s.InputModes) > 0 {
 		modes = s.InputModes
