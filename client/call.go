@@ -155,10 +155,14 @@ func decode(e *peer.Event) (a2a.Event, error) {
 	return r.Event, nil
 }
 
-// typed decodes the events of a stream.
+// typed decodes the events of a stream. The SDK has no type for an event of a kind that
+// the protocol does not have.
 func typed(events iter.Seq2[peer.Event, error]) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		for e, err := range events {
+			if err == nil && e.Kind == peer.Other {
+				continue
+			}
 			var event a2a.Event
 			if err == nil {
 				event, err = decode(&e)

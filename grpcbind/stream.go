@@ -155,7 +155,8 @@ func (f *feed) end() error {
 func (f *feed) sendAll(events []engine.Event) error {
 	for i := range events {
 		e := &events[i]
-		if e.Frame != nil {
+		// The messages of the proto have no place for an event that the protocol does not have.
+		if e.Frame != nil && e.Kind != task.Other {
 			if err := f.timed(func() error { return f.w.frame(e.Frame) }); err != nil {
 				return err
 			}

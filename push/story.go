@@ -36,11 +36,12 @@ func (t *target) version() string {
 	return "1.0"
 }
 
-// skips reports whether a webhook is not told an entry. One of v0.3 is told the whole
+// skips reports whether a webhook is not told an entry. An event that the protocol does not
+// have is for streams: a receiver that refuses it would hold up the events behind it. One of v0.3 is told the whole
 // task each time, so it does without the chunks inside of an artifact.
 func (t *target) skips(e *task.Entry) bool {
 	inside := e.Kind == task.Artifact && e.Append && !e.LastChunk
-	return e.Kind == task.Message || inside && t.whole()
+	return e.Kind == task.Message || e.Kind == task.Other || inside && t.whole()
 }
 
 // story is a task as it was at a version, for webhooks that are told whole tasks. It

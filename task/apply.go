@@ -72,6 +72,7 @@ func Apply(h Head, e Entry) (Head, Entry, error) {
 	if e.Epoch != 0 {
 		h.Run.Seq = e.Seq
 	}
+	h.Others = h.Others || len(e.Others) > 0
 	switch e.Kind {
 	case Created:
 		h.CreatedAt = e.At
@@ -86,6 +87,8 @@ func Apply(h Head, e Entry) (Head, Entry, error) {
 		if e.LastChunk {
 			h.seal(&e)
 		}
+	case Other:
+		h.Run.Told = true
 	}
 	return h, e, nil
 }
@@ -118,6 +121,10 @@ func admitKind(h *Head, e *Entry) error {
 	case Message:
 		if len(e.Body) == 0 {
 			return fmt.Errorf("message without content: %w", ErrIllegal)
+		}
+	case Other:
+		if len(e.Body) == 0 {
+			return fmt.Errorf("event without content: %w", ErrIllegal)
 		}
 	case Artifact:
 		if e.ArtifactID == "" {

@@ -15,6 +15,8 @@ var ErrCorrupt = errors.New("corrupt data")
 const (
 	entriesFormat = 1
 	foldFormat    = 1
+	// foldOthers is foldFormat with members that the protocol does not have behind it.
+	foldOthers = 2
 )
 
 // What an encoded entry has.
@@ -29,6 +31,9 @@ const (
 	isAppend
 	isLastChunk
 )
+
+// hasOthers is a bit of the byte of the kind: the flags have none left.
+const hasOthers = 1 << 7
 
 // AppendEntries appends the compact form in which stores keep consecutive entries
 // of one task. Empty bodies are the same as absent ones.
@@ -49,7 +54,7 @@ func AppendEntries(dst []byte, es []Entry) []byte {
 
 func appendEntry(dst []byte, before, e *Entry) []byte {
 	flags := flagsOf(before, e)
-	dst = append(dst, byte(e.Kind), byte(e.State), flags)
+	dst = append(dst, byte(e.Kind)|flagIf(len(e.Others) > 0, hasOthers), byte(e.State), flags)
 	dst = binary.AppendVarint(dst, int64(e.At-before.At))
 	if flags&hasRun != 0 {
 		dst = binary.AppendVarint(dst, e.Epoch)
@@ -66,6 +71,9 @@ func appendEntry(dst []byte, before, e *Entry) []byte {
 	}
 	if flags&hasCall != 0 {
 		dst = appendBytes(dst, e.Call)
+	}
+	if len(e.Others) > 0 {
+		dst = appendBytes(dst, e.Others)
 	}
 	return dst
 }
@@ -128,9 +136,10 @@ func DecodeEntries(b []byte) ([]Entry, error) {
 }
 
 func (r *reader) entry(before, e *Entry) {
-	e.Kind, e.State = Kind(r.byte()), State(r.byte())
+	kind := r.byte()
+	e.Kind, e.State = Kind(kind&^hasOthers), State(r.byte())
 	flags := r.byte()
-	if e.Kind < Created || e.Kind > Artifact || e.State >= numStates {
+	if e.Kind < Created || e.Kind > Other || e.State >= numStates {
 		r.bad = true
 	}
 	e.At = before.At + Millis(r.varint())
@@ -152,6 +161,9 @@ func (r *reader) entry(before, e *Entry) {
 	}
 	if flags&hasCall != 0 {
 		e.Call = r.bytes()
+	}
+	if kind&hasOthers != 0 {
+		e.Others = r.bytes()
 	}
 }
 

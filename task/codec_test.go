@@ -25,7 +25,7 @@ func anyEntries(t *rapid.T) []task.Entry {
 	})
 	es := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) task.Entry {
 		return task.Entry{
-			Kind:       task.Kind(rapid.IntRange(int(task.Created), int(task.Artifact)).Draw(t, "kind")),
+			Kind:       task.Kind(rapid.IntRange(int(task.Created), int(task.Other)).Draw(t, "kind")),
 			State:      task.State(rapid.IntRange(0, int(task.AuthRequired)).Draw(t, "state")),
 			At:         task.Millis(rapid.Int64().Draw(t, "at")),
 			Epoch:      rapid.Int64().Draw(t, "epoch"),
@@ -35,6 +35,7 @@ func anyEntries(t *rapid.T) []task.Entry {
 			ArtifactID: a2a.ArtifactID(rapid.SampledFrom([]string{"", "a", "ö\x00"}).Draw(t, "artifact")),
 			Body:       blob.Draw(t, "body"),
 			Meta:       blob.Draw(t, "meta"),
+			Others:     blob.Draw(t, "others"),
 			Call:       blob.Draw(t, "call"),
 		}
 	}), 1, 10).Draw(t, "entries")

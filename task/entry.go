@@ -15,6 +15,9 @@ const (
 	Status
 	// Artifact is a whole artifact or a chunk of one. Body is the artifact.
 	Artifact
+	// Other is an event of a kind that the protocol does not have. Body is the
+	// StreamResponse; readers of streams are shown it, and a Fold does not have it.
+	Other
 )
 
 // Entry is one protocol mutation of a task. Bodies are compact, valid UTF-8 v1.0
@@ -40,8 +43,16 @@ type Entry struct {
 	Body []byte
 	// Meta is the metadata object of a Status or Artifact event, or nil.
 	Meta []byte
+	// Others are the members that the protocol does not have, for Status and Artifact
+	// entries: an object with the objects "frame" (beside the event), "event" (in it),
+	// "status" (in its status) and "task" (in the task that the event was taken from), of
+	// which none is empty; nil if there are no such members.
+	Others []byte
 	// Call is what a run needs beside the message to be repeated after a crash
 	// (request metadata, principal, service parameters), for Created and Message
 	// entries. It is never shown to a caller.
 	Call []byte
 }
+
+// Size returns how many bytes the free parts of e have.
+func (e *Entry) Size() int { return len(e.Body) + len(e.Meta) + len(e.Others) + len(e.Call) }

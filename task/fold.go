@@ -32,6 +32,10 @@ type Fold struct {
 
 	// meta is the metadata of all status events; the later value of a name wins.
 	meta members
+	// others are the members of the task that the protocol does not have; the later value
+	// of a name wins. status has those of the current status, an object or nil.
+	others members
+	status []byte
 }
 
 type message struct {
@@ -60,7 +64,27 @@ func (f *Fold) Add(e *Entry) error {
 	case Artifact:
 		f.addArtifact(e)
 	}
+	if len(e.Others) > 0 {
+		f.addOthers(e.Others)
+	}
 	return nil
+}
+
+// addOthers takes over the members that the task shows: those of its own, those of the
+// events, which protocols to come may have in the task as well, and those of the status.
+func (f *Fold) addOthers(others []byte) {
+	for level, obj := range rawjson.Fields(others) {
+		switch level {
+		case inStatus:
+			f.status = obj
+		case inEvent, inTask:
+			for name, value := range rawjson.Fields(obj) {
+				if !taskReserved.Has(name) {
+					f.others.set(name, value)
+				}
+			}
+		}
+	}
 }
 
 // addStatus lets the message of the earlier status become history. A message that
@@ -69,7 +93,7 @@ func (f *Fold) addStatus(e *Entry) {
 	if i := f.current - 1; i >= 0 && bytes.Equal(f.messages[i].body, e.Body) {
 		f.messages = slices.Delete(f.messages, i, i+1)
 	}
-	f.current = 0
+	f.current, f.status = 0, nil
 	if len(e.Body) > 0 {
 		f.messages = append(f.messages, message{e.Version, false, e.Body})
 		f.current = len(f.messages)
@@ -147,7 +171,7 @@ func (f *Fold) Said() iter.Seq[Said] {
 }
 
 // Retire makes the message of the current status, if it has one, the last of the history.
-func (f *Fold) Retire() { f.current = 0 }
+func (f *Fold) Retire() { f.current, f.status = 0, nil }
 
 // Messages returns the number of messages in the history.
 func (f *Fold) Messages() int { return f.historyLen() }

@@ -279,6 +279,9 @@ func anyPlain(t *rapid.T, i int) task.Entry {
 		if m := anyMeta(t); m != nil {
 			e.Meta = marshal(t, m)
 		}
+		e.Others = anyOthers(t, "frame", "event", "status", "task")
+	case 3:
+		e.Kind, e.Body = task.Other, []byte(`{"otherUpdate":{"n":9007199254740993}}`)
 	default:
 		a := &a2a.Artifact{
 			ID: a2a.ArtifactID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "artifact")), Metadata: anyMeta(t),
@@ -288,6 +291,7 @@ func anyPlain(t *rapid.T, i int) task.Entry {
 			a.Parts = append(a.Parts, a2a.NewTextPart(text.Draw(t, "text")), a2a.NewDataPart(map[string]any{"n": 1.5}))
 		}
 		e.Kind, e.ArtifactID, e.Body = task.Artifact, a.ID, marshal(t, a)
+		e.Others = anyOthers(t, "frame", "event")
 		e.Append, e.LastChunk = rapid.Bool().Draw(t, "append"), rapid.IntRange(0, 9).Draw(t, "last") == 0
 	}
 	return e
@@ -305,6 +309,20 @@ func anyMeta(t *rapid.T) map[string]any {
 	return meta
 }
 
+// anyOthers draws members that the protocol does not have, for some of the levels.
+func anyOthers(t *rapid.T, levels ...string) []byte {
+	others := map[string]any{}
+	for _, level := range levels {
+		if m := anyMeta(t); m != nil {
+			others[level] = m
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return marshal(t, others)
+}
+
 func marshal(t *rapid.T, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -320,6 +338,9 @@ type reader struct {
 }
 
 func (r *reader) take(t *rapid.T, frame []byte) {
+	if strings.HasPrefix(string(frame), `{"otherUpdate"`) {
+		return // the SDK has no type for it
+	}
 	var sr a2a.StreamResponse
 	if err := json.Unmarshal(frame, &sr); err != nil {
 		t.Fatalf("the SDK cannot read frame %s: %v", frame, err)

@@ -150,6 +150,9 @@ type Head struct {
 	Run Run
 	// CancelAt is when a caller asked to cancel; zero if nobody did.
 	CancelAt Millis
+	// Others is set once an entry has had members that the protocol does not have: the task
+	// shows some of them, and a head has none of them.
+	Others bool
 	// Sealed are the most recent artifacts (at most MaxSealed) that had their last
 	// chunk. It is empty once the task has ended.
 	Sealed []a2a.ArtifactID
@@ -168,6 +171,20 @@ func (h *Head) Performer() Agent {
 func (h *Head) Due() bool {
 	return h.State.Open() && h.Shown != Answered &&
 		(h.Run.Dispatch != Idle || h.CancelAt != 0 || h.Waiting())
+}
+
+// The bits of Marks.
+const (
+	markTold = 1 << iota
+	markOthers
+)
+
+// Marks returns Run.Told and Others as the bits of a byte, for stores.
+func (h *Head) Marks() byte { return flagIf(h.Run.Told, markTold) | flagIf(h.Others, markOthers) }
+
+// SetMarks sets what Marks returned.
+func (h *Head) SetMarks(marks byte) {
+	h.Run.Told, h.Others = marks&markTold != 0, marks&markOthers != 0
 }
 
 // Waiting reports whether a message of the caller has not been read by a run.

@@ -47,14 +47,15 @@ func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
 	switch e.Kind {
 	case Created:
 		dst = appendIDs(append(dst, `{"task":{"id":`...), h)
-		dst = appendStatus(append(dst, `,"status":`...), e.State, nil, e.At)
+		dst = append(appendStatus(append(dst, `,"status":`...), e.State, nil, e.At), '}')
 		dst = append(dst, `,"history":[`...)
 		dst = append(dst, e.Body...)
 		return append(dst, `]}}`...)
 	case Status:
 		dst = appendEventIDs(append(dst, `{"statusUpdate":{"taskId":`...), h)
 		dst = appendStatus(append(dst, `,"status":`...), e.State, e.Body, e.At)
-		return append(appendMeta(dst, e.Meta), `}}`...)
+		dst = append(appendInside(dst, level(e.Others, inStatus)), '}')
+		return appendFrameEnd(appendMeta(dst, e.Meta), e.Others)
 	case Artifact:
 		dst = appendEventIDs(append(dst, `{"artifactUpdate":{"taskId":`...), h)
 		dst = append(dst, `,"artifact":`...)
@@ -65,17 +66,19 @@ func AppendFrame(dst []byte, h *Head, e *Entry) []byte {
 		if e.LastChunk {
 			dst = append(dst, `,"lastChunk":true`...)
 		}
-		return append(appendMeta(dst, e.Meta), `}}`...)
+		return appendFrameEnd(appendMeta(dst, e.Meta), e.Others)
+	case Other:
+		return append(dst, e.Body...)
 	}
 	return dst
 }
 
 // AppendHead appends the Task object without history, artifacts and metadata.
 func AppendHead(dst []byte, h *Head) []byte {
-	return append(appendHead(dst, h), '}')
+	return append(appendHead(dst, h), `}}`...)
 }
 
-// appendHead leaves the object open for further members.
+// appendHead leaves the object and its status open for further members.
 func appendHead(dst []byte, h *Head) []byte {
 	dst = appendIDs(append(dst, `{"id":`...), h)
 	return appendStatus(append(dst, `,"status":`...), h.State, h.StatusMessage, h.StatusAt)
@@ -94,6 +97,7 @@ func appendEventIDs(dst []byte, h *Head) []byte {
 	return rawjson.AppendString(append(dst, `,"contextId":`...), h.ContextID)
 }
 
+// appendStatus leaves the object open for further members.
 func appendStatus(dst []byte, s State, message []byte, at Millis) []byte {
 	dst = append(dst, `{"state":"`...)
 	dst = append(dst, s.String()...)
@@ -105,7 +109,7 @@ func appendStatus(dst []byte, s State, message []byte, at Millis) []byte {
 	if at != 0 {
 		dst = at.AppendJSON(append(dst, `,"timestamp":`...))
 	}
-	return append(dst, '}')
+	return dst
 }
 
 func appendMeta(dst, meta []byte) []byte {
@@ -137,7 +141,7 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	if f == nil {
 		f = &Fold{}
 	}
-	dst = appendHead(dst, h)
+	dst = append(appendInside(appendHead(dst, h), f.status), '}')
 	if o.Artifacts && (len(f.artifacts) > 0 || o.EmptyArtifacts) {
 		dst = f.AppendArtifacts(append(dst, `,"artifacts":`...))
 	}
@@ -146,6 +150,9 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	}
 	if f.meta.len() > 0 {
 		dst = f.meta.append(append(dst, `,"metadata":`...))
+	}
+	if f.others.len() > 0 {
+		dst = f.others.appendList(append(dst, ','))
 	}
 	return append(dst, '}')
 }

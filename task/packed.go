@@ -36,7 +36,7 @@ func appendSegments(dst []byte, es []Entry) []byte {
 func pageOf(es []Entry, entries, size int) int {
 	n, sum := 0, 0
 	for n < len(es) && n < entries && (n == 0 || sum < size) {
-		sum += len(es[n].Body) + len(es[n].Meta) + len(es[n].Call)
+		sum += es[n].Size()
 		n++
 	}
 	return n
@@ -113,7 +113,7 @@ func packedHead(key Key, b []byte) (Head, error) {
 // stands in the segments as well, as the body of the status's entry: then it is not
 // repeated.
 func appendRow(dst []byte, h *Head, segments []byte) []byte {
-	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), flagIf(h.Run.Told, 1))
+	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), h.Marks())
 	for _, n := range [...]int64{
 		h.Rev, h.Version, int64(h.CreatedAt), int64(h.StatusAt - h.CreatedAt), int64(h.UpdatedAt - h.CreatedAt),
 		h.Asked, h.Read, h.Run.Epoch, h.Run.Seq, int64(h.Run.Attempt), int64(h.CancelAt),
@@ -151,7 +151,8 @@ func appendShared(dst, b, base []byte) []byte {
 func (r *reader) row(segments []byte) Head {
 	var h Head
 	h.Dialect, h.Shown, h.State = r.byte(), Shown(r.byte()), State(r.byte())
-	h.Run.Dispatch, h.Run.Told = Dispatch(r.byte()), r.byte() != 0
+	h.Run.Dispatch = Dispatch(r.byte())
+	h.SetMarks(r.byte())
 	h.Rev, h.Version = r.varint(), r.varint()
 	h.CreatedAt = Millis(r.varint())
 	h.StatusAt = h.CreatedAt + Millis(r.varint())

@@ -30,6 +30,7 @@ func anyHead(t *rapid.T) Head {
 			Told: rapid.Bool().Draw(t, "told"),
 		},
 	}
+	h.Others = rapid.Bool().Draw(t, "others")
 	if s := text.Draw(t, "message"); s != "" {
 		h.StatusMessage = []byte(s)
 	}

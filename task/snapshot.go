@@ -10,7 +10,11 @@ import (
 // AppendBinary appends f in the form that DecodeFold reads: what stores keep as a
 // Snapshot.
 func (f *Fold) AppendBinary(dst []byte) []byte {
-	dst = append(dst, foldFormat)
+	format := byte(foldFormat)
+	if f.others.len() > 0 || f.status != nil {
+		format = foldOthers
+	}
+	dst = append(dst, format)
 	dst = binary.AppendUvarint(dst, uint64(f.Version))
 	dst = binary.AppendUvarint(dst, uint64(len(f.messages)))
 	for i := range f.messages {
@@ -24,7 +28,11 @@ func (f *Fold) AppendBinary(dst []byte) []byte {
 	for i := range f.artifacts {
 		dst = f.artifacts[i].appendBinary(dst)
 	}
-	return f.meta.appendBinary(dst)
+	dst = f.meta.appendBinary(dst)
+	if format == foldOthers {
+		dst = appendBytes(f.others.appendBinary(dst), f.status)
+	}
+	return dst
 }
 
 func (a *artifact) appendBinary(dst []byte) []byte {
@@ -51,7 +59,8 @@ func (m *members) appendBinary(dst []byte) []byte {
 // wraps ErrCorrupt.
 func DecodeFold(b []byte) (*Fold, error) {
 	r := reader{b: b}
-	if format := r.byte(); format != foldFormat && !r.bad {
+	format := r.byte()
+	if format != foldFormat && format != foldOthers && !r.bad {
 		return nil, fmt.Errorf("decode fold: format %d: %w", format, ErrCorrupt)
 	}
 	f := &Fold{Version: int64(r.uvarint())}
@@ -70,6 +79,10 @@ func DecodeFold(b []byte) (*Fold, error) {
 		r.artifact(f)
 	}
 	r.members(&f.meta)
+	if format == foldOthers {
+		r.members(&f.others)
+		f.status = r.bytes()
+	}
 	if err := r.done("decode fold"); err != nil {
 		return nil, err
 	}

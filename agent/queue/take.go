@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -96,7 +97,7 @@ func (r *run) take(event []byte) {
 	if state != task.Working && state != task.Submitted {
 		r.place.Told = true
 	}
-	if state == task.Working && update.bare() {
+	if state == task.Working && update.bare(event) {
 		event = quiet // the hub has said so already
 	}
 	r.remember(event)
@@ -110,8 +111,10 @@ func answered(message []byte) []byte {
 		id = "answer"
 	}
 	b := rawjson.AppendString([]byte(`{"task":{"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":`), id)
-	for _, name := range [...]string{"parts", "metadata", "extensions"} {
-		if v := rawjson.Member(message, name); v != nil {
+	for name, v := range rawjson.Fields(message) {
+		switch name {
+		case "messageId", "contextId", "taskId", "role", "referenceTaskIds", "artifactId", "name", "description":
+		default:
 			b = append(append(rawjson.AppendString(append(b, ','), name), ':'), v...)
 		}
 	}
@@ -200,10 +203,20 @@ func (c change) state() task.State {
 	return state
 }
 
-// bare reports whether it is a status update with nothing but its state and its time.
-func (c change) bare() bool {
-	return c.update != nil && rawjson.Member(c.update, "metadata") == nil &&
-		rawjson.Member(rawjson.Member(c.update, "status"), "message") == nil
+// bare reports whether an event is a status update with nothing but its state and its time.
+func (c change) bare(event []byte) bool {
+	return c.update != nil && has(event, "statusUpdate") && has(c.update, "taskId", "contextId", "status") &&
+		has(rawjson.Member(c.update, "status"), "state", "timestamp")
+}
+
+// has reports whether an object has no other members than those.
+func has(obj []byte, names ...string) bool {
+	for name := range rawjson.Fields(obj) {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // stateOf returns the state that an event sets; Unspecified if it is no status.

@@ -28,25 +28,35 @@ func (r *run) hold(ev *peer.Event, news [][]byte) [][]byte {
 }
 
 // mergedEnd returns the status that two updates of an end come to: the later one, with the
-// message of the first if it has none, and the metadata of both.
+// message and the other members of the first that it does not have, and the metadata of
+// both.
 func mergedEnd(first, later []byte) []byte {
 	if first == nil {
 		return later
 	}
-	before, after := member(first, "statusUpdate"), member(later, "statusUpdate")
-	status := member(after, "status")
-	if m := member(member(before, "status"), "message"); m != nil && member(status, "message") == nil {
-		status = append([]byte(`{"message":`), m...)
-		for name, value := range rawjson.Fields(member(after, "status")) {
-			status = append(append(rawjson.AppendString(append(status, ','), name), ':'), value...)
+	before, after := bodyOf(first), bodyOf(later)
+	last := member(after, "status")
+	status := []byte{'{'}
+	for name, value := range rawjson.Fields(member(before, "status")) {
+		if member(last, name) == nil {
+			status = append(append(append(rawjson.AppendString(status, name), ':'), value...), ',')
 		}
-		status = append(status, '}')
 	}
-	meta := traits(nil).merge("", member(before, "metadata")).merge("", member(after, "metadata"))
-	if meta == nil {
-		return statusUpdate(status, nil)
+	c := change{
+		status: append(status, last[1:]...), // it has a state
+		meta:   traits(nil).merge("", member(before, "metadata")).merge("", member(after, "metadata")),
+		others: traits(nil).rest(before).rest(after),
+		frame:  frameOf(first).and(frameOf(later)),
 	}
-	return statusUpdate(status, meta.object())
+	return c.json()
+}
+
+// bodyOf returns what is inside of an event.
+func bodyOf(event []byte) []byte {
+	for _, body := range rawjson.Fields(event) {
+		return body
+	}
+	return nil
 }
 
 // How long an agent that says nothing but that it is done has time for its answer, and how
@@ -72,7 +82,7 @@ func (r *run) finish(ctx context.Context) (done bool) {
 
 // silent reports whether the agent has given no answer.
 func (r *run) silent() bool {
-	status := member(member(r.held, "statusUpdate"), "status")
+	status := member(bodyOf(r.held), "status")
 	return len(r.relay.artifacts) == 0 && member(status, "message") == nil
 }
 

@@ -158,8 +158,10 @@ func (r *run) asksAgain() (done bool) {
 // again says once more what the task waited for before the message.
 func (r *run) again() bool {
 	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
-	if m := member(r.relay.last, "message"); m != nil {
-		status = append(append(status, `,"message":`...), m...)
+	for name, value := range rawjson.Fields(r.relay.last) {
+		if name != "state" && name != "timestamp" {
+			status = append(append(rawjson.AppendString(append(status, ','), name), ':'), value...)
+		}
 	}
 	r.yield(&agent.Raw{JSON: statusUpdate(append(status, '}'), nil)}, nil)
 	return true

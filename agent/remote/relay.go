@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -24,11 +25,16 @@ type relay struct {
 	// last is that status as it came.
 	last []byte
 	meta traits
-	// owed is metadata of a task that came without a status to tell.
-	owed []byte
+	// others are the members of the task that the protocol does not have.
+	others traits
+	// owed is what a task has beside its status that came without a status to tell.
+	owed *owed
 	// ids are those of the last events of the stream.
 	ids []string
 }
+
+// owed is metadata, and members that the protocol does not have.
+type owed struct{ meta, others traits }
 
 // artifact is what was passed on of an artifact.
 type artifact struct {
@@ -54,6 +60,9 @@ func (r *relay) restore(taskJSON []byte, sealed []a2a.ArtifactID) {
 			r.status, r.last = statusKey(value), value
 		case "metadata":
 			r.meta = r.meta.merge("", value)
+		case "id", "contextId", "history":
+		default:
+			r.others = r.others.set(name, value)
 		}
 	}
 	for _, id := range sealed {
@@ -101,18 +110,18 @@ func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	}
 	switch ev.Kind {
 	case peer.Task:
-		return r.snapshot(ev.Body(), stale)
+		return r.snapshot(ev, stale)
 	case peer.StatusUpdate:
 		return r.update(ev)
 	case peer.ArtifactUpdate:
 		return r.chunk(ev)
-	case peer.Message:
+	case peer.Message, peer.Other:
 		return [][]byte{ev.JSON}, nil
 	}
 	return nil, fmt.Errorf("an event of kind %v: %w", ev.Kind, a2a.ErrInvalidAgentResponse)
 }
 
-// update passes a status on, with the metadata that is owed.
+// update passes a status on, with what is owed.
 func (r *relay) update(ev *peer.Event) ([][]byte, error) {
 	body := ev.Body()
 	status, meta := member(body, "status"), member(body, "metadata")
@@ -121,9 +130,9 @@ func (r *relay) update(ev *peer.Event) ([][]byte, error) {
 		r.meta = r.meta.merge("", meta)
 		return [][]byte{ev.JSON}, nil
 	}
-	merged := traits(nil).merge("", r.owed).merge("", meta)
-	r.owed, r.meta = nil, r.meta.and(merged)
-	return [][]byte{statusUpdate(status, merged.object())}, nil
+	c := change{status: status, meta: r.owed.meta.merge("", meta), others: r.owed.others.rest(body), frame: frameOf(ev.JSON)}
+	r.owed, r.meta = nil, r.meta.and(c.meta)
+	return [][]byte{c.json()}, nil
 }
 
 // chunk passes an artifact on, or a chunk of one.
@@ -141,11 +150,15 @@ func (r *relay) chunk(ev *peer.Event) ([][]byte, error) {
 		}
 	}
 	r.note(body, appended, last)
-	return [][]byte{artifactUpdate(&piece{body, appended, last, member(update, "metadata")})}, nil
+	return [][]byte{artifactUpdate(&piece{
+		body: body, appended: appended, last: last, meta: member(update, "metadata"),
+		others: traits(nil).rest(update), frame: frameOf(ev.JSON),
+	})}, nil
 }
 
 // snapshot passes on what is new in a whole task.
-func (r *relay) snapshot(taskJSON []byte, stale bool) (news [][]byte, err error) {
+func (r *relay) snapshot(ev *peer.Event, stale bool) (news [][]byte, err error) {
+	taskJSON := ev.Body()
 	status := member(taskJSON, "status")
 	state, known := task.ParseState(text(status, "state"))
 	if !known {
@@ -164,20 +177,69 @@ func (r *relay) snapshot(taskJSON []byte, stale bool) (news [][]byte, err error)
 	if stale {
 		return news, nil
 	}
-	meta := member(taskJSON, "metadata")
-	fresh := !r.meta.has(traits(nil).merge("", meta))
+	c := change{
+		status: status, meta: traits(nil).merge("", member(taskJSON, "metadata")),
+		others: traits(nil).rest(taskJSON), frame: frameOf(ev.JSON),
+	}
+	fresh := !r.meta.has(c.meta) || !r.others.has(c.others)
 	key := statusKey(status)
 	switch {
 	case key == r.status && !fresh:
 		return news, nil
 	case state == task.Submitted:
 		if fresh {
-			r.owed = meta
+			r.owed = &owed{c.meta, c.others}
 		}
 		return news, nil
 	}
-	r.status, r.last, r.owed, r.meta = key, status, nil, r.meta.merge("", meta)
-	return append(news, statusUpdate(status, meta)), nil
+	r.status, r.last, r.owed = key, status, nil
+	r.meta, r.others = r.meta.and(maps.Clone(c.meta)), r.others.and(maps.Clone(c.others))
+	return append(news, c.json()), nil
+}
+
+// change is a status to pass on, with what a task has beside it.
+type change struct {
+	status       []byte
+	meta, others traits
+	// frame are the members around the task.
+	frame traits
+}
+
+// json returns the change as a task, so that its members stay those of the task.
+func (c *change) json() []byte {
+	if len(c.others) == 0 && len(c.frame) == 0 {
+		return statusUpdate(c.status, c.meta.objectOrNil())
+	}
+	b := append([]byte(`{"task":{"status":`), c.status...)
+	b = c.others.appendTo(withMeta(b, c.meta.objectOrNil()))
+	return append(c.frame.appendTo(append(b, '}')), '}')
+}
+
+// known are the members of the protocol around, in and beside a status or an artifact.
+var known = [...]string{
+	"id", "taskId", "contextId", "status", "artifacts", "artifact", "append", "lastChunk", "history", "metadata",
+}
+
+// rest returns t with the members of an object that the protocol does not have.
+func (t traits) rest(obj []byte) traits {
+	for name, value := range rawjson.Fields(obj) {
+		if !slices.Contains(known[:], name) {
+			t = t.set(name, value)
+		}
+	}
+	return t
+}
+
+// frameOf returns what stands beside an event.
+func frameOf(event []byte) (t traits) {
+	first := true
+	for name, value := range rawjson.Fields(event) {
+		if !first {
+			t = t.set(name, value)
+		}
+		first = false
+	}
+	return t
 }
 
 // difference returns what is new in an artifact of a snapshot, or nil. final says that
@@ -209,6 +271,9 @@ type piece struct {
 	body           []byte
 	appended, last bool
 	meta           []byte
+	// others are the members of the event that the protocol does not have, frame those
+	// around it.
+	others, frame traits
 }
 
 // canonical returns an artifact as the hub will store it.
@@ -220,10 +285,17 @@ func canonical(raw []byte) ([]byte, error) {
 	return body, nil
 }
 
-// statusKey is what tells a status from another: its state, and its message without the
-// ids of the task.
+// statusKey is what tells a status from another: its state, its message without the ids of
+// the task, and what the protocol does not have.
 func statusKey(status []byte) string {
 	key := text(status, "state")
+	for name, value := range rawjson.Fields(status) {
+		switch name {
+		case "state", "message", "timestamp":
+		default:
+			key += " " + name + ":" + string(value)
+		}
+	}
 	m := member(status, "message")
 	if m == nil {
 		return key
@@ -266,7 +338,8 @@ func artifactUpdate(p *piece) []byte {
 	if p.last {
 		b = append(b, `,"lastChunk":true`...)
 	}
-	return append(withMeta(b, p.meta), `}}`...)
+	b = p.others.appendTo(withMeta(b, p.meta))
+	return append(p.frame.appendTo(append(b, '}')), '}')
 }
 
 func statusUpdate(status, meta []byte) []byte {
@@ -281,16 +354,21 @@ func withMeta(b, meta []byte) []byte {
 	return append(append(b, `,"metadata":`...), meta...)
 }
 
-// object returns the traits as a JSON object.
-func (t traits) object() []byte {
-	b := []byte{'{'}
-	for name, value := range t {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(rawjson.AppendString(b, name), ':'), value...)
+// objectOrNil returns the traits as a JSON object; nil if there are none.
+func (t traits) objectOrNil() []byte {
+	if len(t) == 0 {
+		return nil
 	}
-	return append(b, '}')
+	b := t.appendTo([]byte{'{'})
+	return append([]byte{'{'}, append(b[len("{,"):], '}')...)
+}
+
+// appendTo appends the traits as further members of an object.
+func (t traits) appendTo(b []byte) []byte {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		b = append(append(rawjson.AppendString(append(b, ','), name), ':'), t[name]...)
+	}
+	return b
 }
 
 func member(obj []byte, name string) []byte {

@@ -386,7 +386,7 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 
 // hasStatus reports whether the last of the events to pass on is a status.
 func hasStatus(news [][]byte) bool {
-	return len(news) > 0 && member(news[len(news)-1], "statusUpdate") != nil
+	return len(news) > 0 && member(bodyOf(news[len(news)-1]), "status") != nil
 }
 
 // note takes over where the run is. It reports whether something has changed that is

@@ -27,16 +27,3 @@ func TestOthersKeepEachNameOnce(t *testing.T) {
 		t.Errorf("members = %d bytes, want %d", got, want)
 	}
 }
-
-func TestReservedNamesInEverySpelling(t *testing.T) {
-	t.Parallel()
-	r := a2ajson.Reserved{"taskId", "status"}
-	for name, want := range map[string]bool{
-		"taskId": true, "TASKID": true, "task_id": true, "task-id": true, "Task_ID": true, "\u017ftatus": true,
-		"taskIds": false, "": false, "x": false, "_": false,
-	} {
-		if got := r.Has(name); got != want {
-			t.Errorf("Has(%q) = %v, want %v", name, got, want)
-		}
-	}
-}

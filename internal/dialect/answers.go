@@ -33,9 +33,12 @@ type Frame struct {
 // ReadFrame reads an event of a stream, or the answer to a send. Fields that nobody
 // knows and the digits of numbers are kept. Errors wrap a2a.ErrInvalidAgentResponse and
 // name the field; a state that nobody knows is one.
+//
+// An event of a kind that the protocol does not have is passed on: an object with the
+// event under the name of its kind.
 func (s Shape) ReadFrame(wire []byte) (Frame, error) {
 	r := answers{shape: s}
-	f, err := r.frame(wire)
+	f, err := r.event(wire)
 	if err != nil {
 		return Frame{}, blamePeer(err)
 	}
@@ -116,6 +119,18 @@ func (r answers) page(wire []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+// event reads an event of a stream.
+func (r answers) event(wire []byte) (Frame, error) {
+	if a2ajson.Check(wire, 0) == nil {
+		if name, _ := armOf(wire); name == "" {
+			if out := otherEvent(wire); out != nil {
+				return Frame{JSON: out}, nil
+			}
+		}
+	}
+	return r.frame(wire)
+}
+
 // frame reads a StreamResponse of any dialect.
 func (r answers) frame(wire []byte) (Frame, error) {
 	if err := a2ajson.Check(wire, 0); err != nil {
@@ -135,6 +150,9 @@ func (r answers) frame(wire []byte) (Frame, error) {
 	out, err := read(append(append([]byte(`{"`), name...), `":`...), obj)
 	if err != nil {
 		return Frame{}, a2ajson.Under(name, err)
+	}
+	if rawjson.KindOf(member(wire, name)) == rawjson.Object {
+		out = appendBeside(out, wire)
 	}
 	return Frame{
 		JSON: append(out, '}'), Final: string(member(obj, "final")) == "true", Old: member(wire, "kind") != nil,
@@ -188,6 +206,9 @@ func armOf(wire []byte) (string, []byte) {
 		return "task", wire
 	case member(wire, "parts") != nil || member(wire, "content") != nil && member(wire, "role") != nil:
 		return "message", wire
+	}
+	if member(wire, "kind") != nil && member(wire, "taskId") != nil {
+		return "", nil // an event of v0.3 of another kind, whatever is in it
 	}
 	for name, v := range rawjson.Fields(wire) {
 		if arm := arms[name]; arm != "" && rawjson.KindOf(v) == rawjson.Object {
@@ -363,14 +384,14 @@ const (
 var eventAnswer = a2ajson.NewSchema(
 	"taskId", "contextId", "status", "artifact", "append", "lastChunk", "metadata", "kind", "final")
 
-func (r answers) statusUpdate(dst, obj []byte) ([]byte, error) { return r.event(dst, obj, "status") }
+func (r answers) statusUpdate(dst, obj []byte) ([]byte, error) { return r.update(dst, obj, "status") }
 
 func (r answers) artifactUpdate(dst, obj []byte) ([]byte, error) {
-	return r.event(dst, obj, "artifact")
+	return r.update(dst, obj, "artifact")
 }
 
-// event appends an event with the content that it must have.
-func (r answers) event(dst, obj []byte, content string) ([]byte, error) {
+// update appends an event with the content that it must have.
+func (r answers) update(dst, obj []byte, content string) ([]byte, error) {
 	dst = append(dst, '{')
 	var id, whole bool
 	err := eventAnswer.Each(obj, func(i int, name string, v []byte) (err error) {

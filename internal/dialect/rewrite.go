@@ -55,6 +55,15 @@ func arm(obj []byte) (string, []byte) {
 	return "", nil
 }
 
+// onlyArm returns a StreamResponse without what stands beside its event.
+func onlyArm(obj []byte) []byte {
+	name, v := arm(obj)
+	if len(name)+len(v)+len(`{"":}`) == len(obj) {
+		return obj
+	}
+	return append(append(append(rawjson.AppendString([]byte{'{'}, name), ':'), v...), '}')
+}
+
 // userOnly refuses a role that a caller of a dialect with the roles user and agent
 // must not have. A role that is absent is not refused.
 func userOnly(role []byte) error {

@@ -105,7 +105,7 @@ func (s Shape) AppendFrame(dst, v1 []byte) []byte {
 
 // rockBotFrame appends a StreamResponse or a SendMessageResponse.
 func rockBotFrame(dst, v1 []byte) []byte {
-	return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
 		switch name {
 		case "task":
 			return rockBotTask(dst, v)

@@ -30,6 +30,9 @@ type rockBotArtifact struct {
 
 // frames returns the events that show a v1.0 frame.
 func (s *rockBotStream) frames(v1 []byte) [][]byte {
+	if name, _ := arm(v1); arms[name] == "" {
+		return nil // RockBot has no other events
+	}
 	events := [][]byte{rockBotFrame(nil, v1)}
 	switch name, v := arm(v1); name {
 	case "task":

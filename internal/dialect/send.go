@@ -153,10 +153,10 @@ func readConfiguration(r *op.Send, v []byte, others *a2ajson.Others) (push strin
 // The names that are not passed on with a message: agents elsewhere would read them as
 // what the hub alone says, in one dialect or another.
 var (
-	paramsReserved = a2ajson.Reserved{
+	paramsReserved = rawjson.Reserved{
 		"tenant", "agentId", "message", "request", "configuration", "metadata", "contextId", "taskId", "id",
 	}
-	configReserved = a2ajson.Reserved{
+	configReserved = rawjson.Reserved{
 		"acceptedOutputModes", "historyLength", "returnImmediately", "blocking",
 		"taskPushNotificationConfig", "pushNotificationConfig", "pushNotification",
 	}

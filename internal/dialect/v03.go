@@ -30,7 +30,17 @@ func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 
 // v03Frames returns the one event that shows a v1.0 frame.
 func v03Frames(v1 []byte) [][]byte {
-	return [][]byte{v03Frame(make([]byte, 0, len(v1)+64), v1)}
+	dst := v03Frame(make([]byte, 0, len(v1)+64), v1)
+	_, inner := arm(v1)
+	first := true
+	for name, v := range rawjson.Fields(v1) { // beside the event, where v0.3 has no place
+		if !first && member(inner, name) == nil && name != "kind" && name != "final" {
+			dst = append(appendName(dst[:len(dst)-1], name), v...)
+			dst = append(dst, '}')
+		}
+		first = false
+	}
+	return [][]byte{dst}
 }
 
 // v03Frame appends what a SendMessageResponse or a StreamResponse holds.
@@ -44,8 +54,12 @@ func v03Frame(dst, v1 []byte) []byte {
 		return v03StatusUpdate(dst, v)
 	case "artifactUpdate":
 		return v03ArtifactUpdate(dst, v)
+	default:
+		if rawjson.KindOf(v) != rawjson.Object {
+			return append(dst, v1...)
+		}
+		return v03Object(dst, kebab(name), v, keepValue)
 	}
-	return append(dst, v1...)
 }
 
 // keepValue is the rewriter that changes nothing.

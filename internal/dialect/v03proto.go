@@ -31,14 +31,18 @@ func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// protoFrames returns the one event that shows a v1.0 frame.
+// protoFrames returns the one event that shows a v1.0 frame, or none if the proto has no
+// such event.
 func protoFrames(v1 []byte) [][]byte {
+	if name, _ := arm(v1); arms[name] == "" {
+		return nil
+	}
 	return [][]byte{protoFrame(make([]byte, 0, len(v1)+64), v1)}
 }
 
 // protoFrame appends a SendMessageResponse or a StreamResponse.
 func protoFrame(dst, v1 []byte) []byte {
-	return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
+	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
 		switch name {
 		case "task":
 			return protoTask(dst, v)

@@ -82,7 +82,7 @@ func (e *Engine) listed(ctx context.Context, heads []task.Head, r *op.List) ([]A
 	tasks := make([]Answer, len(heads))
 	for i := range heads {
 		var f *task.Fold
-		if r.IncludeArtifacts || *history != 0 {
+		if r.IncludeArtifacts || *history != 0 || heads[i].Others {
 			var err error
 			if f, err = e.foldLog(ctx, &heads[i]); err != nil {
 				return nil, err

@@ -18,6 +18,8 @@ const (
 	rawMessage
 	rawStatus
 	rawArtifact
+	// rawOther is an event of a kind that the protocol does not have. It has no value.
+	rawOther
 )
 
 var (
@@ -28,30 +30,49 @@ var (
 	chunkSchema  = a2ajson.NewSchema("artifact", "append", "lastChunk", "metadata")
 )
 
+// The names that members of an event must not have to be kept: readers of one dialect or
+// another would take them for what the hub says.
+var (
+	frameReserved  = rawjson.Reserved{"task", "message", "msg", "statusUpdate", "artifactUpdate", "kind", "status", "artifact", "parts"}
+	taskReserved   = rawjson.Reserved{"id", "contextId", "status", "artifacts", "history", "metadata", "kind"}
+	stateReserved  = rawjson.Reserved{"state", "message", "update", "timestamp"}
+	updateReserved = rawjson.Reserved{
+		"taskId", "contextId", "status", "artifact", "append", "lastChunk", "metadata", "kind", "final",
+	}
+)
+
 // errRaw is about a raw event that is not one.
 var errRaw = errors.New("not an event")
 
-// splitRaw returns which member a StreamResponse has, and its value. The JSON is
-// checked as a whole, so that nothing in it need be checked again.
-func splitRaw(b []byte) (kind int, value []byte, err error) {
+// splitRaw returns which member a StreamResponse has, its value, and what stands beside
+// it. The JSON is checked as a whole, so that nothing in it need be checked again.
+func splitRaw(b []byte) (*rawEvent, error) {
 	if err := a2ajson.Check(b, 0); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	kind = a2ajson.Unknown
-	err = rawSchema.Each(b, func(i int, name string, v []byte) error {
-		if i == a2ajson.Unknown {
+	ev := &rawEvent{kind: rawOther}
+	objects := 0
+	err := rawSchema.Each(b, func(i int, name string, v []byte) error {
+		switch {
+		case i == a2ajson.Unknown:
+			if frameReserved.Has(name) {
+				return nil
+			}
+			if rawjson.KindOf(v) == rawjson.Object {
+				objects++
+			}
+			ev.frame.Add(name, v)
 			return nil
-		}
-		if kind != a2ajson.Unknown {
+		case ev.kind != rawOther:
 			return fmt.Errorf("%s beside another member: %w", name, errRaw)
 		}
-		kind, value = i, v
+		ev.kind, ev.value = i, v
 		return nil
 	})
-	if err == nil && kind == a2ajson.Unknown {
+	if err == nil && ev.kind == rawOther && objects == 0 {
 		err = errRaw
 	}
-	return kind, value, err
+	return ev, err
 }
 
 // rawEvent is an agent.Raw of which it is known what it is.
@@ -59,6 +80,8 @@ type rawEvent struct {
 	a2a.Event
 	kind  int
 	value []byte
+	// frame is what the protocol does not have beside the value; all there is of rawOther.
+	frame a2ajson.Others
 }
 
 // opened returns ev, or what it is if it is raw.
@@ -67,38 +90,87 @@ func opened(ev a2a.Event) (a2a.Event, error) {
 	if !ok || raw == nil {
 		return ev, nil
 	}
-	kind, value, err := splitRaw(raw.JSON)
-	if err != nil {
-		return nil, err
-	}
-	return &rawEvent{kind: kind, value: value}, nil
+	return splitRaw(raw.JSON)
 }
 
 // fromRaw is entries for JSON. What it makes of it costs what the JSON is long.
 func (l *live) fromRaw(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
 	switch ev.kind {
 	case rawTask:
-		return l.fromRawTask(dst, ev.value, at)
+		return l.fromRawTask(dst, ev, at)
 	case rawStatus:
-		return l.fromRawStatus(dst, ev.value, at)
+		return l.fromRawStatus(dst, ev, at)
 	case rawArtifact:
-		return fromRawChunk(dst, ev.value, at)
+		return fromRawChunk(dst, ev, at)
+	case rawOther:
+		body := l.withTaskIDs(ev.frame.Object(), func(string) bool { return true })
+		return append(dst, task.Entry{Kind: task.Other, At: at, Body: body}), nil
 	}
 	return nil, fmt.Errorf("a message: %w", errRaw)
 }
 
+// rawChange is what an event says beside an artifact: a TaskStatus and metadata, and the
+// members that the protocol does not have, by their places.
+type rawChange struct {
+	state, meta                []byte
+	frame, event, status, task a2ajson.Others
+}
+
+// others returns the members that the protocol does not have as task.Entry has them.
+func (r *rawChange) others() []byte {
+	var all a2ajson.Others
+	for _, part := range [...]struct {
+		name string
+		in   *a2ajson.Others
+	}{{"frame", &r.frame}, {"event", &r.event}, {"status", &r.status}, {"task", &r.task}} {
+		if b := part.in.Object(); b != nil {
+			all.Add(part.name, b)
+		}
+	}
+	return all.Object()
+}
+
+// withTaskIDs returns an event that the hub does not know, or an object in it, with the ids
+// of the hub's task where it has ids, and without reserved names in its metadata.
+func (l *live) withTaskIDs(b []byte, inside func(name string) bool) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(b) {
+		switch {
+		case name == "taskId" || name == "task_id":
+			v = rawjson.AppendString(nil, string(l.ref.id))
+		case name == "contextId" || name == "context_id":
+			v = rawjson.AppendString(nil, l.contextID)
+		case name == "metadata":
+			v = unreserved(v)
+		case inside(name) && rawjson.KindOf(v) == rawjson.Object:
+			v = l.withTaskIDs(v, isMessage)
+		}
+		if v != nil {
+			out = appendMember(out, name, v)
+		}
+	}
+	return append(out, '}')
+}
+
+func isMessage(name string) bool { return name == "message" }
+
 // fromRawTask takes a task apart. Its history is left out: it repeats what the hub's
 // own task has.
-func (l *live) fromRawTask(dst []task.Entry, b []byte, at task.Millis) ([]task.Entry, error) {
-	var status, artifacts, meta []byte
-	err := taskSchema.Each(b, func(i int, _ string, v []byte) error {
+func (l *live) fromRawTask(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
+	var artifacts []byte
+	c := rawChange{frame: ev.frame}
+	err := taskSchema.Each(ev.value, func(i int, name string, v []byte) error {
 		switch i {
 		case 0:
-			status = v
+			c.state = v
 		case 1:
 			artifacts = v
 		case 2:
-			meta = v
+			c.meta = v
+		case a2ajson.Unknown:
+			if !taskReserved.Has(name) {
+				c.task.Add(name, v)
+			}
 		}
 		return nil
 	})
@@ -112,30 +184,34 @@ func (l *live) fromRawTask(dst []task.Entry, b []byte, at task.Millis) ([]task.E
 		}
 		dst = append(dst, en)
 	}
-	return l.rawState(dst, status, meta, at)
+	return l.rawState(dst, &c, at)
 }
 
-func (l *live) fromRawStatus(dst []task.Entry, b []byte, at task.Millis) ([]task.Entry, error) {
-	var status, meta []byte
-	err := statusSchema.Each(b, func(i int, _ string, v []byte) error {
+func (l *live) fromRawStatus(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
+	c := rawChange{frame: ev.frame}
+	err := statusSchema.Each(ev.value, func(i int, name string, v []byte) error {
 		switch i {
 		case 0:
-			status = v
+			c.state = v
 		case 1:
-			meta = v
+			c.meta = v
+		case a2ajson.Unknown:
+			if !updateReserved.Has(name) {
+				c.event.Add(name, v)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return l.rawState(dst, status, meta, at)
+	return l.rawState(dst, &c, at)
 }
 
 // rawState appends the status event of a TaskStatus and of the metadata beside it.
-func (l *live) rawState(dst []task.Entry, status, meta []byte, at task.Millis) ([]task.Entry, error) {
+func (l *live) rawState(dst []task.Entry, c *rawChange, at task.Millis) ([]task.Entry, error) {
 	en := task.Entry{Kind: task.Status, At: at}
-	err := stateSchema.Each(status, func(i int, _ string, v []byte) (err error) {
+	err := stateSchema.Each(c.state, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case 0:
 			name, _ := rawjson.String(v)
@@ -145,6 +221,10 @@ func (l *live) rawState(dst []task.Entry, status, meta []byte, at task.Millis) (
 			}
 		case 1:
 			en.Body, err = l.rawMessage(v)
+		case a2ajson.Unknown:
+			if !stateReserved.Has(name) {
+				c.status.Add(name, v)
+			}
 		}
 		return err
 	})
@@ -156,9 +236,10 @@ func (l *live) rawState(dst []task.Entry, status, meta []byte, at task.Millis) (
 	case en.State == task.Submitted:
 		return dst, nil
 	}
-	if err := rawMeta(&en, meta); err != nil {
+	if err := rawMeta(&en, c.meta); err != nil {
 		return nil, err
 	}
+	en.Others = c.others()
 	return append(dst, en), nil
 }
 
@@ -174,10 +255,11 @@ func (l *live) rawMessage(b []byte) ([]byte, error) {
 // rawOptions read what an agent wrote, whose mistakes are not those of the caller.
 var rawOptions = a2ajson.Options{Fill: true, EmptyParts: true, OmitIDs: true, Checked: true}
 
-func fromRawChunk(dst []task.Entry, b []byte, at task.Millis) ([]task.Entry, error) {
+func fromRawChunk(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
 	en := task.Entry{Kind: task.Artifact, At: at}
-	var artifact, meta []byte
-	err := chunkSchema.Each(b, func(i int, _ string, v []byte) (err error) {
+	c := rawChange{frame: ev.frame}
+	var artifact []byte
+	err := chunkSchema.Each(ev.value, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case 0:
 			artifact = v
@@ -186,7 +268,11 @@ func fromRawChunk(dst []task.Entry, b []byte, at task.Millis) ([]task.Entry, err
 		case 2:
 			en.LastChunk, err = a2ajson.ReadBool(v)
 		case 3:
-			meta = v
+			c.meta = v
+		case a2ajson.Unknown:
+			if !updateReserved.Has(name) {
+				c.event.Add(name, v)
+			}
 		}
 		return err
 	})
@@ -196,9 +282,10 @@ func fromRawChunk(dst []task.Entry, b []byte, at task.Millis) ([]task.Entry, err
 	if err := rawBody(&en, artifact); err != nil {
 		return nil, err
 	}
-	if err := rawMeta(&en, meta); err != nil {
+	if err := rawMeta(&en, c.meta); err != nil {
 		return nil, err
 	}
+	en.Others = c.others()
 	return append(dst, en), nil
 }
 

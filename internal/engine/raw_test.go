@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -68,6 +69,32 @@ func TestRawEvents(t *testing.T) {
 			},
 		},
 		{
+			"members that the protocol does not have",
+			[]string{
+				`{"statusUpdate":{"taskId":"theirs","status":{"state":"TASK_STATE_WORKING","elicitations":[{"n":9007199254740993}],"STATE":"x"},"generation":1.50,"Task_ID":"forged","final":true},"beside":{"":null}}`,
+				`{"artifactUpdate":{"artifact":` + artifact + `,"index":12345678901234567890}}`,
+				`{"task":{"id":"theirs","status":{"state":"TASK_STATE_COMPLETED","x":1},"generation":3,"append":2,"History":[]}}`,
+			},
+			[]string{
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_WORKING","timestamp":$AT,"elicitations":[{"n":9007199254740993}]},"generation":1.50},"beside":{"":null}}`,
+				`{"artifactUpdate":{"taskId":"$T","contextId":"$C","artifact":` + artifact + `,"index":12345678901234567890}}`,
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED","timestamp":$AT,"x":1},"generation":3}}`,
+			},
+		},
+		{
+			"kinds that the protocol does not have",
+			[]string{
+				`{ "messageUpdate":{"taskId":"theirs","contextId":"theirs","message":{"messageId":"m","task_id":"theirs","parts":[{"data":{"taskId":"d"}}]},` +
+					`"metadata":{"parley.question":{},"n":1e400}}, "x":1.50 }`,
+				`{"pulse":{},"StatusUpdate":{"status":{"state":"TASK_STATE_FAILED"}}}`, rawDone,
+			},
+			[]string{
+				`{"messageUpdate":{"taskId":"$T","contextId":"$C","message":{"messageId":"m","task_id":"$T","parts":[{"data":{"taskId":"d"}}]},"metadata":{"n":1e400}},"x":1.50}`,
+				`{"pulse":{}}`,
+				`{"statusUpdate":{"taskId":"$T","contextId":"$C","status":{"state":"TASK_STATE_COMPLETED","timestamp":$AT}}}`,
+			},
+		},
+		{
 			"message after another event",
 			[]string{`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`, `{"message":{` + message + `}}`},
 			[]string{
@@ -114,7 +141,7 @@ func TestRawMessageIsAnAnswer(t *testing.T) {
 func TestRawEventThatIsNone(t *testing.T) {
 	t.Parallel()
 	for _, ev := range []string{
-		``, `{`, `[]`, `{}`, `{"other":{}}`, `{"task":{}}`, `{"statusUpdate":{}}`, `{"statusUpdate":{"status":{}}}`,
+		``, `{`, `[]`, `{}`, `{"other":1}`, `{"task":{}}`, `{"statusUpdate":{}}`, `{"statusUpdate":{"status":{}}}`,
 		`{"statusUpdate":{"status":{"state":"TASK_STATE_DREAMING"}}}`, `{"statusUpdate":{"status":{"state":4}}}`,
 		`{"artifactUpdate":{}}`, `{"artifactUpdate":{"artifact":[]}}`, `{"message":{"parts":7}}`,
 		`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}},"task":{"status":{"state":"TASK_STATE_WORKING"}}}`,
@@ -125,6 +152,30 @@ func TestRawEventThatIsNone(t *testing.T) {
 		h := b.send(text("hi")).Head
 		if h.State != task.Failed || !strings.Contains(string(h.StatusMessage), "failed (reference") {
 			t.Errorf("after %q the task is %v with %s, want FAILED with a reference", ev, h.State, h.StatusMessage)
+		}
+	}
+}
+
+// TestOthersInTasks: the task has the members of its current status, and the last value of
+// those that its events or an agent's task had; a list shows the same.
+func TestOthersInTasks(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, agent.With(saying(
+		`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING","gone":1},"generation":1,"id":"x"},"beside":1}`,
+		`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[]},"generation":2}}`,
+		`{"task":{"status":{"state":"TASK_STATE_COMPLETED","elicitations":[1.50]},"owned":{}}}`,
+	), agent.Traits{NoMessage: true}))
+	h := b.send(text("hi")).Head
+	want := `{"id":"` + string(h.ID) + `","contextId":"` + h.ContextID + `","status":{"state":"TASK_STATE_COMPLETED","timestamp":` +
+		string(h.StatusAt.AppendJSON(nil)) + `,"elicitations":[1.50]},"generation":2,"owned":{}}`
+	page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := 0
+	for name, a := range map[string]engine.Answer{"get": *b.get(h.ID), "list": page.Tasks[0]} {
+		if got := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{History: &none})); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
 }

@@ -78,4 +78,4 @@ func (t *tail) free() {
 	t.events, t.bytes = nil, 0
 }
 
-func size(e *task.Entry) int { return len(e.Body) + len(e.Meta) + len(e.Call) + 96 }
+func size(e *task.Entry) int { return e.Size() + 96 }

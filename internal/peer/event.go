@@ -20,9 +20,11 @@ const (
 	StatusUpdate
 	// ArtifactUpdate is an artifact, or a chunk of one.
 	ArtifactUpdate
+	// Other is an event of a kind that the protocol does not have.
+	Other
 )
 
-var kindNames = [...]string{"none", "task", "message", "status", "artifact"}
+var kindNames = [...]string{"none", "task", "message", "status", "artifact", "other"}
 
 // String returns the name of k, such as "task".
 func (k Kind) String() string {
@@ -35,7 +37,7 @@ func (k Kind) String() string {
 // Event is one thing that a peer said about a task.
 type Event struct {
 	// JSON is a StreamResponse of v1.0 on one line: an object with a task, a message, a
-	// statusUpdate or an artifactUpdate. Fields that nobody knows and the digits of
+	// statusUpdate or an artifactUpdate as its first member, or with none of them. Fields that nobody knows and the digits of
 	// numbers are those of the peer.
 	JSON []byte
 	// Kind is which of them.
@@ -68,14 +70,18 @@ var kindOf = map[string]Kind{
 func NewEvent(json []byte) Event {
 	e := Event{JSON: json}
 	for name, body := range rawjson.Fields(json) {
-		e.Kind = kindOf[name]
+		if e.Kind = kindOf[name]; e.Kind == 0 {
+			e.Kind = Other
+		}
 		id := "taskId"
 		if e.Kind == Task {
 			id = "id"
 		}
 		e.TaskID = a2a.TaskID(text(body, id))
 		e.ContextID = text(body, "contextId")
-		e.State = a2a.TaskState(text(rawjson.Member(body, "status"), "state"))
+		if e.Kind == Task || e.Kind == StatusUpdate {
+			e.State = a2a.TaskState(text(rawjson.Member(body, "status"), "state"))
+		}
 		break
 	}
 	return e

@@ -106,7 +106,7 @@ func (ch *change) set(c *task.Change) {
 func fit(es []task.Entry) int {
 	size := 0
 	for i := range es[:min(len(es), maxRowEntries)] {
-		size += len(es[i].Body) + len(es[i].Meta) + len(es[i].Call)
+		size += es[i].Size()
 		if i > 0 && size > maxRowBytes {
 			return i
 		}

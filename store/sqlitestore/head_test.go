@@ -33,6 +33,8 @@ func TestHeadsComeBack(t *testing.T) {
 		func(*task.Head) {},
 		func(h *task.Head) { h.Run, h.Sealed, h.StatusMessage = task.Run{}, nil, nil },
 		func(h *task.Head) { h.Assigned = "other" },
+		func(h *task.Head) { h.Others = true },
+		func(h *task.Head) { h.Run.Told, h.Others = true, false },
 		func(h *task.Head) { h.State, h.Shown, h.StatusMessage = task.Working, task.ToCaller, []byte{} },
 		func(h *task.Head) { h.Asked, h.Read, h.CancelAt, h.CreatedAt, h.Dialect = -1, 1<<62, 0, 0, 255 },
 	} {

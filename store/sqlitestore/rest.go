@@ -29,7 +29,7 @@ func appendRest(b []byte, h *task.Head) []byte {
 	b = append(b, format)
 	for _, n := range [...]int64{
 		int64(h.Dialect), int64(h.CreatedAt), h.Asked, h.Read,
-		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), told(h), int64(h.CancelAt),
+		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), int64(h.Marks()), int64(h.CancelAt),
 	} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -45,13 +45,6 @@ func appendRest(b []byte, h *task.Head) []byte {
 		return b
 	}
 	return appendString(b, h.StatusMessage)
-}
-
-func told(h *task.Head) int64 {
-	if h.Run.Told {
-		return 1
-	}
-	return 0
 }
 
 func appendString[T ~string | ~[]byte](b []byte, s T) []byte {
@@ -75,8 +68,8 @@ func decodeRest(b []byte, h *task.Head) error {
 		Seq:      r.int(),
 		Dispatch: task.Dispatch(r.int()),
 		Attempt:  int(r.int()),
-		Told:     r.int() != 0,
 	}
+	h.SetMarks(byte(r.int()))
 	h.CancelAt = task.Millis(r.int())
 	h.Run.Holder = task.Holder(r.bytes())
 	h.Assigned = ""

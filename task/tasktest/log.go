@@ -71,14 +71,16 @@ func testKeep(t *testing.T, s task.Store) {
 	working.Epoch, working.Seq, working.Meta = 2, 4, []byte(`{"n":12345678901234567890}`)
 	last := Chunk(At(2), "a", "text")
 	last.LastChunk, last.Meta, last.Epoch, last.Seq = true, []byte(`{}`), 2, 5
+	working.Others = []byte(`{"event":{"generation":9007199254740993},"status":{"f":1.50},"task":{"":null}}`)
 	whole := Chunk(At(2), "b", strings.Repeat("long ", 100))
 	whole.Append = false
-	h = Append(t, s, h, working, last, whole, Said(At(3), "more"))
-	if len(h.Sealed) != 1 || len(h.StatusMessage) == 0 || h.Asked != 5 {
+	other := task.Entry{Kind: task.Other, At: At(3), Epoch: 2, Seq: 6, Body: []byte(`{"messageUpdate":{"n":1}}`)}
+	h = Append(t, s, h, working, last, whole, other, Said(At(3), "more"))
+	if len(h.Sealed) != 1 || len(h.StatusMessage) == 0 || h.Asked != 6 || !h.Others || !h.Run.Told {
 		t.Fatalf("the story does not do what it should: %+v", h)
 	}
 	wantHead(t, s, h)
-	want := Step(t, fullHead(), first, working, last, whole, Said(At(3), "more")).Entries
+	want := Step(t, fullHead(), first, working, last, whole, other, Said(At(3), "more")).Entries
 	if d := diff(want, Log(t, s, h.Key)); d != "" {
 		t.Errorf("Read mismatch (-want +got):\n%s", d)
 	}

@@ -1,0 +1,52 @@
+package task
+
+import "github.com/parley-a2a/parley/internal/rawjson"
+
+// The levels of Entry.Others.
+const (
+	inFrame  = "frame"
+	inEvent  = "event"
+	inStatus = "status"
+	inTask   = "task"
+)
+
+// What a member that is shown elsewhere than where it came must not be called: readers
+// would take it for a member of the protocol.
+var (
+	taskReserved  = rawjson.Reserved{"id", "contextId", "status", "artifacts", "history", "metadata", "kind"}
+	eventReserved = rawjson.Reserved{
+		"taskId", "contextId", "status", "artifact", "append", "lastChunk", "metadata", "kind", "final",
+	}
+)
+
+// level returns one of the objects of Entry.Others, or nil.
+func level(others []byte, name string) []byte {
+	if len(others) == 0 {
+		return nil
+	}
+	return rawjson.Member(others, name)
+}
+
+// appendInside appends the members of an object behind others.
+func appendInside(dst, obj []byte) []byte {
+	if len(obj) <= len("{}") {
+		return dst
+	}
+	return append(append(dst, ','), obj[1:len(obj)-1]...)
+}
+
+// appendFrameEnd appends what the protocol does not have to an event, closes it, and does
+// the same for the object around it. What was taken from a task has members of the task
+// and none of an event: the event shows them.
+func appendFrameEnd(dst, others []byte) []byte {
+	if len(others) == 0 {
+		return append(dst, `}}`...)
+	}
+	dst = appendInside(dst, level(others, inEvent))
+	for name, value := range rawjson.Fields(level(others, inTask)) {
+		if !eventReserved.Has(name) {
+			dst = append(append(rawjson.AppendString(append(dst, ','), name), ':'), value...)
+		}
+	}
+	return append(appendInside(append(dst, '}'), level(others, inFrame)), '}')
+}
