@@ -77,10 +77,12 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 		return o, V1, err
 	}
 	if role := member(member(s.Params, "message"), "role"); o.sends() && role != nil {
-		if isText(role, "user") {
+		switch {
+		case isText(role, "user"):
 			return o, RockBot, nil
+		case !s.gateway() || isText(role, "ROLE_USER") || isText(role, "ROLE_AGENT"):
+			return o, V1, Version(s.Versions, s.surface())
 		}
-		return o, V1, Version(s.Versions, s.surface())
 	}
 	if shape, ok := s.profiled(setOf(V1, RockBot)); ok {
 		return o, shape, nil
@@ -88,12 +90,15 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == RockBotTask) {
 		return o, RockBot, nil
 	}
-	if s.Root && s.Keyed && !s.Lenient {
+	if s.gateway() {
 		return o, RockBot, nil
 	}
 	// A task of v1.0 does not stand for the version that its callers must name.
 	return o, V1, Version(s.Versions, s.surface())
 }
+
+// gateway reports whether a call without a version comes the way of RockBot's callers.
+func (s *Signs) gateway() bool { return s.Root && s.Keyed && !s.Lenient }
 
 // versioned reports whether a call names a version at all.
 func versioned(values []string) bool {

@@ -38,6 +38,7 @@ func TestRecognize(t *testing.T) {
 		"profile of the gateway":    {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{dialect.RockBot}}, dialect.ListTasks, dialect.RockBot},
 		"gateway, by its key":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true}, dialect.ListTasks, dialect.RockBot},
 		"gateway, no such task":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Root: true, Keyed: true, Recall: recall(dialect.V1)}, dialect.GetTask, dialect.RockBot},
+		"gateway, no such role":     {dialect.Signs{Method: "SendMessage", Params: []byte(`{"message":{"role":"agent"}}`), Root: true, Keyed: true}, dialect.SendMessage, dialect.RockBot},
 		"a key and a version":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Versions: one}, dialect.ListTasks, dialect.V1},
 		"a key, lenient":            {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Lenient: true}, dialect.ListTasks, dialect.V1},
 		"a key, profile of v1.0":    {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Profiles: []dialect.Shape{dialect.V1}}, dialect.ListTasks, dialect.V1},
