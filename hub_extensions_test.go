@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
+	agentcard "github.com/parley-a2a/parley/card"
 )
 
 // workExtensions are the extensions of protoWorkstacean: what work has cost, how sure an agent
@@ -66,7 +67,8 @@ func TestWorkExtensions(t *testing.T) {
 		running.Wait()
 	})
 	shown := extensionCard(t, srv.URL)
-	if diff := cmp.Diff(card.Capabilities.Extensions, shown); diff != "" {
+	want := append(slices.Clone(card.Capabilities.Extensions), agentcard.ClientTaskIDsExtension())
+	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Errorf("extensions of the card mismatch (-want +got):\n%s", diff)
 	}
 	const message = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}],"metadata":{"a2a.trace":{"traceId":"t1","callerAgent":"ann","skill":"work","project":"p"}}}}`

@@ -55,6 +55,9 @@ type Options struct {
 	PushNotifications bool
 	// ExtendedCard declares that there is a further card for authenticated callers.
 	ExtendedCard bool
+	// Extensions are those of the hub. A registered card that declares the same URI says
+	// more about it, and counts.
+	Extensions []a2a.AgentExtension
 	// SecuritySchemes and SecurityRequirements are what the hub asks of callers. The
 	// registered card may say something else, see Complete.
 	SecuritySchemes      a2a.NamedSecuritySchemes

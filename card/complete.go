@@ -2,6 +2,7 @@ package card
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
@@ -17,7 +18,7 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	out.SupportedInterfaces = o.Interfaces
 	out.Signatures = nil
 	out.Capabilities = a2a.AgentCapabilities{
-		Extensions:        c.Capabilities.Extensions,
+		Extensions:        extensionsOf(c.Capabilities.Extensions, o.Extensions),
 		Streaming:         !o.NoStreaming,
 		PushNotifications: o.PushNotifications,
 		ExtendedAgentCard: o.ExtendedCard,
@@ -32,6 +33,18 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 		out.Skills = append(out.Skills, s)
 	}
 	return &out
+}
+
+// extensionsOf returns the extensions of a registered card and those of the hub that it
+// does not declare itself.
+func extensionsOf(own, hub []a2a.AgentExtension) []a2a.AgentExtension {
+	all := slices.Clone(own)
+	for _, x := range hub {
+		if !slices.ContainsFunc(own, func(o a2a.AgentExtension) bool { return o.URI == x.URI }) {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 // secured returns what the card says about credentials. Schemes of the registered

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
@@ -15,6 +16,8 @@ func cardRequirements() []requirement {
 		should("card.type", "§14.3", "The card has the media type application/json or application/a2a+json.", cardType),
 		must("card.fields", "§4.4.1", "The card has a name, a description, a version, capabilities and its lists.", cardFields),
 		must("card.interfaces", "§8.3", "The card offers at least one interface, each with url, protocolBinding and protocolVersion.", cardInterfaces),
+		must("card.bindings", "§5.8", "Each binding is JSONRPC, HTTP+JSON or GRPC, or a custom one, which a URI names.", cardBindings),
+		should("card.versions", "§3.6", "The version of each interface is Major.Minor, without a patch.", cardVersions),
 		must("card.urls", "§8.3.1", "URLs of interfaces are absolute.", cardURLs),
 		must("card.skills", "§4.4.5", "Each skill has an id, a name, a description and tags.", cardSkills),
 		must("card.capabilities", "§4.4.3", "The capabilities are true or false.", cardCapabilities),
@@ -80,8 +83,42 @@ func cardFields(_ context.Context, p *probe) error {
 	return nil
 }
 
+// current is fetched for what v0.3 does not ask of its cards.
+func (p *probe) current() (*wire.Exchange, error) {
+	if isLegacy(p.run.card) {
+		return nil, absence("the card is one of v0.3")
+	}
+	return p.fetched()
+}
+
+func cardBindings(_ context.Context, p *probe) error {
+	x, err := p.current()
+	if err != nil {
+		return err
+	}
+	for i, iface := range list(p.run.card, "supportedInterfaces") {
+		if name := text(iface, "protocolBinding"); name != "" && bindings[name] == "" && !customBinding(name) {
+			return failf(x, "interface %d has the binding %q", i+1, name)
+		}
+	}
+	return nil
+}
+
+func cardVersions(_ context.Context, p *probe) error {
+	x, err := p.current()
+	if err != nil {
+		return err
+	}
+	for i, iface := range list(p.run.card, "supportedInterfaces") {
+		if v := text(iface, "protocolVersion"); v != "" && !majorMinor.MatchString(v) {
+			return failf(x, "interface %d has the version %q", i+1, v)
+		}
+	}
+	return nil
+}
+
 func cardInterfaces(_ context.Context, p *probe) error {
-	x, err := p.fetched()
+	x, err := p.current()
 	if err != nil {
 		return err
 	}
@@ -100,7 +137,7 @@ func cardInterfaces(_ context.Context, p *probe) error {
 }
 
 func cardURLs(_ context.Context, p *probe) error {
-	x, err := p.fetched()
+	x, err := p.current()
 	if err != nil {
 		return err
 	}
@@ -147,7 +184,7 @@ func cardCapabilities(_ context.Context, p *probe) error {
 }
 
 func cardSecurity(_ context.Context, p *probe) error {
-	x, err := p.fetched()
+	x, err := p.current()
 	if err != nil {
 		return err
 	}
@@ -172,7 +209,7 @@ func cardSecurity(_ context.Context, p *probe) error {
 var schemeArms = []string{"apiKeySecurityScheme", "httpAuthSecurityScheme", "oauth2SecurityScheme", "openIdConnectSecurityScheme", "mtlsSecurityScheme"}
 
 func cardSchemes(_ context.Context, p *probe) error {
-	x, err := p.fetched()
+	x, err := p.current()
 	if err != nil {
 		return err
 	}
@@ -193,7 +230,7 @@ func cardReachable(ctx context.Context, p *probe) error {
 	if len(p.run.faces) == 0 {
 		return absence("the card offers no interface that can be called")
 	}
-	for _, f := range p.run.faces {
+	for _, f := range slices.Concat(p.run.faces, p.run.again) {
 		if f.err != nil {
 			return failf(x, "%s at %s: %v", f.iface, f.iface.URL, f.err)
 		}
@@ -201,13 +238,16 @@ func cardReachable(ctx context.Context, p *probe) error {
 			return with(failf(answer, "%s at %s: %v", f.iface, f.iface.URL, answer.Err), x)
 		}
 	}
+	if left := p.run.report.LeftOut; len(left) > 0 {
+		return absentf("not every interface can be called: %s", strings.Join(left, "; "))
+	}
 	return nil
 }
 
 // cardHeader returns a check that the card came with a header that contains a text.
 func cardHeader(name, contains string) func(context.Context, *probe) error {
 	return func(_ context.Context, p *probe) error {
-		x, err := p.fetched()
+		x, err := p.current()
 		if err != nil {
 			return err
 		}

@@ -58,10 +58,12 @@ func (p *probe) judgeSeen(f finding) error {
 		for _, v := range values {
 			found = found || v != nil
 			wrong := ""
-			walk(v, func(path string, v any) {
-				if wrong == "" {
-					wrong = f(path, v)
+			walk(v, func(path string, v any) bool {
+				if wrong != "" || p.run.isTainted(v) {
+					return false
 				}
+				wrong = f(path, v)
+				return true
 			})
 			if wrong != "" {
 				return failf(x, "%s", wrong)

@@ -191,6 +191,8 @@ func cardDefects() map[string]defect {
 		}},
 		"card.fields":        card(func(c object) { delete(c, "version") }),
 		"card.interfaces":    card(func(c object) { c["supportedInterfaces"] = []any{} }),
+		"card.bindings":      card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolBinding"] = "REST" }),
+		"card.versions":      card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolVersion"] = "1.0.0" }),
 		"card.urls":          card(func(c object) { c["supportedInterfaces"].([]any)[0].(object)["url"] = "/rpc" }),
 		"card.skills":        card(func(c object) { c["skills"] = []any{object{"id": "x", "name": "x", "description": "x"}} }),
 		"card.capabilities":  card(func(c object) { c["capabilities"].(object)["streaming"] = "yes" }),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -122,6 +123,33 @@ func (b behaviour) params(edits []edit) map[string]any {
 		e(params)
 	}
 	return params
+}
+
+// malformed sends a message with fields that are wrong. An agent that takes it may repeat
+// it in every answer about its task, so that nothing of that task is judged.
+func (p *probe) malformed(ctx context.Context, fields map[string]any) *wire.Exchange {
+	x := p.say(ctx, completes, in(fields))
+	if x.Result == nil {
+		return x
+	}
+	p.seen = slices.DeleteFunc(p.seen, func(s *wire.Exchange) bool { return s == x })
+	if id := text(x.Result, "task", "id"); id != "" {
+		p.run.taint(id)
+	}
+	return x
+}
+
+// taint notes the id of a task that a malformed message has made.
+func (r *run) taint(id string) {
+	if r.tainted == nil {
+		r.tainted = map[string]bool{}
+	}
+	r.tainted[id] = true
+}
+
+// isTainted reports whether v is something of such a task.
+func (r *run) isTainted(v any) bool {
+	return r.tainted[text(v, "taskId")] || has(v, "status") && r.tainted[text(v, "id")]
 }
 
 // once makes the call of f, or returns what it brought the first time.

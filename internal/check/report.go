@@ -15,6 +15,8 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	NotOffered Outcome = "not offered"
+	// Declared is a requirement that is not kept, as an extension in the card says.
+	Declared Outcome = "declared"
 )
 
 // Result is a requirement on one interface.
@@ -42,7 +44,9 @@ type Report struct {
 	URL string `json:"url"`
 	// Interfaces are those that were checked: binding, version and URL.
 	Interfaces []string `json:"interfaces"`
-	Results    []Result `json:"results"`
+	// LeftOut are interfaces of the card that could not be checked, each with the reason.
+	LeftOut []string `json:"leftOut,omitempty"`
+	Results []Result `json:"results"`
 	// Duration is in seconds.
 	Duration float64 `json:"seconds"`
 	// Exact says that known failures were given: then every other failure counts, of
@@ -89,7 +93,10 @@ func (r *Report) Text(w io.Writer, all bool) error {
 	for _, i := range r.Interfaces {
 		fmt.Fprintf(&b, "interface  %s\n", i)
 	}
-	if len(r.Interfaces) > 0 {
+	for _, i := range r.LeftOut {
+		fmt.Fprintf(&b, "left out   %s\n", i)
+	}
+	if len(r.Interfaces)+len(r.LeftOut) > 0 {
 		b.WriteString("\n")
 	}
 	for i := range r.Results {
@@ -102,7 +109,7 @@ func (r *Report) Text(w io.Writer, all bool) error {
 
 func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 	loud := result.Outcome == Fail || result.Unexpected
-	if !loud && !all {
+	if !loud && !all && result.Outcome != Declared {
 		return
 	}
 	fmt.Fprintf(b, "%-11s %-11s %-24s %-6s %s (%s)\n", r.mark(result), result.Interface, result.ID, result.Level, result.Text, result.Section)
@@ -111,6 +118,9 @@ func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 	}
 	if result.Known != "" {
 		fmt.Fprintf(b, "    known: %s\n", indented(result.Known))
+	}
+	if result.Outcome == Declared {
+		b.WriteString("\n")
 	}
 	if loud && result.Known == "" {
 		for _, e := range result.Evidence {
@@ -136,7 +146,7 @@ func (r *Report) summary(b *strings.Builder) {
 			continue
 		}
 		fmt.Fprintf(b, "%-7s %d of %d passed", level+":", count["pass"], total-count["not offered"])
-		for _, m := range []string{"FAIL", "warn", "known", "PASSES AFTER ALL", "not offered"} {
+		for _, m := range []string{"FAIL", "warn", "known", "PASSES AFTER ALL", string(Declared), string(NotOffered)} {
 			if count[m] > 0 {
 				fmt.Fprintf(b, ", %d %s", count[m], strings.ToLower(m))
 			}

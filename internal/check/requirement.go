@@ -36,7 +36,7 @@ type Requirement struct {
 type requirement struct {
 	Requirement
 	bindings []wire.Binding // nil means all
-	// check returns nil, a *failure or an absence.
+	// check returns nil, a *failure, an absence or declared.
 	check func(context.Context, *probe) error
 }
 
@@ -84,6 +84,11 @@ type absence string
 func (a absence) Error() string { return string(a) }
 
 func absentf(format string, args ...any) error { return absence(fmt.Sprintf(format, args...)) }
+
+// declared says that a requirement is not kept, and that the card says so.
+type declared string
+
+func (d declared) Error() string { return string(d) }
 
 // need turns the failure of something that a check builds on into an absence: another
 // requirement is about it.

@@ -56,7 +56,9 @@ type run struct {
 	fetched *wire.Exchange
 	card    any // nil if there is none
 	faces   []*face
-	hooks   *hooks // nil if the agent could not reach it
+	again   []*face         // further interfaces of a binding and version, which are only reached
+	tainted map[string]bool // the tasks of malformed messages
+	hooks   *hooks          // nil if the agent could not reach it
 	report  *Report
 	redact  *wire.Redactor
 }
@@ -125,9 +127,16 @@ func (r *run) discover(ctx context.Context) error {
 		secrets = append(secrets, r.hooks.secret)
 	}
 	r.redact = wire.NewRedactor(secrets...)
-	for _, i := range Interfaces(r.card, r.options.Bindings) {
+	offers := offersOf(r.card, r.options.Bindings)
+	for _, i := range offers.all {
 		r.faces = append(r.faces, r.connect(ctx, i))
 		r.report.Interfaces = append(r.report.Interfaces, i.String()+" "+r.redact.Redact(i.URL))
+	}
+	for _, i := range offers.again {
+		r.again = append(r.again, r.connect(ctx, i))
+	}
+	for _, left := range offers.unknown {
+		r.report.LeftOut = append(r.report.LeftOut, r.redact.Redact(left))
 	}
 	return nil
 }
@@ -159,7 +168,7 @@ func (f *face) first(ctx context.Context) *wire.Exchange {
 func (r *run) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), wire.DefaultTimeout)
 	defer cancel()
-	for _, f := range r.faces {
+	for _, f := range slices.Concat(r.faces, r.again) {
 		if f.probe != nil {
 			f.probe.tidy(ctx)
 			_ = f.probe.caller.Close() // all answers are in
@@ -211,6 +220,7 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 func (r *run) conclude(result *Result, err error) {
 	var f *failure
 	var a absence
+	var d declared
 	switch {
 	case err == nil:
 		result.Outcome = Pass
@@ -221,6 +231,8 @@ func (r *run) conclude(result *Result, err error) {
 		}
 	case errors.As(err, &a):
 		result.Outcome, result.Detail = NotOffered, r.redact.Redact(string(a))
+	case errors.As(err, &d):
+		result.Outcome, result.Detail = Declared, r.redact.Redact(string(d))
 	default:
 		result.Outcome, result.Detail = Fail, r.redact.Redact(err.Error())
 	}
@@ -245,42 +257,6 @@ func CardURL(raw string) (string, error) {
 		u = u.JoinPath("/.well-known/agent-card.json")
 	}
 	return u.String(), nil
-}
-
-// bindings are the names of cards for bindings.
-var bindings = map[string]wire.Binding{"JSONRPC": wire.JSONRPC, "HTTP+JSON": wire.REST, "GRPC": wire.GRPC}
-
-// Interfaces returns the interfaces of a card that can be called, the first of each
-// binding and of the versions 1.0 and 0.3. If only is not empty, there are
-// no others than these bindings.
-func Interfaces(card any, only []wire.Binding) []wire.Interface {
-	var all []wire.Interface
-	add := func(binding, version, at, tenant string) {
-		b := bindings[binding]
-		v := version1
-		if strings.HasPrefix(version, version0) {
-			v = version0
-		}
-		known := b != "" && (strings.HasPrefix(version, "1") || v == version0)
-		if !known || at == "" || len(only) > 0 && !slices.Contains(only, b) ||
-			slices.ContainsFunc(all, func(i wire.Interface) bool { return i.Binding == b && i.Version == v }) {
-			return
-		}
-		all = append(all, wire.Interface{Binding: b, Version: v, URL: at, Tenant: tenant})
-	}
-	for _, i := range list(card, "supportedInterfaces") {
-		add(text(i, "protocolBinding"), text(i, "protocolVersion"), text(i, "url"), text(i, "tenant"))
-	}
-	preferred := text(card, "preferredTransport")
-	if preferred == "" {
-		preferred = "JSONRPC"
-	}
-	old := text(card, "protocolVersion")
-	add(preferred, old, text(card, "url"), "")
-	for _, i := range list(card, "additionalInterfaces") {
-		add(text(i, "transport"), old, text(i, "url"), "")
-	}
-	return all
 }
 
 // keyHeaders returns the headers in which the card wants an API key.

@@ -2,7 +2,9 @@ package check
 
 import (
 	"context"
+	"slices"
 
+	agentcard "github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
@@ -117,7 +119,31 @@ func sendContextKept(ctx context.Context, p *probe) error {
 }
 
 func sendUnknownTask(ctx context.Context, p *probe) error {
-	return refused(p.say(ctx, completes, in(map[string]any{"taskId": unknownID()})), wire.TaskNotFound)
+	id := unknownID()
+	x := p.say(ctx, completes, in(map[string]any{"taskId": id}))
+	if err := refused(x, wire.TaskNotFound); err == nil || !p.takesIDs() || x.Err != nil || x.Fault != nil {
+		return err
+	}
+	if got := text(x.Result, "task", "id"); got != id {
+		return failf(x, "the card declares %s, but the task of the message is %q, want %q", agentcard.ClientTaskIDs, got, id)
+	}
+	return declared("callers may choose the ids of new tasks, as the card declares: " + agentcard.ClientTaskIDs)
+}
+
+// takesIDs reports whether the card declares that callers may choose the ids of new tasks
+// on the interface.
+func (p *probe) takesIDs() bool {
+	for _, x := range list(p.run.card, "capabilities", "extensions") {
+		if text(x, "uri") != agentcard.ClientTaskIDs {
+			continue
+		}
+		named := at(x, "params", "bindings")
+		return named == nil || slices.ContainsFunc(list(named), func(name any) bool {
+			b, ok := name.(string)
+			return ok && bindings[b] == p.iface.Binding
+		})
+	}
+	return false
 }
 
 func sendEndedTask(ctx context.Context, p *probe) error {
@@ -213,7 +239,7 @@ func invalid(x *wire.Exchange) error { return refused(x, wire.InvalidParams, wir
 
 // invalidMessage returns a check that a message with these fields is refused.
 func invalidMessage(fields map[string]any) func(context.Context, *probe) error {
-	return func(ctx context.Context, p *probe) error { return invalid(p.say(ctx, completes, in(fields))) }
+	return func(ctx context.Context, p *probe) error { return invalid(p.malformed(ctx, fields)) }
 }
 
 func sendUnknownField(ctx context.Context, p *probe) error {

@@ -254,10 +254,17 @@ func streamEarlyError(ctx context.Context, p *probe) error {
 	if err := p.needs("streaming"); err != nil {
 		return err
 	}
-	params := streams.message()
-	in(map[string]any{"taskId": unknownID()})(params)
+	params, want, id := streams.message(), wire.TaskNotFound, unknownID()
+	if p.takesIDs() {
+		t, err := p.finished(ctx)
+		if err != nil {
+			return err
+		}
+		want, id = wire.Unsupported, text(t, "id")
+	}
+	in(map[string]any{"taskId": id})(params)
 	x := p.call(ctx, wire.StreamMessage, params)
-	if err := refused(x, wire.TaskNotFound); err != nil {
+	if err := refused(x, want); err != nil {
 		return err
 	}
 	if got := wire.MediaType(x.Header); got == "text/event-stream" {

@@ -54,15 +54,17 @@ func arms(v any, names ...string) []string {
 	return found
 }
 
-// walk calls f for v and for everything below it, but not below the free values
-// that a caller or an agent may fill as it likes.
-func walk(v any, f func(path string, v any)) { walkAt("", v, f) }
+// walk calls f for v and for everything below it, but not below what f returns false for,
+// nor below the free values that a caller or an agent may fill as it likes.
+func walk(v any, f func(path string, v any) bool) { walkAt("", v, f) }
 
 // free are the fields whose contents are not the protocol's.
 var free = []string{"metadata", "data", "params", "schemes", "scopes", "securitySchemes", "header"}
 
-func walkAt(path string, v any, f func(string, any)) {
-	f(path, v)
+func walkAt(path string, v any, f func(string, any) bool) {
+	if !f(path, v) {
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		for name, field := range v {

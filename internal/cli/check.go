@@ -36,7 +36,7 @@ type checkCmd struct {
 func (checkCmd) Help() string {
 	return `Every interface that the card offers is asked, and each requirement is passed, failed or ` +
 		`not offered. A failure comes with the bytes that show it, without credentials. Without --known, ` +
-		`only failures of MUST count. Exit codes: 0 the agent keeps to them, 1 it does not, 2 wrong usage, ` +
+		`only failures of MUST count, and nothing that an extension of the card declares to be so on purpose (docs/client-task-ids.md). Exit codes: 0 the agent keeps to them, 1 it does not, 2 wrong usage, ` +
 		`4 not reachable.
 
 Examples:

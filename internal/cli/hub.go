@@ -273,8 +273,9 @@ func (h *hub) compose(ctx context.Context) error {
 		Errands: errand.Limits{
 			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
-		Default:  task.Agent(cmp.Or(h.cfg.DefaultAgent, "default")),
-		Extended: engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
+		Default:     task.Agent(cmp.Or(h.cfg.DefaultAgent, "default")),
+		NoClientIDs: h.cfg.NoClientIDs,
+		Extended:    engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
 	h.trust.inbox.Deliver = dialogue.Deliver(h.engine)
 	h.servers = h.mcpServers()
@@ -326,7 +327,6 @@ func (h *hub) front() httpfront.Config {
 		KeySet:         h.keySet(),
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,
-		NoClientIDs:    c.NoClientIDs,
 		SpecStatuses:   c.SpecStatuses,
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),

@@ -69,6 +69,9 @@ type Config struct {
 	Rates limit.Config
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
+	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which the
+	// surfaces for clients that do so take otherwise; cards declare card.ClientTaskIDs then.
+	NoClientIDs bool
 	// SignCard makes the signatures of the cards of agents, see card.Options.Sign. If nil,
 	// they have none.
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)

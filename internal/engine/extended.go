@@ -156,6 +156,9 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 		ExtendedCard:      e.cfg.Extended.On() || agent.Card.Capabilities.ExtendedAgentCard,
 		Sign:              e.cfg.SignCard,
 	}
+	if e.ClientIDs() {
+		o.Extensions = []a2a.AgentExtension{card.ClientTaskIDsExtension()}
+	}
 	if s, ok := by.(secured); ok {
 		o.SecuritySchemes, o.SecurityRequirements = s.Security()
 	}
@@ -168,6 +171,10 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 	}
 	return o
 }
+
+// ClientIDs reports whether callers may choose the ids of new tasks where the surface lets
+// them.
+func (e *Engine) ClientIDs() bool { return !e.cfg.NoClientIDs }
 
 // counting is an Authenticator that slows those down who guess. See auth.Keyring.
 type counting interface {

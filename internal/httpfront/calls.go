@@ -35,7 +35,7 @@ func (x *exchange) ownSend(r *op.Send) (err error) {
 	x.agent(&r.Target)
 	x.adopt(r)
 	r.Metadata = bytes.Clone(r.Metadata)
-	r.NewIDs = !x.route.rpc && !x.front.cfg.NoClientIDs
+	r.NewIDs = x.takesIDs()
 	r.Task = !x.wantsResult()
 	if x.shape != dialect.V1 {
 		x.foreign(r)

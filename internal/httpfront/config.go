@@ -44,15 +44,12 @@ type Config struct {
 	LenientVersion bool
 	// Profiles say how calls are read that do not say it themselves.
 	Profiles Profiles
-	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which
-	// HTTP+JSON takes otherwise.
-	NoClientIDs bool
 	// SpecStatuses answers on HTTP+JSON with the specification's status where clients
 	// of that surface are used to another: 400 instead of 409 for a task that cannot
 	// be canceled, instead of 415 for media types that the agent does not take or give,
 	// and instead of 501 for an extended card that is not declared; 200
 	// with an empty object instead of 204 for a push notification config that was
-	// deleted, which callers who name a version of the protocol get anyway.
+	// deleted. Callers that name a version of the protocol get these anyway.
 	SpecStatuses bool
 	// API serves everything below /api/v1. If nil, those paths are not found. It is
 	// called with the caller's principal in the context; a body must arrive within

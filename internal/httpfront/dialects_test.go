@@ -1,11 +1,16 @@
 package httpfront_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/httpfront"
 	"github.com/parley-a2a/parley/task"
@@ -97,7 +102,7 @@ func TestJobErrors(t *testing.T) {
 	if got := h.do("POST", "/a2a/nobody/tasks/send", body, key); got.code != 404 || !strings.Contains(got.body, `"task_not_found"`) {
 		t.Errorf("another agent: %s", got)
 	}
-	strict := startHub(t, httpfront.Config{NoClientIDs: true}, everyone()...)
+	strict := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: true}, everyone()...)})
 	if got := strict.do("POST", "/tasks/send", body); got.code != 400 || !strings.Contains(got.body, `"j","code":"execution_failed"`) {
 		t.Errorf("without ids of callers: %s", got)
 	}
@@ -109,7 +114,7 @@ func TestClientIDs(t *testing.T) {
 	t.Parallel()
 	chosen := withTask("mine", message("hi"))
 	for no, code := range map[bool]int{false: 200, true: 404} {
-		h := startHub(t, httpfront.Config{NoClientIDs: no}, everyone()...)
+		h := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: no}, everyone()...)})
 		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
 			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
 		}
@@ -120,6 +125,39 @@ func TestClientIDs(t *testing.T) {
 			if !strings.Contains(got.body, `"Task not found"`) {
 				t.Errorf("%s, refused %v: %s, want Task not found", name, no, got)
 			}
+		}
+	}
+}
+
+// The card of a hub that takes ids of callers declares it, and an answer says that the
+// extension is active to a caller that names it, where it is.
+func TestClientIDsAreDeclared(t *testing.T) {
+	t.Parallel()
+	named := "A2A-Extensions: https://x.example/other, " + card.ClientTaskIDs
+	for no, active := range map[bool]string{false: card.ClientTaskIDs, true: ""} {
+		h := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: no}, everyone()...)})
+		for _, path := range []string{"/.well-known/agent-card.json", "/a2a/ask/.well-known/agent.json"} {
+			var got struct {
+				Capabilities struct{ Extensions []a2a.AgentExtension }
+			}
+			if err := json.Unmarshal([]byte(h.do("GET", path, "").body), &got); err != nil {
+				t.Fatal(err)
+			}
+			var want []a2a.AgentExtension
+			if !no {
+				want = append(want, card.ClientTaskIDsExtension())
+			}
+			if diff := cmp.Diff(want, got.Capabilities.Extensions); diff != "" {
+				t.Errorf("%s, refused %v: extensions (-want +got):\n%s", path, no, diff)
+			}
+		}
+		rest := h.do("POST", "/v1/a2a/message:send", message("hi"), v1, named)
+		rpc := h.do("POST", "/a2a", rpc("SendMessage", message("hi")), v1, named)
+		if got := rest.header.Get("A2A-Extensions"); got != active {
+			t.Errorf("HTTP+JSON, refused %v: active are %q, want %q", no, got, active)
+		}
+		if got := rpc.header.Get("A2A-Extensions"); got != "" {
+			t.Errorf("JSON-RPC, refused %v: active are %q, want none", no, got)
 		}
 	}
 }

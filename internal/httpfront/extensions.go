@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -43,6 +44,9 @@ func (x *exchange) activated(agent task.Agent) {
 		return
 	}
 	active := x.front.cfg.Engine.Activated(agent, x.caller.Extensions)
+	if x.takesIDs() && slices.Contains(x.caller.Extensions, card.ClientTaskIDs) && !slices.Contains(active, card.ClientTaskIDs) {
+		active = append(active, card.ClientTaskIDs)
+	}
 	if len(active) == 0 {
 		return
 	}

@@ -114,20 +114,41 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// Callers that name a version get the statuses of the specification, as those of a hub with
+// SpecStatuses do; callers that name none get those that they are used to.
 func TestSpecStatuses(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{SpecStatuses: true}, everyone()...)
-	h.do("POST", "/v1/a2a/message:send", strings.Replace(message("x"), `"role"`, `"taskId":"t","role"`, 1))
-	for _, req := range [][2]string{{"POST", "/v1/a2a/tasks/t:cancel"}, {"GET", "/v1/a2a/extendedAgentCard"}, {"GET", "/v1/a2a/tasks/t:subscribe"}} {
-		got := h.do(req[0], req[1], "")
-		if _, f := got.failure(t); got.code != 400 || f.Error.Status != "FAILED_PRECONDITION" {
-			t.Errorf("%s %s = %d %s, want the specification's 400", req[0], req[1], got.code, got.body)
+	plain, spec := startHub(t, httpfront.Config{}, everyone()...), startHub(t, httpfront.Config{SpecStatuses: true}, everyone()...)
+	odd := strings.Replace(message("x"), `"text":"x"`, `"text":"x","mediaType":"image/png"`, 1)
+	for _, tt := range []struct {
+		name                        string
+		hub                         *hub
+		query                       string
+		headers                     []string
+		canceled, undeclared, media int
+	}{
+		{"no version", plain, "", nil, 409, 501, 415},
+		{"version in the header", plain, "", []string{v1}, 400, 400, 400},
+		{"version in the query", plain, "?A2A-Version=1.0", nil, 400, 400, 400},
+		{"statuses of the specification", spec, "", nil, 400, 400, 400},
+	} {
+		tt.hub.do("POST", "/v1/a2a/message:send", strings.Replace(message("x"), `"role"`, `"taskId":"t","role"`, 1))
+		for _, call := range []struct {
+			method, path, body, reason string
+			code                       int
+		}{
+			{"POST", "/v1/a2a/tasks/t:cancel", "", "TASK_NOT_CANCELABLE", tt.canceled},
+			{"GET", "/v1/a2a/extendedAgentCard", "", "UNSUPPORTED_OPERATION", tt.undeclared},
+			{"POST", "/v1/a2a/plain/message:send", odd, "CONTENT_TYPE_NOT_SUPPORTED", tt.media},
+		} {
+			got := tt.hub.do(call.method, call.path+tt.query, call.body, tt.headers...)
+			if reason, _ := got.failure(t); got.code != call.code || reason != call.reason {
+				t.Errorf("%s: %s %s = %d %s, want %d", tt.name, call.method, call.path, got.code, got.body, call.code)
+			}
 		}
 	}
-	odd := strings.Replace(message("x"), `"text":"x"`, `"text":"x","mediaType":"image/png"`, 1)
-	got := h.do("POST", "/v1/a2a/plain/message:send", odd)
-	if reason, _ := got.failure(t); got.code != 400 || reason != "CONTENT_TYPE_NOT_SUPPORTED" {
-		t.Errorf("a message of another type = %d %s, want the specification's 400", got.code, got.body)
+	if got := spec.do("GET", "/v1/a2a/tasks/t:subscribe", ""); got.code != 400 {
+		t.Errorf("a subscription by GET to a task that has ended = %d %s, want the specification's 400", got.code, got.body)
 	}
 }
 

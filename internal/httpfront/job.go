@@ -31,7 +31,7 @@ func (x *exchange) serveJob() {
 // doJob sends the message and answers with the task, when it has ended or waits for its
 // caller. The same job again is answered with the same task.
 func (x *exchange) doJob() error {
-	if x.front.cfg.NoClientIDs {
+	if !x.front.cfg.Engine.ClientIDs() {
 		return errNoJobs
 	}
 	r, err := x.front.filler.Job(x.in.b)

@@ -132,5 +132,5 @@ func (x *exchange) deletePush(r *op.PushRef, err error) error {
 // with one. Official clients name the protocol's version, as they must. Callers over
 // HTTP+JSON that name none are used to Awaken's results: status 204, and always a task.
 func (x *exchange) wantsResult() bool {
-	return x.route.rpc || x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
+	return x.route.rpc || x.specified()
 }

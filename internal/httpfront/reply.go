@@ -143,7 +143,7 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		return h.status
 	case x.route.rpc:
 		return report.RPCStatus()
-	case x.front.cfg.SpecStatuses || x.route.legacy || x.guest != nil:
+	case x.specified() || x.guest != nil:
 	case errors.Is(err, engine.ErrNoExtendedCard):
 		report.HTTP, report.GRPC = http.StatusNotImplemented, dialect.Unimplemented
 	case report.Sentinel == a2a.ErrTaskNotCancelable:

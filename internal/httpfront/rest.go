@@ -41,6 +41,19 @@ func (x *exchange) versions() []string {
 	return versions
 }
 
+// specified reports whether the statuses are those of the specification. Clients of this
+// surface that are used to others name no version; official clients, some of which fail
+// with others, must name theirs.
+func (x *exchange) specified() bool {
+	return x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
+}
+
+// takesIDs reports whether the caller may choose the id of a new task.
+func (x *exchange) takesIDs() bool {
+	rest := x.route.place >= atSend && x.route.place <= atExtendedCard && !x.route.legacy
+	return rest && x.front.cfg.Engine.ClientIDs()
+}
+
 // readREST reads the body, if there is one.
 func (x *exchange) readREST() error {
 	if x.r.Method != http.MethodPost || x.r.ContentLength == 0 && x.bodyOptional() {

@@ -1,0 +1,19 @@
+package card
+
+import "github.com/a2aproject/a2a-go/v2/a2a"
+
+// ClientTaskIDs is the URI of the extension by which a server declares that callers may
+// choose the ids of new tasks, which the protocol reserves to the server (specification
+// §3.4.2): a message with a taskId that does not exist makes a task of that id. Its
+// parameter "bindings" lists the bindings that take such ids; without it all do.
+const ClientTaskIDs = "https://github.com/parley-a2a/parley/blob/main/docs/client-task-ids.md#v1"
+
+// ClientTaskIDsExtension returns the declaration of ClientTaskIDs for a hub, which takes
+// such ids over HTTP+JSON alone.
+func ClientTaskIDsExtension() a2a.AgentExtension {
+	return a2a.AgentExtension{
+		URI:         ClientTaskIDs,
+		Description: "A message with a taskId that does not exist makes a task of that id.",
+		Params:      map[string]any{"bindings": []any{string(a2a.TransportProtocolHTTPJSON)}},
+	}
+}

@@ -1,0 +1,51 @@
+package parley_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/check"
+)
+
+// TestHubOfTheManualPassesTheCheck checks the hub of README.md, which is the zero Hub with an
+// agent that answers with a message.
+func TestHubOfTheManualPassesTheCheck(t *testing.T) {
+	t.Parallel()
+	var hub parley.Hub
+	hub.Handle(&a2a.AgentCard{Name: "hello"}, agent.Func(
+		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("Hello, "+agent.Text(x.Message)+"!")), nil)
+		}))
+	srv := httptest.NewServer(hub.Handler())
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = hub.Run(ctx) })
+	t.Cleanup(func() {
+		srv.Close()
+		cancel()
+		running.Wait()
+	})
+	r, err := check.Run(t.Context(), check.Options{URL: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for _, result := range r.Results {
+		switch result.Outcome {
+		case check.Fail:
+			t.Errorf("%s %s %s: %s", result.Interface, result.Level, result.ID, result.Detail)
+		case check.Declared:
+			declared++
+		}
+	}
+	if !r.OK() || declared != 1 {
+		t.Errorf("OK is %v, and %d requirements are declared; want true and 1", r.OK(), declared)
+	}
+}

@@ -1,0 +1,222 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	agentcard "github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/check/checktest"
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+// byFace are those of a requirement, by interface.
+func byFace(r *Report, id string) map[string]Outcome {
+	all := map[string]Outcome{}
+	for _, result := range r.Results {
+		if result.ID == id {
+			all[result.Interface] = result.Outcome
+		}
+	}
+	return all
+}
+
+// TestOffers shows which interfaces of a card are called, which are only reached and
+// which are left out, each with its reason.
+func TestOffers(t *testing.T) {
+	t.Parallel()
+	face := func(binding, version, url string) any {
+		return object{"protocolBinding": binding, "protocolVersion": version, "url": url}
+	}
+	got := offersOf(object{
+		"supportedInterfaces": []any{
+			face("JSONRPC", "1.0", "http://a/"), face("JSONRPC", "1.0.1", "http://b/"), face("REST", "1.0.0", "http://c/"),
+			face("https://example.com/websocket", "1.0", "wss://d/"), face("HTTP+JSON", "2.0", "http://e/"), face("GRPC", "1.0", ""),
+			face("JSONRPC", "1.0", "http://a/"),
+		},
+		"protocolVersion": "0.3.0", "url": "http://a/",
+	}, nil)
+	want := &offers{
+		all:   []wire.Interface{{Binding: wire.JSONRPC, Version: "1.0", URL: "http://a/"}, {Binding: wire.JSONRPC, Version: "0.3", URL: "http://a/"}},
+		again: []wire.Interface{{Binding: wire.JSONRPC, Version: "1.0", URL: "http://b/"}},
+		unknown: []string{
+			`REST 1.0.0 http://c/: "REST" is no binding of the protocol`,
+			"https://example.com/websocket 1.0 wss://d/: a custom binding, which this check does not speak",
+			`HTTP+JSON 2.0 http://e/: version "2.0" is neither 1.0 nor 0.3`,
+			"GRPC 1.0: there is no URL",
+		},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(offers{})); diff != "" {
+		t.Errorf("offers (-want +got):\n%s", diff)
+	}
+}
+
+// TestLeftOut shows that an interface that is left out is named, and that reaching the
+// others is no pass.
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := everything
+		o.Defect = card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolBinding"] = "REST" })
+		r := checked(t, o, "card.reachable")
+		if got := byFace(r, "card.reachable")["card"]; got != NotOffered || len(r.LeftOut) != 1 {
+			t.Errorf("card.reachable: %s, left out: %q", got, r.LeftOut)
+		}
+		var b strings.Builder
+		if err := r.Text(&b, false); err != nil || !strings.Contains(b.String(), `left out   REST 1.0 `) {
+			t.Errorf("Text: %v, %s", err, b.String())
+		}
+	})
+}
+
+// TestFurtherInterfaceIsReached breaks the second interface of a binding.
+func TestFurtherInterfaceIsReached(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := everything
+		o.Defect = card(func(c object) {
+			c["supportedInterfaces"] = append(c["supportedInterfaces"].([]any), object{
+				"protocolBinding": "JSONRPC", "protocolVersion": "1.0", "url": "http://nowhere.test/",
+			})
+		})
+		if got := byFace(checked(t, o, "card.reachable"), "card.reachable")["card"]; got != Fail {
+			t.Errorf("card.reachable: %s, want %s", got, Fail)
+		}
+	})
+}
+
+// TestCardOfOldVersion shows that nothing of v1.0 is asked of a card of v0.3.
+func TestCardOfOldVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := checktest.Options{Legacy: true}
+		o.Defect = card(func(c object) {
+			delete(c, "supportedInterfaces")
+			c["securitySchemes"] = object{"key": object{"type": "apiKey", "in": "header", "name": "X-Api-Key"}}
+		})
+		r := checked(t, o)
+		for _, result := range r.Results {
+			if result.Outcome == Fail {
+				t.Errorf("%s %s: %s", result.Interface, result.ID, result.Detail)
+			}
+		}
+		for _, id := range []string{"card.interfaces", "card.schemes", "card.etag"} {
+			if got := byFace(r, id)["card"]; got != NotOffered {
+				t.Errorf("%s: %s, want %s", id, got, NotOffered)
+			}
+		}
+		if !slices.Contains(r.Interfaces, "jsonrpc 0.3 http://sut.test/rpc") || !r.OK() {
+			t.Errorf("OK: %v, interfaces: %q", r.OK(), r.Interfaces)
+		}
+	})
+}
+
+// choosing lets callers choose the ids of new tasks, and declares it.
+func choosing(rename bool, bindings ...any) defect {
+	d := accepts(wire.SendMessage, wire.TaskNotFound)
+	accept := d.Result
+	d.Result = func(op wire.Op, params object, result any, e *fault) (any, *fault) {
+		made := e != nil && e.Kind == wire.TaskNotFound
+		result, e = accept(op, params, result, e)
+		if r, ok := result.(object); ok && made && e == nil && !rename {
+			taskOf(r)["id"] = text(params, "message", "taskId")
+		}
+		return result, e
+	}
+	d.Card = func(c object) {
+		x := object{"uri": agentcard.ClientTaskIDs}
+		if len(bindings) > 0 {
+			x["params"] = object{"bindings": bindings}
+		}
+		c["capabilities"].(object)["extensions"] = []any{x}
+	}
+	return d
+}
+
+// TestDeclaredIDs shows that a server that lets callers choose ids does not fail where its
+// card declares that, and only there.
+func TestDeclaredIDs(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		defect defect
+		want   map[string]Outcome
+	}{
+		"all bindings": {choosing(false), map[string]Outcome{"jsonrpc 1.0": Declared, "rest 1.0": Declared, "grpc 1.0": Declared}},
+		"one binding":  {choosing(false, "HTTP+JSON"), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Declared, "grpc 1.0": Fail}},
+		"another id":   {choosing(true), map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
+		"declared, yet refused": {
+			defect{Card: choosing(false).Card}, map[string]Outcome{"jsonrpc 1.0": Pass, "rest 1.0": Pass, "grpc 1.0": Pass},
+		},
+		"not declared": {defect{Result: choosing(false).Result}, map[string]Outcome{"jsonrpc 1.0": Fail, "rest 1.0": Fail, "grpc 1.0": Fail}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := everything
+				o.Defect = tt.defect
+				r := checked(t, o, "send.unknown-task", "stream.early-error")
+				if diff := cmp.Diff(tt.want, byFace(r, "send.unknown-task")); diff != "" {
+					t.Errorf("send.unknown-task (-want +got):\n%s", diff)
+				}
+				for face, got := range byFace(r, "stream.early-error") {
+					if got != Pass {
+						t.Errorf("stream.early-error on %s: %s", face, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// echoes takes malformed messages and repeats them in its answers and lists.
+func echoes() defect {
+	var mu sync.Mutex
+	var taken []any
+	return defect{Result: func(op wire.Op, params object, result any, e *fault) (any, *fault) {
+		mu.Lock()
+		defer mu.Unlock()
+		r, _ := result.(object)
+		switch {
+		case op == wire.SendMessage && e != nil && e.Kind == wire.InvalidParams && params["message"] != nil:
+			m := at(params, "message")
+			task := object{
+				"id": fmt.Sprintf("odd-%d", len(taken)), "contextId": "c", "status": object{"state": "TASK_STATE_COMPLETED"},
+				"history": []any{m}, "artifacts": []any{object{"artifactId": "a", "parts": at(m, "parts")}},
+			}
+			taken = append(taken, task)
+			return object{"task": task}, nil
+		case op == wire.ListTasks && e == nil:
+			r["tasks"] = append(slices.Clone(list(r, "tasks")), taken...)
+		}
+		return result, e
+	}}
+}
+
+// TestEchoesAreNotFailures shows that a server that takes malformed messages is warned of
+// that, and does not fail for repeating them.
+func TestEchoesAreNotFailures(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := everything
+		o.Defect = echoes()
+		r := checked(t, o, "send", "list.artifacts", "data")
+		warned := 0
+		for _, result := range r.Results {
+			switch {
+			case result.Outcome != Fail:
+			case result.Level == Should && strings.HasPrefix(result.ID, "send."):
+				warned++
+			case strings.HasPrefix(result.ID, "data."):
+				t.Errorf("%s %s: %s", result.Interface, result.ID, result.Detail)
+			}
+		}
+		if warned == 0 {
+			t.Error("no malformed message is found")
+		}
+	})
+}
