@@ -49,6 +49,8 @@ type Options struct {
 	// the union layout lists. If empty, they are the JSON-RPC ones of Interfaces, whose
 	// address serves both versions.
 	Legacy []*a2a.AgentInterface
+	// History declares stateTransitionHistory, a capability of v0.3, in the layout V1, too.
+	History bool
 	// NoStreaming declares that the streaming operations are switched off.
 	NoStreaming bool
 	// PushNotifications declares that webhooks can be registered.
@@ -91,6 +93,9 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	}
 	switch o.Layout {
 	case V1:
+		if o.History {
+			d.Capabilities.legacyCapabilities = &legacyCapabilities{}
+		}
 	case Union:
 		err = d.addLegacy(c, o)
 	default:

@@ -39,6 +39,23 @@ func Interfaces(p Place) []*a2a.AgentInterface {
 	return list
 }
 
+// Prefer returns those of the interfaces whose binding is in order, in that order; all of
+// them if order is empty.
+func Prefer(all []*a2a.AgentInterface, order []a2a.TransportProtocol) []*a2a.AgentInterface {
+	if len(order) == 0 {
+		return all
+	}
+	var some []*a2a.AgentInterface
+	for _, binding := range order {
+		for _, i := range all {
+			if i.ProtocolBinding == binding {
+				some = append(some, i)
+			}
+		}
+	}
+	return some
+}
+
 // LegacyInterfaces is Interfaces for readers of v0.3, whose HTTP+JSON has paths of its
 // own, below which callers put /v1. Over gRPC v0.3 has no name for an agent, so only the
 // default one has that interface.

@@ -328,6 +328,8 @@ func (h *hub) front() httpfront.Config {
 		NoStreaming:    c.NoStreaming,
 		LenientVersion: c.LenientVersion,
 		SpecStatuses:   c.SpecStatuses,
+		Interfaces:     c.Interfaces(),
+		Awaken:         c.Profile == config.ProfileAwaken,
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),

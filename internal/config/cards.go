@@ -2,10 +2,33 @@ package config
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/yamlfile"
 )
+
+// ProfileAwaken is the profile of hubs that answer as Awaken's server does.
+const ProfileAwaken = "awaken"
+
+// bindings are those of the hub, in the order that Awaken's clients want.
+var bindings = []string{"HTTP+JSON", "JSONRPC", "GRPC"}
+
+// Interfaces returns the bindings that cards list, the preferred one first; nil for the
+// order of the hub.
+func (c *Config) Interfaces() []a2a.TransportProtocol {
+	names := c.Cards.Interfaces
+	if len(names) == 0 && c.Profile == ProfileAwaken {
+		names = bindings
+	}
+	var order []a2a.TransportProtocol
+	for _, name := range names {
+		order = append(order, a2a.TransportProtocol(name))
+	}
+	return order
+}
 
 // Cards says which agent cards are signed, and which signatures are trusted.
 type Cards struct {
@@ -24,6 +47,9 @@ type Cards struct {
 	// AllSkills lists the skills of all agents in the card of the hub; nil means yes if
 	// there are callers with the dialect of RockBot, whose gateway has them in its card.
 	AllSkills *bool `yaml:"all_skills"`
+	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC,
+	// HTTP+JSON, GRPC; with the profile awaken HTTP+JSON comes first.
+	Interfaces []string `yaml:"interfaces"`
 }
 
 // AllSkills reports whether the card of the hub lists the skills of all agents.
@@ -61,6 +87,18 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" {
 			d.Problem(nil, "cards.trusted_key_sets["+strconv.Itoa(i)+"]", "is not an address that begins with https://")
 		}
+	}
+	for i, name := range c.Interfaces {
+		key := "cards.interfaces[" + strconv.Itoa(i) + "]"
+		switch {
+		case !slices.Contains(bindings, name):
+			d.Problem(nil, key, "%q is not there; there are HTTP+JSON, JSONRPC and GRPC", yamlfile.Clip(name))
+		case slices.Contains(c.Interfaces[:i], name):
+			d.Problem(nil, key, "%s is there twice", name)
+		}
+	}
+	if slices.Equal(c.Interfaces, bindings[2:]) {
+		d.Problem(nil, "cards.interfaces", "cards need HTTP+JSON or JSONRPC, too: not every agent is reached over gRPC")
 	}
 	if c.RequireSignatures && !c.Verify() {
 		d.Problem(nil, "cards.require_signatures", "needs trusted_keys or trusted_key_sets: no signature could be trusted")

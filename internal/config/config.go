@@ -64,6 +64,9 @@ type Config struct {
 	TrustForwarded bool `yaml:"trust_forwarded"`
 	// AllowAnonymous accepts callers without credentials from other machines.
 	AllowAnonymous bool `yaml:"allow_anonymous"`
+	// Profile makes the hub answer as the server of another system does, where the protocol
+	// leaves it open: awaken. See docs/dialects.md.
+	Profile string `yaml:"profile" enum:"awaken"`
 	// UnionCard serves cards with the keys of both protocol versions.
 	UnionCard bool `yaml:"union_card"`
 	// NoStreaming switches the streaming operations off.

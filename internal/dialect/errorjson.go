@@ -54,14 +54,19 @@ const (
 // AppendDetails appends the list of details: an ErrorInfo, then a BadRequest if
 // fields are wrong, then a RetryInfo if the caller is told when to come back.
 func (r *Report) AppendDetails(dst []byte) []byte {
-	dst = append(append(dst, '['), typeErrorInfo...)
+	dst = append(dst, '[')
+	first := r.FieldsFirst && len(r.Violations) > 0
+	if first {
+		dst = append(r.appendBadRequest(dst), ',')
+	}
+	dst = append(dst, typeErrorInfo...)
 	dst = rawjson.AppendString(dst, r.Reason)
 	dst = rawjson.AppendString(append(dst, `,"domain":`...), a2a.ProtocolDomain)
 	if len(r.Meta) > 0 {
 		dst = appendStringMap(append(dst, `,"metadata":`...), r.Meta)
 	}
 	dst = append(dst, '}')
-	if len(r.Violations) > 0 {
+	if len(r.Violations) > 0 && !first {
 		dst = r.appendBadRequest(append(dst, ','))
 	}
 	if r.RetryAfter > 0 {

@@ -101,6 +101,8 @@ type Report struct {
 	// Meta is ErrorInfo.metadata.
 	Meta       map[string]string
 	RetryAfter time.Duration
+	// FieldsFirst puts the fields that are wrong before the reason.
+	FieldsFirst bool
 	// Hidden is set when the error's text was kept from the caller. The operator
 	// finds it in the log by the reference.
 	Hidden bool

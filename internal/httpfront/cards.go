@@ -97,6 +97,10 @@ func (x *exchange) serveCard() {
 	if x.public() {
 		return
 	}
+	if err := x.cardVersion(); err != nil {
+		x.fail(err)
+		return
+	}
 	r, h := x.r, x.w.Header()
 	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
 	personal := x.personal()
@@ -196,7 +200,7 @@ func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bo
 		key.layout = card.Union
 	}
 	complete := func(o *card.Options) {
-		o.Layout, o.BareScopes, o.NoStreaming = key.layout, key.bare, f.cfg.NoStreaming
+		o.Layout, o.BareScopes, o.NoStreaming, o.History = key.layout, key.bare, f.cfg.NoStreaming, f.cfg.Awaken
 		f.reach(o, key.base, a, !key.root)
 	}
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
@@ -234,7 +238,8 @@ func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool)
 		first, _ := f.cfg.Engine.Agent("")
 		p.Agent, p.Default = string(a.Name), first.Name == a.Name
 	}
-	o.Interfaces, o.Legacy = card.Interfaces(p), card.LegacyInterfaces(p)
+	o.Interfaces = card.Prefer(card.Interfaces(p), f.cfg.Interfaces)
+	o.Legacy = card.Prefer(card.LegacyInterfaces(p), f.cfg.Interfaces)
 }
 
 // base returns the hub's address as the caller of r should know it.

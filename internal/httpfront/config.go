@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/guest"
@@ -37,6 +39,12 @@ type Config struct {
 	// AllSkills lists the skills of all agents in the card of the hub, which is that of the
 	// default agent: a message without an agent is for the one that has its skill.
 	AllSkills bool
+	// Interfaces are the bindings that cards list, the preferred one first. If empty, all of
+	// them in the hub's own order.
+	Interfaces []a2a.TransportProtocol
+	// Awaken answers as Awaken's server does where the protocol leaves it open: see
+	// awaken.go.
+	Awaken bool
 	// NoStreaming switches the streaming operations off; cards say so.
 	NoStreaming bool
 	// LenientVersion takes a JSON-RPC call without A2A-Version for v1.0 (specification

@@ -140,7 +140,9 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 	switch {
 	case errors.As(err, &h):
 		report.HTTP = h.status
-		return h.status
+		if h.status == http.StatusNotFound {
+			report.GRPC = dialect.NotFound
+		}
 	case x.route.rpc:
 		return report.RPCStatus()
 	case x.specified() || x.guest != nil:
@@ -150,6 +152,9 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 		report.HTTP = http.StatusConflict
 	case report.Sentinel == a2a.ErrUnsupportedContentType:
 		report.HTTP = http.StatusUnsupportedMediaType
+	}
+	if x.front.cfg.Awaken && !x.route.rpc && !x.route.legacy && x.guest == nil {
+		x.asAwaken(err, report)
 	}
 	return report.HTTP
 }
