@@ -28,6 +28,7 @@ agents:
   - name: rockbot
     command: [sh, -c, 'printf "You said: "; cat']
     skills: [{id: general}, {id: extract-structured-data}]
+    inputModes: [text/plain, application/json]
   - {name: notifier, command: [sh, -c, 'printf "Notified: "; cat'], skills: [{id: notify-user, name: Notify User}]}
   - {name: who, command: [sh, -c, 'echo "$PARLEY_CALLER"'], skills: [{id: who}]}
   - {name: asker, command: [sh, -c, 'if [ -n "$PARLEY_TASK_FILE" ]; then printf "at "; cat; else echo "when?"; exit 3; fi'], skills: [{id: ask}]}
