@@ -27,7 +27,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// wellKnown is the document's well-known-agents.json, at the addresses of two agents.
+// wellKnown is the document's well-known-agents.json, at the addresses of two agents, with
+// a third one that does not run.
 func wellKnown(sample, bob string) string {
 	return fmt.Sprintf(`[
   {
@@ -39,6 +40,10 @@ func wellKnown(sample, bob string) string {
     "url": %q,
     "authHeaderName": "X-Api-Key",
     "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i"
+  },
+  {
+    "agentName": "Down",
+    "url": "http://127.0.0.1:1"
   }
 ]`, sample, bob)
 }
@@ -71,6 +76,11 @@ func TestHTTPAgents(t *testing.T) {
 			if got := fmt.Sprint(c.Skills); got != want && got != "[{general General Task} {echo Echo}]" {
 				t.Errorf("%s has the skills %s", name, got)
 			}
+		}
+		var c cardOf
+		down := hubtest.Request{URL: h.URL() + "/a2a/down/.well-known/agent-card.json"}
+		if err := hubtest.Call(within(t), down, &c); err != nil || c.Name != "Down" || len(c.Skills) != 0 {
+			t.Errorf("the agent that does not run is %+v, %v", c, err)
 		}
 	})
 	t.Run("B15", func(t *testing.T) { testAnswer(t, h, bob) })
