@@ -21,7 +21,7 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 		if c.call == nil {
 			c.call = new(agent.Call)
 		}
-		c.perform(ctx, yield)
+		c.perform(peer.WithExtensions(ctx, extensionsOf(ec)), yield)
 	}
 }
 

@@ -141,6 +141,7 @@ func (r *run) perform(ctx context.Context) {
 // it ends with ctx, and at the deadline.
 func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
+	work = peer.WithExtensions(work, extensionsOf(r.ec))
 	if r.errand != nil {
 		work = errand.With(work, r.errand)
 	}

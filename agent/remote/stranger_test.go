@@ -22,6 +22,7 @@ type stranger struct {
 	streams, push bool
 	turns         []turn
 	answered      chan struct{} // closed with the second message; may be nil
+	hung          chan struct{} // closed with the first message, which is not answered then; may be nil
 
 	mu    sync.Mutex // guards the fields below
 	sent  int        // messages so far
@@ -99,7 +100,7 @@ func (s *stranger) next(method string, h http.Header, body []byte) (t *turn, sho
 		}
 		s.heads, s.asked = append(s.heads, h.Clone()), append(s.asked, string(body))
 	}
-	t = &s.turns[min(s.sent, len(s.turns))-1]
+	t = &s.turns[max(0, min(s.sent, len(s.turns))-1)]
 	if method == "GetTask" || method == "SubscribeToTask" {
 		shown = strings.ReplaceAll(t.tasks[min(s.show, len(t.tasks)-1)], "$MINE", s.mine)
 		s.show++
@@ -115,6 +116,11 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 		Method string
 	}
 	_ = json.Unmarshal(body, &asked)
+	if s.hung != nil && asked.Method == "SendMessage" && s.first(r.Header, body) {
+		close(s.hung)
+		<-r.Context().Done()
+		return
+	}
 	t, shown := s.next(asked.Method, r.Header, body)
 	envelope := func(result string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, result)
@@ -132,6 +138,17 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, asked.ID)
 	}
+}
+
+// first takes a request; it reports whether it is the first one.
+func (s *stranger) first(h http.Header, body []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.heads) > 0 {
+		return false
+	}
+	s.heads, s.asked = append(s.heads, h.Clone()), append(s.asked, string(body))
+	return true
 }
 
 func (s *stranger) stream(w http.ResponseWriter, r *http.Request, t *turn, envelope func(string) string) {

@@ -53,6 +53,7 @@ func (e *endpoint) send(ctx context.Context, s dialect.Shape, a *ask) (*http.Res
 	e.mark(req, s, a, r)
 	trace.Inject(ctx, req.Header)
 	errand.Inject(ctx, req.Header)
+	injectExtensions(ctx, req.Header, s)
 	for _, c := range shown.cookie {
 		req.AddCookie(c)
 	}
@@ -130,6 +131,7 @@ func (e *endpoint) headers(ctx context.Context) (http.Header, error) {
 		e.version(h, s, false)
 		trace.Inject(ctx, h)
 		errand.Inject(ctx, h)
+		injectExtensions(ctx, h, s)
 		if s == dialect.V03Proto && e.iface.Tenant != "" {
 			h.Set("A2A-Tenant", e.iface.Tenant)
 		}
