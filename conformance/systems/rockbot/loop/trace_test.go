@@ -1,0 +1,168 @@
+package loop
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/parley-a2a/parley/internal/hubtest"
+)
+
+// collector is a collector of OTLP over HTTP.
+type collector struct {
+	*httptest.Server
+	t *testing.T
+
+	mu    sync.Mutex // guards the fields below
+	spans []span
+	news  chan struct{} // is closed when there are more
+}
+
+// span is a span with its attributes that are text.
+type span struct {
+	name       string
+	attributes map[string]string
+}
+
+func collect(t *testing.T) *collector {
+	c := &collector{t: t, news: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", c.traces)
+	mux.HandleFunc("POST /v1/metrics", func(http.ResponseWriter, *http.Request) {})
+	c.Server = httptest.NewServer(mux)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *collector) traces(w http.ResponseWriter, r *http.Request) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = z
+	}
+	b, err := io.ReadAll(body)
+	req := new(coltrace.ExportTraceServiceRequest)
+	if err == nil {
+		err = proto.Unmarshal(b, req)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, rs := range req.ResourceSpans {
+		for _, ss := range rs.ScopeSpans {
+			for _, s := range ss.Spans {
+				got := span{s.Name, make(map[string]string)}
+				for _, kv := range s.Attributes {
+					got.attributes[kv.Key] = kv.Value.GetStringValue()
+				}
+				c.spans = append(c.spans, got)
+			}
+		}
+	}
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// named waits for a span with a name.
+func (c *collector) named(ctx context.Context, name string) span {
+	c.t.Helper()
+	for {
+		c.mu.Lock()
+		news := c.news
+		for _, s := range c.spans {
+			if s.name == name {
+				c.mu.Unlock()
+				return s
+			}
+		}
+		c.mu.Unlock()
+		select {
+		case <-news:
+		case <-ctx.Done():
+			c.t.Fatalf("there is no span %s", name)
+		}
+	}
+}
+
+// ids are the attributes that every span of a task has.
+var ids = []string{"task_id", "context_id", "correlation_id", "session_id"}
+
+// TestSpans: with rockbot_names a collector gets RockBot's three spans under its names, and all
+// four ids on every span of a task, although the caller has sent none.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	far := hubtest.Start(t, hubtest.Options{})
+	c := collect(t)
+	hub := hubtest.New(t, hubtest.Options{
+		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50"},
+		Config: fmt.Sprintf(`
+telemetry: {rockbot_names: true}
+questions: {answering_agent: clerk, script: answers.yaml, policy: auto}
+agents:
+  - name: far
+    endpoint: {backend: a2a, base_url: %s/a2a/slow, options: {poll_interval_ms: 50, no_streaming: true}}
+`, far.URL()),
+	})
+	if err := os.WriteFile(filepath.Join(hub.Dir(), "answers.yaml"), []byte("otherwise: blue\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for agent, text := range map[string]string{"far": "1 s", "interview": "your name? your colour?"} {
+		if _, err := hub.Parley(ctx, "send", "--agent", agent, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"rockbot.a2a.poll_loop", "rockbot.a2a.input_required_loop", "rockbot.a2a.input_required_round"} {
+		t.Run("B35 B36 "+name, func(t *testing.T) {
+			s := c.named(ctx, name)
+			for _, id := range append([]string{"rockbot.a2a.task_id", "rockbot.a2a.session_id"}, ids...) {
+				if s.attributes[id] == "" {
+					t.Errorf("%s has no %s: %v", name, id, s.attributes)
+				}
+			}
+		})
+	}
+	t.Run("B36 every span", func(t *testing.T) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.spans {
+			switch s.name {
+			case "poll_loop", "input_required_loop", "input_required_round":
+				t.Errorf("a span is still called %s", s.name)
+			case "invoke", "SendMessage", "SendStreamingMessage", "http_dispatch":
+				if s.attributes["task_id"] == "" {
+					t.Errorf("%s has no task_id: %v", s.name, s.attributes)
+				}
+			}
+			if s.attributes["task_id"] == "" {
+				continue // a request about no task
+			}
+			for _, id := range ids {
+				if s.attributes[id] == "" {
+					t.Errorf("%s has no %s: %v", s.name, id, s.attributes)
+				}
+			}
+		}
+	})
+}
