@@ -71,7 +71,7 @@ type Deleted struct {
 
 // Turn is something that was said in a conversation.
 type Turn struct {
-	// Role is "caller" or "agent".
+	// Role is "caller", "agent" or "hub".
 	Role string    `json:"role"`
 	Name string    `json:"name,omitempty"`
 	Text string    `json:"text"`
@@ -80,7 +80,9 @@ type Turn struct {
 
 // TurnList is the answer of GET /api/v1/memory/conversation.
 type TurnList struct {
-	Turns []Turn `json:"turns"`
+	// Session is the name of the conversation, "a2a-inbound/" and the context.
+	Session string `json:"session"`
+	Turns   []Turn `json:"turns"`
 }
 
 // maxNoteBody is the largest request that sets a note. What a note may have is for the
@@ -271,12 +273,13 @@ func (h *Handler) closeSession(w http.ResponseWriter, r *http.Request) {
 
 // conversation answers with what was said in a context.
 func (h *Handler) conversation(w http.ResponseWriter, r *http.Request) {
-	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), r.URL.Query().Get("context"))
+	id := r.URL.Query().Get("context")
+	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), id)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	answer := TurnList{Turns: []Turn{}}
+	answer := TurnList{Session: memory.SessionOf(ownerOf(r), id, "").Name, Turns: []Turn{}}
 	for _, t := range turns {
 		answer.Turns = append(answer.Turns, Turn{Role: t.Role, Name: t.Name, Text: t.Text, At: t.At})
 	}

@@ -81,7 +81,7 @@ func TestMemory(t *testing.T) {
 	if got = as(t, h, bob, "GET /api/v1/memory/note?key=session/s+1/plan", ""); !strings.Contains(got.body, "another's") {
 		t.Errorf("the other caller's note = %d %s", got.code, got.body)
 	}
-	if got = as(t, h, ann, "GET /api/v1/memory/conversation?context=none", ""); got.body != `{"turns":[]}` {
+	if got = as(t, h, ann, "GET /api/v1/memory/conversation?context=none", ""); got.body != `{"session":"a2a-inbound/none","turns":[]}` {
 		t.Errorf("a conversation of nobody = %d %s", got.code, got.body)
 	}
 }
