@@ -107,7 +107,9 @@ func (a *asker) send(dst, v1 []byte) []byte {
 				dst = rawjson.AppendCompact(appendName(dst, name), v)
 			}
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			if a.shape != V03Proto || name == "tenant" {
+				dst = rawjson.AppendCompact(appendName(dst, name), v)
+			}
 		}
 	}
 	if rawjson.KindOf(message) == rawjson.Object {
@@ -210,7 +212,9 @@ func (a *asker) configuration(dst, configuration []byte) []byte {
 				dst = oldPushConfig(appendName(dst, a.pushName()), v)
 			}
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			if a.shape != V03Proto || name == "acceptedOutputModes" || name == "historyLength" {
+				dst = rawjson.AppendCompact(appendName(dst, name), v)
+			}
 		}
 	}
 	if a.operation == SendMessage {
