@@ -56,7 +56,7 @@ func TestWhatIsSent(t *testing.T) {
 		}
 		p := posts[0]
 		header := http.Header{
-			"Content-Type":             {"application/json"},
+			"Content-Type":             {"application/a2a+json"},
 			"User-Agent":               {"parley/1"},
 			"A2a-Version":              {"1.0"},
 			"Authorization":            {"Bearer abc=="},

@@ -16,9 +16,9 @@
 // # What is sent
 //
 // Each notification is an HTTP POST with a StreamResponse object of protocol 1.0 as
-// application/json: a status update or an artifact update. Further messages of the
+// application/a2a+json: a status update or an artifact update. Further messages of the
 // caller are not told. A webhook that was registered in version 0.3 of the protocol
-// gets the whole task in the JSON of that version instead, as it was then; chunks
+// gets the whole task in the JSON of that version instead, as application/json, as it was then; chunks
 // inside of an artifact are not told by themselves. The headers are:
 //
 //   - Authorization, with the scheme and the credentials of the config;

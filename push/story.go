@@ -36,6 +36,14 @@ func (t *target) version() string {
 	return "1.0"
 }
 
+// mediaType is that of the notifications: v1.0 has one of its own (specification §4.3.3).
+func (t *target) mediaType() string {
+	if t.shape() == dialect.V1 {
+		return "application/a2a+json"
+	}
+	return "application/json"
+}
+
 // skips reports whether a webhook is not told an entry. An event that the protocol does not
 // have is for streams: a receiver that refuses it would hold up the events behind it. One of v0.3 is told the whole
 // task each time, so it does without the chunks inside of an artifact.

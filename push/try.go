@@ -63,7 +63,7 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 		return nil, errors.New("the URL cannot be used")
 	}
 	set := func(name, value string) { req.Header[name] = []string{value} }
-	set("Content-Type", "application/json")
+	set("Content-Type", t.mediaType())
 	set("User-Agent", "parley/"+d.cfg.Version)
 	if v := t.version(); v != "" {
 		set("A2a-Version", v)

@@ -132,6 +132,7 @@ var played = []struct {
 	{"tck-stream-chunked", inText, 0, []string{"WORKING", `output "chunk-1 "`, `output append "chunk-2"`, `output append last " chunk-3"`, "COMPLETED"}},
 	{"tck-delayed-complete", inID, 2 * time.Second, []string{"WORKING", `COMPLETED "Done after delay"`}},
 	{"tck-long-running", inText, 5 * time.Second, []string{"WORKING", `output last "Done at last"`, "COMPLETED"}},
+	{"test-", inID, 0, []string{"INPUT_REQUIRED"}},
 	{"test-resubscribe-message-id", inID, 5 * time.Second, []string{"WORKING", "COMPLETED"}},
 	{"tck-cancel", inText, time.Hour, []string{"WORKING"}}, // until the test ends it
 }

@@ -4,7 +4,8 @@
 // message begins, the ACTS files by how its first text begins. This agent knows the
 // words of both. One table says what it does for each of them: complete, reject or
 // fail, answer with a bare message, give artifacts of every kind, whole or in chunks,
-// ask for input or for authorization, take a while, or work until it is canceled.
+// ask for input or for authorization, take a while, or work until it is canceled. The kit
+// of v0.3, which names no behaviour, begins its ids with "test-": its tasks ask for input.
 //
 // # Guarantees
 //

@@ -70,6 +70,7 @@ var scenarios = longestFirst([]scenario{
 
 	{"tck-delayed-complete", inID, []step{enters(working), waits(aMoment), says(a2a.TaskStateCompleted, "Done after delay")}},
 	{"tck-long-running", inText, slices.Insert(works(text("Done at last")), 1, waits(aWhile))},
+	{"test-", inID, asks}, // the TCK of v0.3 goes on with such tasks, and cancels them
 	{"test-resubscribe-message-id", inID, []step{enters(working), waits(aWhile), enters(a2a.TaskStateCompleted)}},
 	{"tck-cancel", inText, []step{enters(working), waits(forever)}},
 })

@@ -10,7 +10,8 @@ import (
 
 // What the kits force on a server is written as transcripts. Requests have A2A-Version
 // 1.0 unless they say otherwise; $URL is the address of the hub. In files whose names
-// end in -off the hub has no streams and no webhooks.
+// end in -off the hub has no streams and no webhooks; in those about v0.3 its cards have the
+// keys of both versions.
 func TestProfileTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
@@ -18,10 +19,13 @@ func TestProfileTranscripts(t *testing.T) {
 		Headers: []string{"Content-Type"},
 		Start: func(t *testing.T, s transcript.Story) transcript.Server {
 			off := strings.HasSuffix(s.Name, "-off")
-			p := startProfile(t, serveCmd{NoStreaming: off, NoPush: off})
+			p := startProfile(t, serveCmd{NoStreaming: off, NoPush: off, UnionCard: s.Name == "v03"})
 			return transcript.Server{
 				Do:    p.exchange,
-				Masks: []transcript.Mask{{Name: "$URL", Pattern: regexp.MustCompile(regexp.QuoteMeta(p.url))}},
+				Masks: []transcript.Mask{
+					{Name: "$URL", Pattern: regexp.MustCompile(regexp.QuoteMeta(p.url))},
+					{Name: "$GRPC", Pattern: regexp.MustCompile(`"url":"(127\.0\.0\.1:[0-9]+)"`)},
+				},
 			}
 		},
 	}.Run(t)

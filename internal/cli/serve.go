@@ -48,6 +48,7 @@ type serveCmd struct {
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
+	UnionCard      bool     `help:"Serve agent cards with the keys of both protocol versions."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
@@ -66,7 +67,8 @@ Examples:
     parley serve --listen 127.0.0.1:8080 --config team.yaml --agents none
     parley serve --listen 0.0.0.0:443 --tls-cert hub.pem --tls-key hub.key
     parley serve --bus-listen 0.0.0.0:4222 --bus-cert hub.pem --bus-cert-key hub.key
-    parley serve --agents conformance --no-streaming --no-push`
+    parley serve --agents conformance --no-streaming --no-push
+    parley serve --agents conformance --union-card`
 }
 
 // Run serves until a signal comes.
@@ -115,6 +117,7 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, err
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
+	cfg.UnionCard = cfg.UnionCard || c.UnionCard
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
 	cfg.Log.Format = cmp.Or(c.LogFormat, cfg.Log.Format, "text")
