@@ -21,7 +21,7 @@ func TestProfileTranscripts(t *testing.T) {
 			off := strings.HasSuffix(s.Name, "-off")
 			p := startProfile(t, serveCmd{NoStreaming: off, NoPush: off, UnionCard: s.Name == "v03"})
 			return transcript.Server{
-				Do:    p.exchange,
+				Do: p.exchange,
 				Masks: []transcript.Mask{
 					{Name: "$URL", Pattern: regexp.MustCompile(regexp.QuoteMeta(p.url))},
 					{Name: "$GRPC", Pattern: regexp.MustCompile(`"url":"(127\.0\.0\.1:[0-9]+)"`)},
