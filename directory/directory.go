@@ -381,7 +381,8 @@ func (d *Directory) List() []*Entry {
 	return all
 }
 
-// Get returns the agent with a name, or with a title. The error names the nearest one.
+// Get returns the agent with a name, a title, or a name on RockBot's exchange. The error
+// names the nearest one.
 func (d *Directory) Get(name string) (*Entry, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -392,9 +393,13 @@ func (d *Directory) Get(name string) (*Entry, error) {
 	}
 	var names []string
 	for n, a := range d.agents {
-		if a.entry != nil {
-			names = append(names, string(n))
+		if a.entry == nil {
+			continue
 		}
+		if own := string(a.entry.Spec.RockBot); own != "" && strings.EqualFold(own, name) {
+			return a.entry, nil
+		}
+		names = append(names, string(n))
 	}
 	slices.Sort(names)
 	if meant := typo.Nearest(clip(name), names); meant != "" {

@@ -103,10 +103,12 @@ func (e *Entry) LastSeen() string {
 	return e.Health.SeenAt.UTC().Format(time.RFC3339)
 }
 
-// Transport says how the agent is called: HTTP or Queue.
+// Transport says how the agent is called: HTTP, Queue or RockBot.
 func (e *Entry) Transport() string {
 	s := &e.Spec
 	switch {
+	case s.RockBot != "" && s.URL == "" && s.Queue == "":
+		return RockBot
 	case s.Queue == "":
 		return HTTP
 	case s.URL == "":

@@ -33,6 +33,9 @@ func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 	if len(e.OutputModes) == 0 {
 		e.OutputModes = c.DefaultOutputModes
 	}
+	if s.RockBot != "" && len(e.InputModes) == 0 {
+		e.InputModes = []string{"text/plain", "application/json"} // RockBot's parts are text and data
+	}
 	e.Extensions = c.Capabilities.Extensions
 	if c.Capabilities.Extensions == nil {
 		e.Extensions = s.Extensions
@@ -126,13 +129,17 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 		return first, specs
 	}
 	i := 1 + slices.IndexFunc(specs[1:], func(s *Spec) bool {
-		return s.Queue != "" && s.URL == "" && (first.Queue == "" || first.Queue == s.Queue)
+		if s.RockBot != "" {
+			return s.URL == "" && (first.RockBot == s.RockBot || first.RockBot == "" && first.URL != "")
+		}
+		return s.Queue != "" && s.URL == "" && first.RockBot == "" && (first.Queue == "" || first.Queue == s.Queue)
 	})
 	if i == 0 {
 		return first, specs
 	}
 	both, own := *first, specs[i]
-	both.Queue, both.Serial = own.Queue, first.Serial || own.Serial
+	both.Queue, both.RockBot = cmp.Or(first.Queue, own.Queue), cmp.Or(first.RockBot, own.RockBot)
+	both.Serial = first.Serial || own.Serial
 	if first.URL == "" && !first.Pinned {
 		both.Title, both.Description = cmp.Or(first.Title, own.Title), cmp.Or(first.Description, own.Description)
 		both.Version = cmp.Or(first.Version, own.Version)

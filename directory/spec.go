@@ -45,6 +45,8 @@ type Spec struct {
 	// is set if those of one context come one after the other.
 	Queue  task.Agent `json:"queue,omitempty"`
 	Serial bool       `json:"serial,omitempty"`
+	// RockBot is the agent's name on RockBot's exchange, if it is reached there.
+	RockBot task.Agent `json:"rockBot,omitempty"`
 	// Transport says how an agent is called that has a URL and a queue: "http" or "queue".
 	// If empty, its card says it: the first of its interfaces, if one of them is that of a
 	// broker. If that says nothing, it is "queue" once a worker was seen.
@@ -181,6 +183,8 @@ func NameOf(title string) task.Agent { return task.AgentNamed(title) }
 const (
 	HTTP  = "http"
 	Queue = "queue"
+	// RockBot is RockBot's exchange.
+	RockBot = "rockbot"
 )
 
 // maxQueue is the length of the longest name on a bus: the names of queues are made of it.
@@ -209,8 +213,10 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("gatedSkills: there are more than %d", maxSkills)
 	case s.Local || s.Model != nil:
 		return nil
-	case s.URL == "" && s.Queue == "":
+	case s.URL == "" && s.Queue == "" && s.RockBot == "":
 		return fmt.Errorf("url: is missing")
+	case len(s.RockBot) > maxName || strings.ContainsFunc(string(s.RockBot), notOnExchange):
+		return fmt.Errorf("rockbot: %q is not a name of at most %d bytes without spaces, dots, * and #", clip(string(s.RockBot)), maxName)
 	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
 		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, - and _, with single dots between them", clip(string(s.Queue)), maxQueue)
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
@@ -237,3 +243,6 @@ func (s *Spec) Check() error {
 	}
 	return s.Call.Credentials.Check()
 }
+
+// notOnExchange reports whether a character may not stand in a name on RockBot's exchange.
+func notOnExchange(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*#", r) }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent/rockbot"
-	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/rabbittest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -143,7 +142,10 @@ func TestCards(t *testing.T) {
 	url := rabbittest.Shared(t).VHost(t)
 	heard := make(chan string, 10)
 	ready := startHub(t, url, func(l *rockbot.Line) {
-		l.Heard = func(c *card.Card) { heard <- c.A2A.Name + " " + c.A2A.Skills[0].ID }
+		l.Heard = func(n *rockbot.Announcement) error {
+			heard <- n.Card.Name + " " + n.Card.Skills[0].ID
+			return nil
+		}
 	})
 	p := startPeer(t, url)
 	ready.send("", "bound") // the queues of the hub are there soon

@@ -13,7 +13,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
@@ -63,9 +62,9 @@ type Line struct {
 	Bus *amqpbus.Bus
 	// Name is what RockBot's agents call the hub. It is the same after each start.
 	Name string
-	// Heard is told each card that an agent announces; it must not block. If nil, nobody
-	// is.
-	Heard func(*card.Card)
+	// Heard is called with each announcement of an agent; an error says why it is not
+	// taken. It must not block. If nil, announcements are not received.
+	Heard func(*Announcement) error
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -76,6 +75,8 @@ type Line struct {
 	made  bool       // there are queues for what is answered
 	slots map[string]*slot
 	early map[string][]*early
+	// served are the names at which the hub answers.
+	served map[string]bool
 }
 
 // slot is where a run hears what is said about its job.
@@ -202,19 +203,6 @@ func (l *Line) hearStatuses(ctx context.Context) error {
 		if s != nil && a.Type == typeStatus {
 			s.put(news{kind: a.Type, body: a.Body})
 		}
-		l.settle(a.Ack())
-	})
-}
-
-func (l *Line) hearCards(ctx context.Context) error {
-	q := amqpbus.Queue{Name: "rockbot." + l.Name + ".discovery", Topic: announceTopic}
-	return l.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
-		c, err := card.Read(a.Body)
-		if a.Type != typeCard || err != nil {
-			l.refuse(a, "is no card")
-			return
-		}
-		l.Heard(c)
 		l.settle(a.Ack())
 	})
 }

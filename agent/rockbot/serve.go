@@ -28,6 +28,8 @@ type Server interface {
 	Send(ctx context.Context, r *Request, progress func(message []byte)) ([]byte, error)
 	// Cancel cancels a task of a caller.
 	Cancel(ctx context.Context, caller string, r *op.Cancel) error
+	// Card returns the card of an agent, with which it is announced; nil if there is none.
+	Card(name task.Agent) *a2a.AgentCard
 }
 
 // Request is what a caller on RockBot's exchange asks.
@@ -36,8 +38,8 @@ type Request struct {
 	Send   *op.Send
 }
 
-// Serve lets RockBot's agents ask one of the hub's, until ctx ends, which is no error. A
-// request leaves its queue when its answer is confirmed; one that cannot be answered goes
+// Serve announces one of the hub's agents and lets RockBot's agents ask it, until ctx ends,
+// which is no error. A request leaves its queue when its answer is confirmed; one that cannot be answered goes
 // to the dead letters.
 func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
 	l.begin()
@@ -52,6 +54,7 @@ func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
 			cancel()
 		})
 	}
+	owned.Go(func() { h.announce(ctx) })
 	owned.Wait()
 	return cmp.Or(errs[0], errs[1])
 }
@@ -148,8 +151,8 @@ func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) 
 // say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
 // The error is the end of ctx.
 func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
-	m.ID, m.Time, m.Correlation = uuid.NewString(), time.Now(), a.Correlation
-	m.Headers = headersOf(source)
+	m = l.signed(source, m)
+	m.Correlation = a.Correlation
 	for {
 		err := l.x.Publish(ctx, m, nil)
 		if err == nil || ctx.Err() != nil {
@@ -161,6 +164,12 @@ func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, 
 		case <-ctx.Done():
 		}
 	}
+}
+
+// signed completes a message in the name of an agent.
+func (l *Line) signed(source string, m *amqpbus.Message) *amqpbus.Message {
+	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
+	return m
 }
 
 // answerPause is the time between two attempts to answer.

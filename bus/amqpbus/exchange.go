@@ -40,6 +40,8 @@ type Queue struct {
 	Name, Topic string
 	// More are further topics that the queue is bound to.
 	More []string
+	// Keep is how long a message waits in the queue at most; zero means for ever.
+	Keep time.Duration
 }
 
 // Arrival is a message that has arrived. One of its methods must be called.
@@ -173,9 +175,13 @@ func (x *Exchange) declare(s *session, ch *amqp.Channel, q *Queue) error {
 
 // declareAlone makes q without its dead letters.
 func (x *Exchange) declareAlone(s *session, ch *amqp.Channel, q *Queue) error {
-	return s.bound(ch, *q, x.Name, amqp.Table{
-		"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic,
-	})
+	args := amqp.Table{"x-dead-letter-exchange": x.DeadLetters, "x-dead-letter-routing-key": q.Topic}
+	if q.Keep > 0 {
+		args["x-message-ttl"] = q.Keep.Milliseconds()
+		delete(args, "x-dead-letter-exchange") // what is too old is no dead letter
+		delete(args, "x-dead-letter-routing-key")
+	}
+	return s.bound(ch, *q, x.Name, args)
 }
 
 // bound makes a queue and binds it. One that is there with other arguments stays as it is.

@@ -1,8 +1,10 @@
 package announced
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -44,8 +46,9 @@ var _ Notes = ledger.Notes(nil)
 // noteName is the note with the agents.
 const noteName = "agents on the bus"
 
-// Book knows who has announced themselves. Bus and Notes are required.
+// Book knows the agents that have announced themselves. Notes are required.
 type Book struct {
+	// Bus is where workers announce themselves. If nil, there are none.
 	Bus   bus.Bus
 	Notes Notes
 	// Hub is what workers are told of the hub. It may be zero.
@@ -67,6 +70,8 @@ type Book struct {
 	mu     sync.Mutex // guards the fields below
 	agents map[task.Agent]*known
 	loaded bool
+	// changed is Follow's; nil before.
+	changed func(directory.Update)
 }
 
 // known is what is known of an agent, by its name in the hub.
@@ -141,8 +146,14 @@ func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ready := make(chan struct{}, 1)
+	b.follow(changed)
 	wg.Go(func() { b.tend(ctx, ready, changed) })
 	defer stop()
+	if b.Bus == nil {
+		b.tellAll()
+		<-ctx.Done()
+		return nil
+	}
 	sub := bus.Subscription{At: job.Discovery, Ready: func() {
 		select {
 		case ready <- struct{}{}:
@@ -158,6 +169,58 @@ func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error
 	}
 	return nil
 }
+
+// follow reports changes from now on, and those that were made before.
+func (b *Book) follow(changed func(directory.Update)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed = changed
+	changed(b.updateLocked())
+}
+
+// elsewhere is the name of the one worker of an agent on another exchange.
+const elsewhere = "elsewhere"
+
+// Announce takes what an agent on another exchange says of itself. It returns why it does
+// not. An agent of the same name that was seen in this process must be the same one.
+func (b *Book) Announce(ctx context.Context, s *directory.Spec) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.loaded {
+		return errors.New("the directory is not open")
+	}
+	k := b.agents[s.Name]
+	switch {
+	case k == nil && len(b.agents) >= maxAgents:
+		return fmt.Errorf("%d agents are known already", maxAgents)
+	case k != nil && (k.Spec.Queue != s.Queue || ownName(&k.Spec) != ownName(s)):
+		return fmt.Errorf("in the hub its name is %q, which another agent has", s.Name)
+	case k == nil:
+		k = &known{workers: make(map[string]time.Time)}
+		b.agents[s.Name] = k
+	}
+	fresh := !k.Spec.Same(s)
+	k.Spec, k.SeenAt, k.session = *s, task.MillisOf(time.Now()).Time(), true
+	k.workers[elsewhere] = time.Now()
+	if fresh {
+		b.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
+		if b.changed != nil {
+			b.changed(b.updateLocked())
+		}
+	}
+	if fresh || k.SeenAt.Sub(k.stored) >= seenEvery {
+		b.keepLocked(ctx)
+	}
+	b.tell(k)
+	return nil
+}
+
+// ownName returns what an agent on another exchange calls itself.
+func ownName(s *directory.Spec) string { return cmp.Or(string(s.RockBot), s.Title) }
+
+// Left notes that an agent on another exchange has gone. It stays for a day, because
+// messages may wait for it.
+func (b *Book) Left(name task.Agent) { b.gone(missing{name, elsewhere}) }
 
 // tend asks who is there when the bus is, says now and then whose hub this is, and forgets
 // who has gone.
@@ -186,6 +249,9 @@ func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(dir
 
 // publish says whose hub this is: to all, or to those who announce themselves then.
 func (b *Book) publish(ctx context.Context, to bus.Address) {
+	if b.Bus == nil {
+		return
+	}
 	hub := b.Hub
 	if hub.Hub == "" {
 		hub.Hub = "unnamed"

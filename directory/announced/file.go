@@ -1,11 +1,13 @@
 package announced
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/atomicfile"
+	"github.com/parley-a2a/parley/task"
 )
 
 // FileName is the name of the file with the agents that have announced themselves.
@@ -15,6 +17,7 @@ const FileName = "known-agents.json"
 type entry struct {
 	AgentName   string            `json:"agentName"`
 	URL         string            `json:"url,omitempty"`
+	Queue       task.Agent        `json:"queue,omitempty"` // Parley's bus
 	Description string            `json:"description,omitempty"`
 	Version     string            `json:"version,omitempty"`
 	Skills      []directory.Skill `json:"skills"`
@@ -30,11 +33,8 @@ func write(path string, all []directory.Known) error {
 		if skills == nil {
 			skills = []directory.Skill{}
 		}
-		name := string(s.Queue)
-		if name == "" {
-			name = s.Title
-		}
-		entries = append(entries, entry{name, s.URL, s.Description, s.Version, skills, all[i].SeenAt.UTC()})
+		name := cmp.Or(string(s.Queue), string(s.RockBot), s.Title)
+		entries = append(entries, entry{name, s.URL, s.Queue, s.Description, s.Version, skills, all[i].SeenAt.UTC()})
 	}
 	text, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {

@@ -60,6 +60,9 @@ type Places struct {
 	Flag string
 	// Data is the data folder.
 	Data string
+	// RockBot says that agents without a URL are on RockBot's exchange, unless their file
+	// names their queue; otherwise they are on the bus.
+	RockBot bool
 	// Lookup finds environment variables. If nil, those of the process count.
 	Lookup func(string) (string, bool)
 }
@@ -88,10 +91,10 @@ func (p *Places) file(name string, parse parser) *File {
 func Agents(p Places) *File { return p.file(AgentsName, parseAgents) }
 
 // WellKnown is the file well-known-agents.json.
-func WellKnown(p Places) *File { return p.file(WellKnownName, parseWellKnown) }
+func WellKnown(p Places) *File { return p.file(WellKnownName, p.parseWellKnown) }
 
 // Known is the file known-agents.json, for a hub that only reads it.
-func Known(p Places) *File { return p.file(KnownName, parseKnown) }
+func Known(p Places) *File { return p.file(KnownName, p.parseKnown) }
 
 // ReadKnown reads known-agents.json once, for a hub that writes it from then on, and
 // returns where it is to be written. What is wrong with it is a problem that names file,
@@ -106,7 +109,7 @@ func ReadKnown(p Places) (path string, all []directory.Known, err error) {
 	path = f.paths[len(f.paths)-1]
 	for _, t := range texts {
 		d := yamlfile.New(t.path, f.lookup)
-		path, all = t.path, knownAgents(d, t.src)
+		path, all = t.path, p.knownAgents(d, t.src)
 		if len(d.Problems()) > 0 {
 			return "", nil, d.Problems()
 		}

@@ -174,15 +174,17 @@ func (k *wellKnownSkill) skill() directory.Skill {
 }
 
 // parseWellKnown reads well-known-agents.json.
-func parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Places) parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var file []wellKnown
 	d.Decode(src, &file)
 	var specs []found
 	for i := range file {
 		key := "[" + strconv.Itoa(i) + "]"
-		specs = append(specs, found{file[i].spec(d, key), key})
+		s := file[i].spec(d, key)
+		p.place(&s, file[i].AgentName, "")
+		specs = append(specs, found{s, key})
 	}
-	return right(d, specs, map[string]string{"name": "agentName"})
+	return right(d, specs, map[string]string{"name": "agentName", "rockbot": "agentName"})
 }
 
 func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
@@ -194,9 +196,7 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 			Credentials: directory.Credentials{HeaderName: w.HeaderName},
 		},
 	}
-	if w.URL == "" {
-		s.Queue = task.Agent(w.AgentName) // it waits at a queue
-	} else {
+	if w.URL != "" {
 		s.Call.Binding, s.Call.Version = a2a.TransportProtocolJSONRPC, w.version()
 	}
 	if w.HeaderValue != "" {
@@ -225,6 +225,17 @@ func (w *wellKnown) version() a2a.ProtocolVersion {
 // v03 is the version of agents whose files do not name one.
 const v03 a2a.ProtocolVersion = "0.3"
 
+// place notes where an agent without a URL is reached.
+func (p *Places) place(s *directory.Spec, name, queue string) {
+	switch {
+	case s.URL != "":
+	case queue == "" && p.RockBot:
+		s.RockBot = task.Agent(name)
+	default:
+		s.Queue = task.Agent(cmp.Or(queue, name))
+	}
+}
+
 // gate notes that a skill is gated, if it is.
 func gate(s *directory.Spec, skill, trust string) {
 	if directory.Trust(trust) == directory.Gated {
@@ -236,6 +247,7 @@ func gate(s *directory.Spec, skill, trust string) {
 type knownAgent struct {
 	AgentName   string           `yaml:"agentName"`
 	URL         string           `yaml:"url"`
+	Queue       string           `yaml:"queue"`
 	Description string           `yaml:"description"`
 	Version     string           `yaml:"version"`
 	Skills      []wellKnownSkill `yaml:"skills"`
@@ -244,9 +256,9 @@ type knownAgent struct {
 
 // parseKnown reads known-agents.json: agents that have announced themselves on a bus.
 // Those that nobody has seen for long are left out.
-func parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
+func (p *Places) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var specs []directory.Spec
-	for _, k := range knownAgents(d, src) {
+	for _, k := range p.knownAgents(d, src) {
 		if time.Since(k.SeenAt) < knownFor {
 			specs = append(specs, k.Spec)
 		}
@@ -257,7 +269,7 @@ func parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 // knownFor is how long an agent counts that was announced.
 const knownFor = 24 * time.Hour
 
-func knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
+func (p *Places) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
 	var file []knownAgent
 	d.Decode(src, &file)
 	var specs []found
@@ -267,9 +279,7 @@ func knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
 		s := directory.Spec{
 			Name: directory.NameOf(f.AgentName), Title: f.AgentName, URL: f.URL, Description: f.Description, Version: f.Version,
 		}
-		if f.URL == "" {
-			s.Queue = task.Agent(f.AgentName)
-		}
+		p.place(&s, f.AgentName, f.Queue)
 		for _, k := range f.Skills {
 			s.Skills = append(s.Skills, k.skill())
 		}
@@ -281,7 +291,7 @@ func knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
 		specs = append(specs, found{s, key})
 	}
 	var all []directory.Known
-	for _, s := range right(d, specs, map[string]string{"name": "agentName", "queue": "agentName"}) {
+	for _, s := range right(d, specs, map[string]string{"name": "agentName", "queue": "agentName", "rockbot": "agentName"}) {
 		all = append(all, directory.Known{Spec: s, SeenAt: seen[s.Name]})
 	}
 	return all

@@ -111,7 +111,7 @@ func TestPollingTimes(t *testing.T) {
 		`{"agentName":"A","url":"http://a","pollingInitialDelay":"soon"}`, `{"agentName":"B","url":"http://b","pollingMaxDelay":"00:00"}`,
 		`{"agentName":"C","url":"http://c","pollingMaxDelay":"-2s"}`, `{"agentName":"D","url":"http://d","pollingInitialDelay":0}`,
 	}, ",\n") + "]"
-	if got, problems := parse(parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
+	if got, problems := parse(new(Places).parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
 		t.Errorf("agents %v, problems %q", got, problems)
 	}
 	spec := `{"id":"a","endpoint":{"backend":"a2a","base_url":"https://a.example","options":{"poll_initial_ms":250,"poll_max_ms":4000}}}`
@@ -127,7 +127,7 @@ func TestPollingTimes(t *testing.T) {
 // The samples of RockBot's manual, and one that pins its skills.
 func TestWellKnown(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(parseWellKnown, `[
+	got, problems := parse(new(Places).parseWellKnown, `[
   { "agentName": "ResearchAgent", "url": "http://researchagent:5100" },
   { "agentName": "Bob", "url": "http://gateway-bob:5200",
     "authHeaderName": "X-Api-Key", "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i" },
@@ -175,7 +175,7 @@ agents:
   - {name: none, url: http://a, trust: open}
   - {name: typo, url: http://a, trust: gatd}
 `)
-	known, more := parse(parseWellKnown, `[
+	known, more := parse(new(Places).parseWellKnown, `[
   {"agentName": "All", "url": "http://a", "trust": "gated"},
   {"agentName": "Some", "url": "http://a", "skills": [{"id": "show"}, {"id": "buy", "trust": "gated"}]},
   {"agentName": "Typo", "url": "http://a", "trust": 4} ]`)
@@ -299,15 +299,15 @@ func TestProblems(t *testing.T) {
 		{"no YAML", parseAgents, "agents:\n  - [\n", "dir/f.yaml:2: ", ""},
 		{"a list at the top", parseAgents, "- name: a\n", "dir/f.yaml:1: must be a mapping of keys to values, not a list", ""},
 		{
-			"no base64", parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
+			"no base64", new(Places).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
 			"dir/f.yaml:1: [0].authHeaderValueBase64: is not base64", "",
 		},
 		{
-			"no name", parseWellKnown, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
+			"no name", new(Places).parseWellKnown, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
 			"dir/f.yaml:1: [0].agentName: is missing", "b",
 		},
 		{
-			"a header without a value", parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
+			"a header without a value", new(Places).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
 			"dir/f.yaml:1: [0].credentials: a header needs a name and a value", "",
 		},
 		{
@@ -350,7 +350,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		for _, p := range []parser{parseAgents, parseWellKnown, parseSpecs} {
+		for _, p := range []parser{parseAgents, new(Places).parseWellKnown, parseSpecs} {
 			specs, problems := parse(p, string(src))
 			for i := range specs {
 				if err := specs[i].Check(); err != nil {

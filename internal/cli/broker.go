@@ -87,12 +87,22 @@ func memberText(object []byte, key string) (string, bool) {
 }
 
 // brokerObserver is the broker as the engine's observer.
-type brokerObserver struct{ *broker.Broker }
+type brokerObserver struct {
+	*broker.Broker
+	// answered receives the agents that have completed a task; it may miss some.
+	answered chan<- task.Agent
+}
 
 // Wants implements engine.Observer.
 func (brokerObserver) Wants(body []byte) bool { return broker.Wants(body) }
 
 // Ended implements engine.Observer.
 func (o brokerObserver) Ended(out *engine.Outcome) {
+	if out.State == task.Completed {
+		select {
+		case o.answered <- out.Agent:
+		default: // another one will be seen
+		}
+	}
 	o.Broker.Ended(&broker.Outcome{Agent: out.Agent, Skill: out.Skill, State: out.State, Took: out.Took, Bodies: out.Bodies})
 }

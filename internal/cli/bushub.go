@@ -57,24 +57,38 @@ func (h *hub) openBus(ctx context.Context) error {
 		Logger: h.logger,
 	}
 	p.dead = &dead.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
-	p.book = &announced.Book{
-		Bus: p.bus, Notes: h.db.Ledger(), Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())},
-		See: func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }, Logger: h.logger,
+	err = h.openBook(&announced.Book{Bus: p.bus, Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
+	if err != nil {
+		return err
 	}
 	p.dispatcher.Lost = p.book.Lost
 	if !c.NoLiveView {
 		p.chat = &livechat.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
 	}
-	if h.cfg.Directory.WriteKnownAgents {
-		at := agentfile.Places{Flag: h.cfg.Directory.KnownAgents, Data: h.dir.Path()}
-		if p.book.File, p.book.First, err = agentfile.ReadKnown(at); err != nil {
-			return fmt.Errorf("known agents: %w", err)
-		}
-		if p.book.File, err = filepath.Abs(p.book.File); err != nil {
-			return err
-		}
-	}
 	return nil
+}
+
+// openBook makes b know the agents that announce themselves, and where that is written.
+func (h *hub) openBook(b *announced.Book) (err error) {
+	b.Notes, b.Logger = h.db.Ledger(), h.logger
+	b.See = func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }
+	h.busParts.book = b
+	if !h.cfg.Directory.WriteKnownAgents {
+		return nil
+	}
+	if b.File, b.First, err = agentfile.ReadKnown(h.places(h.cfg.Directory.KnownAgents)); err != nil {
+		return fmt.Errorf("known agents: %w", err)
+	}
+	for i := range b.First {
+		h.nameAsConfigured(&b.First[i].Spec)
+	}
+	b.File, err = filepath.Abs(b.File)
+	return err
+}
+
+// places say where a file that names agents is looked for.
+func (h *hub) places(flag string) agentfile.Places {
+	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != ""}
 }
 
 // hears hears what agents say for the live view; nil if there is none.
@@ -98,7 +112,7 @@ func (h *hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 func (h *hub) knownOnBus() []directory.Source {
 	var all []directory.Source
 	if !h.cfg.Directory.WriteKnownAgents {
-		all = append(all, agentfile.Known(agentfile.Places{Flag: h.cfg.Directory.KnownAgents, Data: h.dir.Path()}))
+		all = append(all, agentfile.Known(h.places(h.cfg.Directory.KnownAgents)))
 	}
 	if b := h.busParts.book; b != nil {
 		all = append(all, b)

@@ -55,15 +55,14 @@ func (h *hub) openDirectory(ctx context.Context) error {
 // sources are where agents are known from, those that count first.
 func (h *hub) sources() []directory.Source {
 	c := &h.cfg.Directory
-	at := func(flag string) agentfile.Places { return agentfile.Places{Flag: flag, Data: h.dir.Path()} }
 	own := slices.DeleteFunc(h.engine.Agents(), func(a engine.Agent) bool {
 		return h.elsewhere(a.Name)
 	})
 	all := []directory.Source{localAgents(own), configuredAgents{h.cfg}}
 	for _, path := range c.Specs {
-		all = append(all, agentfile.Specs(at(path)))
+		all = append(all, agentfile.Specs(h.places(path)))
 	}
-	all = append(all, agentfile.Agents(at(c.AgentsFile)), agentfile.WellKnown(at(c.WellKnown)))
+	all = append(all, agentfile.Agents(h.places(c.AgentsFile)), agentfile.WellKnown(h.places(c.WellKnown)))
 	return append(all, h.knownOnBus()...)
 }
 
@@ -275,6 +274,16 @@ func (h *hub) runDirectory(ctx context.Context) error {
 			case <-hangups:
 				h.logger.Info("reading the files that name agents again")
 				h.directory.Reload(ctx)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	wg.Go(func() {
+		for {
+			select {
+			case name := <-h.answered:
+				h.directory.Answered(name, time.Now())
 			case <-ctx.Done():
 				return
 			}

@@ -119,7 +119,11 @@ func (h *hub) configured() ([]engine.Agent, error) {
 			}
 			e.Executor, e.ListedSkills = x, true
 		case a.RockBot != "":
-			e.Executor = h.rockBotAgent(a)
+			s := a.Spec()
+			e.Executor, e.ListedSkills = h.rockBotAgent(&s), true
+			if len(a.Skills) == 0 {
+				e.Card.Skills = nil // it announces what it can do
+			}
 		case a.Thinks():
 			x, err := h.thinker(&a.Model)
 			if err != nil {

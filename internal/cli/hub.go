@@ -73,6 +73,7 @@ type hub struct {
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
+	answered     chan task.Agent      // agents that have completed a task, for directory
 	web          *cardReader          // nil where directory is
 	remotes      remotes
 	server       *http.Server
@@ -253,10 +254,11 @@ func (h *hub) compose(ctx context.Context) error {
 	if err := h.openParts(); err != nil {
 		return err
 	}
+	h.answered = make(chan task.Agent, 64)
 	h.engine = engine.New(engine.Config{
 		Parts:    h.parts,
 		Listener: h.hears(), Checks: h.checks, Auditor: h.audit.tasks(),
-		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker},
+		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker, h.answered},
 		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
 		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers, Policy: rules,
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -26,6 +27,16 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		if err != nil {
 			return nil, err
 		}
+		if h.elsewhere(e.Name()) {
+			return h.guardElsewhere(e.Name(), x), nil
+		}
+		return h.guardKnown(&e.Spec, x), nil
+	}
+	if e.Transport() == directory.RockBot {
+		if h.rockBot.line == nil {
+			return nil, fmt.Errorf("the hub has no place on RockBot's exchange, where the agent is %s", e.Spec.RockBot)
+		}
+		x := h.rockBotAgent(&e.Spec)
 		if h.elsewhere(e.Name()) {
 			return h.guardElsewhere(e.Name(), x), nil
 		}

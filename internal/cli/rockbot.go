@@ -10,7 +10,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent/rockbot"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/directory/announced"
 	"github.com/parley-a2a/parley/internal/rockbotfront"
 	"github.com/parley-a2a/parley/task"
 )
@@ -43,15 +44,52 @@ func (h *hub) openRockBot() error {
 	if err := b.Check(); err != nil {
 		return fmt.Errorf("open RockBot's broker at %s: %w", redactedURL(at), err)
 	}
-	h.rockBot = rockBotParts{b, &rockbot.Line{Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Logger: h.logger}}
+	h.rockBot = rockBotParts{b, &rockbot.Line{
+		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
+	}}
+	if h.busParts.book == nil {
+		return h.openBook(&announced.Book{})
+	}
 	return nil
 }
 
-// rockBotAgent returns what gives tasks to an agent of RockBot.
-func (h *hub) rockBotAgent(a *config.Agent) *rockbot.Agent {
-	return &rockbot.Agent{
-		Line: h.rockBot.line, Name: a.RockBot, Timeout: time.Duration(a.Timeout), Idempotent: a.Idempotent,
+// announcedAtRockBot takes what an agent on RockBot's exchange says of itself. An agent that
+// the configuration names keeps the name that it has there.
+func (h *hub) announcedAtRockBot(n *rockbot.Announcement) error {
+	s, err := directory.AnnouncedAtRockBot(n.Card, n.URL)
+	if err != nil {
+		return err
 	}
+	s.Where = "RockBot's exchange"
+	h.nameAsConfigured(&s)
+	if e, err := h.directory.Get(string(s.Name)); err == nil && (e.Spec.Local || e.Spec.Model != nil) {
+		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
+	}
+	if n.Leaves {
+		h.busParts.book.Left(s.Name)
+		return nil
+	}
+	return h.busParts.book.Announce(context.Background(), &s)
+}
+
+// nameAsConfigured gives an agent of RockBot the name that the configuration has for it.
+func (h *hub) nameAsConfigured(s *directory.Spec) {
+	for i := range h.cfg.Agents {
+		if a := &h.cfg.Agents[i]; a.RockBot != "" && task.Agent(a.RockBot) == s.RockBot {
+			s.Name = task.Agent(a.Name)
+		}
+	}
+}
+
+// rockBotAgent returns what gives tasks to an agent of RockBot.
+func (h *hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
+	x := &rockbot.Agent{Line: h.rockBot.line, Name: string(s.RockBot)}
+	for i := range h.cfg.Agents {
+		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == s.Name {
+			x.Timeout, x.Idempotent = time.Duration(a.Timeout), a.Idempotent
+		}
+	}
+	return x
 }
 
 // checkServed returns an error if an agent that RockBot's may ask is none of the hub's.

@@ -96,7 +96,7 @@ func (a *Agent) at() *Endpoint {
 }
 
 // Elsewhere reports whether somebody else runs the agent.
-func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" }
+func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" || a.RockBot != "" }
 
 // Remotely reports whether the agent has an address where it is called.
 func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
@@ -106,7 +106,7 @@ func (a *Agent) Backend() string { return a.at().Backend }
 
 // Bound reports whether a says something of an agent that the hub brings along.
 func (a *Agent) Bound() bool {
-	return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks() && a.RockBot == ""
+	return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks()
 }
 
 // Remote returns the executor of an agent elsewhere.
@@ -175,7 +175,8 @@ func (a *Agent) Spec() directory.Spec {
 	r := a.Remote()
 	s := directory.Spec{
 		Name: task.Agent(a.Name), Title: or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
-		Transport: a.Transport, WellKnown: a.Queue != "", Description: a.Description, Version: a.Version,
+		Transport: a.Transport, WellKnown: a.Queue != "" || a.RockBot != "", RockBot: task.Agent(a.RockBot),
+		Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes, StrictModes: a.StrictModes,
 		Call: directory.Call{
 			Target: e.Target, Timeout: r.Timeout, Poll: r.Poll, PollInitial: r.PollInitial, PollMax: r.PollMax,

@@ -32,7 +32,7 @@ func (c *Config) RockBotURL() string {
 
 // UsesRockBot reports whether the hub has something to do on RockBot's exchange.
 func (c *Config) UsesRockBot() bool {
-	return len(c.RockBot.Serve) > 0 || slices.ContainsFunc(c.Agents, func(a Agent) bool { return a.RockBot != "" })
+	return len(c.RockBot.Serve) > 0 || c.RockBot.Name != "" || slices.ContainsFunc(c.Agents, func(a Agent) bool { return a.RockBot != "" })
 }
 
 func overAMQP(at string) bool {

@@ -10,8 +10,8 @@
 //
 // # What it does not promise
 //
-// Statuses may be lost or repeated when the hub is killed. Chunks of artifacts are not
-// published before the result.
+// Statuses may be lost or repeated when the hub is killed. Of the artifacts only the text of
+// chunks is published before the result.
 //
 // # Concurrency
 //
@@ -23,13 +23,17 @@
 package rockbotfront
 
 import (
+	"bytes"
 	"context"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/rockbot"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -98,15 +102,38 @@ func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress f
 			return
 		}
 		for i := range events {
-			switch ev := &events[i]; {
-			case ev.Kind != task.Status:
-			case ev.State == task.Working && len(ev.Body) > 0:
-				progress(ev.Body)
-			case ev.State.Interrupted():
+			ev := &events[i]
+			if ev.Kind == task.Status && ev.State.Interrupted() {
 				return
+			}
+			if said := saidOf(ev); said != nil {
+				progress(said)
 			}
 		}
 	}
+}
+
+// saidOf returns the message of a status, or the text of an artifact that goes on; nil for
+// all else. The last chunk is in the result, which comes at once.
+func saidOf(ev *engine.Event) []byte {
+	if ev.Kind == task.Status && ev.State == task.Working && len(ev.Body) > 0 {
+		return ev.Body
+	}
+	update := rawjson.Member(ev.Frame, "artifactUpdate")
+	if update == nil || string(rawjson.Member(update, "lastChunk")) == "true" {
+		return nil
+	}
+	var text []byte
+	for part := range rawjson.Elements(rawjson.Member(rawjson.Member(update, "artifact"), "parts")) {
+		if s, ok := rawjson.String(rawjson.Member(part, "text")); ok {
+			text = append(text, s...)
+		}
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return nil
+	}
+	message := rawjson.AppendString([]byte(`{"role":"ROLE_AGENT","parts":[{"text":`), string(text))
+	return append(message, `}]}`...)
 }
 
 // Cancel implements rockbot.Server.
@@ -117,4 +144,10 @@ func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error 
 	}
 	_, err := s.Engine.Cancel(ctx, c, r)
 	return err
+}
+
+// Card implements rockbot.Server.
+func (s *Server) Card(name task.Agent) *a2a.AgentCard {
+	a, _ := s.Engine.Agent(name)
+	return a.Card
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // Caller is an agent that calls others, such as the primary one.
@@ -184,14 +183,4 @@ func (t *Tap) Next(topic string) *Envelope {
 			return nil
 		}
 	}
-}
-
-// Depth returns how many messages a queue holds. A queue that is not there is an error.
-func (t *Tap) Depth(queue string) (n int, err error) {
-	err = t.within(func(ch *amqp.Channel) error {
-		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
-		n = q.Messages
-		return err
-	})
-	return n, err
 }

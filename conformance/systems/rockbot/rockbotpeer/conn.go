@@ -231,3 +231,13 @@ func (c *conn) publish(w *Wire) error {
 func (c *conn) send(topic, correlation, replyTo string, rec record) error {
 	return c.publish(&Wire{Topic: topic, Type: rec.typeName(), CorrelationID: correlation, ReplyTo: replyTo, Body: Encode(rec)})
 }
+
+// Depth returns how many messages a queue holds. A queue that is not there is an error.
+func (c *conn) Depth(queue string) (n int, err error) {
+	err = c.within(func(ch *amqp.Channel) error {
+		q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+		n = q.Messages
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,163 @@
+package rockbot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/bus/amqpbus"
+)
+
+// AnnounceEvery is the time between two announcements of an agent, as RockBot has it.
+const AnnounceEvery = 2 * time.Minute
+
+const (
+	// announceKept is how long an announcement waits for a hub that is down; the next one
+	// says the same.
+	announceKept = 5 * AnnounceEvery
+	// farewellTime is how long a hub that stops tries to deregister an agent.
+	farewellTime = 2 * time.Second
+)
+
+// Announcement is what an agent on RockBot's exchange says of itself.
+type Announcement struct {
+	// Card has the name, description, version and skills.
+	Card *a2a.AgentCard
+	// URL is the address of an agent that is called over HTTP, or empty.
+	URL string
+	// Leaves is set if the agent stops.
+	Leaves bool
+}
+
+// agentCard is RockBot's AgentCard, as far as it counts here. The credentials that it may
+// have are not taken from a stranger.
+type agentCard struct {
+	AgentName       string       `json:"agentName"`
+	Description     string       `json:"description,omitempty"`
+	Version         string       `json:"version,omitempty"`
+	Skills          []agentSkill `json:"skills"`
+	URL             string       `json:"url,omitempty"`
+	IsDeregistering bool         `json:"isDeregistering"`
+}
+
+// agentSkill is RockBot's AgentSkill.
+type agentSkill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`
+}
+
+// readAnnouncement reads a card that source has published. An agent speaks for itself alone.
+func readAnnouncement(source string, body []byte) (*Announcement, error) {
+	var c agentCard
+	if err := json.Unmarshal(body, &c); err != nil {
+		return nil, fmt.Errorf("is no AgentCard: %w", err)
+	}
+	switch {
+	case c.AgentName == "":
+		return nil, errors.New("is no AgentCard: agentName is missing")
+	case c.AgentName != source:
+		return nil, fmt.Errorf("announces %q, but its source is %q", clip(c.AgentName), clip(source))
+	}
+	n := &Announcement{URL: c.URL, Leaves: c.IsDeregistering, Card: &a2a.AgentCard{
+		Name: c.AgentName, Description: c.Description, Version: c.Version,
+	}}
+	for i := range c.Skills {
+		k := &c.Skills[i]
+		n.Card.Skills = append(n.Card.Skills, a2a.AgentSkill{
+			ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples,
+		})
+	}
+	return n, nil
+}
+
+// clip keeps a stranger's text from filling the log.
+func clip(s string) string { return s[:min(len(s), 100)] }
+
+// hearCards reports the agents that announce themselves, but for the hub's own.
+func (l *Line) hearCards(ctx context.Context) error {
+	q := amqpbus.Queue{Name: "rockbot." + l.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
+	return l.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+		if a.Type != typeCard {
+			l.refuse(a, "is no AgentCard")
+			return
+		}
+		n, err := readAnnouncement(a.Headers[sourceHeader], a.Body)
+		if err == nil && !l.serves(n.Card.Name) {
+			err = l.Heard(n)
+		}
+		if err != nil {
+			l.refuse(a, err.Error())
+			return
+		}
+		l.settle(a.Ack())
+	})
+}
+
+// serves reports whether the hub answers at a name.
+func (l *Line) serves(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.served[name]
+}
+
+// serve notes that the hub answers at a name.
+func (l *Line) serve(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.served == nil {
+		l.served = map[string]bool{}
+	}
+	l.served[name] = true
+}
+
+// announce publishes the card of an agent of the hub, once its queues take requests, and
+// then as often as RockBot's agents do. At the end it deregisters the agent.
+func (h *host) announce(ctx context.Context) {
+	name := string(h.name)
+	h.line.serve(name)
+	tick := time.NewTicker(AnnounceEvery)
+	defer tick.Stop()
+	for {
+		err := h.line.x.Make(ctx, queueOf(name, taskTopic+name), queueOf(name, cancelTopic+name))
+		if err == nil {
+			err = h.publishCard(ctx, false)
+		}
+		if err != nil && ctx.Err() == nil {
+			h.line.log().Warn("agent is not announced at RockBot's exchange", "agent", h.name, "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
+			defer cancel()
+			if err := h.publishCard(ctx, true); err != nil {
+				h.line.log().Info("agent is not deregistered at RockBot's exchange", "agent", h.name, "error", err)
+			}
+			return
+		}
+	}
+}
+
+// publishCard publishes RockBot's card of the agent.
+func (h *host) publishCard(ctx context.Context, leaves bool) error {
+	c := agentCard{AgentName: string(h.name), Skills: []agentSkill{}, IsDeregistering: leaves}
+	if from := h.server.Card(h.name); from != nil {
+		c.Description, c.Version = from.Description, from.Version
+		for i := range from.Skills {
+			k := &from.Skills[i]
+			c.Skills = append(c.Skills, agentSkill{k.ID, k.Name, k.Description, k.Tags, k.Examples})
+		}
+	}
+	body, err := json.Marshal(&c)
+	if err != nil {
+		return err
+	}
+	return h.line.x.Publish(ctx, h.line.signed(string(h.name), &amqpbus.Message{Topic: announceTopic, Type: typeCard, Body: body}), nil)
+}
