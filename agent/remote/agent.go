@@ -49,6 +49,9 @@ type Agent struct {
 	HistoryLength *int
 	// ReturnImmediately asks the agent to answer a send at once.
 	ReturnImmediately bool
+	// Awaited says that the agent need not run yet: a message that it has certainly not
+	// received is tried until the Timeout, and not for some seconds only.
+	Awaited bool
 	// Idempotent declares that the agent takes a message with the same id once, so that
 	// it may be sent again when it is unknown whether it has arrived.
 	Idempotent bool

@@ -213,7 +213,7 @@ func (r *run) send(ctx context.Context) bool {
 			return r.taken() || r.follow(ctx)
 		case !unreceived(err):
 			return r.unaccepted(ctx, err)
-		case !again(err, began, try):
+		case !r.agent.Awaited && !again(err, began, try):
 			return r.fail(unreached(err))
 		}
 		if !pause(ctx, untilRetry(began, err, try)) {

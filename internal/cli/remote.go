@@ -55,6 +55,7 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		Poll: s.Call.Poll, PollInitial: s.Call.PollInitial, PollMax: s.Call.PollMax,
 		HistoryLength: s.Call.HistoryLength, ReturnImmediately: s.Call.ReturnImmediately, Unpinned: s.Call.FollowCard,
 		Idempotent:  s.Call.Idempotent,
+		Awaited:     s.WellKnown,
 		NoStreaming: s.Streaming != nil && !*s.Streaming, Logger: h.logger,
 		NoContext: s.Call.OmitContext, ParamsContext: s.Call.ParamsContext,
 		Direct: remote.Direct{

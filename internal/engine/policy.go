@@ -25,7 +25,7 @@ type need struct {
 // needOf returns what a message needs.
 func needOf(r *op.Send) need {
 	n := need{op: policy.Send, skill: r.Message.Skill, delegated: r.Delegated}
-	if r.Streams {
+	if r.Streams && !r.Followed {
 		n.op = policy.Stream
 	}
 	return n

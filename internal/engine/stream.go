@@ -131,6 +131,11 @@ func (s *Stream) dealtWith(v int64) bool {
 	return ok && v > at
 }
 
+// Answer returns the task as it is now, as Send does.
+func (s *Stream) Answer(ctx context.Context, history *int) (*Answer, error) {
+	return s.engine.answer(ctx, s.live, history)
+}
+
 // Subscribe returns a reader of a task that ends with the task. A usable
 // LastEventID resumes after that version, also on a task that has ended; without
 // one a task that has ended is refused.

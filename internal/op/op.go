@@ -110,6 +110,9 @@ type Send struct {
 	// Streams is set by the engine if the caller follows the task as a stream. Bindings leave
 	// it false.
 	Streams bool
+	// Followed says that the hub follows the message for a caller that waits for the answer,
+	// so that a caller that may send may do it.
+	Followed bool
 	// Answers is the version of the question that the engine itself answers with the
 	// message, which counts for nothing else. Bindings leave it zero.
 	Answers int64

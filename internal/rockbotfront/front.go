@@ -25,6 +25,8 @@ package rockbotfront
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -32,6 +34,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
@@ -63,6 +66,7 @@ func (s *Server) admit(c *op.Caller) error {
 // Send implements rockbot.Server. It waits longer than one call of the engine does.
 func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
 	r := *q.Send
+	r.Followed = true
 	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
 		r.Message.Skill = "" // RockBot's callers say this if they mean no skill
 	}
@@ -70,41 +74,44 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	if err := s.admit(c); err != nil {
 		return nil, err
 	}
-	s.follow(ctx, c, r, progress)
-	for {
-		again := r
-		a, err := s.Engine.Send(ctx, c, &again)
-		if err != nil {
-			return nil, err
-		}
-		if a.Head.State.Terminal() || a.Head.State.Interrupted() {
-			none := 0
-			shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
-			return dialect.AppendTask(nil, shown, dialect.RPC), nil
-		}
+	a, err := s.follow(ctx, c, r, progress)
+	for errors.Is(err, fault.ErrExhausted) || err == nil && !a.Head.State.Terminal() && !a.Head.State.Interrupted() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		again := r
+		if a, err = s.Engine.Send(ctx, c, &again); err != nil {
+			return nil, err
+		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	none := 0
+	shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
+	return dialect.AppendTask(nil, shown, dialect.RPC), nil
 }
 
-// follow passes on what an agent says while it works, until the task has ended or waits.
-// An error is that of the same send without a stream, which comes next.
-func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress func([]byte)) {
+// follow passes on what an agent says while it works, until the task has ended or waits, and
+// returns the task. A caller may have too many streams, which is fault.ErrExhausted.
+func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress func([]byte)) (*engine.Answer, error) {
 	stream, err := s.Engine.Stream(ctx, c, &r)
 	if err != nil {
-		return
+		return nil, err
 	}
 	defer stream.Close()
 	for {
 		events, err := stream.Next(ctx, 0)
-		if err != nil {
-			return
+		switch {
+		case errors.Is(err, io.EOF):
+			return stream.Answer(ctx, nil)
+		case err != nil:
+			return nil, err
 		}
 		for i := range events {
 			ev := &events[i]
 			if ev.Kind == task.Status && ev.State.Interrupted() {
-				return
+				return stream.Answer(ctx, nil)
 			}
 			if said := saidOf(ev); said != nil {
 				progress(said)
