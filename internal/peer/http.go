@@ -266,13 +266,27 @@ func jobError(job *dialect.JobAnswer, status int) error {
 func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
 	if e.iface.ProtocolBinding == card.TaskSend {
 		job, err := dialect.ReadJobAnswer(a.job, a.task, raw)
-		return job.JSON, err
+		if err != nil {
+			return nil, err
+		}
+		return job.JSON, e.ended(job.JSON)
 	}
 	inner, err := e.unwrap(raw)
 	if err != nil {
 		return nil, err
 	}
 	return s.ReadResult(a.op, inner)
+}
+
+// ended returns an error about the result of a job that is still being done: nobody can ask
+// for it again.
+func (e *endpoint) ended(frame []byte) error {
+	status := rawjson.Member(rawjson.Member(frame, "task"), "status")
+	state := a2a.TaskState(text(status, "state"))
+	if state == a2a.TaskStateSubmitted || state == a2a.TaskStateWorking {
+		return strange("%s answered a job with the state %s, and a job cannot be followed", e.base.Host, state)
+	}
+	return nil
 }
 
 // unwrap returns what is in a JSON-RPC response.

@@ -252,6 +252,8 @@ func TestHostileHTTPAgent(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
 		"state 9":        `{"taskId":"%s","state":9}`,
+		"submitted":      `{"taskId":"%s","state":0}`,
+		"working":        `{"taskId":"%s","state":1,"message":{"role":"agent","parts":[{"kind":"text","text":"so far"}]}}`,
 		"state of words": `{"taskId":"%s","state":"Resting"}`,
 		"no state":       `{"taskId":"%s"}`,
 		"null state":     `{"taskId":"%s","state":null}`,
