@@ -178,8 +178,11 @@ func TestVersion(t *testing.T) {
 			}
 			continue
 		}
-		r := dialect.Explain(err, "")
-		if !errors.Is(err, a2a.ErrVersionNotSupported) || r.Meta["supportedVersions"] != "1.0" || r.Code != -32009 {
+		r, supported := dialect.Explain(err, ""), "1.0,0.3" // at the address of JSON-RPC
+		if tc.s == dialect.REST {
+			supported = "1.0"
+		}
+		if !errors.Is(err, a2a.ErrVersionNotSupported) || r.Meta["supportedVersions"] != supported || r.Code != -32009 {
 			t.Errorf("Version(%q, %d) = %v (%+v), want VersionNotSupported with what is supported", tc.values, tc.s, err, r)
 		}
 	}

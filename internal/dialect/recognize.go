@@ -281,7 +281,9 @@ const legacy = "0.3"
 func LegacyVersion(values []string) error {
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" && !servedAs(v, legacy) {
-			return notLegacy(v)
+			return fault.New(a2a.ErrVersionNotSupported, "protocol version %q is not supported here; supported: %s", clip(v), legacy).
+				With("supportedVersions", legacy).
+				With("requestedVersion", clip(v))
 		}
 	}
 	return nil
@@ -301,12 +303,6 @@ func NamesLegacy(values []string) bool {
 	return named
 }
 
-func notLegacy(v string) error {
-	return fault.New(a2a.ErrVersionNotSupported, "protocol version %q is not supported here; supported: %s", clip(v), legacy).
-		With("supportedVersions", legacy).
-		With("requestedVersion", clip(v))
-}
-
 // legacyVersion checks the version of a call whose method has a slash. It reports
 // whether the call names one.
 func legacyVersion(values []string, method string) (named bool, err error) {
@@ -320,7 +316,7 @@ func legacyVersion(values []string, method string) (named bool, err error) {
 			return true, fault.New(a2a.ErrMethodNotFound,
 				"version %s has no method %q; its methods are called like SendMessage", clip(v), clip(method))
 		default:
-			return true, notLegacy(v)
+			return true, RPC.unsupported("protocol version %q is not supported here", clip(v)).With("requestedVersion", clip(v))
 		}
 	}
 	return named, nil

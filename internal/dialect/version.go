@@ -36,19 +36,31 @@ func Version(values []string, s Surface) error {
 			continue
 		}
 		named = true
-		if !served(v) {
-			return fault.New(a2a.ErrVersionNotSupported,
-				"protocol version %q is not supported here; supported: %s", clip(v), Supported).
-				With("supportedVersions", Supported).
+		switch {
+		case served(v):
+		case s != REST && servedAs(v, legacy):
+			return s.unsupported("a method of version %s is called with version %q, which has none of this name", Supported, clip(v)).
+				With("requestedVersion", clip(v))
+		default:
+			return s.unsupported("protocol version %q is not supported here", clip(v)).
 				With("requestedVersion", clip(v))
 		}
 	}
 	if !named && s == RPC {
-		return fault.New(a2a.ErrVersionNotSupported,
-			"the A2A-Version header is missing, which means version 0.3; send A2A-Version: %s", Supported).
-			With("supportedVersions", Supported)
+		return s.unsupported("the A2A-Version header is missing, which means version 0.3; send A2A-Version: %s", Supported)
 	}
 	return nil
+}
+
+// unsupported returns an error that names the versions which are served at the address of
+// the surface: JSON-RPC of both is at the same one.
+func (s Surface) unsupported(format string, args ...any) *fault.Error {
+	all := []string{Supported, legacy}
+	if s == REST {
+		all = all[:1]
+	}
+	return fault.New(a2a.ErrVersionNotSupported, format+"; supported: %s", append(args, strings.Join(all, ", "))...).
+		With("supportedVersions", strings.Join(all, ","))
 }
 
 func served(v string) bool { return servedAs(v, Supported) }
