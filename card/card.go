@@ -69,6 +69,9 @@ type Options struct {
 	// {"key":{"list":[]}}, with which it refuses the whole card. Readers that keep to
 	// the protocol refuse the bare list.
 	BareScopes bool
+	// Others are members that the protocol does not have, as the function Others returns
+	// them; nil for none.
+	Others []byte
 	// Sign makes the signatures of the card, whose v1.0 document it gets. If nil, the card
 	// has none. Package card/signature has one.
 	Sign func(doc []byte) ([]a2a.AgentCardSignature, error)
@@ -110,7 +113,7 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	if err := enc.Encode(d); err != nil {
 		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return withOthers(bytes.TrimSuffix(b.Bytes(), []byte("\n")), o.Others), nil
 }
 
 // makeDocument spells out a complete card.

@@ -186,6 +186,7 @@ func (d *Directory) learn(name task.Agent, f *finding) Probe {
 		}
 	}
 	next.fill(&e.Spec, a.a2a())
+	next.Others = a.others()
 	next.SignedBy = a.signedBy()
 	specs, sources := d.specs(name)
 	next.Problems = shadows(specs, sources)
@@ -289,6 +290,15 @@ func (a *agent) a2a() *a2a.AgentCard {
 	return a.card.A2A
 }
 
+// others returns what the protocol does not have in the card. A signature that was verified
+// does not cover it in each form of a card, so that of a signed card nothing is kept.
+func (a *agent) others() []byte {
+	if a.card == nil || a.card.SignedBy != "" {
+		return nil
+	}
+	return card.Others(a.card.Raw)
+}
+
 // signedBy returns the key that signed the card, as far as that was verified.
 func (a *agent) signedBy() string {
 	if a.card == nil {
@@ -301,7 +311,7 @@ func (a *agent) signedBy() string {
 func tell(e *Entry) string {
 	c := &e.Spec.Call.Credentials
 	b, err := json.Marshal([]any{
-		e.Card(), e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
+		e.Card(), e.Others, e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
 	})
 	if err != nil {
 		panic("directory: " + err.Error()) // nothing in an Entry can fail

@@ -456,6 +456,7 @@ func (d *Directory) rebuild(name task.Agent) {
 	spec, others := withQueue(specs)
 	fresh := a.entry == nil || !a.entry.Spec.Same(spec)
 	e.fill(spec, a.a2a())
+	e.Others = a.others()
 	e.SignedBy = a.signedBy()
 	e.Problems = shadows(others, sources)
 	for _, p := range e.Problems {

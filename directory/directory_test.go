@@ -247,3 +247,25 @@ func TestOpenFails(t *testing.T) {
 		t.Error("Open of a store that does not work = nil")
 	}
 }
+
+// TestOthersComeAndGo: members of a card that the protocol does not have are those of the
+// entry, and a card that differs in them alone is another one.
+func TestOthersComeAndGo(t *testing.T) {
+	t.Parallel()
+	card := func(more string) string { return strings.Replace(cardOf("Far", "a"), "{", "{"+more, 1) }
+	p := startPeer(t, says(card(`"x":{"big":9007199254740993},`)))
+	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("far", p.URL, "a"))}})
+	b.refresh("far")
+	if got, want := string(b.get("far").Others), `{"card":{"x":{"big":9007199254740993}}}`; got != want {
+		t.Errorf("others = %s, want %s", got, want)
+	}
+	b.hub.take()
+	p.becomes(says(card(`"x":1.50,`)))
+	b.refresh("far")
+	if got, want := string(b.get("far").Others), `{"card":{"x":1.50}}`; got != want {
+		t.Errorf("others = %s, want %s", got, want)
+	}
+	if got := b.hub.take(); len(got) != 1 {
+		t.Errorf("the registrar was told %q, want the agent once", got)
+	}
+}

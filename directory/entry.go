@@ -29,6 +29,8 @@ type Entry struct {
 	InputModes, OutputModes []string
 	// Extensions are those that the card declares.
 	Extensions []a2a.AgentExtension
+	// Others are the members of the card that the protocol does not have: see card.Options.
+	Others []byte
 	// SignedBy is the id of the key that signed the card, if the Fetcher has verified that;
 	// empty until a card was read in this process.
 	SignedBy string

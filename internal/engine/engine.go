@@ -29,6 +29,8 @@ type Agent struct {
 	// Extended is the whole card that is shown to callers who may see more than Card
 	// says. If nil, they see the same.
 	Extended *a2a.AgentCard
+	// Others are members of Card that the protocol does not have: see card.Options.
+	Others   []byte
 	Executor a2asrv.AgentExecutor
 	// ListedSkills says that a message finds the agent by the skills of its card
 	// alone. Without it an agent whose card lists none is found by any skill that no

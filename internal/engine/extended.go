@@ -155,6 +155,7 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 		PushNotifications: e.Pushes(),
 		ExtendedCard:      e.cfg.Extended.On() || agent.Card.Capabilities.ExtendedAgentCard,
 		Sign:              e.cfg.SignCard,
+		Others:            agent.Others,
 	}
 	if e.ClientIDs() {
 		o.Extensions = []a2a.AgentExtension{card.ClientTaskIDsExtension()}
