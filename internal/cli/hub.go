@@ -388,6 +388,9 @@ func (h *hub) grpcAddr() string {
 	if h.grpcListener == nil {
 		return ""
 	}
+	if at := h.cfg.Cards.GRPCURL; at != "" {
+		return at
+	}
 	addr := h.grpcListener.Addr().(*net.TCPAddr)
 	host := addr.IP.String()
 	if u, err := url.Parse(h.cfg.PublicURL); err == nil && u.Hostname() != "" {

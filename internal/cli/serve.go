@@ -51,6 +51,7 @@ type serveCmd struct {
 	UnionCard      bool     `help:"Serve agent cards with the keys of both protocol versions."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
+	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name, instead of host:port." placeholder:"URL"`
 	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
 	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
 }
@@ -117,6 +118,7 @@ func (c *serveCmd) settings(o *OS) (*config.Config, error) {
 		return nil, err
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
+	cfg.Cards.GRPCURL = cmp.Or(c.GRPCURL, cfg.Cards.GRPCURL)
 	cfg.UnionCard = cfg.UnionCard || c.UnionCard
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")

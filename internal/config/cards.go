@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -50,6 +51,9 @@ type Cards struct {
 	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC,
 	// HTTP+JSON, GRPC; with the profile awaken HTTP+JSON comes first.
 	Interfaces []string `yaml:"interfaces"`
+	// GRPCURL is what cards name as the URL of gRPC, such as https://grpc.hub.example. If
+	// empty, it is the "host:port" of grpc_listen, which the official SDKs dial.
+	GRPCURL string `yaml:"grpc_url"`
 }
 
 // AllSkills reports whether the card of the hub lists the skills of all agents.
@@ -100,7 +104,22 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 	if slices.Equal(c.Interfaces, bindings[2:]) {
 		d.Problem(nil, "cards.interfaces", "cards need HTTP+JSON or JSONRPC, too: not every agent is reached over gRPC")
 	}
+	if !namesHost(c.GRPCURL) {
+		d.Problem(nil, "cards.grpc_url", "is neither host:port nor an address that begins with http:// or https://")
+	}
 	if c.RequireSignatures && !c.Verify() {
 		d.Problem(nil, "cards.require_signatures", "needs trusted_keys or trusted_key_sets: no signature could be trusted")
 	}
+}
+
+// namesHost reports whether an address is empty, host:port, or a URL of HTTP.
+func namesHost(address string) bool {
+	if address == "" {
+		return true
+	}
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Scheme == "http" || u.Scheme == "https"
+	}
+	host, port, err := net.SplitHostPort(address)
+	return err == nil && host != "" && port != ""
 }

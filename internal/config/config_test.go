@@ -215,6 +215,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"burst of nothing", "limits:\n  burst: 5\n", `parley.yaml:2: limits.burst: says nothing without limits.requests_per_second`},
 		{"interfaces that are not there", "cards: {interfaces: [REST]}", `parley.yaml:1: cards.interfaces[0]: "REST" is not there; there are HTTP+JSON, JSONRPC and GRPC`},
 		{"an interface twice", "cards: {interfaces: [JSONRPC, JSONRPC]}", `parley.yaml:1: cards.interfaces[1]: JSONRPC is there twice`},
+		{"an address of gRPC", "cards: {grpc_url: 'grpc://hub.example'}", `parley.yaml:1: cards.grpc_url: is neither host:port nor an address that begins with http:// or https://`},
 		{"gRPC alone", "cards: {interfaces: [GRPC]}", `parley.yaml:1: cards.interfaces: cards need HTTP+JSON or JSONRPC, too: not every agent is reached over gRPC`},
 		{"profile that is not there", "profile: rockbot", `parley.yaml:1: profile: "rockbot" is not one of awaken`},
 		{"card token with a space", "extended_card:\n  token: s3cret and a good deal more\n", `parley.yaml:2: extended_card.token: has a character that a header cannot carry`},

@@ -103,3 +103,40 @@ func TestStatusesOfV03(t *testing.T) {
 		t.Errorf("statuses mismatch (-want +got):\n%s", diff)
 	}
 }
+
+// TestMessageWithoutID shows where v0.3 requires an id: in a message that has a kind. The
+// message of protoWorkstacean's documents has kinds on its parts alone, and none.
+func TestMessageWithoutID(t *testing.T) {
+	t.Parallel()
+	const parts = `"role":"user","parts":[{"kind":"text","text":"<content>"}]`
+	for message, want := range map[string]string{
+		`{` + parts + `}`:                                    "",
+		`{"kind":"message",` + parts + `}`:                   "message.messageId",
+		`{"kind":"message","messageId":null,` + parts + `}`:  "message.messageId",
+		`{"kind":"message","message_id":"m1",` + parts + `}`: "",
+		`{"kind":"message","messageId":"m1",` + parts + `}`:  "",
+		`{"kind":null,` + parts + `}`:                        "",
+	} {
+		body := `{"message":` + message + `}`
+		rpc, err := dialect.V03.Request(dialect.SendMessage, []byte(body))
+		if got := fieldOf(t, dialect.SendMessage, rpc, err); got != want {
+			t.Errorf("JSON-RPC %s: field %q, want %q", message, got, want)
+		}
+		rest, err := filler.LegacyAt(dialect.SendMessage, &dialect.LegacyPath{Body: []byte(body)})
+		if got := fieldOf(t, dialect.SendMessage, rest, err); got != want {
+			t.Errorf("HTTP+JSON %s: field %q, want %q", message, got, want)
+		}
+	}
+}
+
+// fieldOf returns the field for which a call is refused; empty if it is not.
+func fieldOf(t *testing.T, o dialect.Operation, params []byte, err error) string {
+	t.Helper()
+	if err == nil {
+		_, err = perform(o, params)
+	}
+	if err == nil {
+		return ""
+	}
+	return field(t, err)
+}

@@ -156,7 +156,7 @@ var protoReader = sendReader{
 }
 
 // The message may have either shape of v0.3.
-var protoMessageSchema = a2ajson.NewSchema("kind", "role", "content:parts")
+var protoMessageSchema = a2ajson.NewSchema("kind", "role", "content:parts", "messageId")
 
 func readProtoMessage(dst, msg []byte) ([]byte, error) {
 	dst = append(dst, '{')
@@ -171,6 +171,9 @@ func readProtoMessage(dst, msg []byte) ([]byte, error) {
 		}
 		return err
 	})
+	if err == nil {
+		err = identified(protoMessageSchema, msg)
+	}
 	return append(dst, '}'), err
 }
 

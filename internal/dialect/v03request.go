@@ -104,9 +104,10 @@ const (
 	legacyKind = iota
 	legacyRole
 	legacyParts
+	legacyMessageID
 )
 
-var v03MessageSchema = a2ajson.NewSchema("kind", "role", "parts")
+var v03MessageSchema = a2ajson.NewSchema("kind", "role", "parts", "messageId")
 
 func readV03Message(dst, msg []byte) ([]byte, error) {
 	dst = append(dst, '{')
@@ -126,7 +127,25 @@ func readV03Message(dst, msg []byte) ([]byte, error) {
 		}
 		return err
 	})
+	if err == nil {
+		err = identified(v03MessageSchema, msg)
+	}
 	return append(dst, '}'), err
+}
+
+// identified refuses a message that has a kind and no id: v0.3 requires both (§6.4). One
+// with kinds on its parts alone may be protoWorkstacean's, whose messages have no id.
+func identified(s *a2ajson.Schema, msg []byte) error {
+	var has [legacyMessageID + 1]bool
+	for name, v := range rawjson.Fields(msg) {
+		if i := s.Index(name); i != a2ajson.Unknown && rawjson.KindOf(v) != rawjson.Null {
+			has[i] = true
+		}
+	}
+	if has[legacyKind] && !has[legacyMessageID] {
+		return required("messageId")
+	}
+	return nil
 }
 
 func messageKind(v []byte) error {

@@ -33,8 +33,8 @@ func TestV03Requests(t *testing.T) {
 		{"no params", dialect.SendMessage, ``, ``},
 		{
 			"what nobody knows", dialect.SendStreamingMessage,
-			`{"tenant":"a","message":{"kind":"message","role":"user","x-n":12345678901234567890,"parts":[{"kind":"text","text":"hi","x":[]}]},"metadata":{"k":1.10}}`,
-			`{"tenant":"a","message":{"role":"user","x-n":12345678901234567890,"parts":[{"text":"hi","x":[]}]},"metadata":{"k":1.10}}`,
+			`{"tenant":"a","message":{"kind":"message","messageId":"m","role":"user","x-n":12345678901234567890,"parts":[{"kind":"text","text":"hi","x":[]}]},"metadata":{"k":1.10}}`,
+			`{"tenant":"a","message":{"messageId":"m","role":"user","x-n":12345678901234567890,"parts":[{"text":"hi","x":[]}]},"metadata":{"k":1.10}}`,
 		},
 		{
 			"every part", dialect.SendMessage,
@@ -134,7 +134,7 @@ func field(t *testing.T, err error) string {
 func TestV03Errors(t *testing.T) {
 	t.Parallel()
 	send := func(part string) string {
-		return `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":""},` + part + `]}}`
+		return `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":""},` + part + `]}}`
 	}
 	tests := []struct {
 		o        dialect.Operation
