@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/conformance/systems/rockbot/rockbotpeer"
 	"github.com/parley-a2a/parley/internal/chattest"
 	"github.com/parley-a2a/parley/internal/rabbittest"
@@ -91,11 +93,11 @@ func TestKilled(t *testing.T) {
 	server := rabbittest.Start(t)
 	k, a := new(killing), new(worker)
 	w := start(t, server.VHost(t), k.script, options{handle: a.handle})
-	answered := func(t *testing.T, what string, begin func()) {
+	answered := func(t *testing.T, what string, begin func(a2a.TaskID)) {
 		t.Helper()
 		before := len(w.agent.Tasks)
 		id := w.begin("extract it")
-		begin()
+		begin(id)
 		if got, want := answer(w.end(id)), fmt.Sprintf("completed: I have read %d lines.", lines); got != want {
 			t.Errorf("%s: the answer is %q, want %q", what, got, want)
 		}
@@ -117,7 +119,7 @@ func TestKilled(t *testing.T) {
 			reached, killed := k.arm(at)
 			taken, ends := a.hold()
 			close(ends)
-			answered(t, what, func() {
+			answered(t, what, func(a2a.TaskID) {
 				<-reached
 				if !strings.Contains(what, "dispatches") {
 					<-taken // a request that may have been sent is not sent again
@@ -132,7 +134,7 @@ func TestKilled(t *testing.T) {
 	}
 	t.Run("the hub, while the agent works", func(t *testing.T) {
 		taken, ends := a.hold()
-		answered(t, t.Name(), func() {
+		answered(t, t.Name(), func(a2a.TaskID) {
 			<-taken
 			w.hub.Kill()
 			close(ends) // its result comes while the hub is away
@@ -142,17 +144,17 @@ func TestKilled(t *testing.T) {
 		})
 	})
 	t.Run("the agent", func(t *testing.T) {
-		taken, _ := a.hold()
-		answered(t, t.Name(), func() {
-			<-taken
+		a.hold()
+		answered(t, t.Name(), func(id a2a.TaskID) {
+			w.sees(id, "still working")
 			w.agent.Kill()
 			w.agent = w.run(a.handle)
 		})
 	})
 	t.Run("the broker", func(t *testing.T) {
-		taken, _ := a.hold()
-		answered(t, t.Name(), func() {
-			<-taken
+		a.hold()
+		answered(t, t.Name(), func(id a2a.TaskID) {
+			w.sees(id, "still working")
 			server.Kill()
 			w.agent.Kill()
 			server.Launch(t)

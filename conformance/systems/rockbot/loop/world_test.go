@@ -136,6 +136,28 @@ func (w *world) end(id a2a.TaskID) *a2a.Task {
 	return t
 }
 
+// sees waits until the user sees a status with a text: the broker has then confirmed the request
+// to the agent, which reports it.
+func (w *world) sees(id a2a.TaskID, text string) {
+	w.Helper()
+	for ev, err := range w.dial().Follow(w.ctx, client.Position{Task: id}) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		var status a2a.TaskStatus
+		switch ev := ev.(type) {
+		case *a2a.Task:
+			status = ev.Status
+		case *a2a.TaskStatusUpdateEvent:
+			status = ev.Status
+		}
+		if status.Message != nil && strings.Contains(words(status.Message), text) {
+			return
+		}
+	}
+	w.Fatalf("the user has not seen %q", text)
+}
+
 func words(m *a2a.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
