@@ -50,7 +50,7 @@ type Pause struct {
 var (
 	errNoTask = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "TASK_NOT_FOUND"},
-		Message: "Task not found",
+		Message: "no such task",
 	}
 	rowNotPossible = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "NOT_POSSIBLE"}
 )

@@ -81,7 +81,7 @@ func TestShow(t *testing.T) {
 			"one two\n", "", exitOK,
 		},
 		{"the status answers", false, []a2a.Event{begun, done("done")}, "done\n", "", exitOK},
-		{"nothing to say", false, []a2a.Event{begun, done("")}, "", "", exitOK},
+		{"nothing to say", false, []a2a.Event{begun, done("")}, "a: completed\n", "", exitOK},
 		{"a bare message", true, []a2a.Event{agentSays("hi")}, "hi\n", "", exitOK},
 		{
 			"progress is a note, once, when live", true,
@@ -140,6 +140,7 @@ func TestShow(t *testing.T) {
 			t.Parallel()
 			var out, notes bytes.Buffer
 			s := newShow(&OS{Stdout: &out, Stderr: &notes}, &output{}, tt.live)
+			s.agent = "a"
 			for _, e := range tt.events {
 				if err := s.event(e); err != nil {
 					t.Fatalf("event() = %v", err)
