@@ -157,6 +157,23 @@ func (c *Call) Earlier(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
+// keeper is the ability of a Run to find what another task has kept.
+type keeper interface {
+	Kept(ctx context.Context, id a2a.TaskID) ([]byte, error)
+}
+
+// Kept returns the last checkpoint of another task of the same caller that the agent has
+// performed; nil if there is no such task or it has kept none, and outside a hub.
+func (c *Call) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if r, ok := c.run.(keeper); ok {
+		return r.Kept(ctx, id)
+	}
+	return nil, nil
+}
+
 // Asked returns a channel that is closed once a further message of the caller waits
 // until this run is over. An executor that has said AUTH_REQUIRED and waits for
 // something else than a message ends its run then. Outside a hub the channel is nil.

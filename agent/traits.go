@@ -17,7 +17,7 @@ type Traits struct {
 	// the earlier ones have yielded. A cancel request that was pending reaches the
 	// executor's Cancel. See Checkpoint and UntilDrain.
 	Resumable bool
-	// Recalls keeps the last checkpoint of a task that has ended, for Call.Earlier. It counts
+	// Recalls keeps the last checkpoint of a task that has ended, for Call.Earlier and Call.Kept. It counts
 	// for Resumable agents alone.
 	Recalls bool
 	// Away says that runs do nothing in the hub but wait for work that is done

@@ -96,7 +96,7 @@ var (
 // Traits implements agent.Described. A silent peer is no reason to end a run: Timeout
 // is.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: a.NoContext}
+	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: true}
 }
 
 // Kind returns "remote": how the agent is reached, for people.

@@ -31,6 +31,9 @@
 // the agent has ended its stream, or says nothing for a second, so that artifacts which
 // follow it are not lost.
 //
+// A task that a message refers to has the agent's id of it, if the agent has performed it for
+// the same caller; any other id, and each after the sixteenth, goes on as it is.
+//
 // The caller's ids are not told: contexts and messages have others there, which are the
 // same for the same caller and the same agent, and never for two callers.
 //
@@ -39,9 +42,8 @@
 // Fields of a task, an event or a status that the protocol does not know are dropped;
 // those inside messages, parts and artifacts pass. The agent's history of a task is not
 // taken over. An agent that neither streams nor returns at once says nothing until it has
-// finished, so that a crash in between is found out only if it has lists. Ids of other
-// tasks that a message refers to are left out. A message that a peer repeats in a stream
-// without event ids comes twice.
+// finished, so that a crash in between is found out only if it has lists. A message that a
+// peer repeats in a stream without event ids comes twice.
 //
 // # Concurrency
 //

@@ -31,8 +31,7 @@ func (r *run) params(push []byte) []byte {
 	return append(b, '}')
 }
 
-// message returns the caller's message with the ids of the peer. Ids of other tasks
-// are the hub's, and mean nothing there.
+// message returns the caller's message with the ids of the peer.
 func (r *run) message() []byte {
 	b := rawjson.AppendString([]byte(`{"messageId":`), r.messageID)
 	if id := r.contextID(); id != "" {
@@ -43,8 +42,10 @@ func (r *run) message() []byte {
 	}
 	for name, value := range rawjson.Fields(r.call.Message) {
 		switch name {
-		case "messageId", "contextId", "taskId", "referenceTaskIds":
+		case "messageId", "contextId", "taskId":
 			continue
+		case "referenceTaskIds":
+			value = r.references
 		case "metadata":
 			if value = r.messageMetadata(value); value == nil {
 				continue

@@ -35,6 +35,9 @@ type run struct {
 	// if the agent names contexts.
 	earlier string
 
+	// references are the tasks that the message refers to, as the peer knows them.
+	references []byte
+
 	relay relay
 	state a2a.TaskState
 	// asked is the question that the message answers, until something else is shown. waiting
@@ -93,6 +96,9 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	}
 	if h.Task != "" {
 		close(r.known)
+	}
+	if err := r.refer(ctx); err != nil {
+		return nil, err
 	}
 	return r, r.precede(ctx)
 }

@@ -3,8 +3,11 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/op"
@@ -220,6 +223,35 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 		}
 	}
 	return nil, nil
+}
+
+// Kept finds the last checkpoint of another task of the run's owner and agent; see
+// agent.Call.Kept.
+func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
+	e := r.engine
+	if e.checkpoints == nil {
+		return nil, nil
+	}
+	l, err := e.open(ctx, ref{r.live.ref.owner, id})
+	if errors.Is(err, task.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find task %s: %w", id, err)
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	if h.Agent != r.agent.Name || h.Shown != task.ToCaller {
+		return nil, nil
+	}
+	saved, err := e.checkpoints.Checkpoint(ctx, h.Key)
+	if err != nil {
+		return nil, fmt.Errorf("find checkpoint of task %s: %w", id, err)
+	}
+	if bytes.HasPrefix(saved, forgottenMark) {
+		return nil, nil
+	}
+	return saved, nil
 }
 
 // lastCaller returns the caller whose message was read last, as far as it is stored.
