@@ -138,6 +138,9 @@ func (h *hub) configured() ([]engine.Agent, error) {
 			}
 		default:
 			e.Executor = h.program(a)
+			if by := a.Executors(h.program); by != nil {
+				e.Executor = by
+			}
 		}
 		h.guard(a, &e)
 		all = append(all, e)

@@ -31,6 +31,29 @@ func (a *Agent) Executor(runs string) *command.Agent {
 	}
 }
 
+// Programs reports whether a runs programs: one for all its skills, or one for each.
+func (a *Agent) Programs() bool { return len(a.Command) > 0 || a.bySkill() }
+
+// bySkill reports whether a skill of a has a program of its own.
+func (a *Agent) bySkill() bool {
+	return slices.ContainsFunc(a.Skills, func(s Skill) bool { return len(s.Command) > 0 })
+}
+
+// Executors returns what runs each skill of a that has a program of its own; nil if a has
+// one program. complete makes what runs a program.
+func (a *Agent) Executors(complete func(*Agent) *command.Agent) *command.BySkill {
+	if !a.bySkill() {
+		return nil
+	}
+	b := new(command.BySkill)
+	for i := range a.Skills {
+		one := *a
+		one.Command = a.Skills[i].Command
+		b.Skills, b.Agents = append(b.Skills, a.Skills[i].ID), append(b.Agents, complete(&one))
+	}
+	return b
+}
+
 // Card returns the card of a, complete but for its interfaces.
 func (a *Agent) Card() *a2a.AgentCard {
 	plain := []string{"text/plain"}

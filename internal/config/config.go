@@ -245,6 +245,8 @@ type Skill struct {
 	OutputModes []string `yaml:"outputModes"`
 	// Trust is "gated" for a skill that is done for those who are trusted with it: open.
 	Trust string `yaml:"trust" enum:"open,gated"`
+	// Command is the program of this skill, for an agent that has one for each of them.
+	Command Command `yaml:"command"`
 }
 
 // Limits bound what a request and a caller may take. Zero means the default that is
@@ -485,7 +487,7 @@ func (c *Config) resolve(dir string) error {
 		}
 	}
 	for i := range c.Agents {
-		if len(c.Agents[i].Command) > 0 {
+		if c.Agents[i].Programs() {
 			c.Agents[i].Dir = from(c.Agents[i].Dir)
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,7 +107,7 @@ func (a *Agent) Backend() string { return a.at().Backend }
 
 // Bound reports whether a says something of an agent that the hub brings along.
 func (a *Agent) Bound() bool {
-	return len(a.Command) == 0 && !a.Elsewhere() && !a.Thinks()
+	return !a.Programs() && !a.Elsewhere() && !a.Thinks()
 }
 
 // Remote returns the executor of an agent elsewhere.
@@ -231,7 +232,7 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 // checkKind notes what is wrong with what an agent is.
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
-	for _, set := range []bool{len(a.Command) > 0, a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
+	for _, set := range []bool{a.Programs(), a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
 		if set {
 			kinds++
 		}
@@ -246,14 +247,15 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	case a.Thinks() && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a model runs here")
 		return
-	case len(a.Command) > 0 && a.Queue != "":
+	case a.Programs() && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
 		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
 		d.Problem(nil, key+".command", "is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name")
 		return
 	}
-	if len(a.Command) == 0 {
+	checkSkillPrograms(d, key, a)
+	if !a.Programs() {
 		checkNoProgram(d, key, a)
 	}
 	checkQueue(d, key, a)
@@ -282,6 +284,28 @@ func checkQueue(d *yamlfile.Decoder, key string, a *Agent) {
 		d.Problem(nil, key+".transport", "the agent has no queue")
 	case a.Transport == directory.HTTP && !a.Remotely():
 		d.Problem(nil, key+".transport", "the agent has no url")
+	}
+}
+
+// checkSkillPrograms notes what is wrong with the programs of skills: an agent has one
+// program, or one for each skill.
+func checkSkillPrograms(d *yamlfile.Decoder, key string, a *Agent) {
+	for i := range a.Extended.Skills {
+		if len(a.Extended.Skills[i].Command) > 0 {
+			d.Problem(nil, key+".extended.skills["+strconv.Itoa(i)+"].command", "is for the skills of the agent itself")
+		}
+	}
+	if !a.bySkill() {
+		return
+	}
+	for i := range a.Skills {
+		at := key + ".skills[" + strconv.Itoa(i) + "].command"
+		switch c := a.Skills[i].Command; {
+		case len(c) > 0 && len(a.Command) > 0:
+			d.Problem(nil, at, "the agent has a command for all skills: it has that one, or one for each skill")
+		case len(c) == 0 && len(a.Command) == 0, len(c) > 0 && c[0] == "":
+			d.Problem(nil, at, "is missing: other skills of the agent have a command of their own")
+		}
 	}
 }
 

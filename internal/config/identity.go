@@ -138,7 +138,7 @@ func private(address string) bool {
 
 func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	i := &a.Identity
-	program := len(a.Command) > 0
+	program := a.Programs()
 	if i.Mode == "" && i.said() {
 		d.Problem(nil, key+".mode", "is missing: none, assertion, exchange or forward")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent/rockbot"
 	rb "github.com/parley-a2a/parley/conformance/systems/rockbot/rockbotpeer"
 	"github.com/parley-a2a/parley/internal/hubtest"
 	"github.com/parley-a2a/parley/internal/rabbittest"
@@ -81,6 +82,9 @@ func TestDiscovery(t *testing.T) {
 	alice := &caller{t, h, aliceKey}
 
 	t.Run("B28", func(t *testing.T) {
+		if rockbot.AnnounceEvery != 2*time.Minute {
+			t.Errorf("agents are announced every %v", rockbot.AnnounceEvery)
+		}
 		card := primary.Card()
 		got := []string{rb.Val(card.AgentName), rb.Val(card.Skills[0].ID), card.Envelope.Source, card.Envelope.Topic}
 		if diff := cmp.Diff([]string{"echo", "echo", "echo", "discovery.announce"}, got); diff != "" || card.IsDeregistering {
@@ -91,7 +95,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("the announced agent answers %+v", r)
 		}
 	})
-	t.Run("B24 B26", func(t *testing.T) {
+	t.Run("not seen", func(t *testing.T) {
 		all := agents(t, h)
 		for name, skills := range map[string]int{"researchagent": 0, "pinnedagent": 1} {
 			if a := all[name]; a.LastSeen != "well-known (not yet seen this session)" || len(a.Skills) != skills {
@@ -109,7 +113,7 @@ func TestDiscovery(t *testing.T) {
 	})
 	t.Run("B27", func(t *testing.T) { hearsAgents(t, h, alice, url) })
 	t.Run("B29", func(t *testing.T) { learnsSkills(t, h, alice, url) })
-	t.Run("B24 farewell", func(t *testing.T) {
+	t.Run("B24", func(t *testing.T) {
 		agent := rb.StartAgent(t, url, &rb.Agent{Name: "ResearchAgent", Card: cardOf("ResearchAgent", "dig"), Handle: work})
 		awaitLog(t, h, `msg="agent has announced itself" agent=researchagent`)
 		before := agents(t, h)["researchagent"]
