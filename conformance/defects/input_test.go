@@ -147,7 +147,7 @@ var rpcInputs = []badInput{
 	{name: "NaN", input: envelope("ListTasks", `{"pageSize":NaN}`), want: fault{200, -32700, "PARSE_ERROR", ""}},
 	{name: "leading zero", input: envelope("ListTasks", `{"pageSize":010}`), want: fault{200, -32700, "PARSE_ERROR", ""}},
 	{name: "trailing comma", input: envelope("ListTasks", `{"pageSize":10,}`), want: fault{200, -32700, "PARSE_ERROR", ""}},
-	{name: "no id", input: `{"jsonrpc":"2.0","method":"SendMessage","params":` + say("hi") + `}`, want: fault{200, -32600, "INVALID_REQUEST", ""}},
+	{name: "no id and no method", input: `{"jsonrpc":"2.0","params":` + say("hi") + `}`, want: fault{200, -32600, "INVALID_REQUEST", "method"}},
 	{name: "id is an object", input: `{"jsonrpc":"2.0","id":{},"method":"ListTasks"}`, want: fault{200, -32600, "INVALID_REQUEST", "id"}},
 	{name: "id is a fraction", input: `{"jsonrpc":"2.0","id":1.5,"method":"ListTasks"}`, want: fault{200, -32600, "INVALID_REQUEST", "id"}},
 	{name: "id is long", input: `{"jsonrpc":"2.0","id":"` + strings.Repeat("i", 2000) + `","method":"ListTasks"}`, want: fault{200, -32600, "INVALID_REQUEST", "id"}},
