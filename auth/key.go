@@ -97,9 +97,9 @@ func HashKey(text string) [sha256.Size]byte {
 	return sha256.Sum256(buf[:copy(buf[:], text)])
 }
 
-// minConfigured is the least length of a key that an operator chooses, unless the operator
-// says otherwise.
-const minConfigured = 16
+// MinKeyLength is the least length of a key that an operator chooses, unless the operator
+// says otherwise. Shorter ones can be guessed.
+const MinKeyLength = 16
 
 // hashPrefix begins a key that is given by its hash.
 const hashPrefix = "sha256:"
@@ -109,7 +109,7 @@ const hashPrefix = "sha256:"
 // A chosen text should be as random as that of NewKey, for instance from
 // "openssl rand -hex 32". Errors never contain the text.
 func ConfiguredKey(text string, p Principal) (*Key, error) {
-	return ConfiguredKeyOf(text, p, minConfigured)
+	return ConfiguredKeyOf(text, p, MinKeyLength)
 }
 
 // ConfiguredKeyOf is ConfiguredKey for a text of at least shortest bytes. A key of fewer
@@ -117,7 +117,7 @@ func ConfiguredKey(text string, p Principal) (*Key, error) {
 // means 16.
 func ConfiguredKeyOf(text string, p Principal, shortest int) (*Key, error) {
 	if shortest < 1 {
-		shortest = minConfigured
+		shortest = MinKeyLength
 	}
 	k := &Key{Principal: p, Configured: true}
 	if digits, ok := strings.CutPrefix(text, hashPrefix); ok {
@@ -191,7 +191,7 @@ func hintOf(text string) string {
 		return keyPrefix + id + "_" + hintEnd
 	}
 	const shown = 4
-	if len(text) < minConfigured || !plain(text[:shown]) {
+	if len(text) < MinKeyLength || !plain(text[:shown]) {
 		return ""
 	}
 	return text[:shown] + hintEnd

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/datadir"
@@ -181,6 +182,9 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 				Key: "agents." + a.Name + ".identity", What: "forward: the agent gets the tokens of its callers, and can do all that they can",
 			})
 		}
+	}
+	if n := cfg.Auth.MinKeyLength; n > 0 && n < auth.MinKeyLength {
+		out = append(out, doctor.Opening{Key: "auth.min_key_length", What: fmt.Sprintf("keys of %d bytes can be guessed", n)})
 	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{

@@ -57,7 +57,7 @@ func TestGatewayRestarts(t *testing.T) {
 		}
 	})
 	// Events of the task that goes on, by both ways.
-	stream := make(chan []string)
+	stream := make(chan []string, 1)
 	go func() {
 		var raw []string
 		defer func() { stream <- raw }()
