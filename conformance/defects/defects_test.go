@@ -430,7 +430,7 @@ func TestDefect11LateSubscribers(t *testing.T) {
 		if m, err := recvAll(s); err != nil || len(m) != 2 {
 			t.Errorf("gRPC: after the answer came %v, %v; want an artifact and the end", m, err)
 		}
-		wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "GET", "/tasks/"+id+":subscribe", "")))
+		wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""}, faultOf(t, h.rest("ann", "POST", "/tasks/"+id+":subscribe", "")))
 		s, err = h.grpc.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: id})
 		if err == nil {
 			_, err = recvAll(s)
@@ -510,11 +510,11 @@ func TestDefect14AnyFirstEvent(t *testing.T) {
 			t.Errorf("message after a status: %+v", w)
 		}
 		n := h.total("ann")
-		a := h.rest("ann", "POST", "/greet/message:send", say("hi"))
+		a := h.rest("ann", "POST", "/greet/message:send", say("hi"), "A2A-Version: 1.0")
 		if a.code != 200 || !strings.HasPrefix(a.body, `{"message":{`) || !strings.Contains(a.body, "good day") {
 			t.Errorf("message first: %d %s", a.code, a.body)
 		}
-		all := h.read(h.stream(t.Context(), call{"ann", "POST", "/greet/message:stream", say("hi"), nil}).Body).rest()
+		all := h.read(h.stream(t.Context(), call{"ann", "POST", "/greet/message:stream", say("hi"), []string{"A2A-Version: 1.0"}}).Body).rest()
 		if len(all) != 1 || !strings.HasPrefix(all[0].data, `{"message":{`) {
 			t.Errorf("stream of a message: %v", all)
 		}

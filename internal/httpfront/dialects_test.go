@@ -118,6 +118,10 @@ func TestClientIDs(t *testing.T) {
 		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
 			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
 		}
+		// Awaken's client for remote agents names the version, too.
+		if got := h.do("POST", "/v1/a2a/message:send", withTask("run", message("hi")), v1); got.code != code {
+			t.Errorf("HTTP+JSON with a version, refused %v: %s, want %d", no, got, code)
+		}
 		for name, got := range map[string]*answer{
 			"v1.0":      h.do("POST", "/a2a", rpc("SendMessage", withTask("other", message("hi"))), v1),
 			"v0.3 REST": h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"other","content":[{"text":"hi"}]}}`),
