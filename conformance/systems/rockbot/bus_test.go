@@ -107,6 +107,14 @@ func TestQueue(t *testing.T) {
 // says.
 func work(task *rb.Task) (*rb.Result, error) {
 	switch text := task.Message.Text(); {
+	case strings.HasPrefix(text, "say "):
+		for body := range strings.SplitSeq(strings.TrimPrefix(text, "say "), "|") {
+			body = strings.ReplaceAll(body, "JOB", rb.Val(task.TaskID))
+			if err := task.Publish(&rb.Wire{Topic: task.Envelope.ReplyTo, Type: "RockBot.A2A.AgentTaskResult", Body: []byte(body)}); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
 	case text == "ask":
 		return task.Result(rb.InputRequired, "which one?"), nil
 	case strings.HasPrefix(text, "data "):
@@ -133,8 +141,27 @@ func TestCalls(t *testing.T) {
 	t.Run("B8", func(t *testing.T) { sendsData(t, alice, agent) })
 	t.Run("B11", func(t *testing.T) { readsData(t, alice) })
 	t.Run("B16", func(t *testing.T) { answers(t, alice, agent) })
+	t.Run("hostile", func(t *testing.T) { survives(t, alice) })
 	t.Run("C8", func(t *testing.T) { tellsCallersApart(t, []*caller{alice, bob}, agent, tap) })
 	agent.Unread()
+}
+
+// survives: what no program of RockBot would publish is refused, and changes no other task.
+func survives(t *testing.T, alice *caller) {
+	const right = `{"taskId":"JOB","state":3,"message":{"role":"agent","parts":[{"kind":"text","text":"right"}]}}`
+	for name, tt := range map[string]struct{ said, state, text string }{
+		"an unknown state": {`{"taskId":"JOB","state":"Exploded"}`, "TASK_STATE_FAILED", "broke the protocol"},
+		"a wrong number":   {`{"taskId":"JOB","state":42}`, "TASK_STATE_FAILED", "broke the protocol"},
+		"parts":            {`{"taskId":"JOB","state":3,"message":{"role":"agent","parts":"all"}}`, "TASK_STATE_FAILED", "broke the protocol"},
+		"no ids":           {`{"state":3}|nonsense|[]|{"taskId":7,"state":3}|` + right, "TASK_STATE_COMPLETED", "right"},
+		"another's id":     {`{"taskId":"not-mine","state":4}|` + right, "TASK_STATE_COMPLETED", "right"},
+		"twice":            {right + `|{"taskId":"JOB","state":4}`, "TASK_STATE_COMPLETED", "right"},
+	} {
+		id := alice.text("extraction", "hostile "+name, "say "+tt.said).ID
+		if done := alice.wait("extraction", id, tt.state); !strings.Contains(string(done.Status.Message), tt.text) {
+			t.Errorf("%s: %s with %s", name, done.Status.State, done.Status.Message)
+		}
+	}
 }
 
 // drain forgets the requests of an agent that are seen.
