@@ -44,6 +44,10 @@
 // TestBehindHub. A proxy before each hears of which tasks it speaks, so that the agent
 // itself can be asked in the end whether it agrees with the hub.
 //
+// TestGuessing plays a game of many turns with an agent of the JavaScript SDK behind a hub
+// (js/guess.mjs): each of its answers is an artifact, and its status asks for the next guess
+// without a word.
+//
 // # Clients of other protocols
 //
 // The official clients of OpenAI, for Python and JavaScript, and that of AG-UI talk to a hub
