@@ -100,7 +100,7 @@ var frontRows = []row{
 	{name: "v0.3 HTTP+JSON: a cancel", send: web("POST", "/v1/tasks/$foreign:cancel", "{}", "A2A-Version:"), want: noTask},
 	{name: "PromptKit: a foreign task", send: v03("tasks/cancel", `{"id":"$foreign"}`), want: "200 -32001"},
 	{name: "PromptKit: a foreign message", send: v03("message/send", `{"message":{"messageId":"m","role":"user","taskId":"$foreign","parts":[{"text":"x"}]}}`), want: "200 -32001 TASK_NOT_FOUND"},
-	{name: "RockBot: a foreign context", send: web("POST", "/", call("GetTask", `{"id":"$foreign"}`), "A2A-Version:"), want: "200 -32009 VERSION_NOT_SUPPORTED"},
+	{name: "RockBot: a foreign context", send: web("POST", "/", call("GetTask", `{"id":"$foreign"}`), "A2A-Version:"), want: "200 -32001 TASK_NOT_FOUND"},
 	{name: "MCP: no key", send: web("POST", "/mcp", "{}", "X-Api-Key:"), want: unauthenticated},
 	{name: "MCP: a session of nobody", send: web("POST", "/mcp", call("tools/list", "{}"), "Mcp-Session-Id: AAAA", "Accept: application/json, text/event-stream"), want: "404"},
 	{name: "MCP: a session of bob's", send: func(w *world) *answer { return w.mcp("bob", "alice", "tools/list", `{}`) }, want: "404"},

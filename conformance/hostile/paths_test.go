@@ -83,11 +83,12 @@ var cursorRows = []row{
 		return get("/v1/a2a/tasks?pageSize=1&pageToken=" + w.names["$page"] + w.names["$page"])(w)
 	}, want: "400 INVALID_PARAMS pageToken"},
 	{name: "a position of a foreign stream", send: get("/v1/a2a/tasks/$foreign:subscribe", "Last-Event-ID: 1"), want: noTask},
-	{name: "a position beyond numbers", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 99999999999999999999999"), want: "400 UNSUPPORTED_OPERATION"},
-	{name: "a position below zero", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: -1"), want: "400 UNSUPPORTED_OPERATION"},
-	{name: "a position that is an order", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 1; DROP TABLE"), want: "400 UNSUPPORTED_OPERATION"},
+	{name: "a position beyond numbers", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: 99999999999999999999999"), want: "400 UNSUPPORTED_OPERATION"},
+	{name: "a position beyond numbers, by GET", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 99999999999999999999999"), want: "200 ok"},
+	{name: "a position below zero", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: -1"), want: "400 UNSUPPORTED_OPERATION"},
+	{name: "a position that is an order", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: 1; DROP TABLE"), want: "400 UNSUPPORTED_OPERATION"},
 	{name: "two positions", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 1", "Last-Event-ID: 2"), want: "200 ok"},
-	{name: "a position in the future", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 4000000000"), want: "400 UNSUPPORTED_OPERATION"},
+	{name: "a position in the future", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: 4000000000"), want: "400 UNSUPPORTED_OPERATION"},
 	{name: "an idempotency key of 60 KiB", send: web("POST", sendREST, message("x"), "Idempotency-Key: "+strings.Repeat("k", 60<<10)), want: "400 INVALID_PARAMS Idempotency-Key"},
 }
 

@@ -62,7 +62,7 @@ func (r *run) message(m bare, first bool) {
 		r.failed(err)
 		return
 	}
-	if first && r.answer(m) {
+	if first && !r.live.wraps && r.answer(m) {
 		return
 	}
 	if !r.gaveArtifact() && !r.emitAnswer(body) {

@@ -25,6 +25,8 @@ type ref struct {
 type live struct {
 	ref       ref
 	contextID string
+	// wraps says that the caller who made the task reads no bare message: op.Send.Wrap.
+	wraps bool
 
 	// write is held over one change, from reading the head to the end of the append.
 	write sync.Mutex

@@ -36,7 +36,7 @@ func (x *exchange) ownSend(r *op.Send) (err error) {
 	x.adopt(r)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.NewIDs = x.takesIDs()
-	r.Task = !x.wantsResult()
+	r.Wrap = !x.wantsResult()
 	if x.shape != dialect.V1 {
 		x.foreign(r)
 	}

@@ -125,6 +125,9 @@ type Send struct {
 	Dialect uint8
 	// Task says that the caller can read no other answer than a task.
 	Task bool
+	// Wrap says that a bare message of the agent becomes the answer of a task, and that
+	// errors stay errors.
+	Wrap bool
 	// Resume continues the newest task of the message's context that waits for its
 	// caller, if the message names no task. Without one it begins a task.
 	Resume bool
