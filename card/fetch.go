@@ -144,9 +144,13 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 				strange = err
 			}
 		default:
-			if c != nil {
-				c.Fallback = f.opts.Target != "" && !place.target
+			if c == nil || f.opts.Target == "" || place.target {
+				return c, err
 			}
+			if own := f.ofTarget(ctx, base, c); own != nil {
+				return own, nil
+			}
+			c.Fallback = true
 			return c, err
 		}
 	}
@@ -154,6 +158,24 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 		return nil, strange
 	}
 	return nil, ErrNoCard
+}
+
+// ofTarget returns the card of the target below an HTTP+JSON interface of the card that is
+// at base, where the tenants of a host have theirs; nil if there is none.
+func (f *fetcher) ofTarget(ctx context.Context, base *url.URL, c *Card) *Card {
+	for _, i := range c.A2A.SupportedInterfaces {
+		if i == nil || i.ProtocolBinding != a2a.TransportProtocolHTTPJSON {
+			continue
+		}
+		u, err := outcall.ParseURL(i.URL)
+		if err != nil || u.Scheme != base.Scheme || u.Host != base.Host {
+			continue
+		}
+		if own, err := f.get(ctx, u.JoinPath(url.PathEscape(f.opts.Target), wellKnown[0])); err == nil {
+			return own
+		}
+	}
+	return nil
 }
 
 // place is where a card may be.
