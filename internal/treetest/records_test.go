@@ -16,7 +16,7 @@ const parityRows = 150
 
 var (
 	parityRow  = regexp.MustCompile(`^\| *(\d+) *\| *(.+?) *\| *(.+?) *\|$`)
-	parityGood = regexp.MustCompile(`^(planned|left out, because .+\.|works, proven by (Test|Fuzz|Example)\w+(, (Test|Fuzz|Example)\w+)*)$`)
+	parityGood = regexp.MustCompile(`^(planned|left out, because .+\.|(works|Go library)(: [A-Z]+\d+(, [A-Z]+\d+)*)?, proven by (Test|Fuzz|Example)\w+(, (Test|Fuzz|Example)\w+)*)$`)
 	testName   = regexp.MustCompile(`\b(Test|Fuzz|Example)\w+`)
 )
 
@@ -25,6 +25,8 @@ func TestParity(t *testing.T) {
 	tr := load(t)
 	report(t, parity(tr.read(t, "docs/parity.md"), testNames(tr.sources)),
 		"docs/parity.md has the rows 1 to 150, each planned, left out with a reason, or proven by tests that exist")
+	report(t, parityStatements(tr.read(t, "docs/parity.md"), tr.read(t, "conformance/systems/statements.md")),
+		"a row of docs/parity.md works, or is a Go library, as the statements say that name it, and names all of them")
 }
 
 func TestParityRule(t *testing.T) {
@@ -75,7 +77,7 @@ func parity(text string, tests map[string]bool) []string {
 		if !parityGood.MatchString(m[3]) {
 			problems = append(problems, fmt.Sprintf("row %s: %q is not a state", m[1], m[3]))
 		}
-		if !strings.HasPrefix(m[3], "works") {
+		if !strings.Contains(m[3], ", proven by ") {
 			continue
 		}
 		for _, name := range testName.FindAllString(m[3], -1) {
@@ -163,4 +165,55 @@ func decisionRecords(texts map[string]string) []string {
 		}
 	}
 	return problems
+}
+
+// parityStatements returns the rows whose state is not that of the statements about them.
+func parityStatements(parity, statements string) []string {
+	about := map[string][]string{}
+	open, library := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(statements) {
+		m := statementRow.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil {
+			continue
+		}
+		for row := range strings.SplitSeq(m[3], ",") {
+			row = strings.TrimSpace(row)
+			about[row] = append(about[row], m[1])
+			open[row] = open[row] || m[4] == "open"
+			library[row] = library[row] || strings.HasPrefix(m[4], "Go library")
+		}
+	}
+	var problems []string
+	for line := range strings.Lines(parity) {
+		m := parityRow.FindStringSubmatch(strings.TrimSpace(line))
+		if m == nil || len(about[m[1]]) == 0 {
+			continue
+		}
+		want := "works: " + strings.Join(about[m[1]], ", ") + ", proven by "
+		switch {
+		case open[m[1]]:
+			want = "planned"
+		case library[m[1]]:
+			want = strings.Replace(want, "works", "Go library", 1)
+		}
+		if !strings.HasPrefix(m[3], want) {
+			problems = append(problems, fmt.Sprintf("row %s is %q, want %q", m[1], m[3], want))
+		}
+	}
+	return problems
+}
+
+func TestParityStatementsRule(t *testing.T) {
+	t.Parallel()
+	const statements = "| A1 | s | 3, 4 | `TestA` |\n| B2 | s | 4 | `TestB` |\n| C1 | s | 5 | open |\n| PK1 | s | 6 | Go library: `TestC` |\n"
+	good := "| 3 | f | works: A1, proven by TestA |\n| 4 | f | works: A1, B2, proven by TestA |\n| 5 | f | planned |\n| 6 | f | Go library: PK1, proven by TestC |\n| 7 | f | works, proven by TestD |\n"
+	mustFind(t, parityStatements(good, statements), 0)
+	for _, change := range [][2]string{
+		{"works: A1, B2", "works: A1"},
+		{"| 5 | f | planned", "| 5 | f | works: C1, proven by TestA"},
+		{"Go library", "works"},
+		{"works: A1, proven", "planned: A1, proven"},
+	} {
+		mustFind(t, parityStatements(strings.Replace(good, change[0], change[1], 1), statements), 1)
+	}
 }
