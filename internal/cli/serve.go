@@ -249,9 +249,10 @@ func (h *hub) url() string {
 
 func (h *hub) agentNames() string {
 	var names []string
-	for i, a := range h.engine.Agents() {
+	first, _ := h.engine.Agent("")
+	for _, a := range h.engine.Agents() {
 		name := string(a.Name)
-		if i == 0 {
+		if a.Name == first.Name {
 			name += " (default)"
 		}
 		names = append(names, name)
