@@ -12,9 +12,14 @@
 // AgentTaskError a failure. A task that waits for input goes on with a new request in the
 // same context, as RockBot's own callers do.
 //
-// A Line also hears the cards that agents announce, and [Line.Serve] lets RockBot's agents
+// Each caller of the hub has a source and a reply topic of its own, HUB.CALLER, under which
+// RockBot keeps trust; one queue has the responses for all of them.
+//
+// A Line also receives the cards that agents announce, and [Line.Serve] lets RockBot's agents
 // ask one of the hub's: a [Server] performs what arrives at agent.task.NAME, and the answer
-// goes to the topic that the caller has named.
+// goes to the topic that the caller has named. While the agent works, its statuses are
+// published at agent.task.status. It is announced at discovery.announce when its queues are
+// there and then every [AnnounceEvery], and deregistered at the end.
 //
 // # Guarantees
 //
@@ -31,7 +36,8 @@
 // run ends at its timeout, unless the agent is declared Idempotent: then it is sent again.
 // Statuses may be lost while the hub is down. RockBot's agents refuse to cancel; then a
 // task is not canceled here either, until the engine's patience ends. Parts that are
-// neither text nor data go as data.
+// neither text nor data go as data. Data is a string that holds JSON, and metadata has
+// strings alone: other values go in one string, parley.carried, which hubs read back.
 //
 // RockBot trusts its broker: whoever may publish there can answer for any agent, if it
 // knows the id of a task. Responses for ids that nobody knows go to the dead letters after
