@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// JsonException is the exception of System.Text.Json.
-type JsonException struct{ Text string }
+// JSONException is the exception of System.Text.Json.
+type JSONException struct{ Text string }
 
 // Error returns the text as .NET has it.
-func (e *JsonException) Error() string { return e.Text }
+func (e *JSONException) Error() string { return e.Text }
 
 // maxDepth is JsonSerializerOptions.MaxDepth.
 const maxDepth = 64
@@ -27,10 +27,10 @@ func Decode(body []byte, into any) error {
 		return fmt.Errorf("rockbotpeer: %T is not a record of RockBot", into)
 	}
 	if !json.Valid(body) {
-		return &JsonException{invalid(body)}
+		return &JSONException{invalid(body)}
 	}
 	if depth(body) > maxDepth {
-		return &JsonException{fmt.Sprintf("The maximum configured depth of %d has been exceeded. Cannot read next JSON object.", maxDepth)}
+		return &JSONException{fmt.Sprintf("The maximum configured depth of %d has been exceeded. Cannot read next JSON object.", maxDepth)}
 	}
 	r := &reader{src: body}
 	r.space()
@@ -105,7 +105,7 @@ func (r *reader) convert(typ, path string) error {
 	}
 	line := bytes.Count(r.src[:end], []byte("\n"))
 	column := end - (bytes.LastIndexByte(r.src[:end], '\n') + 1)
-	return &JsonException{fmt.Sprintf("The JSON value could not be converted to %s. Path: %s | LineNumber: %d | BytePositionInLine: %d.", typ, path, line, column)}
+	return &JSONException{fmt.Sprintf("The JSON value could not be converted to %s. Path: %s | LineNumber: %d | BytePositionInLine: %d.", typ, path, line, column)}
 }
 
 // value reads one value into v, whose type is called typ in .NET.
@@ -187,7 +187,7 @@ func (r *reader) object(v reflect.Value, path string, rec record, null bool) err
 		}
 	}
 	if missing != nil {
-		return &JsonException{fmt.Sprintf("JSON deserialization for type '%s' was missing required properties including: %s.", rec.typeName(), strings.Join(missing, ", "))}
+		return &JSONException{fmt.Sprintf("JSON deserialization for type '%s' was missing required properties including: %s.", rec.typeName(), strings.Join(missing, ", "))}
 	}
 	return nil
 }

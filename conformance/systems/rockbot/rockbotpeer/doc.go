@@ -4,7 +4,7 @@
 // # What it is
 //
 // [Decode] reads a body as System.Text.Json reads it with RockBot's options (camelCase,
-// case-insensitive names, no JsonStringEnumConverter) and returns a [*JsonException] where
+// case-insensitive names, no JsonStringEnumConverter) and returns a [*JSONException] where
 // RockBot would throw one. [Encode] writes what RockBot writes. On these stand four peers:
 // an [Agent] as AddA2A makes one, a [Caller] as RockBot's primary agent is one, [Announce],
 // and a [Tap], which is a queue bound to every topic.
