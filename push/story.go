@@ -44,8 +44,8 @@ func (t *target) mediaType() string {
 	return "application/json"
 }
 
-// skips reports whether a webhook is not told an entry. An event that the protocol does not
-// have is for streams: a receiver that refuses it would hold up the events behind it. One of v0.3 is told the whole
+// skips reports whether an entry is not sent to a webhook. An event that the protocol does not
+// have is for streams: a receiver that refuses it would hold up the events behind it. One of v0.3 gets the whole
 // task each time, so it does without the chunks inside of an artifact.
 func (t *target) skips(e *task.Entry) bool {
 	inside := e.Kind == task.Artifact && e.Append && !e.LastChunk

@@ -73,7 +73,7 @@ func (g Guard) Quote(o Origin, text string) *Quotation {
 // seam is how many bytes around a piece of a text are screened with the piece.
 const seam = 1 << 10
 
-// QuotePiece is Quote for the bytes from and to of a text that is read in pieces. What is found
+// QuotePiece is Quote for the bytes from and to of a text that is read in pieces. An order
 // across an end of the piece counts as if it were in the piece; under Redact the piece is then
 // withheld.
 func (g Guard) QuotePiece(o Origin, text string, from, to int) *Quotation {

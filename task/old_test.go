@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What the program wrote before entries had members that the protocol does not have.
+// The bytes that the program wrote before entries had unknown members.
 const (
 	oldEntries = "01040101010580a0abfef962117b226d6573736167654964223a226d227d0e7b2274656e616e74223a2278227d03020b02020211" +
 		"7b226d6573736167654964223a2277227d0a7b226b223a312e35307d0400d90202040161297b2261727469666163744964223a2261222c22" +

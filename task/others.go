@@ -10,7 +10,7 @@ const (
 	inTask   = "task"
 )
 
-// What a member that is shown elsewhere than where it came must not be called: readers
+// A member that is shown elsewhere than where it came must not have these names: readers
 // would take it for a member of the protocol.
 var (
 	taskReserved  = rawjson.Reserved{"id", "contextId", "status", "artifacts", "history", "metadata", "kind"}
@@ -36,7 +36,7 @@ func appendInside(dst, obj []byte) []byte {
 }
 
 // appendFrameEnd appends what the protocol does not have to an event, closes it, and does
-// the same for the object around it. What was taken from a task has members of the task
+// the same for the object around it. Others of a task are members of the task
 // and none of an event: the event shows them.
 func appendFrameEnd(dst, others []byte) []byte {
 	if len(others) == 0 {

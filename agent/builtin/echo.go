@@ -21,8 +21,8 @@ const maxWords = 1 << 16
 
 // echo yields the parts of the message as chunks of one artifact: plain text part
 // by words, everything else whole. A text part that has a file name or metadata is
-// content of its own and stays whole too. What is not plain text goes back as the JSON
-// that came: the SDK's structs have no place for all digits of a number, nor for members
+// content of its own and stays whole too. Other parts go back as the JSON that
+// came: the SDK's structs have no place for all digits of a number, nor for members
 // that the protocol does not have.
 func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	parts := echoed(ec.Message)

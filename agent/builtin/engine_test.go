@@ -117,8 +117,8 @@ func TestSlowIsCanceledOnAHub(t *testing.T) {
 	}
 }
 
-// TestAgentsKeepDigits: numbers that no float64 holds, and members that nobody knows, come
-// back as they were sent.
+// TestAgentsKeepDigits: numbers that no float64 holds, and unknown members, come back
+// as they were sent.
 func TestAgentsKeepDigits(t *testing.T) {
 	t.Parallel()
 	e := startHub(t)

@@ -64,7 +64,7 @@ func (s *session) turnMessage(t *memory.Turn) content.ChatMessage {
 	return content.ChatMessage{Role: "user", Content: content.ChatText("[Another agent answered:]\n" + q.Text)}
 }
 
-// remember keeps in the conversation what the model is told of the end of a call.
+// remember keeps in the conversation the notice to the model that a call has ended.
 func (s *session) remember(ctx context.Context, a *arrived) error {
 	if s.agent.History == nil {
 		return nil

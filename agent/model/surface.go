@@ -55,9 +55,9 @@ type open struct {
 	ID string `json:"id"`
 }
 
-// What a model reads of a question that it may not answer alone.
+// These are the texts for a model about a question that it may not answer alone.
 const (
-	leftToPerson = "the agent asks back, and the person you work for decides what it is told. get_task shows the question. " +
+	leftToPerson = "the agent asks back, and the person you work for decides what to answer. get_task shows the question. " +
 		"Find out what you can. Then write, as your next message and without a call, the answer that you propose, in the fewest words: " +
 		"the person reads the question and your text. When the person has said something, continue_task answers the agent."
 	notAlone = "This question is not answered without the person you work for. Write, as your next message and without a call, " +

@@ -13,7 +13,7 @@ const maxReferences = 16
 
 // refer finds the tasks that the message refers to. One that the peer has performed for the
 // same caller has its id there; any other id is left as the caller wrote it, and may be one
-// that the peer has told.
+// that the peer has sent.
 func (r *run) refer(ctx context.Context) error {
 	list := member(r.call.Message, "referenceTaskIds")
 	if list == nil {

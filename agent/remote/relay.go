@@ -285,8 +285,8 @@ func canonical(raw []byte) ([]byte, error) {
 	return body, nil
 }
 
-// statusKey is what tells a status from another: its state, its message without the ids of
-// the task, and what the protocol does not have.
+// statusKey is the same for equal statuses alone: its state, its message without the ids of
+// the task, and its unknown members.
 func statusKey(status []byte) string {
 	key := text(status, "state")
 	for name, value := range rawjson.Fields(status) {

@@ -44,7 +44,7 @@ func (m *message) declares() string {
 // for on the connection that does not publish, which the broker always reads.
 //
 // The queue of another system is declared each time: a message that nothing but a logger's
-// queue takes is not returned, so that nobody would know that the queue has gone.
+// queue takes is not returned, so that the loss of the queue would not be noticed.
 func (b *Bus) declare(ctx context.Context, m *message) error {
 	name := m.declares()
 	if b.declared.has(name) && m.waits == nil {

@@ -15,7 +15,7 @@
 //
 // # What it does not promise
 //
-// What messages, parts and artifacts keep over a restart is for package fidelity.
+// Package fidelity proves which members messages, parts and artifacts keep over a restart.
 //
 // # Concurrency
 //

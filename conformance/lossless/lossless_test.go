@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// messages is how many are sent in all if nobody says otherwise.
+// messages is how many are sent in all by default.
 const messages = 560
 
 // sent returns how many messages to send.

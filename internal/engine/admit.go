@@ -209,7 +209,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 		if ch.Prev.Rev != 0 {
 			return task.ErrExists // somebody chose the same id at the same time
 		}
-		l.contextID, l.wraps = h.ContextID, r.Wrap // nobody reads them before the task is loaded
+		l.contextID, l.wraps = h.ContextID, r.Wrap // not read before the task is loaded
 		en.Body = l.withIDs(bodyOf(r))
 		var err error
 		if ch.Next, en, err = task.Apply(h, en); err != nil {

@@ -202,7 +202,7 @@ func (a *answer) rawParts() []json.RawMessage {
 
 var stop = "stop"
 
-// texts are the texts of an answer. What an artifact says anew takes the place of its text, so
+// texts are the texts of an answer. A new text of an artifact takes the place of the old one, so
 // that what an agent has said before its answer is not in it.
 type texts []artifactText
 

@@ -37,7 +37,7 @@ func (k Kind) String() string {
 // Event is one thing that a peer said about a task.
 type Event struct {
 	// JSON is a StreamResponse of v1.0 on one line: an object with a task, a message, a
-	// statusUpdate or an artifactUpdate as its first member, or with none of them. Fields that nobody knows and the digits of
+	// statusUpdate or an artifactUpdate as its first member, or with none of them. Unknown fields and the digits of
 	// numbers are those of the peer.
 	JSON []byte
 	// Kind is which of them.

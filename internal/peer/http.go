@@ -278,8 +278,8 @@ func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
 	return s.ReadResult(a.op, inner)
 }
 
-// ended returns an error about the result of a job that is still being done: nobody can ask
-// for it again.
+// ended returns an error about the result of a job that is still being done: it cannot be
+// asked for again.
 func (e *endpoint) ended(frame []byte) error {
 	status := rawjson.Member(rawjson.Member(frame, "task"), "status")
 	state := a2a.TaskState(text(status, "state"))

@@ -23,7 +23,7 @@ var Pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 
 // it sends and waits; what is not finished then it follows, as Follow does. The message
 // is sent again only if it surely was not accepted.
 //
-// What an agent says after the end of its task comes after that end, for as long as the
+// Events that an agent sends after the end of its task come after that end, for as long as the
 // agent leaves the stream open and for a few seconds at most.
 //
 // A Task event stands for all events before it. If ctx ends, the remote task is

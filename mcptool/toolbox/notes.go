@@ -98,9 +98,9 @@ func outline(n *Note) listedNote {
 	return l
 }
 
-// told returns a piece of the text of a note as a model may read it: what the hub has stored
+// shown returns a piece of the text of a note as a model may read it: what the hub has stored
 // for a task was said by an agent.
-func (b *Toolbox) told(n *Note, p piece) string {
+func (b *Toolbox) shown(n *Note, p piece) string {
 	text := p.whole[p.from:p.to]
 	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
 		return text
@@ -132,7 +132,7 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*mcptool.Result, error)
 		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Value), offset), nil
 	}
 	a := readNoteAnswer{listedNote: outline(n), Offset: offset}
-	a.Value = b.told(n, p)
+	a.Value = b.shown(n, p)
 	if p.left > 0 {
 		a.NextOffset = &p.next
 		a.Next = fmt.Sprintf("%d more characters. Call get_from_working_memory with key %q and offset %d to read on.", p.left, n.Key, p.next)
@@ -181,7 +181,7 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*mcptool.Result, er
 	}{Notes: []listedNote{}}
 	for i := range found {
 		l := outline(&found[i])
-		l.Preview = b.told(&found[i], pieceOf(found[i].Value, 0, maxNote, safety.MaxText))
+		l.Preview = b.shown(&found[i], pieceOf(found[i].Value, 0, maxNote, safety.MaxText))
 		answer.Notes = append(answer.Notes, l)
 	}
 	if len(found) == 0 {

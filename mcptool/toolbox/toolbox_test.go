@@ -260,7 +260,7 @@ func TestReadInPieces(t *testing.T) {
 	}
 }
 
-// TestReadBehindTheEnd: an offset behind the end is a mistake of the model, which it is told.
+// TestReadBehindTheEnd: an offset behind the end is a mistake, which the result names.
 func TestReadBehindTheEnd(t *testing.T) {
 	t.Parallel()
 	b := &Toolbox{Session: "s", Notes: &library{Note{Key: "session/s/plan", Value: "abc"}}}

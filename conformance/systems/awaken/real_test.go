@@ -37,7 +37,7 @@ func startAwaken(t *testing.T, specs string) string {
 	return strings.TrimSpace(p.Said())
 }
 
-// runOf is a run of Awaken, as its own stream tells of it.
+// runOf is a run of Awaken, as its own stream shows it.
 type runOf struct {
 	thread string
 	events []map[string]any

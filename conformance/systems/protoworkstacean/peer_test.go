@@ -273,7 +273,7 @@ func documented(p *sendParams, id, context string) string {
 		id, context, state, id, rest)
 }
 
-// stream tells the task of an answer as TaskStatusUpdateEvents and TaskArtifactUpdateEvents.
+// stream sends the task of an answer as TaskStatusUpdateEvents and TaskArtifactUpdateEvents.
 func (a *remoteAgent) stream(w http.ResponseWriter, body string) {
 	var answer struct {
 		Result struct {

@@ -82,7 +82,7 @@ func (c *caller) text(agent, id, text string) *taskOf {
 	return c.send(agent, fmt.Sprintf(`{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}`, id, text))
 }
 
-// wait returns a task when it is in a state. It is told of each change by a stream.
+// wait returns a task when it is in a state. A stream notifies it of each change.
 func (c *caller) wait(agent, id, state string) *taskOf {
 	c.t.Helper()
 	ctx := within(c.t)

@@ -76,7 +76,7 @@ type ArtifactUpdate struct {
 	LastChunk bool     `json:"lastChunk"`
 }
 
-// ReadEvent reads a StreamResponse. What the gateway does not have is an error.
+// ReadEvent reads a StreamResponse. A member that the gateway does not have is an error.
 func ReadEvent(raw []byte) (*Event, error) {
 	e := new(Event)
 	if err := json.Unmarshal(raw, e); err != nil {
