@@ -3,7 +3,6 @@ package parley
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -28,9 +27,7 @@ type ExtendedCards struct {
 
 // register tells the engine about an agent; the caller holds h.mu.
 func (h *Hub) register(a engine.Agent) {
-	if more := h.Extended.Cards[a.Name]; more != nil {
-		a.Extended = card.Extend(a.Card, more)
-	}
+	a.More = h.Extended.Cards[a.Name]
 	if err := h.engine.Register(a); err != nil {
 		panic("parley: " + err.Error()) // Handle should have found it
 	}

@@ -131,7 +131,7 @@ func (r *registrar) Put(e *directory.Entry) error {
 		AdvisoryModes: e.Spec.Model == nil && !e.Spec.Local && e.Transport() == directory.HTTP && !e.Spec.StrictModes,
 	}
 	if had, ok := r.engine.Agent(e.Name()); ok {
-		a.Extended = had.Extended
+		a.More = had.More
 	}
 	if err := r.engine.Update(a); !errors.Is(err, engine.ErrNoAgent) {
 		return err

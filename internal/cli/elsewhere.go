@@ -106,7 +106,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 	var all []engine.Agent
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
-		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), Extended: a.ExtendedCard()}
+		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More()}
 		switch {
 		case a.Remotely():
 			e.Executor, e.ListedSkills = h.adoptConfigured(e.Name, h.told(a, backends[a.Backend()](a))), true

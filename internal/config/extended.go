@@ -5,7 +5,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/internal/yamlfile"
 )
 
@@ -62,16 +61,17 @@ func visible(text string) bool {
 	return true
 }
 
-// ExtendedCard returns the extended card of a, complete but for its interfaces; nil
-// if it says the same as Card.
-func (a *Agent) ExtendedCard() *a2a.AgentCard {
+// More returns what the extended card of a says beyond its card, which may be one that is
+// read elsewhere; nil if nothing.
+func (a *Agent) More() *a2a.AgentCard {
 	if a.Extended.empty() {
 		return nil
 	}
-	public := a.Card()
-	more := &a2a.AgentCard{Description: or(a.Extended.Description, public.Description)}
+	of := a.Card()
+	of.Description = or(a.Extended.Description, of.Description)
+	more := &a2a.AgentCard{Description: a.Extended.Description}
 	for i := range a.Extended.Skills {
-		more.Skills = append(more.Skills, a.Extended.Skills[i].card(more))
+		more.Skills = append(more.Skills, a.Extended.Skills[i].card(of))
 	}
-	return card.Extend(public, more)
+	return more
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/card"
 )
 
 // The extended card is the public one with more in it.
@@ -26,17 +28,17 @@ agents:
     skills: [{id: open}]
     extended: {skills: [{id: closed}]}
 `)
-	if got := c.Agents[0].ExtendedCard(); got != nil {
-		t.Errorf("an agent without more has the extended card %+v", got)
+	if got := c.Agents[0].More(); got != nil {
+		t.Errorf("an agent without more has %+v", got)
 	}
 	type skill struct{ ID, Name, Description string }
-	skills := func(card *a2a.AgentCard) (list []skill) {
-		for _, s := range card.Skills {
+	skills := func(c *a2a.AgentCard) (list []skill) {
+		for _, s := range c.Skills {
 			list = append(list, skill{s.ID, s.Name, s.Description})
 		}
 		return list
 	}
-	rich := c.Agents[1].ExtendedCard()
+	rich := card.Extend(c.Agents[1].Card(), c.Agents[1].More())
 	want := []skill{{"open", "open", "For all."}, {"both", "Better", "For some."}, {"closed", "closed", "For some."}}
 	if diff := cmp.Diff(want, skills(rich)); rich.Description != "For some." || diff != "" {
 		t.Errorf("card of rich = %q, skills (-want +got):\n%s", rich.Description, diff)
@@ -44,7 +46,7 @@ agents:
 	if public := c.Agents[1].Card(); public.Description != "For all." || len(public.Skills) != 2 {
 		t.Errorf("the public card of rich shows more: %+v", public)
 	}
-	worded := c.Agents[2].ExtendedCard()
+	worded := card.Extend(c.Agents[2].Card(), c.Agents[2].More())
 	if worded.Description != c.Agents[2].Card().Description || len(worded.Skills) != 2 {
 		t.Errorf("card of worded = %+v", worded)
 	}

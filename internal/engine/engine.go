@@ -27,8 +27,10 @@ type Agent struct {
 	Name task.Agent
 	Card *a2a.AgentCard
 	// Extended is the whole card that is shown to callers who may see more than Card
-	// says. If nil, they see the same.
+	// says. If nil, they see the same. With More it is set by Register and Update.
 	Extended *a2a.AgentCard
+	// More is what such callers see beyond Card, as card.Extend takes it; nil if nothing.
+	More *a2a.AgentCard
 	// Others are members of Card that the protocol does not have: see card.Options.
 	Others   []byte
 	Executor a2asrv.AgentExecutor

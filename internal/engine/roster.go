@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -193,6 +194,9 @@ func (e *Engine) Unregister(name task.Agent) error {
 func (e *Engine) prepare(a *Agent) error {
 	if a.Name == "" || a.Executor == nil || a.Card == nil {
 		return errors.New("name, card and executor are required")
+	}
+	if a.More != nil { // Card may have changed
+		a.Extended = card.Extend(a.Card, a.More)
 	}
 	if a.extensions = extensionsOf(a); len(a.extensions.required) > 0 {
 		e.demanding.Store(true)

@@ -46,6 +46,33 @@ func (b *bench) asked(id string) (string, error) {
 	return statusText(b.t, a), nil
 }
 
+// A card that is read again changes the extended card, too.
+func TestUpdateExtendsTheNewCard(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	a := skilled("one", named("one"), "stub")
+	a.More = &a2a.AgentCard{Skills: []a2a.AgentSkill{{ID: "closed"}}}
+	if err := b.Register(a); err != nil {
+		t.Fatal(err)
+	}
+	fresh := skilled("one", named("one"), "sing")
+	fresh.More = a.More
+	if err := b.Update(fresh); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := b.Agent("one")
+	if !ok || got.Extended == nil {
+		t.Fatalf("Agent = %+v, %v; want one with an extended card", got, ok)
+	}
+	var ids []string
+	for _, s := range got.Extended.Skills {
+		ids = append(ids, s.ID)
+	}
+	if diff := cmp.Diff([]string{"sing", "closed"}, ids); diff != "" {
+		t.Errorf("skills of the extended card (-want +got):\n%s", diff)
+	}
+}
+
 func TestUpdateReplacesAnAgent(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, named("main"))
