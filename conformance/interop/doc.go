@@ -48,6 +48,14 @@
 // (js/guess.mjs): each of its answers is an artifact, and its status asks for the next guess
 // without a word.
 //
+// # Samples
+//
+// TestSamples and TestSamplesGame have agents and clients that behave like the samples of
+// the protocol's makers (a2a-samples: helloworld, multitenancy, number_guessing_game), in
+// words of their own: python/v1/samples.py, js/hello.mjs and a greeter of the Go SDK are
+// greeted through a hub by python/v1/greet.py, js/greet.mjs and the Go SDK, each of all; and
+// clients of four SDKs play through a hub with the players of python/v03/players.py.
+//
 // # Clients of other protocols
 //
 // The official clients of OpenAI, for Python and JavaScript, and that of AG-UI talk to a hub

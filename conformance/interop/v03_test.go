@@ -76,7 +76,7 @@ func moved(m obj, names ...string) obj {
 
 func v03Send(p obj, agent, binding string) obj {
 	given := object(p["message"])
-	m := moved(given, "messageId", "taskId", "contextId", "metadata")
+	m := moved(given, "messageId", "taskId", "contextId", "referenceTaskIds", "metadata")
 	m["kind"], m["role"], m["parts"] = "message", "user", each(given["parts"], v03Part)
 	if binding == "GRPC" && m["taskId"] == nil {
 		metadata := obj{"skill": agent}
