@@ -184,7 +184,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 		}
 	}
 	if n := cfg.Auth.MinKeyLength; n > 0 && n < auth.MinKeyLength {
-		out = append(out, doctor.Opening{Key: "auth.min_key_length", What: fmt.Sprintf("keys of %d bytes can be guessed", n)})
+		out = append(out, doctor.Opening{Key: "auth.min_key_length", What: fmt.Sprintf("keys of %d bytes can be guessed", n), Wide: true})
 	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {
 		out = append(out, doctor.Opening{

@@ -110,7 +110,7 @@ type Opening struct {
 	Key string
 	// What says what is open.
 	What string
-	// Wide is set if it is open to everybody.
+	// Wide is set if it is open to everybody, or to guessing.
 	Wide bool
 }
 
