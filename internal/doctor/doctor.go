@@ -25,6 +25,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"net/url"
@@ -112,6 +113,8 @@ type Opening struct {
 	What string
 	// Wide is set if it is open to everybody, or to guessing.
 	Wide bool
+	// Advice says what to do where it is Wide; empty, to name those alone who need it.
+	Advice string
 }
 
 // File is a file that holds secrets.
@@ -262,7 +265,7 @@ func openings(f *Facts) []Finding {
 		level := OK
 		advice := ""
 		if o.Wide {
-			level, advice = Weak, "name those alone who need it"
+			level, advice = Weak, cmp.Or(o.Advice, "name those alone who need it")
 		}
 		out = append(out, Finding{level, "policy", o.Key + ": " + o.What, advice})
 	}
