@@ -140,6 +140,7 @@ func (r answers) frame(wire []byte) (Frame, error) {
 		return Frame{}, a2ajson.Invalid("must be an object")
 	}
 	name, obj := armOf(wire)
+	framed := len(obj) < len(wire) // the event itself may have a member of its own name
 	read := r.reader(name)
 	if read == nil {
 		return Frame{}, a2ajson.Invalid("is neither a task nor a message nor an event")
@@ -151,7 +152,7 @@ func (r answers) frame(wire []byte) (Frame, error) {
 	if err != nil {
 		return Frame{}, a2ajson.Under(name, err)
 	}
-	if rawjson.KindOf(member(wire, name)) == rawjson.Object {
+	if framed {
 		out = appendBeside(out, wire)
 	}
 	return Frame{

@@ -287,6 +287,20 @@ func TestReadFrameOfOthers(t *testing.T) {
 			`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`, true,
 		},
 		{
+			"a status of v0.3 with a member like the name around it",
+			`{"kind":"status-update","taskId":"t","contextId":"c","status":{"state":"working"},"statusUpdate":{"x":1}}`,
+			`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"statusUpdate":{"x":1}}}`, false,
+		},
+		{
+			"a task of v0.3 with a member like the name around it",
+			`{"kind":"task","id":"t","contextId":"c","status":{"state":"working"},"task":{"x":1}}`,
+			`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"task":{"x":1}}}`, false,
+		},
+		{
+			"beside an event in snake case", `{"status_update":{"task_id":"t","context_id":"c","status":{"state":2}},"x":1}`,
+			`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}},"x":1}`, false,
+		},
+		{
 			"snake case", `{"status_update":{"task_id":"t","context_id":"c","status":{"state":2}}}`,
 			`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, false,
 		},
