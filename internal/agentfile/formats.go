@@ -92,8 +92,8 @@ func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		Trust: directory.Trust(l.Trust),
 		Call: directory.Call{
 			Push: l.Push, External: l.External, Header: l.Headers,
-			Timeout:     millis(l.TimeoutMs),
-			PollInitial: millis(l.PollInitial), PollMax: millis(l.PollMax),
+			Timeout:     yamlfile.Millis(l.TimeoutMs),
+			PollInitial: yamlfile.Millis(l.PollInitial), PollMax: yamlfile.Millis(l.PollMax),
 			Credentials: directory.Credentials{APIKeyEnv: l.APIKeyEnv},
 			Binding:     a2a.TransportProtocolJSONRPC, Version: v03, Fixed: true,
 			OmitContext: l.OmitContext == nil || *l.OmitContext, ParamsContext: true,
@@ -347,7 +347,7 @@ type endpointOptions struct {
 // fill puts the options into s.
 func (o *endpointOptions) fill(s *directory.Spec) {
 	c := &s.Call
-	c.Poll, c.PollInitial, c.PollMax = millis(o.PollIntervalMs), millis(o.PollInitialMs), millis(o.PollMaxMs)
+	c.Poll, c.PollInitial, c.PollMax = yamlfile.Millis(o.PollIntervalMs), yamlfile.Millis(o.PollInitialMs), yamlfile.Millis(o.PollMaxMs)
 	c.HistoryLength, c.Idempotent, c.FollowCard = o.HistoryLength, o.Idempotent, o.FollowCard
 	c.ReturnImmediately = o.ReturnImmediately == nil || *o.ReturnImmediately
 	if o.NoStreaming {
@@ -422,7 +422,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	s := directory.Spec{
 		Name: directory.NameOf(a.ID), Title: a.Name, URL: e.BaseURL, Description: a.Description,
 		Call: directory.Call{
-			Target: e.Target, Timeout: millis(e.TimeoutMs),
+			Target: e.Target, Timeout: yamlfile.Millis(e.TimeoutMs),
 			Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: true,
 		},
 	}
@@ -445,8 +445,6 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	}
 	return s
 }
-
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // modelSpec returns the spec of an agent that a model thinks for.
 func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {

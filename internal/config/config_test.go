@@ -230,6 +230,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"mode", "agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n    inputModes: [text/plain, text]\n", `parley.yaml:6: agents[0].skills[0].inputModes[1]: "text" is not a media type like text/plain`},
 		{"command twice", "agents:\n- name: a\n  command: x\n  skills:\n  - {id: s, command: y}\n", `parley.yaml:5: agents[0].skills[0].command: the agent has a command for all skills: it has that one, or one for each skill`},
 		{"skill without command", "agents:\n- name: a\n  skills:\n  - {id: s, command: y}\n  - {id: t}\n", `parley.yaml:5: agents[0].skills[1].command: is missing: other skills of the agent have a command of their own`},
+		{"skill with an empty command", "agents:\n- name: a\n  skills:\n  - {id: s, command: [\"\", x]}\n", `parley.yaml:4: agents[0].skills[0].command: begins with an empty text in place of a program`},
 		{"skill without id", "agents:\n- name: a\n  command: x\n  skills:\n  - name: s\n", `parley.yaml:5: agents[0].skills[0].id: is missing`},
 		{"skill twice", "agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n  - id: s\n", `parley.yaml:6: agents[0].skills[1].id: the agent has another skill "s"`},
 		{"variable name", "agents:\n- name: a\n  command: x\n  env: {A B: c}\n", `parley.yaml:4: agents[0].env: "A B" is not the name of a variable`},

@@ -115,15 +115,15 @@ func (a *Agent) Remote() *remote.Agent {
 	e := a.at()
 	r := &remote.Agent{
 		URL: e.BaseURL, Target: e.Target, Credentials: e.credentials(),
-		Timeout: time.Duration(a.Timeout), Poll: millis(e.Options.PollIntervalMS),
-		PollInitial: millis(e.Options.PollInitialMS), PollMax: millis(e.Options.PollMaxMS),
+		Timeout: time.Duration(a.Timeout), Poll: yamlfile.Millis(e.Options.PollIntervalMS),
+		PollInitial: yamlfile.Millis(e.Options.PollInitialMS), PollMax: yamlfile.Millis(e.Options.PollMaxMS),
 		HistoryLength: e.Options.HistoryLength, Idempotent: e.Options.Idempotent || a.Idempotent,
 		NoStreaming: e.Options.NoStreaming, Unpinned: e.Options.FollowCard,
 		ReturnImmediately: e.Options.ReturnImmediately == nil || *e.Options.ReturnImmediately,
 		NoContext:         a.OmitContext, Direct: a.direct(),
 	}
 	if e.TimeoutMS > 0 {
-		r.Timeout = millis(e.TimeoutMS)
+		r.Timeout = yamlfile.Millis(e.TimeoutMS)
 	}
 	return r
 }
@@ -138,8 +138,6 @@ func (a *Agent) direct() remote.Direct {
 		Binding: a2a.TransportProtocolHTTPJSON, Version: a2a.Version, Fixed: !a.Endpoint.Options.FollowCard,
 	}
 }
-
-func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // credentials returns what the agent is shown; nil for nothing.
 func (e *Endpoint) credentials() *peer.Credentials {
@@ -303,8 +301,10 @@ func checkSkillPrograms(d *yamlfile.Decoder, key string, a *Agent) {
 		switch c := a.Skills[i].Command; {
 		case len(c) > 0 && len(a.Command) > 0:
 			d.Problem(nil, at, "the agent has a command for all skills: it has that one, or one for each skill")
-		case len(c) == 0 && len(a.Command) == 0, len(c) > 0 && c[0] == "":
+		case len(c) == 0 && len(a.Command) == 0:
 			d.Problem(nil, at, "is missing: other skills of the agent have a command of their own")
+		case len(c) > 0 && c[0] == "":
+			d.Problem(nil, at, "begins with an empty text in place of a program")
 		}
 	}
 }
