@@ -197,11 +197,12 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 	case c.intent && !t.ReadOnly && !t.Idempotent && !t.Repeatable:
 		return fail("The call of %s was cut off, and it is not known whether it has done its work. Find out before you call it again.", t.Name)
 	}
-	if o, err := s.refused(ctx, c); o != nil || err != nil {
-		if err != nil {
-			return nil, fmt.Errorf("look at a question: %w", err)
-		}
-		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: notAlone, Error: true, Open: o}})
+	no, err := s.refused(ctx, c)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("look at a question: %w", err)
+	case no != nil:
+		return nil, s.settle(ctx, &record{Result: no})
 	}
 	if !c.intent && !t.ReadOnly {
 		if err := s.note(ctx, &record{Intent: &intent{c.key, t.Name}}); err != nil {

@@ -63,6 +63,8 @@ const (
 	notAlone = "This question is not answered without the person you work for. Write, as your next message and without a call, " +
 		"the answer that you propose, in the fewest words: the person reads the question and your text. " +
 		"When the person has said something, call continue_task again."
+	oneAnswer = "Your answer to this task is under way, and what comes of it is not known yet. If the task asks again, the person you work for " +
+		"decides about that question, too. Stop here unless there is something else to do."
 )
 
 // gated returns the question of a task that the model may not answer alone; nil if it may, or
@@ -78,27 +80,40 @@ func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
 	return &open{Question: *q, ID: uuid.NewString()}, nil
 }
 
-// refused returns why a call may not be made: it would answer a question that a person has not
-// decided about since it was asked.
-func (s *session) refused(ctx context.Context, c *call) (*open, error) {
-	if !anyMatches(callers, c.Function.Name) {
+// refused returns what the model reads in place of a call that would answer a question about
+// which no person has decided since it was asked; nil if the call may be made.
+func (s *session) refused(ctx context.Context, c *call) (*result, error) {
+	id := c.goesOn()
+	if id == "" {
 		return nil, nil
 	}
+	switch s.t.decision(c, id) {
+	case decided:
+		return nil, nil
+	case underway:
+		return &result{Key: c.key, Text: oneAnswer, Error: true}, nil
+	}
+	o, err := s.gated(ctx, id)
+	if o == nil || err != nil {
+		return nil, err
+	}
+	return &result{Key: c.key, Text: notAlone, Error: true, Open: o}, nil
+}
+
+// goesOn returns the task that a call sends a message to; empty if it begins one, or is wrong:
+// then the tool says so.
+func (c *call) goesOn() a2a.TaskID {
 	var arguments struct {
 		Task  a2a.TaskID `json:"task_id"`
 		Other a2a.TaskID `json:"taskId"`
 	}
-	if json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil {
-		return nil, nil // the tool says what is wrong
+	if !anyMatches(callers, c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil {
+		return ""
 	}
-	id := arguments.Task
-	if id == "" {
-		id = arguments.Other
+	if arguments.Task == "" {
+		return arguments.Other
 	}
-	if s.t.decided(id) {
-		return nil, nil
-	}
-	return s.gated(ctx, id)
+	return arguments.Task
 }
 
 // opens returns the questions of an item that are left to a person.
@@ -127,18 +142,52 @@ func (t *transcript) opens() []*open {
 // said reports whether an item is a message of the caller.
 func (it *item) said() bool { return it.turn == nil && it.arrived == nil }
 
-// decided reports whether the caller has said something since a task has asked last.
-func (t *transcript) decided(id a2a.TaskID) bool {
-	spoken := false
+// decision is what the caller has decided about the question of a task.
+type decision uint8
+
+const (
+	// undecided: the caller has said nothing since the task has asked last.
+	undecided decision = iota
+	// decided: the caller has said something, and the task has not been answered since.
+	decided
+	// underway: the task was answered after that, and it is not known yet what came of it. A
+	// further message may meet a question that the caller has not seen.
+	underway
+)
+
+// decision returns what the caller has decided about the task that c is to go on with.
+func (t *transcript) decision(c *call, id a2a.TaskID) decision {
+	var spoken, answered, waits bool
 	for i := len(t.items) - 1; i >= 0; i-- {
-		spoken = spoken || t.items[i].said()
-		for _, o := range t.items[i].opens() {
-			if o.Task == id {
-				return spoken
+		it := &t.items[i]
+		for _, x := range it.calls {
+			if !spoken && x != c && x.answers(id) {
+				answered, waits = true, waits || x.unsettled()
 			}
 		}
+		spoken = spoken || it.said()
+		if !slices.ContainsFunc(it.opens(), func(o *open) bool { return o.Task == id }) {
+			continue
+		}
+		switch {
+		case !spoken, answered && !waits:
+			return undecided
+		case answered:
+			return underway
+		}
+		return decided
 	}
-	return false
+	return undecided
+}
+
+// answers reports whether a call has answered a task.
+func (c *call) answers(id a2a.TaskID) bool {
+	return c.intent && c.goesOn() == id && (c.result == nil || !c.result.Error)
+}
+
+// unsettled reports whether it is not known yet what has come of a call.
+func (c *call) unsettled() bool {
+	return c.result == nil || c.result.Pending != nil && c.arrived == nil
 }
 
 // surface asks the caller what agents have asked, with the text of the turn as the answer that

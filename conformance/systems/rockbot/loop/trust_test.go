@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,55 @@ func TestStubborn(t *testing.T) {
 	case further := <-w.agent.Tasks:
 		t.Errorf("the agent got %+v", further.Message)
 	default:
+	}
+}
+
+// idOfTask is the id of a task in what a model reads.
+var idOfTask = regexp.MustCompile(`task(?: |_id":"|Id":")([0-9a-f-]{36})`)
+
+// hasty is a model that answers three times at once as soon as it may answer.
+func hasty(r *chattest.Request) chattest.Turn {
+	last := &r.Messages[len(r.Messages)-1]
+	switch {
+	case last.Role == "user" && last.Text() == "begin":
+		return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("chat_with_agent", map[string]any{"agent": "interview", "message": "ask 4"})}}
+	case last.Role == "user" && last.Text() == "go on":
+		var id string
+		for i := range r.Messages {
+			if m := idOfTask.FindStringSubmatch(r.Messages[i].Text()); m != nil {
+				id = m[1]
+			}
+		}
+		c := chattest.CallOf("continue_task", map[string]any{"task_id": id, "message": "yes"})
+		return chattest.Turn{Calls: []chattest.Call{c, c, c}}
+	}
+	return chattest.Turn{Text: "draft"}
+}
+
+// TestOneAnswer: what the user decides about one question answers that one, and not the next
+// ones, which the user has not seen.
+func TestOneAnswer(t *testing.T) {
+	t.Parallel()
+	w := start(t, broker(t), hasty, options{more: `
+  - name: other
+    model: {model: test, system_prompt: You are hasty.}
+`})
+	c, err := client.Dial(w.ctx, w.hub.URL()+"/a2a/other", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	m := user("begin", "", "")
+	for _, question := range []string{"What is your name?", "What would you like to get done?", "Question 3 of 4: what else should be known?"} {
+		got, err := c.Send(w.ctx, &a2a.SendMessageRequest{Message: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, want := got.(*a2a.Task), "input-required: The agent \"interview\" asks: "+question+"\n\nProposed answer: draft"
+		if answer(task) != want {
+			t.Fatalf("the task is %q, want %q", answer(task), want)
+		}
+		m = user("go on", task.ContextID, task.ID)
 	}
 }
 
