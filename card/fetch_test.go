@@ -113,6 +113,36 @@ func TestFetchTheCardOfATarget(t *testing.T) {
 	}
 }
 
+// The address of a whole host has the cards of its tenants below the HTTP+JSON interface of
+// its own card, and nowhere else.
+func TestFetchTheCardOfATargetOfAHost(t *testing.T) {
+	t.Parallel()
+	const below = "/v1/a2a/interview" + newest
+	root := func(url string) string {
+		return `{"name":"root","supportedInterfaces":[{"url":"HOST/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"},{"url":"` + url + `","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`
+	}
+	for name, tt := range map[string]struct {
+		url, want string
+		fallback  bool
+	}{
+		"of the host":     {"HOST/v1/a2a", "interview", false},
+		"of another host": {"http://127.0.0.2:1/v1/a2a", "root", true},
+		"without a card":  {"HOST/v2", "root", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := cards(t, map[string]string{newest: root(tt.url), below: named("interview", "HOST/v1/a2a/interview")})
+			c, err := card.Fetch(t.Context(), at, &card.FetchOptions{Target: "interview"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.A2A.Name != tt.want || c.Fallback != tt.fallback {
+				t.Errorf("card of %s, fallback %t, want %s, %t", c.A2A.Name, c.Fallback, tt.want, tt.fallback)
+			}
+		})
+	}
+}
+
 func TestFetchETag(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
