@@ -77,7 +77,6 @@ func said(m *message) string {
 
 // guess halves the range of the number until Alice says that it is found.
 func (b *bob) guess() []guess {
-	b.Helper()
 	var guesses []guess
 	tasks := make(map[string]bool)
 	for low, high := 1, 100; low <= high; {
@@ -106,7 +105,6 @@ func (b *bob) guess() []guess {
 
 // show has Carol list the guesses.
 func (b *bob) show(guesses []guess) {
-	b.Helper()
 	t, table := b.say("carol", b.written(guesses), nil)
 	b.wantState(*t, "INPUT_REQUIRED")
 	if want := fmt.Sprintf("%d. %d -> correct!", len(guesses), guesses[len(guesses)-1].Guess); !strings.HasSuffix(table, want) {
@@ -116,7 +114,6 @@ func (b *bob) show(guesses []guess) {
 
 // sort has Carol shuffle the guesses until they are in order, and thanks her.
 func (b *bob) sort(guesses []guess) {
-	b.Helper()
 	want := slices.SortedFunc(slices.Values(guesses), func(x, y guess) int { return x.Guess - y.Guess })
 	t, shuffled := b.say("carol", b.written(obj{"action": "shuffle", "history": guesses}), nil)
 	id, turns := t.ID, 1
@@ -140,7 +137,6 @@ func (b *bob) sort(guesses []guess) {
 
 // stop has Carol shuffle once, and cancels the task that asks.
 func (b *bob) stop(guesses []guess) {
-	b.Helper()
 	t, _ := b.say("carol", b.written(obj{"action": "shuffle", "history": guesses}), nil)
 	canceled := decode[task](b.caller, b.do("carol", "cancel", obj{"id": t.ID}))
 	b.wantState(canceled, "CANCELED")

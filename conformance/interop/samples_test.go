@@ -130,14 +130,27 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s was not seen", s.name)
 					continue
 				}
-				t.Run(s.name, func(t *testing.T) { s.check(t, seen[s.name]) })
+				t.Run(s.name, func(t *testing.T) {
+					s.checkCards(t, seen[s.name])
+					s.checkAnswers(t, seen[s.name].Sent.Task, seen[s.name].Streamed)
+				})
 			}
 		})
 	}
+	// The host "cli" is on this SDK, and makes these two calls.
+	old := &peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == "python-0.3" })]
+	t.Run(old.name, func(t *testing.T) {
+		t.Parallel()
+		c := &caller{TB: t, peer: old, binding: "JSONRPC", client: old.start(t, hub, "JSONRPC"), ctx: t.Context()}
+		for _, s := range all {
+			sent := c.send(s.name, say(sampleText))
+			s.checkAnswers(t, &sent, c.events(s.name, "stream", say(sampleText)))
+		}
+	})
 }
 
-// check compares what a client has seen with what the agent does.
-func (s *sample) check(t *testing.T, seen *greeted) {
+// checkCards compares the cards that a client has seen with what they have to say.
+func (s *sample) checkCards(t *testing.T, seen *greeted) {
 	skill := "echo_bot"
 	if s.card != "Hello World Agent" {
 		skill = s.card
@@ -151,10 +164,15 @@ func (s *sample) check(t *testing.T, seen *greeted) {
 	if seen.Refused == "" {
 		t.Error("a caller without a key reads the extended card")
 	}
-	s.checkAnswer(t, "send", seen.Sent.Task)
+}
+
+// checkAnswers compares the answers that a client has seen with what the agent does.
+func (s *sample) checkAnswers(t *testing.T, sent *task, streamed []event) {
+	t.Helper()
+	s.checkAnswer(t, "send", sent)
 	var last task
 	var kinds []string
-	for _, e := range seen.Streamed {
+	for _, e := range streamed {
 		switch {
 		case e.Task != nil:
 			last = *e.Task
@@ -172,7 +190,7 @@ func (s *sample) check(t *testing.T, seen *greeted) {
 		want = slices.Delete(want, 2, 3)
 	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
-		t.Errorf("the stream has (-want +got):\n%s", diff)
+		t.Errorf("the stream of %s has (-want +got):\n%s", s.name, diff)
 	}
 	s.checkAnswer(t, "stream", &last)
 }
@@ -181,7 +199,7 @@ func (s *sample) check(t *testing.T, seen *greeted) {
 func (s *sample) checkAnswer(t *testing.T, call string, got *task) {
 	t.Helper()
 	if got == nil || got.Status.State != "TASK_STATE_COMPLETED" || got.Status.Message == nil {
-		t.Errorf("%s: the task is %+v, want one that is completed with a message", call, got)
+		t.Errorf("%s to %s: the task is %+v, want one that is completed with a message", call, s.name, got)
 		return
 	}
 	var artifacts []string
@@ -193,7 +211,7 @@ func (s *sample) checkAnswer(t *testing.T, call string, got *task) {
 		want = nil
 	}
 	if diff := cmp.Diff(want, artifacts); diff != "" || s.spoken && said != s.answer {
-		t.Errorf("%s: the status says %q; the artifacts are (-want +got):\n%s", call, said, diff)
+		t.Errorf("%s to %s: the status says %q; the artifacts are (-want +got):\n%s", call, s.name, said, diff)
 	}
 }
 
