@@ -20,7 +20,7 @@ func (x *exchange) asAwaken(err error, report *dialect.Report) {
 		report.HTTP, report.GRPC = http.StatusBadRequest, dialect.InvalidArgument
 		report.Violations = []fault.Violation{{Field: "contentType", Problem: report.Message}}
 	case report.HTTP == http.StatusMethodNotAllowed && x.route.place == atTask && x.r.Method == http.MethodPost:
-		report.HTTP, report.GRPC = http.StatusNotFound, dialect.NotFound
+		report.HTTP, report.GRPC, report.Message = http.StatusNotFound, dialect.NotFound, notServed
 	case report.Sentinel == a2a.ErrUnsupportedOperation && x.route.place == atSubscribe && report.Meta["taskId"] != "":
 		report.HTTP = http.StatusConflict
 	}

@@ -70,6 +70,9 @@ func TestAwakenProfile(t *testing.T) {
 				if s := firstDetail(t, got); s != want {
 					t.Errorf("%s hub: %s, want %s: %.300s", name, s, want, got.body)
 				}
+				if got.code == 404 && strings.Contains(got.body, "allowed") {
+					t.Errorf("%s hub: 404 with the words of 405: %.300s", name, got.body)
+				}
 			}
 		})
 	}

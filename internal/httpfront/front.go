@@ -127,10 +127,13 @@ type exchange struct {
 	methods string
 }
 
+// notServed is what callers read of a path that leads nowhere.
+const notServed = "nothing is served at this path"
+
 var (
 	errNowhere = &httpError{
 		status: http.StatusNotFound,
-		err:    fault.New(a2a.ErrMethodNotFound, "nothing is served at this path"),
+		err:    fault.New(a2a.ErrMethodNotFound, notServed),
 	}
 	errNoAgent = &httpError{
 		status: http.StatusNotFound,
