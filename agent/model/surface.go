@@ -34,6 +34,9 @@ type Question struct {
 	Text string `json:"text"`
 	// Alone says that the model may answer it without a person.
 	Alone bool `json:"-"`
+	// Works says that the task works and asks nothing yet. A message to it would answer the
+	// question that it asks next, which no person has seen.
+	Works bool `json:"-"`
 }
 
 // Surfaced is a question that a person decides about.
@@ -63,6 +66,8 @@ const (
 	notAlone = "This question is not answered without the person you work for. Write, as your next message and without a call, " +
 		"the answer that you propose, in the fewest words: the person reads the question and your text. " +
 		"When the person has said something, call continue_task again."
+	stillWorks = "The agent works on this task and has not asked anything. A message now would answer its next question, which the person " +
+		"you work for has not seen. Wait until the task asks or ends."
 	oneAnswer = "Your answer to this task is under way, and what comes of it is not known yet. If the task asks again, the person you work for " +
 		"decides about that question, too. Stop here unless there is something else to do."
 )
@@ -70,6 +75,16 @@ const (
 // gated returns the question of a task that the model may not answer alone; nil if it may, or
 // the task asks nothing.
 func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
+	q, err := s.guarded(ctx, id)
+	if err != nil || q == nil || q.Works {
+		return nil, err
+	}
+	return &open{Question: *q, ID: uuid.NewString()}, nil
+}
+
+// guarded returns the question of an open task whose agent the model may not answer alone; nil
+// if it may, or the task has ended.
+func (s *session) guarded(ctx context.Context, id a2a.TaskID) (*Question, error) {
 	if s.agent.Gate == nil || id == "" {
 		return nil, nil
 	}
@@ -77,7 +92,7 @@ func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
 	if err != nil || q == nil || q.Alone {
 		return nil, err
 	}
-	return &open{Question: *q, ID: uuid.NewString()}, nil
+	return q, nil
 }
 
 // refused returns what the model reads in place of a call that would answer a question about
@@ -87,17 +102,23 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	if id == "" {
 		return nil, nil
 	}
-	switch s.t.decision(c, id) {
-	case decided:
-		return nil, nil
-	case underway:
+	d := s.t.decision(c, id)
+	switch {
+	case d == decided && c.intent:
+		return nil, nil // it was made before a crash, and is made once
+	case d == underway:
 		return &result{Key: c.key, Text: oneAnswer, Error: true}, nil
 	}
-	o, err := s.gated(ctx, id)
-	if o == nil || err != nil {
+	q, err := s.guarded(ctx, id)
+	switch {
+	case err != nil || q == nil:
 		return nil, err
+	case q.Works:
+		return &result{Key: c.key, Text: stillWorks, Error: true}, nil
+	case d == decided:
+		return nil, nil
 	}
-	return &result{Key: c.key, Text: notAlone, Error: true, Open: o}, nil
+	return &result{Key: c.key, Text: notAlone, Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
 }
 
 // goesOn returns the task that a call sends a message to; empty if it begins one, or is wrong:

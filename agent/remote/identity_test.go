@@ -84,8 +84,8 @@ func TestToldWhoCalls(t *testing.T) {
 	id := p.hub.send(now(say("one two three"))).Head.ID
 	turn <- struct{}{}
 	p.hub.wait(id, task.Working)
-	p.hub.again()
 	before, _ := d.heard()
+	p.hub.again()
 	turn <- struct{}{}
 	turn <- struct{}{}
 	p.hub.wait(id, task.Completed)

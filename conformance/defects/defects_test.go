@@ -306,7 +306,7 @@ func TestDefect07StreamsResume(t *testing.T) {
 		}
 		for _, odd := range []string{"43", "0", "-1", "1e1", "x", "99999999999999999999", "1, 2"} {
 			wantFault(t, fault{400, 400, "UNSUPPORTED_OPERATION", ""},
-				faultOf(t, h.rest("ann", "GET", "/tasks/"+id+":subscribe", "", "Last-Event-ID: "+odd)))
+				faultOf(t, h.rest("ann", "POST", "/tasks/"+id+":subscribe", "", "Last-Event-ID: "+odd)))
 		}
 	})
 }

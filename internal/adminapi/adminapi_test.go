@@ -335,3 +335,18 @@ func TestCallerIsRequired(t *testing.T) {
 	got := send(&adminapi.Handler{Hub: newHub()}, httptest.NewRequest("GET", "/api/v1/agents", nil))
 	got.failure(t, 401, "UNAUTHENTICATED", "UNAUTHENTICATED")
 }
+
+// What fails because its caller waits no longer is no error of the hub.
+func TestCallersWhoWaitNoLonger(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	waited := errors.New("the time to wait is over")
+	h := &adminapi.Handler{Hub: newHub(), Tasks: &index{err: waited}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(waited)
+	ctx = auth.WithPrincipal(ctx, &auth.Principal{ID: "ann"})
+	send(h, httptest.NewRequestWithContext(ctx, "GET", "/api/v1/status", nil))
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", log.String())
+	}
+}

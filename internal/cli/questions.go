@@ -23,7 +23,7 @@ var _ model.Gate = questions{}
 // Question implements model.Gate. The model answers alone where the agent is trusted to act
 // with the skill, and where the configuration leaves the agent's questions to its callers.
 func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question, error) {
-	q, err := g.hub.engine.Waiting(ctx, &engine.Question{Owner: owner(ctx), Task: id})
+	q, err := g.hub.engine.Open(ctx, &engine.Question{Owner: owner(ctx), Task: id})
 	if errors.Is(err, a2a.ErrTaskNotFound) || err == nil && q == nil {
 		return nil, nil
 	}
@@ -32,8 +32,8 @@ func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question
 	}
 	entry := g.hub.trust.book.Level(ctx, trust.Who(q.Agent))
 	return &model.Question{
-		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text,
-		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && strings.TrimSpace(q.Text) != "",
+		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text, Works: q.Works,
+		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && (q.Works || strings.TrimSpace(q.Text) != ""),
 	}, nil
 }
 

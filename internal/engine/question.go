@@ -48,6 +48,8 @@ type Question struct {
 	Request string
 	// Message is the id of the message with the question, for Waiting alone.
 	Message string
+	// Works says, for Open alone, that the task works and asks nothing yet.
+	Works bool
 	// Text is the question in words; Others is how many parts of it are not text.
 	Text   string
 	Others int
@@ -430,13 +432,23 @@ func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 // Waiting returns what a task asks that waits for its caller, of which Owner and Task of q say
 // which one; nil if it does not wait. The version is that of the task.
 func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
+	asked, err := e.Open(ctx, q)
+	if err != nil || asked == nil || asked.Works {
+		return nil, err
+	}
+	return asked, nil
+}
+
+// Open is Waiting for a task that has not ended: one that works has no text. It returns nil
+// for a task that has ended.
+func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
 		return nil, notFound(err)
 	}
 	defer e.live.release(l)
 	h := l.snapshot()
-	if !h.State.Interrupted() {
+	if h.State.Terminal() {
 		return nil, nil
 	}
 	r, rec, err := e.speaker(l, &h)
@@ -445,9 +457,12 @@ func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
 	}
 	asked := &Question{
 		Owner: h.Owner, Task: h.ID, ContextID: h.ContextID, Version: h.Version, Agent: h.Performer(), Skill: rec.Skill, Caller: rec.Principal,
-		Text: task.TextOf(h.StatusMessage), Others: others(h.StatusMessage),
+		Works: !h.State.Interrupted(),
 	}
-	asked.Message, _ = rawjson.String(rawjson.Member(h.StatusMessage, "messageId"))
+	if !asked.Works {
+		asked.Text, asked.Others = task.TextOf(h.StatusMessage), others(h.StatusMessage)
+		asked.Message, _ = rawjson.String(rawjson.Member(h.StatusMessage, "messageId"))
+	}
 	if skills := r.agent.Card.Skills; asked.Skill == "" && len(skills) == 1 {
 		asked.Skill = skills[0].ID
 	}

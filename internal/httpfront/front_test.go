@@ -427,3 +427,20 @@ func TestReady(t *testing.T) {
 		}
 	})
 }
+
+// What fails because its caller waits no longer is no error of the hub.
+func TestCallersWhoWaitNoLonger(t *testing.T) {
+	t.Parallel()
+	var log logbook
+	waited := errors.New("the time to wait is over")
+	f := httpfront.New(httpfront.Config{
+		Engine: startEngine(t, everyone()...), Logger: log.logger(),
+		Auth: auth.Func(func(context.Context, *auth.Request) (*auth.Principal, error) { return nil, waited }),
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(waited)
+	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/v1/a2a/tasks", nil))
+	if strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the log has %s", log.String())
+	}
+}

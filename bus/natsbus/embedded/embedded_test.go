@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -262,7 +263,7 @@ func TestAddressInUse(t *testing.T) {
 func TestLogNamesItself(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.Options{})
-	var log strings.Builder // the bus is closed before it is read
+	log := lockedLog{wrote: make(chan struct{})} // the connection writes when it likes
 	b, err := s.Open(t.Context(), natsbus.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -270,9 +271,36 @@ func TestLogNamesItself(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
+	select {
+	case <-log.wrote:
+	case <-t.Context().Done():
+	}
 	if got := log.String(); !strings.Contains(got, `server="the server of this process"`) || strings.Contains(got, "4222") {
 		t.Errorf("the log is %q", got)
 	}
+}
+
+// lockedLog is a text that goroutines write and read. Its channel is closed by the first write.
+type lockedLog struct {
+	wrote chan struct{}
+
+	mu   sync.Mutex // guards the field below
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text.Len() == 0 {
+		close(l.wrote)
+	}
+	return l.text.Write(b)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func TestTLS(t *testing.T) {

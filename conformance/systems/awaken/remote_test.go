@@ -307,3 +307,24 @@ func testPolling(t *testing.T, far *server, api string) {
 	}
 	do(t, "POST", api+"tasks/"+*held.ID+":cancel", "")
 }
+
+// TestBareMessage: an agent that answers with a message and no task gives Awaken's client a
+// task, with the answer as its artifact.
+func TestBareMessage(t *testing.T) {
+	t.Parallel()
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprintf(w, `{"name":"hello","description":"Greets.","version":"1","capabilities":{},"skills":[],"defaultInputModes":["text/plain"],`+
+				`"defaultOutputModes":["text/plain"],"supportedInterfaces":[{"url":"http://%s/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`, r.Host)
+			return
+		}
+		fmt.Fprint(w, `{"message":{"messageId":"r1","role":"ROLE_AGENT","parts":[{"text":"Hello!"}]}}`)
+	}))
+	t.Cleanup(far.Close)
+	h := hubtest.Start(t, hubtest.Options{Config: "profile: awaken\nagents:\n  - {name: hello, url: '" + far.URL + "'}\n"})
+	got := must[sent](t, do(t, "POST", h.URL()+"/v1/a2a/hello/message:send", message1("Bob", "")), 200)
+	if got.Task == nil || *got.Task.Status.State != "TASK_STATE_COMPLETED" || len(got.Task.Artifacts) != 1 {
+		t.Errorf("the answer is %+v, want a task with an artifact", got)
+	}
+}

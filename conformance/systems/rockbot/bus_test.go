@@ -329,3 +329,24 @@ func TestServed(t *testing.T) {
 func request(text string) *rb.Request {
 	return &rb.Request{Skill: rb.Ptr("general"), Message: &rb.Message{Role: rb.Ptr("user"), Parts: []rb.Part{rb.TextPart(text)}}}
 }
+
+// TestObserved: what a caller is told whose request is not performed has metadata that is
+// no string in the hub; RockBot's dictionary has nothing but strings.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Shared(t).VHost(t)
+	primary := rb.StartCaller(t, url, "Primary")
+	hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf(`
+bus: {url: "off"}
+rockbot: {url: %q, name: hub, serve: [private]}
+trust: {gated: [private]}
+agents:
+  - {name: private, command: [cat]}
+`, url)})
+	primary.Card()
+	id := primary.Invoke("private", request("a plan"))
+	r := primary.Reply().Result
+	if r == nil || rb.Val(r.TaskID) != id || r.State != rb.Failed || r.Message == nil || r.Message.Metadata["fulfilled"] != "false" {
+		t.Errorf("the answer to a stranger is %+v", r)
+	}
+}

@@ -207,6 +207,50 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
+// eager is a model that sends a further message to a task as soon as the task is dispatched.
+func eager(r *chattest.Request) chattest.Turn {
+	last := &r.Messages[len(r.Messages)-1]
+	if last.Role == "user" && last.Text() == "begin" {
+		return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("invoke_agent", map[string]any{"agent_name": "late", "skill": "late", "message": "go"})}}
+	}
+	if m := idOfTask.FindStringSubmatch(last.Text()); m != nil && last.Role == "tool" && len(r.Results("continue_task")) == 0 {
+		return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("continue_task", map[string]any{"task_id": m[1], "message": "yes"})}}
+	}
+	return chattest.Turn{Text: "draft"}
+}
+
+// TestNoAnswerAhead: a message that a model sends to a task before the task asks does not
+// answer the question, which the user has not seen.
+func TestNoAnswerAhead(t *testing.T) {
+	t.Parallel()
+	file, addr := filepath.Join(t.TempDir(), "late.yaml"), hubtest.Addr(t)
+	script := "a2a_agents: [{name: late, responses: [{steps: [{say: so far}, {wait: 3s}, {ask: Which city?}, {artifact: {name: a, chunks: [done]}}]}]}]\n"
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mock := hubtest.Launch(t, hubtest.Command{Args: []string{"mock", file, "--listen", addr}})
+	if err := mock.Await(t.Context(), addr); err != nil {
+		t.Fatalf("parley mock: %v\n%s", err, mock.Said())
+	}
+	w := start(t, broker(t), eager, options{more: fmt.Sprintf(`
+  - {name: late, url: "http://%s/a2a/late"}
+  - name: other
+    model: {model: test, system_prompt: You are eager.}
+`, addr)})
+	c, err := client.Dial(w.ctx, w.hub.URL()+"/a2a/other", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	got, err := c.Send(w.ctx, &a2a.SendMessageRequest{Message: user("begin", "", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "input-required: The agent \"late\" asks: Which city?\n\nProposed answer: draft"; answer(got.(*a2a.Task)) != want {
+		t.Errorf("the task is %q, want %q", answer(got.(*a2a.Task)), want)
+	}
+}
+
 // item is an item of the inbox.
 type item struct {
 	ID, Text, Draft, State string
