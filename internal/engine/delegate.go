@@ -152,8 +152,9 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 		r.watch.touch(now().Time())
 		ad.live.mu.Lock()
 		h := &ad.live.head
-		over := ad.live.answer != nil || ad.live.refusal != nil || h.State.Terminal() || ad.dealtWithLocked() ||
-			ad.joined && h.State.Interrupted()
+		// A question that a later message has answered is no outcome: the child works.
+		asks := (ad.dealtWithLocked() || ad.joined && h.State.Interrupted()) && !h.Resumed()
+		over := ad.live.answer != nil || ad.live.refusal != nil || h.State.Terminal() || asks
 		ad.live.mu.Unlock()
 		if over {
 			return nil
