@@ -223,7 +223,7 @@ const maxAnswer = 64 << 20
 
 // get returns the answer to a request, or ErrNoResource.
 func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	resp, err := l.open(ctx, path, query)
+	resp, err := l.open(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +241,8 @@ func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byt
 }
 
 // open sends a request for something at a path.
-func (l *Library) open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cmp.Or(strings.TrimRight(l.URL, "/"), defaultURL)+path+"?"+query.Encode(), nil)
+func (l *Library) open(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, cmp.Or(strings.TrimRight(l.URL, "/"), defaultURL)+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -194,3 +194,15 @@ func TestWatchTask(t *testing.T) {
 		t.Errorf("%d changes, want the beginning and the end", changes)
 	}
 }
+
+// Watch of a task that has ended ends at once: there is nothing left to report.
+func TestWatchEndedTask(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{})
+	l := &hublibrary.Library{URL: hub.URL()}
+	ended := send(t, hub, "echo", "hello")
+	for _, err := range l.Watch(t.Context(), hublibrary.TaskURI(ended.ID)) {
+		t.Errorf("Watch reports a change, %v", err)
+		break
+	}
+}

@@ -58,11 +58,12 @@ func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, err
 // follow calls tell for each event of a stream until that breaks, or until tell returns
 // false; then more is false.
 func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bool, err error) {
-	path, query := "/v1/a2a/tasks/"+url.PathEscape(string(at.task))+":subscribe", url.Values(nil)
+	// POST refuses a task that has ended, where GET shows it.
+	method, path, query := http.MethodPost, "/v1/a2a/tasks/"+url.PathEscape(string(at.task))+":subscribe", url.Values(nil)
 	if at.key != "" {
-		path, query = "/api/v1/memory/events", url.Values{"prefix": {at.key}}
+		method, path, query = http.MethodGet, "/api/v1/memory/events", url.Values{"prefix": {at.key}}
 	}
-	resp, err := l.open(ctx, path, query)
+	resp, err := l.open(ctx, method, path, query)
 	if err != nil {
 		return true, err
 	}
