@@ -6,7 +6,7 @@ import "github.com/a2aproject/a2a-go/v2/a2a"
 // The hub stores it without a trip through the SDK's structs: fields that nobody knows
 // and all digits of numbers stay, in messages, artifacts, parts and metadata, in the event
 // itself, its status and the task. An event of a kind that the protocol does not have is
-// passed on to whoever follows the task. Fields whose names can be taken for one of the
+// passed on to the readers of the task. Fields whose names can be taken for one of the
 // protocol's, by case or underscores, are dropped.
 //
 // The embedded event makes Raw an event of the SDK. It is nil; only the hub can read

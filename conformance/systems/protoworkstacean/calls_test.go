@@ -138,7 +138,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestCorrelation: the trace id reaches the agent in header and metadata alike, whoever calls.
+// TestCorrelation: the trace id reaches the agent in header and metadata alike, from every caller.
 func TestCorrelation(t *testing.T) {
 	t.Parallel()
 	quinn := startAgent(t, fake{})

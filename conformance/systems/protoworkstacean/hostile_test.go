@@ -13,7 +13,7 @@ import (
 // evil are answers to a message, by the name of the agent that gives them.
 var evil = map[string]struct {
 	body string
-	want string // what the caller is told
+	want string // the reply that the caller reads
 }{
 	"text":          {`{"jsonrpc":"2.0","result":"done"}`, "run message: must be an object"},
 	"list":          {`{"jsonrpc":"2.0","result":[]}`, "run message: must be an object"},

@@ -330,7 +330,7 @@ func request(text string) *rb.Request {
 	return &rb.Request{Skill: rb.Ptr("general"), Message: &rb.Message{Role: rb.Ptr("user"), Parts: []rb.Part{rb.TextPart(text)}}}
 }
 
-// TestObserved: what a caller is told whose request is not performed has metadata that is
+// TestObserved: the answer to a caller whose request is not performed has metadata that is
 // no string in the hub; RockBot's dictionary has nothing but strings.
 func TestObserved(t *testing.T) {
 	t.Parallel()
