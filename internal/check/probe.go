@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,9 @@ type probe struct {
 	kept   map[string]*wire.Exchange
 	open   map[string]bool // tasks that were left open
 	silent int             // calls without an answer since the last one with
+
+	patient bool // the first task of working stayed open
+	hasty   bool // a task of working ended by itself
 }
 
 // behaviour is something that the public kits ask an agent to do, by the prefix of the
@@ -233,22 +237,59 @@ func (p *probe) asking(ctx context.Context) (any, error) {
 	return t, nil
 }
 
+// settle is how long the first open task of an interface has to stay open by itself. If it
+// ends before, what needs an open task is tried with a question or not at all: otherwise
+// the outcome would say which was faster, the agent or the check.
+const settle = 500 * time.Millisecond
+
 // working returns a new task that has not ended.
 func (p *probe) working(ctx context.Context) (any, error) {
+	if p.hasty {
+		return p.waiting(ctx)
+	}
 	t, err := task(p.say(ctx, staysOpen, configured(map[string]any{"returnImmediately": true})))
 	if err != nil {
 		return nil, err
 	}
 	id := text(t, "id")
 	p.open[id] = true
-	if s := text(t, "status", "state"); terminal(s) {
-		return p.asking(ctx)
-	}
-	got := p.call(ctx, wire.GetTask, map[string]any{"id": id})
-	if s := text(got.Result, "status", "state"); got.Fault == nil && terminal(s) {
-		return p.asking(ctx)
+	if terminal(text(t, "status", "state")) || !p.settled(ctx, id) {
+		p.hasty = true
+		return p.waiting(ctx)
 	}
 	return t, nil
+}
+
+// settled reports whether a new task stays open. Only the first one is given time to end.
+func (p *probe) settled(ctx context.Context, id string) bool {
+	if p.ended(ctx, id) {
+		return false
+	}
+	if p.patient {
+		return true
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+	}
+	p.patient = !p.ended(ctx, id)
+	return p.patient
+}
+
+// ended reports whether a task has ended by itself.
+func (p *probe) ended(ctx context.Context, id string) bool {
+	got := p.call(ctx, wire.GetTask, map[string]any{"id": id})
+	return got.Fault == nil && terminal(text(got.Result, "status", "state"))
+}
+
+// waiting returns a new task that waits for input, of an agent whose tasks end by themselves.
+func (p *probe) waiting(ctx context.Context) (any, error) {
+	t, err := p.asking(ctx)
+	var a absence
+	if errors.As(err, &a) {
+		err = absentf("the tasks of the agent end by themselves, and %s", string(a))
+	}
+	return t, err
 }
 
 // end cancels a task.

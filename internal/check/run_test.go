@@ -70,6 +70,28 @@ func TestRunEndsWithItsTimeout(t *testing.T) {
 	})
 }
 
+// TestTasksThatEnd: what needs an open task does not depend on whether the agent or the
+// check is faster.
+func TestTasksThatEnd(t *testing.T) {
+	t.Parallel()
+	for ends, want := range map[time.Duration]Outcome{
+		time.Nanosecond: NotOffered, time.Millisecond: NotOffered, settle - time.Nanosecond: NotOffered, 2 * settle: Pass, 0: Pass,
+	} {
+		t.Run(ends.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := everything
+				o.Ends, o.Legacy = ends, false
+				for _, r := range checked(t, o, "cancel.task", "cancel.stays", "subscribe.first", "subscribe.ends", "subscribe.broadcast", "subscribe.independent", "push.delivers").Results {
+					if r.Outcome != want || want == NotOffered && !strings.Contains(r.Detail, "end by themselves") {
+						t.Errorf("%s %s: %s %s, want %s", r.Interface, r.ID, r.Outcome, r.Detail, want)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

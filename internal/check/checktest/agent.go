@@ -188,6 +188,11 @@ func (a *agent) reply(m Object) Object {
 // act does what the first text asks for, and tells each step.
 func (a *agent) act(t *task, first string, tell func(Object)) {
 	name, _, _ := strings.Cut(first, " ")
+	if ends := a.server.options.Ends; ends > 0 && (name == "tck-input-required" || name == "tck-cancel") {
+		a.step(t, "WORKING", tell)
+		a.done.Go(func() { a.later(t, ends) })
+		return
+	}
 	switch name {
 	case "tck-input-required":
 		a.step(t, "INPUT_REQUIRED", tell)
@@ -197,7 +202,7 @@ func (a *agent) act(t *task, first string, tell func(Object)) {
 		a.step(t, "WORKING", tell)
 	case "tck-long-running":
 		a.step(t, "WORKING", tell)
-		a.done.Go(func() { a.later(t) })
+		a.done.Go(func() { a.later(t, work) })
 	case "tck-task-failure", "tck-auth-required":
 		t.object["status"] = a.status("WORKING")
 		a.step(t, map[string]string{"tck-task-failure": "FAILED", "tck-auth-required": "AUTH_REQUIRED"}[name], tell)
@@ -231,10 +236,10 @@ var given = map[string][]Object{
 // work is how long a long-running task works.
 const work = 5 * time.Second
 
-// later completes a task, unless it is canceled. It is called without the lock.
-func (a *agent) later(t *task) {
+// later completes a task after a time, unless it is canceled. It is called without the lock.
+func (a *agent) later(t *task, after time.Duration) {
 	select {
-	case <-time.After(work):
+	case <-time.After(after):
 	case <-a.server.stopped:
 		return
 	}

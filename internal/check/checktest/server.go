@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -37,7 +38,9 @@ type Options struct {
 	Key string
 	// Extended declares an extended card.
 	Extended bool
-	Defect   Defect
+	// Ends is when tasks that are to stay open or to ask end all the same; 0 means never.
+	Ends   time.Duration
+	Defect Defect
 }
 
 // Defect breaks the server. A nil function breaks nothing.
