@@ -50,7 +50,8 @@ type Agent struct {
 	// ReturnImmediately asks the agent to answer a send at once.
 	ReturnImmediately bool
 	// Awaited says that the agent need not run yet: a message that it has certainly not
-	// received is tried until the Timeout, and not for some seconds only.
+	// received is tried until the Timeout, and not for some seconds only. It waits across a
+	// restart of the hub, until the same moment.
 	Awaited bool
 	// Idempotent declares that the agent takes a message with the same id once, so that
 	// it may be sent again when it is unknown whether it has arrived.

@@ -23,7 +23,9 @@
 // task is compared with what was passed on, and only what is new goes on.
 //
 // An agent that cannot be reached is tried three times, within ten seconds; then the task
-// fails. Once it has accepted the message, it is tried until the deadline. At the
+// fails. One that is [Agent.Awaited] is tried until the deadline, also by the runs after a
+// crash, as long as the checkpoint says that nothing of the message was sent. Once an agent
+// has accepted the message, it is tried until the deadline. At the
 // deadline its task is canceled. A caller who cancels is told what the agent says.
 //
 // A snapshot that still shows the question which the message answers is not passed on as a

@@ -29,6 +29,9 @@ type handle struct {
 	// Theirs says that the deadline came with the message, and not from the agent's own
 	// timeout.
 	Theirs bool `json:"theirs,omitempty"`
+	// Unsent is agent.Call.Key of a message that waits for the agent: certainly nothing of
+	// it was sent. Empty says nothing of the kind.
+	Unsent string `json:"unsent,omitempty"`
 }
 
 func decodeHandle(b []byte) (handle, error) {

@@ -70,7 +70,9 @@ type run struct {
 	// known is closed once the peer's task is known, gone when the run is over.
 	known, gone chan struct{}
 
-	mu sync.Mutex // guards the field below against Cancel; the run alone writes
+	wait wait
+
+	mu sync.Mutex // guards the field below; besides the run, wait alone writes, and only h.Unsent
 	h  handle
 }
 
@@ -91,6 +93,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	r.messageID = derived(idMessage, r.owner, call.Key)
 	r.relay.restore(call.Task, call.Sealed)
 	r.asked = r.asking()
+	r.resume()
 	if h.Event != "" {
 		r.relay.ids = append(r.relay.ids, h.Event)
 	}
@@ -133,7 +136,7 @@ func (r *run) perform(ctx context.Context) {
 	switch {
 	case r.accepted():
 		done = r.follow(work)
-	case r.call.Attempt > 1:
+	case r.call.Attempt > 1 && r.h.Unsent == "":
 		done = r.find(work)
 	default:
 		done = r.send(work)
@@ -168,9 +171,10 @@ func (r *run) within(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// setDeadline sets the deadline of a message that has none yet.
+// setDeadline sets the deadline of a message that has none yet. One that waits keeps that
+// of the execution in which it began to.
 func (r *run) setDeadline() {
-	if r.accepted() {
+	if r.accepted() || r.h.Unsent != "" {
 		return
 	}
 	r.mu.Lock()
@@ -199,6 +203,8 @@ const (
 // send sends the message until the peer has received it. Like all steps it reports
 // whether the run is over; if it is not, its time is.
 func (r *run) send(ctx context.Context) bool {
+	ctx, stop := r.awaiting(ctx)
+	defer stop()
 	began := time.Now()
 	for try := 1; ; try++ {
 		done, err := r.sendOnce(ctx)
@@ -222,6 +228,7 @@ func (r *run) send(ctx context.Context) bool {
 		case !r.agent.Awaited && !again(err, began, try):
 			return r.fail(unreached(err))
 		}
+		r.back(ctx)
 		if !pause(ctx, untilRetry(began, err, try)) {
 			return r.expired.Load() && r.fail(unreached(err))
 		}
@@ -233,6 +240,9 @@ func unreached(err error) string {
 	var u *peer.Untold
 	if errors.As(err, &u) {
 		return u.Error()
+	}
+	if errors.Is(err, peer.ErrDetached) {
+		return "is not reachable: its time was over before there was a connection"
 	}
 	return "is not reachable: " + reason(err)
 }
@@ -423,7 +433,10 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 
 // checkpoint keeps where the run is together with the next event.
 func (r *run) checkpoint() bool {
-	return r.call.Checkpoint(r.h.encode()) == nil || !r.fail("has ids that are too long")
+	r.mu.Lock()
+	blob := r.h.encode()
+	r.mu.Unlock()
+	return r.call.Checkpoint(blob) == nil || !r.fail("has ids that are too long")
 }
 
 // quiet is an event that changes nothing.

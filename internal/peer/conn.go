@@ -20,6 +20,9 @@ func (e *endpoint) callConn(ctx context.Context, s dialect.Shape, a *ask) ([]byt
 	if s == dialect.V03Proto && a.op == dialect.ListTasks {
 		return nil, ErrUnsupported
 	}
+	if err := before(ctx, a); err != nil {
+		return nil, err
+	}
 	raw, err := conn.Call(ctx, a.op.String(), e.message(s, a))
 	if errors.Is(err, a2a.ErrUnauthenticated) {
 		e.refused(ctx)
@@ -43,6 +46,9 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 	conn, err := e.connect(ctx)
 	if err != nil {
 		return nil, explain(ctx, err)
+	}
+	if err := before(ctx, a); err != nil {
+		return nil, err
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))

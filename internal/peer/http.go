@@ -57,6 +57,7 @@ func (e *endpoint) send(ctx context.Context, s dialect.Shape, a *ask) (*http.Res
 	for _, c := range shown.cookie {
 		req.AddCookie(c)
 	}
+	holdBody(req, a)
 	resp, err := e.peer.http.Do(req)
 	if err != nil {
 		return nil, explain(ctx, err)

@@ -1,0 +1,122 @@
+package remote
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/peer"
+)
+
+// waitsAfter is how long the first connection to an agent may take until the message counts
+// as one that waits: as long as a hub hides the task of a message, because a checkpoint shows
+// it.
+const waitsAfter = time.Second
+
+// wait is what is known of a message to an agent that need not run yet (Agent.Awaited). While
+// the message waits, the checkpoint says that nothing of it was sent, so that an execution
+// after a crash sends it. Before its first byte goes, that is taken back. A run that never
+// waits writes neither. The zero wait is that of a message that does not wait.
+type wait struct {
+	mu sync.Mutex // guards the fields below; held while a checkpoint becomes durable
+	// sent says that something of the message may have been sent.
+	sent bool
+	// noted says that the stored checkpoint may say that the message waits.
+	noted bool
+	// logged says that the log has it.
+	logged bool
+}
+
+// resume takes over what an earlier execution has noted.
+func (r *run) resume() {
+	if r.wait.noted = r.h.Unsent != ""; r.h.Unsent != r.call.Key {
+		r.h.Unsent = "" // it is that of an earlier message
+	}
+}
+
+// awaiting returns a context for the sends of a message, which notes that it waits when the
+// connection takes long, and that it does so no longer before it goes.
+func (r *run) awaiting(ctx context.Context) (context.Context, func()) {
+	if !r.agent.Awaited && !r.wait.noted {
+		return ctx, func() {}
+	}
+	ctx = peer.BeforeSending(ctx, r.leave)
+	ended := make(chan struct{})
+	timer := time.AfterFunc(waitsAfter, func() {
+		defer close(ended)
+		r.wait.mu.Lock()
+		defer r.wait.mu.Unlock()
+		if !r.wait.sent {
+			r.noteLocked(ctx)
+		}
+	})
+	return ctx, func() {
+		if !timer.Stop() {
+			<-ended
+		}
+	}
+}
+
+// back notes that the message waits, because nothing of it has reached the agent. A message
+// of which an earlier send may have arrived does not.
+func (r *run) back(ctx context.Context) {
+	if !r.agent.Awaited || r.resent > 0 {
+		return
+	}
+	r.wait.mu.Lock()
+	defer r.wait.mu.Unlock()
+	r.wait.sent = false
+	r.noteLocked(ctx)
+}
+
+// noteLocked makes it durable that the message waits.
+func (r *run) noteLocked(ctx context.Context) {
+	r.mu.Lock()
+	if r.accepted() {
+		r.mu.Unlock()
+		return
+	}
+	before := r.h.Unsent
+	r.h.Unsent = r.call.Key
+	blob := r.h.encode()
+	r.mu.Unlock()
+	if before == "" {
+		if r.call.Checkpoint(blob) != nil {
+			return // it is not kept, and the message is sent all the same
+		}
+		r.wait.noted = true
+		if r.call.Flush(ctx) != nil {
+			return // the run is over
+		}
+	}
+	if !r.wait.logged {
+		r.wait.logged = true
+		r.agent.logger().Info("message waits until its agent is reachable", "agent", r.call.Agent, "task", r.ec.TaskID)
+	}
+}
+
+// leave makes it durable that the message waits no longer. It is called before each send; an
+// error keeps the message from being sent.
+func (r *run) leave(ctx context.Context) error {
+	r.wait.mu.Lock()
+	defer r.wait.mu.Unlock()
+	r.wait.sent = true
+	if !r.wait.noted {
+		return nil
+	}
+	r.mu.Lock()
+	r.h.Unsent = ""
+	blob := r.h.encode()
+	r.mu.Unlock()
+	if err := r.call.Checkpoint(blob); err != nil {
+		return err
+	}
+	if err := r.call.Flush(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the run may be over, and then nothing was kept
+	}
+	r.wait.noted = false
+	return nil
+}
