@@ -110,6 +110,18 @@ func Read(raw []byte) (*Card, error) {
 	return c, nil
 }
 
+// inWords names the member of a card that has the wrong type, without the types of Go.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return errors.New("must be an object")
+	}
+	return fmt.Errorf("%s: must be a string", wrong.Field)
+}
+
 func decode(raw []byte) (*received, error) {
 	if page := bytes.TrimSpace(raw); len(page) > 0 && page[0] == '<' {
 		return nil, fmt.Errorf("%w: it is a web page", ErrNoCard)
@@ -119,7 +131,7 @@ func decode(raw []byte) (*received, error) {
 	}
 	r := new(received)
 	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, err)
+		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, inWords(err))
 	}
 	if r.Name == "" {
 		r.Name = r.AgentName

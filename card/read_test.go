@@ -183,10 +183,10 @@ func TestReadRefuses(t *testing.T) {
 	for raw, want := range map[string]string{
 		"":                          "unexpected end",
 		" \n<!DOCTYPE html><html>":  "it is a web page",
-		"[]":                        "read card",
+		"[]":                        "read card: must be an object",
 		"null":                      "no name",
 		`{"name":""}`:               "no name",
-		`{"name":7}`:                "read card",
+		`{"name":7}`:                "read card: name: must be a string",
 		`{"name":"a"`:               "unexpected end",
 		`{"name":"a"} {}`:           "unexpected data",
 		`{"error":"not found"}`:     "no name",
