@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/directory/ledger"
+	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -307,10 +308,19 @@ func (a *agent) signedBy() string {
 	return a.card.SignedBy
 }
 
+// reach returns what the card says about how the agent is called; nil if there is no card.
+func (a *agent) reach() []any {
+	if a.card == nil {
+		return nil
+	}
+	return []any{a.card.A2A.SupportedInterfaces, rawjson.Member(a.card.Raw, "securitySchemes")}
+}
+
 // tell returns a digest of what whoever calls an agent needs to know.
-func tell(e *Entry) string {
+func (a *agent) tell(e *Entry) string {
 	c := &e.Spec.Call.Credentials
 	b, err := json.Marshal([]any{
+		a.reach(),
 		e.Card(), e.Others, e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
 	})
 	if err != nil {

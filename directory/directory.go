@@ -496,7 +496,7 @@ func shadows(specs []*Spec, sources []string) []string {
 // publish makes e the entry of a, and tells the registrar if its callers need to know.
 // The caller holds changing.
 func (d *Directory) publish(a *agent, e *Entry) {
-	if told := tell(e); !e.Spec.Local && d.cfg.Registrar != nil && (told != a.told || a.trouble != "") {
+	if told := a.tell(e); !e.Spec.Local && d.cfg.Registrar != nil && (told != a.told || a.trouble != "") {
 		a.told, a.trouble = told, ""
 		if err := d.cfg.Registrar.Put(e); err != nil {
 			a.trouble = err.Error()

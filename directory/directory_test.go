@@ -59,6 +59,37 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 	}
 }
 
+// A card that names another address, binding or header for calls is one that the hub needs to
+// know, and one that says the same in other words is none.
+func TestInterfacesChange(t *testing.T) {
+	t.Parallel()
+	first := cardOf("a", "one")
+	p := startPeer(t, says(first))
+	b := open(t, directory.Config{Sources: []directory.Source{source("agents.yaml", spec("a", p.URL))}})
+	b.refresh("a")
+	b.hub.take()
+	for name, tt := range map[string]struct {
+		old, new string
+		told     int
+	}{
+		"URL":     {"elsewhere.example", "moved.example", 1},
+		"binding": {`"JSONRPC"`, `"GRPC"`, 1},
+		"header":  {`"skills"`, `"securitySchemes":{"k":{"apiKeySecurityScheme":{"location":"header","name":"X-Team-Key"}}},"skills"`, 1},
+		"spaces":  {`{"capabilities"`, `{ "capabilities"`, 0},
+	} {
+		p.becomes(says(strings.Replace(first, tt.old, tt.new, 1)))
+		changed := b.refresh("a")
+		if got := b.hub.take(); len(got) != tt.told || !changed.Changed {
+			t.Errorf("%s: the hub was told %q, want it told %d times; the card has changed: %v", name, got, tt.told, changed.Changed)
+		}
+		p.becomes(says(first))
+		b.refresh("a")
+		if got := b.hub.take(); len(got) != tt.told {
+			t.Errorf("%s: with the first card again the hub was told %q, want it told %d times", name, got, tt.told)
+		}
+	}
+}
+
 // A skill that is new is there after one refresh; one that has vanished goes with a
 // warning, unless it is configured.
 func TestSkillsComeAndGo(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/url"
 	"path"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -51,6 +52,8 @@ const cardAge = 10 * time.Minute
 
 // line keeps the connection to a peer. The zero line has none.
 type line struct {
+	// changed says that the card is known to be another one than the one below.
+	changed atomic.Bool
 	// turn is taken by who looks for the peer; its capacity is 1.
 	turn chan struct{}
 
@@ -74,13 +77,17 @@ func (a *Agent) peer(ctx context.Context) (*link, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if l.peer == nil || time.Since(l.read) > l.age {
+	if l.changed.Swap(false) || l.peer == nil || time.Since(l.read) > l.age {
 		if err := a.connect(ctx); err != nil && l.peer == nil {
 			return nil, err
 		}
 	}
 	return &link{l.peer, l.card.A2A.Capabilities.PushNotifications && !l.card.A2A.Capabilities.Streaming}, nil
 }
+
+// CardChanged lets the next call read the card of the agent again, before its time, because
+// another one was seen. Calls in progress keep their connection.
+func (a *Agent) CardChanged() { a.line.changed.Store(true) }
 
 // connect reads the card, and makes a new connection if it has changed.
 func (a *Agent) connect(ctx context.Context) error {

@@ -40,7 +40,7 @@ func (h *hub) openDirectory(ctx context.Context) error {
 	}
 	h.directory = directory.New(directory.Config{
 		Sources:   h.sources(),
-		Registrar: &registrar{engine: h.engine, broker: h.broker, make: h.remoteExecutor, made: make(map[task.Agent]madeExecutor)},
+		Registrar: &registrar{engine: h.engine, broker: h.broker, make: h.remoteExecutor, cardChanged: h.remotes.cardChanged, made: make(map[task.Agent]madeExecutor)},
 		Fetcher:   h.web,
 		Store:     h.db.Ledger(),
 		Sealer:    h.box,
@@ -105,6 +105,8 @@ type registrar struct {
 	broker *broker.Broker
 	// make makes what calls an agent.
 	make func(e *directory.Entry) (a2asrv.AgentExecutor, error)
+	// cardChanged is called when an agent keeps its executor and has another card.
+	cardChanged func(task.Agent)
 
 	mu   sync.Mutex // guards the field below
 	made map[task.Agent]madeExecutor
@@ -144,6 +146,7 @@ func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	defer r.mu.Unlock()
 	had, ok := r.made[e.Name()]
 	if ok && had.spec.Same(&e.Spec) && had.streaming == e.Streaming && had.push == e.Push && had.transport == e.Transport() {
+		r.cardChanged(e.Name())
 		return had.executor, nil
 	}
 	x, err := r.make(e)

@@ -37,7 +37,8 @@ type remotes struct {
 	mu         sync.Mutex // guards the fields below
 	all        []*remote.Agent
 	configured map[task.Agent]*remote.Agent
-	callbacks  *remote.Callbacks // nil if they cannot reach the hub
+	listed     map[task.Agent]*remote.Agent // by the directory
+	callbacks  *remote.Callbacks            // nil if they cannot reach the hub
 }
 
 // adopt makes an agent elsewhere one of the hub's.
@@ -60,6 +61,29 @@ func (h *hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
 	}
 	h.remotes.configured[name] = a
 	return a
+}
+
+// adoptListed is adopt for an agent that the directory lists.
+func (h *hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
+	h.adopt(a)
+	h.remotes.mu.Lock()
+	defer h.remotes.mu.Unlock()
+	if h.remotes.listed == nil {
+		h.remotes.listed = make(map[task.Agent]*remote.Agent)
+	}
+	h.remotes.listed[name] = a
+	return a
+}
+
+// cardChanged lets the next call of an agent elsewhere read its card again.
+func (r *remotes) cardChanged(name task.Agent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range []*remote.Agent{r.configured[name], r.listed[name]} {
+		if a != nil {
+			a.CardChanged()
+		}
+	}
 }
 
 // ofConfiguration returns the agent elsewhere that the configuration names so, or nil.

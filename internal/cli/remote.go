@@ -74,7 +74,7 @@ func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	} else {
 		a.Transports = overGRPC
 	}
-	return h.guardKnown(s, h.adopt(a)), nil
+	return h.guardKnown(s, h.adoptListed(e.Name(), a)), nil
 }
 
 // credentialsOf returns credentials as calls need them.
