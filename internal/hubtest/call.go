@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"strings"
 )
@@ -25,6 +26,14 @@ type Request struct {
 
 // Do sends a request. The response is the caller's to close.
 func Do(ctx context.Context, r Request) (*http.Response, error) {
+	req, err := r.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(req)
+}
+
+func (r *Request) build(ctx context.Context) (*http.Request, error) {
 	method := r.Method
 	switch {
 	case method != "":
@@ -41,7 +50,45 @@ func Do(ctx context.Context, r Request) (*http.Response, error) {
 	for i := 0; i+1 < len(r.Header); i += 2 {
 		req.Header.Set(r.Header[i], r.Header[i+1])
 	}
-	return http.DefaultClient.Do(req)
+	return req, nil
+}
+
+// Pipelined sends requests to one host over one connection, all of them before it reads the
+// first answer, and returns the bodies of the answers in their order. It ends with ctx.
+func Pipelined(ctx context.Context, all ...Request) ([]string, error) {
+	var sent []*http.Request
+	for _, r := range all {
+		req, err := r.build(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sent = append(sent, req)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", sent[0].URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	for _, req := range sent {
+		if err := req.Write(conn); err != nil {
+			return nil, err
+		}
+	}
+	var answers []string
+	in := bufio.NewReader(conn)
+	for _, req := range sent {
+		resp, err := http.ReadResponse(in, req)
+		if err != nil {
+			return nil, err
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, string(b))
+	}
+	return answers, nil
 }
 
 // StatusError is an answer that is no success.
