@@ -150,7 +150,8 @@ type Handler struct {
 	Control *control.Desk
 	// Bus is the hub's place on a bus. If nil, it has none.
 	Bus *Bus
-	// Dead are the dead letters of the bus. If nil, nothing is served below /api/v1/dead.
+	// Dead are the dead letters of the bus. If nil, the hub has no bus, and requests below
+	// /api/v1/dead are answered with an error that says so.
 	Dead *dead.Desk
 	// Active is called when an administrator looks at the inbox or settles something. It
 	// may be nil.

@@ -27,8 +27,11 @@ const (
 	maxDeadPage = 1000
 )
 
-// What this API has beside the errors of the protocol.
+// errNoBus is about a hub without a bus. The others are what this API has beside the errors of
+// the protocol.
 var (
+	errNoBus = fault.New(a2a.ErrMethodNotFound,
+		"the hub has no bus, and so no dead letters: bus.url (serve --bus) is off; leave it out, or set it to the address of a broker")
 	errNoLetter = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "LETTER_NOT_FOUND"},
 		Message: dead.ErrNoLetter.Error(),
@@ -40,15 +43,15 @@ var (
 // deadRoute returns what a path below the root serves about dead letters.
 func (h *Handler) deadRoute(below string) endpoint {
 	rest, ok := strings.CutPrefix(below, "/dead")
-	if h.Dead == nil || !ok {
+	if !ok {
 		return endpoint{}
 	}
 	if rest == "" {
-		return endpoint{get: h.listDead, secret: true}
+		return endpoint{get: h.ofBus(h.listDead), secret: true}
 	}
 	id, verb, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
 	with := func(f func(http.ResponseWriter, *http.Request, dead.ID)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { f(w, r, dead.ID(id)) }
+		return h.ofBus(func(w http.ResponseWriter, r *http.Request) { f(w, r, dead.ID(id)) })
 	}
 	switch {
 	case rest[0] != '/' || id == "" || strings.HasSuffix(rest, "/"):
@@ -59,6 +62,14 @@ func (h *Handler) deadRoute(below string) endpoint {
 		return endpoint{post: with(h.replayDead)}
 	}
 	return endpoint{}
+}
+
+// ofBus returns what serves a request about dead letters: serve, unless the hub has no bus.
+func (h *Handler) ofBus(serve http.HandlerFunc) http.HandlerFunc {
+	if h.Dead != nil {
+		return serve
+	}
+	return func(w http.ResponseWriter, r *http.Request) { h.fail(w, r, errNoBus) }
 }
 
 // listDead answers with a page of letters.
