@@ -183,9 +183,9 @@ func readProtoPart(dst, part []byte) ([]byte, error) {
 	if rawjson.KindOf(part) != rawjson.Object || member(part, "kind") != nil {
 		return readV03Part(dst, part)
 	}
-	data := innerData(member(part, "data"))
+	data, others := innerData(member(part, "data"))
 	value := compatValue(data, member(part, "metadata"))
-	dst = append(dst, '{')
+	dst = append(append(dst, '{'), others...)
 	for name, v := range rawjson.Fields(part) {
 		switch {
 		case (name == "file" || name == "data") && rawjson.KindOf(v) == rawjson.Null:
@@ -207,20 +207,30 @@ func readProtoPart(dst, part []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// innerData returns the data of a DataPart; data that is not in one is taken as it is.
-func innerData(v []byte) []byte {
+// partReserved are the names that a part has in some dialect.
+var partReserved = rawjson.Reserved{
+	"text", "raw", "url", "file", "data", "metadata", "filename", "mediaType", "kind", "bytes", "uri", "name", "mimeType",
+}
+
+// innerData returns the data of a DataPart, and the members of the DataPart that the
+// protocol does not have, without braces: v1.0 has them in the part. Data that is not in
+// a DataPart is taken as it is.
+func innerData(v []byte) (data, others []byte) {
 	n := 0
-	var inner []byte
+	others = []byte{'{'}
 	for name, value := range rawjson.Fields(v) {
-		if name == "data" {
-			inner = value
+		switch {
+		case name == "data":
+			data = value
+		case !partReserved.Has(name):
+			others = append(appendName(others, name), value...)
 		}
 		n++
 	}
-	if n == 1 && inner != nil {
-		return inner
+	if n == 1 && data != nil || rawjson.KindOf(data) == rawjson.Object {
+		return data, others[1:]
 	}
-	return v
+	return v, nil
 }
 
 var protoFileSchema = fileSchema{

@@ -246,6 +246,11 @@ func TestLegacyAt(t *testing.T) {
 			`{"message":{"parts":[{"text":null,"raw":"AAEC","mediaType":"x"},{"data":{"k":1}}]}}`,
 		},
 		{
+			"what a DataPart has beside its data", dialect.SendMessage,
+			path("", `{"message":{"content":[{"data":{"x":1.10,"data":{"k":1},"Text":"y"},"z":[]},{"data":{"data":1,"k":2}}]}}`),
+			`{"message":{"parts":[{"x":1.10,"data":{"k":1},"z":[]},{"data":{"data":1,"k":2}}]}}`,
+		},
+		{
 			"does not say", dialect.SendMessage, path("", `{`+protoHi+`,"configuration":{"acceptedOutputModes":[],"historyLength":0}}`),
 			`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"acceptedOutputModes":[],"returnImmediately":true}}`,
 		},
