@@ -6,23 +6,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
-// A caller is one who speaks one binding of one version.
+// A callerOf speaks one binding of one version.
 type callerOf struct {
-	name string
-	// carries is false for a binding that has no place for what the protocol does not have.
-	carries bool
-	// stream sends a message and yields the events that come, each as the name of its
-	// kind in v1.0, the object, and what stands beside it.
-	stream func(ctx context.Context, w *world, agent, params string, yield func(event)) error
+	binding string
+	form    form
+	// stream sends the message of a plan and yields the events that come, each as the name of
+	// its kind in v1.0, the object, and what stands beside it.
+	stream func(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error
 	// get returns a task.
 	get func(ctx context.Context, w *world, agent, id string) (string, error)
 }
@@ -31,22 +36,12 @@ type callerOf struct {
 type event struct{ kind, body, beside string }
 
 var callers = []callerOf{
-	{"JSON-RPC", true, streamRPC, getRPC},
-	{"HTTP+JSON", true, streamREST, getREST},
-	{"JSON-RPC of v0.3", true, streamOld, getOld},
-	{"gRPC", false, streamGRPC, getGRPC},
-}
-
-// request is the params of a plan.
-func (p *plan) request(old bool) string {
-	message := `{"messageId":"` + p.id + `","role":"ROLE_USER","parts":[` + p.part + `],"metadata":{"plan":"` + p.id + `"}}`
-	if old {
-		message = strings.Replace(message, "ROLE_USER", "user", 1)
-		message = strings.Replace(message, `"parts":[{`, `"parts":[{"kind":"data",`, 1)
-		message = with(`{"kind":"message"}`, message)
-	}
-	params := `{"message":` + with(message, p.message) + `,"configuration":` + p.configuration + `}`
-	return with(params, p.params)
+	{rpcV1, formV1, streamRPC, getRPC},
+	{restV1, formV1, streamREST, getREST},
+	{grpcV1, formV1, streamGRPC, getGRPC},
+	{rpcOld, formOld, streamOldRPC, getOldRPC},
+	{restOld, formProto, streamOldREST, getOldREST},
+	{grpcOld, formProto, streamOldGRPC, getOldGRPC},
 }
 
 // post makes a request and gives each event of the answer, or the whole of it, to take.
@@ -136,8 +131,8 @@ func wrapped(yield func(event)) func([]byte) error {
 	}
 }
 
-func streamRPC(ctx context.Context, w *world, agent, params string, yield func(event)) error {
-	return rpc(ctx, w, agent, "1.0", "SendStreamingMessage", params, wrapped(yield))
+func streamRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
+	return rpc(ctx, w, agent, "1.0", "SendStreamingMessage", p.request(formV1), wrapped(yield))
 }
 
 func getRPC(ctx context.Context, w *world, agent, id string) (out string, err error) {
@@ -145,8 +140,8 @@ func getRPC(ctx context.Context, w *world, agent, id string) (out string, err er
 	return out, err
 }
 
-func streamREST(ctx context.Context, w *world, agent, params string, yield func(event)) error {
-	return post(ctx, newRequest(w.front.url+"/v1/a2a/"+agent+"/message:stream", params), "1.0", wrapped(yield))
+func streamREST(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
+	return post(ctx, newRequest(w.front.url+"/v1/a2a/"+agent+"/message:stream", p.request(formV1)), "1.0", wrapped(yield))
 }
 
 func getREST(ctx context.Context, w *world, agent, id string) (out string, err error) {
@@ -158,8 +153,8 @@ func getREST(ctx context.Context, w *world, agent, id string) (out string, err e
 // oldKinds are the names of v1.0 for the kinds of v0.3.
 var oldKinds = map[string]string{"task": "task", "status-update": "statusUpdate", "artifact-update": "artifactUpdate"}
 
-func streamOld(ctx context.Context, w *world, agent, params string, yield func(event)) error {
-	return rpc(ctx, w, agent, "", "message/stream", params, func(b []byte) error {
+func streamOldRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
+	return rpc(ctx, w, agent, "", "message/stream", p.request(formOld), func(b []byte) error {
 		kind, _ := rawjson.String(rawjson.Member(b, "kind"))
 		name := oldKinds[kind]
 		if word, ok := strings.CutPrefix(kind, "zap-"); ok {
@@ -173,15 +168,33 @@ func streamOld(ctx context.Context, w *world, agent, params string, yield func(e
 	})
 }
 
-func getOld(ctx context.Context, w *world, agent, id string) (out string, err error) {
+func getOldRPC(ctx context.Context, w *world, agent, id string) (out string, err error) {
 	err = rpc(ctx, w, agent, "", "tasks/get", `{"id":"`+id+`"}`, func(b []byte) error { out = string(b); return nil })
 	return out, err
 }
 
-func streamGRPC(ctx context.Context, w *world, agent, params string, yield func(event)) error {
+func streamOldREST(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
+	f := formProto
+	if p.prose {
+		f = formOld
+	}
+	return post(ctx, newRequest(w.front.url+"/a2a/"+agent+"/v1/message:stream", p.request(f)), "", wrapped(yield))
+}
+
+func getOldREST(ctx context.Context, w *world, agent, id string) (out string, err error) {
+	r := newRequest(w.front.url+"/a2a/"+agent+"/v1/tasks/"+id, "")
+	err = post(ctx, r, "", func(b []byte) error { out = string(b); return nil })
+	return out, err
+}
+
+// parse reads params as a message of gRPC, which leaves out what it has no field for.
+func parse(params string, m proto.Message) error {
+	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(rawjson.AppendFinite(nil, []byte(params)), m)
+}
+
+func streamGRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
 	var r pb.SendMessageRequest
-	params = string(rawjson.AppendFinite(nil, []byte(params)))
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(params), &r); err != nil {
+	if err := parse(p.request(formV1), &r); err != nil {
 		return err
 	}
 	r.Tenant = agent
@@ -189,6 +202,14 @@ func streamGRPC(ctx context.Context, w *world, agent, params string, yield func(
 	if err != nil {
 		return err
 	}
+	return receive(stream, yield)
+}
+
+// receive gives the events of a stream of gRPC to yield.
+func receive[M any, P interface {
+	*M
+	proto.Message
+}](stream grpc.ServerStreamingClient[M], yield func(event)) error {
 	for {
 		msg, err := stream.Recv()
 		if err == io.EOF {
@@ -197,7 +218,7 @@ func streamGRPC(ctx context.Context, w *world, agent, params string, yield func(
 		if err != nil {
 			return err
 		}
-		b, err := protojson.Marshal(msg)
+		b, err := protojson.Marshal(P(msg))
 		if err != nil {
 			return err
 		}
@@ -216,6 +237,34 @@ func getGRPC(ctx context.Context, w *world, agent, id string) (string, error) {
 	return string(b), err
 }
 
+// to names the agent of a call of gRPC of v0.3.
+func to(ctx context.Context, agent string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "a2a-tenant", agent)
+}
+
+func streamOldGRPC(ctx context.Context, w *world, agent string, p *plan, yield func(event)) error {
+	var r pb0.SendMessageRequest
+	// The generated code calls the content of a message its parts, which is the same on the wire.
+	params := strings.Replace(p.request(formProto), `"content":[`, `"parts":[`, 1)
+	if err := parse(params, &r); err != nil {
+		return err
+	}
+	stream, err := w.oldGRPC.SendStreamingMessage(to(ctx, agent), &r)
+	if err != nil {
+		return err
+	}
+	return receive(stream, yield)
+}
+
+func getOldGRPC(ctx context.Context, w *world, agent, id string) (string, error) {
+	t, err := w.oldGRPC.GetTask(to(ctx, agent), &pb0.GetTaskRequest{Name: "tasks/" + id})
+	if err != nil {
+		return "", err
+	}
+	b, err := protojson.Marshal(t)
+	return string(b), err
+}
+
 // exact is JSON whose numbers are compared by their digits.
 func exact(s string) any {
 	d := json.NewDecoder(strings.NewReader(s))
@@ -223,6 +272,25 @@ func exact(s string) any {
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return fmt.Sprintf("%v in %s", err, s)
+	}
+	return v
+}
+
+// doubles is v, which exact has returned, with each number as the double next to it.
+func doubles(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, _ := strconv.ParseFloat(v.String(), 64)
+		b, _ := json.Marshal(min(max(f, -math.MaxFloat64), math.MaxFloat64)) // finite
+		return json.Number(b)
+	case []any:
+		for i := range v {
+			v[i] = doubles(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = doubles(v[name])
+		}
 	}
 	return v
 }

@@ -88,11 +88,17 @@ func with(obj, members string) string {
 // A plan is one message and all that its agent says.
 type plan struct {
 	id string
-	// params, configuration and message are what the request has at these places.
+	// params, configuration and message are the members that the protocol does not have at
+	// these places of the request.
 	params, configuration, message string
-	// part is a part of the message, which the agent gives back.
-	part string
-	// steps are what the agent says after WORKING.
+	// paramsMeta and messageMeta are metadata.
+	paramsMeta, messageMeta string
+	// part is the only part of the message, which the agent gives back.
+	part part
+	// prose is whether a caller over HTTP+JSON of v0.3 writes the message as the prose of
+	// v0.3 has it, like JSON-RPC, and not as its proto does.
+	prose bool
+	// steps are the events of the agent after WORKING.
 	steps []step
 	// start is closed when the caller follows the task.
 	start chan struct{}
@@ -101,8 +107,10 @@ type plan struct {
 
 // A step is an event with its members by their places; empty where there are none.
 type step struct {
-	json                            string
-	beside, event, status, artifact string
+	json                                     string
+	beside, event, status, message, artifact string
+	// meta is the metadata of the event, innerMeta that of its message or artifact.
+	meta, innerMeta string
 	// kind is that of an event that the protocol does not have.
 	kind, body string
 }
@@ -112,23 +120,46 @@ func newPlan(g generator) *plan {
 	p := &plan{
 		id: fmt.Sprint("plan-", serial.Add(1)), start: make(chan struct{}), heard: make(chan heard, 1),
 		params: g.members(), configuration: g.members(), message: g.members(),
+		paramsMeta: g.members(), messageMeta: g.members(), part: g.part(), prose: g.IntN(2) == 0,
 	}
-	p.part = with(`{"data":`+g.members()+`}`, g.members()) // v0.3 has objects alone as data
-	p.steps = []step{g.statusStep(1, "WORKING"), g.artifactStep(2, p.part), g.otherStep(3), g.statusStep(4, "COMPLETED")}
+	part := p.part.v1()
+	p.steps = []step{g.statusStep(1, "WORKING", part), g.artifactStep(2, part), g.otherStep(3), g.statusStep(4, "COMPLETED", part)}
 	return p
 }
 
-func (g generator) statusStep(n int, state string) step {
-	s := step{beside: g.members(), event: g.members(), status: g.members()}
-	status := with(`{"state":"TASK_STATE_`+state+`"}`, s.status)
-	s.json = with(`{"statusUpdate":`+with(fmt.Sprintf(`{"status":%s,"metadata":{"step":%d}}`, status, n), s.event)+`}`, s.beside)
+// part draws a part with content of any kind.
+func (g generator) part() part {
+	p := part{others: g.members(), inside: g.members(), meta: g.members()}
+	switch g.IntN(6) {
+	case 0:
+		p.kind, p.content = "text", quoted(texts[g.IntN(len(texts))])
+	case 1:
+		p.kind, p.content = "raw", []string{`"AAE="`, `"aGVsbG8="`, `"/+7d"`}[g.IntN(3)]
+	case 2:
+		p.kind, p.content = "url", `"https://example.com/\u00e4?b=<c>&d"`
+	default:
+		p.kind, p.content = "data", g.members() // v0.3 has objects alone as data
+	}
+	return p
+}
+
+// stepped returns metadata with the number of its step.
+func stepped(meta string, n int) string { return with(fmt.Sprintf(`{"step":%d}`, n), meta) }
+
+func (g generator) statusStep(n int, state, part string) step {
+	s := step{beside: g.members(), event: g.members(), status: g.members(), message: g.members(), meta: g.members(), innerMeta: g.members()}
+	message := with(fmt.Sprintf(`{"messageId":"reply-%d","role":"ROLE_AGENT","parts":[%s],"metadata":%s}`, n, part, s.innerMeta), s.message)
+	status := with(fmt.Sprintf(`{"state":"TASK_STATE_%s","message":%s}`, state, message), s.status)
+	event := with(fmt.Sprintf(`{"status":%s,"metadata":%s}`, status, stepped(s.meta, n)), s.event)
+	s.json = with(`{"statusUpdate":`+event+`}`, s.beside)
 	return s
 }
 
 func (g generator) artifactStep(n int, part string) step {
-	s := step{beside: g.members(), event: g.members(), artifact: g.members()}
-	artifact := with(`{"artifactId":"a","parts":[`+part+`]}`, s.artifact)
-	s.json = with(`{"artifactUpdate":`+with(fmt.Sprintf(`{"artifact":%s,"lastChunk":true,"metadata":{"step":%d}}`, artifact, n), s.event)+`}`, s.beside)
+	s := step{beside: g.members(), event: g.members(), artifact: g.members(), meta: g.members(), innerMeta: g.members()}
+	artifact := with(fmt.Sprintf(`{"artifactId":"a","parts":[%s],"metadata":%s}`, part, s.innerMeta), s.artifact)
+	event := with(fmt.Sprintf(`{"artifact":%s,"lastChunk":true,"metadata":%s}`, artifact, stepped(s.meta, n)), s.event)
+	s.json = with(`{"artifactUpdate":`+event+`}`, s.beside)
 	return s
 }
 

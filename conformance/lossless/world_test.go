@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -32,7 +33,7 @@ import (
 )
 
 // heard is what an agent was given.
-type heard struct{ message, others string }
+type heard struct{ message, others, metadata string }
 
 // teller is an agent that says what the plan of its message says.
 type teller struct{ plans *sync.Map }
@@ -47,7 +48,7 @@ func (x teller) Execute(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq
 			return
 		}
 		p := found.(*plan)
-		p.heard <- heard{string(call.Message), string(call.Others)}
+		p.heard <- heard{string(call.Message), string(call.Others), string(call.Metadata)}
 		if !yield(&agent.Raw{JSON: []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"},"metadata":{"step":0}}}`)}, nil) {
 			return
 		}
@@ -118,29 +119,40 @@ func startHub(t *testing.T, store task.Store, agents map[task.Agent]a2asrv.Agent
 // A route leads from the hub that is called to the teller.
 type route struct {
 	agent task.Agent
-	// carries is false for a way that has no place for what the protocol does not have.
-	carries bool
+	// binding is that over which an agent elsewhere is called; empty for others.
+	binding string
 }
 
-var routes = []route{{"local", true}, {"queue", true}, {"rpc", true}, {"rest", true}, {"old", true}, {"grpc", false}, {"oldrest", false}}
+var routes = []route{
+	{"local", ""},
+	{"queue", ""},
+	{"rpc", rpcV1},
+	{"rest", restV1},
+	{"grpc", grpcV1},
+	{"oldrpc", rpcOld},
+	{"oldrest", restOld},
+	{"oldgrpc", grpcOld},
+}
 
 // world is a hub with agents of every kind, and the hub where those elsewhere are.
 type world struct {
-	plans *sync.Map
-	front *hub
-	grpc  pb.A2AServiceClient
+	plans   *sync.Map
+	lost    losses
+	front   *hub
+	grpc    pb.A2AServiceClient
+	oldGRPC pb0.A2AServiceClient
 }
 
 func startWorld(t *testing.T, open func(name string) task.Store) *world {
 	t.Helper()
-	w := &world{plans: new(sync.Map)}
+	w := &world{plans: new(sync.Map), lost: readLosses(t)}
 	far := startHub(t, open("far"), map[task.Agent]a2asrv.AgentExecutor{"far": teller{w.plans}}, nil)
 	t.Cleanup(far.stop)
 	agents := map[task.Agent]a2asrv.AgentExecutor{"local": agent.With(teller{w.plans}, agent.Traits{NoMessage: true})}
 	for name, i := range map[task.Agent][3]string{
 		"rpc": {far.url + "/a2a", "JSONRPC", "1.0"}, "rest": {far.url + "/v1/a2a", "HTTP+JSON", "1.0"},
-		"old": {far.url + "/a2a", "JSONRPC", "0.3.0"}, "oldrest": {far.url, "HTTP+JSON", "0.3.0"},
-		"grpc": {far.grpc, "GRPC", "1.0"},
+		"grpc": {far.grpc, "GRPC", "1.0"}, "oldrpc": {far.url + "/a2a", "JSONRPC", "0.3.0"},
+		"oldrest": {far.url, "HTTP+JSON", "0.3.0"}, "oldgrpc": {far.grpc, "GRPC", "0.3.0"},
 	} {
 		agents[name] = elsewhere(t, i)
 	}
@@ -159,7 +171,7 @@ func startWorld(t *testing.T, open func(name string) task.Store) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	w.grpc = pb.NewA2AServiceClient(conn)
+	w.grpc, w.oldGRPC = pb.NewA2AServiceClient(conn), pb0.NewA2AServiceClient(conn)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return w
 }
