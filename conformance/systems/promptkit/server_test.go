@@ -23,7 +23,9 @@ type server struct {
 	// stopped ends what works at the end of the test.
 	stopped <-chan struct{}
 
-	mu     sync.Mutex // guards the fields below
+	mu sync.Mutex // guards the fields below
+	// other is what is sent in place of the card, if it is set.
+	other  *string
 	tasks  map[string]*stored
 	called map[string]chan struct{} // closed at the first call of a method
 }
@@ -52,11 +54,30 @@ func serve(t *testing.T, name string, perform func(text string) work) (*server, 
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 	}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) { s.write(w, s.card) })
+	mux.HandleFunc("GET /.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) { s.show(w) })
 	mux.HandleFunc("POST /a2a", s.rpc)
 	ts := httptest.NewServer(mux)
 	t.Cleanup(func() { stop(); ts.Close() })
 	return s, ts.URL
+}
+
+// show sends the card, or what stands in its place.
+func (s *server) show(w http.ResponseWriter) {
+	s.mu.Lock()
+	other := s.other
+	s.mu.Unlock()
+	if other == nil {
+		s.write(w, s.card)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(*other))
+}
+
+func (s *server) shows(other *string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.other = other
 }
 
 func (s *server) write(w http.ResponseWriter, v any) {
