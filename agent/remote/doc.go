@@ -31,7 +31,8 @@
 // A snapshot that still shows the question which the message answers is not passed on as a
 // new one; docs/adr/0071 says which is which. The status that ends a task is passed on when
 // the agent has ended its stream, or says nothing for a second, so that artifacts which
-// follow it are not lost.
+// follow it are not lost. An agent that goes on for more than 1,000 events or five seconds is read
+// no further, which is logged.
 //
 // A task that a message refers to has the agent's id of it, if the agent has performed it for
 // the same caller; any other id, and each after the sixteenth, goes on as it is.

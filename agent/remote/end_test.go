@@ -1,8 +1,10 @@
 package remote_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -71,10 +73,15 @@ func TestEndlessAfterTheEnd(t *testing.T) {
 		frames: []string{task0(snap("WORKING", "", "")), statusUpdated("COMPLETED", "", "")},
 		open:   true, answer: artifactUpdated("a", "again"), tasks: []string{snap("COMPLETED", "", "")},
 	}}}
-	h := strangerHub(t, s, fourWays[0], nil)
+	var log bytes.Buffer
+	h := strangerHub(t, s, fourWays[0], func(a *remote.Agent) { a.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	a := h.send(say("hi"))
 	if a.Head.State != task.Completed || words(a) != "again" {
 		t.Errorf("the task is %s", describe(a))
+	}
+	want := fmt.Sprintf(`level=WARN msg="agent goes on after the end of its task; the rest of its stream is not taken" agent=far task=%s remote_task=there taken=1000`, a.Head.ID)
+	if !strings.Contains(log.String(), want) {
+		t.Errorf("the log is %s, want %s", &log, want)
 	}
 	if n := len(h.log(a.Head.ID)); n > 2000 {
 		t.Errorf("%d artifacts were taken", n)

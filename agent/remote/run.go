@@ -150,7 +150,7 @@ func (r *run) perform(ctx context.Context) {
 // it ends with ctx, and at the deadline.
 func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
-	work = peer.WithExtensions(work, extensionsOf(r.ec))
+	work = peer.ForTask(peer.WithExtensions(work, extensionsOf(r.ec)), r.ec.TaskID)
 	if r.errand != nil {
 		work = errand.With(work, r.errand)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -127,11 +128,12 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 		}
 		switch {
 		case err == nil && !r.stopped && r.tell.state.Terminal():
-			r.passRest(f, cancel)
+			r.passRest(ctx, f, cancel)
 			return nil
 		case r.stopped, err == nil && (frame.Final || over(r.tell.state)):
 			return r.ended(ctx)
 		case err != nil:
+			r.broke(ctx, err)
 			return r.failed(ctx, err)
 		}
 	}
@@ -139,17 +141,64 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 
 // passRest yields what follows the end of the task, such as the artifacts of Awaken's
 // agents, until the agent ends the stream. It does not matter how it does.
-func (r *relay) passRest(f *frames, cancel func()) {
-	all, pause := time.AfterFunc(afterEndFor, cancel), time.AfterFunc(afterEndPause, cancel)
+func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
+	var late atomic.Bool
+	all := time.AfterFunc(afterEndFor, func() {
+		late.Store(true)
+		cancel()
+	})
+	pause := time.AfterFunc(afterEndPause, cancel)
 	defer all.Stop()
 	defer pause.Stop()
-	for range afterEndEvents {
+	for taken := 0; ; taken++ {
 		frame, id, err := f.next()
-		if err != nil || r.pass(frame, id) != nil || r.stopped {
+		switch {
+		case err != nil && err != io.EOF && late.Load():
+			r.cutRest(ctx, taken)
+			return
+		case err == nil && taken == afterEndEvents:
+			r.cutRest(ctx, taken)
+			return
+		case err == nil:
+			err = r.pass(frame, id)
+		}
+		if err != nil || r.stopped {
+			r.broke(ctx, err)
 			return
 		}
 		pause.Reset(afterEndPause)
 	}
+}
+
+// cutRest records that an agent was not read to the end.
+func (r *relay) cutRest(ctx context.Context, taken int) {
+	r.peer.opts.log().WarnContext(ctx, "agent goes on after the end of its task; the rest of its stream is not taken",
+		append(r.about(ctx), "taken", taken)...)
+}
+
+// broke records that a stream has ended with an error, such as an event that is none. An end
+// without one is no error, and neither is that of a caller who has gone.
+func (r *relay) broke(ctx context.Context, err error) {
+	if err != nil && err != io.EOF && ctx.Err() == nil {
+		r.peer.opts.log().DebugContext(ctx, "stream of an agent ends with an error", append(r.about(ctx), "reason", err)...)
+	}
+}
+
+// about names the agent and the task of a stream: the task of the caller, if the context has
+// one, and that of the agent.
+func (r *relay) about(ctx context.Context) []any {
+	all := []any{"agent", r.peer.opts.Name}
+	if id, ok := ctx.Value(taskKey{}).(a2a.TaskID); ok {
+		all = append(all, "task", id)
+	}
+	return append(all, "remote_task", r.at.Task)
+}
+
+type taskKey struct{}
+
+// ForTask returns a context whose records name the task for which a peer is called.
+func ForTask(ctx context.Context, id a2a.TaskID) context.Context {
+	return context.WithValue(ctx, taskKey{}, id)
 }
 
 // opened opens a stream. A subscription is not tried again here: Follow does so.
