@@ -102,17 +102,12 @@ func (x *examiner) part(where string, lost way, want *part, in string, f form) {
 		x.problem("%s: there are %d, want 1: %s", where, len(parts), in)
 		return
 	}
-	content := `{"` + want.kind + `":` + want.content + `,"metadata":` + want.meta + `}`
+	content := `{"` + want.kind + `":` + want.content + `}`
 	if want.file() {
 		content = with(content, `{"filename":"f","mediaType":"x/y"}`)
 	}
-	for name, v := range rawjson.Fields([]byte(content)) {
-		if name == "metadata" || name == "data" {
-			x.known(where+": "+name, lost, string(v), member(parts[0], name))
-		} else {
-			x.known(where, lost, `{"`+name+`":`+string(v)+`}`, parts[0])
-		}
-	}
+	x.known(where, lost, content, parts[0])
+	x.known("metadata of "+where, lost, want.meta, member(parts[0], "metadata"))
 	x.unknown(where, lost(inPart), with(want.others, want.inside), parts[0])
 }
 

@@ -39,6 +39,17 @@ func (p *part) v1() string {
 	return with(with(out+`,"metadata":`+p.meta+`}`, p.others), p.inside)
 }
 
+// asObject returns a part whose data is an object, as v0.3 has no other: the object's value is
+// the data then, and the metadata says so.
+func (p *part) asObject() *part {
+	if p.kind != "data" || rawjson.KindOf([]byte(p.content)) == rawjson.Object {
+		return p
+	}
+	object := *p
+	object.content, object.meta = `{"value":`+p.content+`}`, with(p.meta, `{"data_part_compat":true}`)
+	return &object
+}
+
 // old returns the part as JSON-RPC of v0.3 has it.
 func (p *part) old() string {
 	switch p.kind {
@@ -81,9 +92,9 @@ func (p *plan) request(f form) string {
 	role, kind, list, part := "ROLE_USER", "", "parts", p.part.v1
 	switch f {
 	case formOld:
-		role, kind, part = "user", `"kind":"message",`, p.part.old
+		role, kind, part = "user", `"kind":"message",`, p.part.asObject().old
 	case formProto:
-		list, part = "content", p.part.proto
+		list, part = "content", p.part.asObject().proto
 	}
 	message := `{` + kind + `"messageId":"` + p.id + `","role":"` + role + `","` + list + `":[` + part() + `],` +
 		`"metadata":` + with(`{"plan":"`+p.id+`"}`, p.messageMeta) + `}`
@@ -122,6 +133,9 @@ func (f form) asV1(part string) string {
 		default:
 			add(name, v)
 		}
+	}
+	if f != formV1 && member(member(out, "metadata"), "data_part_compat") == "true" {
+		out = with(`{"data":`+member(member(out, "data"), "value")+`}`, out) // the first counts
 	}
 	return out
 }

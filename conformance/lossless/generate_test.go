@@ -123,22 +123,30 @@ func newPlan(g generator) *plan {
 		paramsMeta: g.members(), messageMeta: g.members(), part: g.part(), prose: g.IntN(2) == 0,
 	}
 	part := p.part.v1()
-	p.steps = []step{g.statusStep(1, "WORKING", part), g.artifactStep(2, part), g.otherStep(3), g.statusStep(4, "COMPLETED", part)}
+	p.steps = []step{
+		g.statusStep(1, "WORKING", part),
+		g.artifactStep(2, part),
+		g.otherStep(3),
+		g.taskStep(4, part),
+		g.statusStep(5, "COMPLETED", part),
+	}
 	return p
 }
 
 // part draws a part with content of any kind.
 func (g generator) part() part {
 	p := part{others: g.members(), inside: g.members(), meta: g.members()}
-	switch g.IntN(6) {
+	switch g.IntN(8) {
 	case 0:
 		p.kind, p.content = "text", quoted(texts[g.IntN(len(texts))])
 	case 1:
 		p.kind, p.content = "raw", []string{`"AAE="`, `"aGVsbG8="`, `"/+7d"`}[g.IntN(3)]
 	case 2:
 		p.kind, p.content = "url", `"https://example.com/\u00e4?b=<c>&d"`
+	case 3, 4:
+		p.kind, p.content = "data", g.value(2)
 	default:
-		p.kind, p.content = "data", g.members() // v0.3 has objects alone as data
+		p.kind, p.content = "data", g.members()
 	}
 	return p
 }
@@ -147,12 +155,24 @@ func (g generator) part() part {
 func stepped(meta string, n int) string { return with(fmt.Sprintf(`{"step":%d}`, n), meta) }
 
 func (g generator) statusStep(n int, state, part string) step {
+	s, event := g.statusOf(n, state, part)
+	s.json = with(`{"statusUpdate":`+event+`}`, s.beside)
+	return s
+}
+
+// taskStep draws the agent's task, which the hub shows as a status.
+func (g generator) taskStep(n int, part string) step {
+	s, task := g.statusOf(n, "WORKING", part)
+	s.json = with(`{"task":`+with(`{"id":"theirs","contextId":"theirs"}`, task)+`}`, s.beside)
+	return s
+}
+
+// statusOf draws a status, and returns the members that have it in an event and in a task.
+func (g generator) statusOf(n int, state, part string) (_ step, members string) {
 	s := step{beside: g.members(), event: g.members(), status: g.members(), message: g.members(), meta: g.members(), innerMeta: g.members()}
 	message := with(fmt.Sprintf(`{"messageId":"reply-%d","role":"ROLE_AGENT","parts":[%s],"metadata":%s}`, n, part, s.innerMeta), s.message)
 	status := with(fmt.Sprintf(`{"state":"TASK_STATE_%s","message":%s}`, state, message), s.status)
-	event := with(fmt.Sprintf(`{"status":%s,"metadata":%s}`, status, stepped(s.meta, n)), s.event)
-	s.json = with(`{"statusUpdate":`+event+`}`, s.beside)
-	return s
+	return s, with(fmt.Sprintf(`{"status":%s,"metadata":%s}`, status, stepped(s.meta, n)), s.event)
 }
 
 func (g generator) artifactStep(n int, part string) step {
