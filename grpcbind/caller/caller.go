@@ -202,9 +202,11 @@ func (c *conn) Call(ctx context.Context, name string, params []byte) ([]byte, er
 		return nil, err
 	}
 	out := m.result()
-	if err := c.grpc.Invoke(ctx, m.path, in, out); err != nil {
+	var beside besides
+	if err := c.grpc.Invoke(ctx, m.path, in, out, beside.options(ctx)...); err != nil {
 		return nil, explain(err)
 	}
+	beside.report(ctx)
 	return protojson.Marshal(out)
 }
 
@@ -222,10 +224,13 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 		if err == nil {
 			err = errors.Join(s.SendMsg(in), s.CloseSend())
 		}
-		for err == nil {
+		for first := true; err == nil; first = false {
 			out := m.result()
 			if err = s.RecvMsg(out); err != nil {
 				break
+			}
+			if first {
+				reportHeader(ctx, s)
 			}
 			text, bad := protojson.Marshal(out)
 			if !yield(text, bad) || bad != nil {
@@ -234,7 +239,9 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 		}
 		if !errors.Is(err, io.EOF) {
 			yield(nil, explain(err))
+			return
 		}
+		reportTrailer(ctx, s)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/agent/builtin"
@@ -27,6 +28,7 @@ func startHub(t *testing.T) string {
 	t.Helper()
 	e := engine.New(engine.Config{})
 	for _, a := range builtin.Agents() {
+		a.Card.Capabilities.Extensions = []a2a.AgentExtension{{URI: "urn:x:a"}}
 		if err := e.Register(engine.Agent{Name: task.Agent(a.Card.Name), Card: a.Card, Executor: a.Executor}); err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +101,60 @@ func TestBothVersions(t *testing.T) {
 			}
 			if _, err := echo.Get(t.Context(), "nothing", nil); !errors.Is(err, a2a.ErrTaskNotFound) {
 				t.Errorf("Get(nothing) = %v, want not found", err)
+			}
+		})
+	}
+}
+
+// TestConfirmedOverGRPC: what the metadata of an answer confirms is reported for messages, and
+// not for other calls.
+func TestConfirmedOverGRPC(t *testing.T) {
+	t.Parallel()
+	address := startHub(t)
+	for _, version := range []a2a.ProtocolVersion{"1.0", "0.3.0"} {
+		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
+			slow, echo := dial(t, address, "slow", version), dial(t, address, "echo", version)
+			var id a2a.TaskID
+			for _, tt := range []struct {
+				name string
+				call func(context.Context) error
+				want [][]string
+			}{
+				{"Send", func(ctx context.Context) error {
+					_, err := echo.Send(ctx, []byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}`))
+					return err
+				}, [][]string{{"urn:x:a"}}},
+				{"Stream", func(ctx context.Context) error {
+					for e, err := range slow.Stream(ctx, []byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"60"}]}}`)) {
+						id = e.TaskID
+						return err
+					}
+					return nil
+				}, [][]string{{"urn:x:a"}}},
+				{"Subscribe", func(ctx context.Context) error {
+					for _, err := range slow.Subscribe(ctx, peer.Position{Task: id}) {
+						return err
+					}
+					return nil
+				}, nil},
+				{"Get", func(ctx context.Context) error {
+					_, err := slow.Get(ctx, id, nil)
+					return err
+				}, nil},
+				{"Cancel", func(ctx context.Context) error {
+					_, err := slow.Cancel(ctx, id)
+					return err
+				}, nil},
+			} {
+				var got [][]string
+				ctx := peer.WithExtensions(t.Context(), []string{"urn:x:a", "urn:x:b"})
+				if err := tt.call(peer.WithConfirmed(ctx, func(uris []string) { got = append(got, uris) })); err != nil {
+					t.Fatalf("%s: %v", tt.name, err)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("reports of %s mismatch (-want +got):\n%s", tt.name, diff)
+				}
 			}
 		})
 	}

@@ -23,7 +23,7 @@ func (e *endpoint) callConn(ctx context.Context, s dialect.Shape, a *ask) ([]byt
 	if err := before(ctx, a); err != nil {
 		return nil, err
 	}
-	raw, err := conn.Call(ctx, a.op.String(), e.message(s, a))
+	raw, err := conn.Call(reporting(ctx, a), a.op.String(), e.message(s, a))
 	if errors.Is(err, a2a.ErrUnauthenticated) {
 		e.refused(ctx)
 	}
@@ -52,7 +52,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
-	next, stop := iter.Pull2(conn.Stream(ctx, a.op.String(), e.message(s, a)))
+	next, stop := iter.Pull2(conn.Stream(reporting(ctx, a), a.op.String(), e.message(s, a)))
 	return primed(&frames{
 		stop: func() { stop(); dog.stop() },
 		next: func() (dialect.Frame, string, error) {

@@ -26,6 +26,59 @@ func WithExtensions(ctx context.Context, uris []string) context.Context {
 	return context.WithValue(ctx, extensionsKey{}, uris)
 }
 
+type confirmedKey struct{}
+
+// WithConfirmed returns a context whose sends report to f which extensions the header of an
+// answer confirms: their URIs as the peer writes them, none if the header names none. A peer
+// may be asked several times; the last report counts. An answer that is an error is not
+// reported. f is called by the goroutine that makes the call, before it has the answer; nil
+// ends the reports of ctx.
+func WithConfirmed(ctx context.Context, f func(uris []string)) context.Context {
+	return context.WithValue(ctx, confirmedKey{}, f)
+}
+
+// Confirmed returns the f of WithConfirmed; nil if there is none. It is for a Conn, which
+// reports the values of the metadata that ConfirmedBy reads.
+func Confirmed(ctx context.Context) func(uris []string) {
+	f, _ := ctx.Value(confirmedKey{}).(func([]string))
+	return f
+}
+
+// maxConfirmed is how many extensions of an answer count. Callers cannot name more.
+const maxConfirmed = 100
+
+// ConfirmedBy returns the extensions that headers name, each once. get returns the values of
+// one of them, by its name in lower case.
+func ConfirmedBy(get func(name string) []string) []string {
+	var uris []string
+	for _, name := range [...]string{extensionsHeader, extensionsHeaderV0} {
+		for _, list := range get(strings.ToLower(name)) {
+			for uri := range strings.SplitSeq(list, ",") {
+				uri = strings.TrimSpace(uri)
+				if uri != "" && len(uris) < maxConfirmed && !slices.Contains(uris, uri) {
+					uris = append(uris, uri)
+				}
+			}
+		}
+	}
+	return uris
+}
+
+// confirmed reports what the header of the answer to a confirms.
+func confirmed(ctx context.Context, a *ask, h http.Header) {
+	if f := Confirmed(ctx); f != nil && a.sends() {
+		f(ConfirmedBy(h.Values))
+	}
+}
+
+// reporting returns the context for a call over a Conn, which does not know whether to report.
+func reporting(ctx context.Context, a *ask) context.Context {
+	if a.sends() || Confirmed(ctx) == nil {
+		return ctx
+	}
+	return WithConfirmed(ctx, nil)
+}
+
 // injectExtensions puts the extensions of ctx into the header of a request, as the dialect
 // names it.
 func injectExtensions(ctx context.Context, h http.Header, s dialect.Shape) {

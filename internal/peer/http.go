@@ -192,7 +192,11 @@ func (e *endpoint) call(ctx context.Context, s dialect.Shape, a *ask) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	return e.answer(ctx, s, a, resp)
+	v1, err := e.answer(ctx, s, a, resp)
+	if err == nil {
+		confirmed(ctx, a, resp.Header)
+	}
+	return v1, err
 }
 
 // answer reads an answer to its end.
@@ -327,7 +331,11 @@ func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, 
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode == http.StatusOK && kind == eventStream:
-		return primed(e.reader(ctx, s, resp.Body, dog))
+		f, err := primed(e.reader(ctx, s, resp.Body, dog))
+		if err == nil {
+			confirmed(ctx, a, resp.Header)
+		}
+		return f, err
 	case resp.StatusCode == http.StatusNoContent && a.after != "":
 		resp.Body.Close()
 		dog.stop()
@@ -338,6 +346,7 @@ func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, 
 	if err != nil {
 		return nil, err
 	}
+	confirmed(ctx, a, resp.Header)
 	return single(v1), nil
 }
 
