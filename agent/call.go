@@ -174,6 +174,30 @@ func (c *Call) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	return nil, nil
 }
 
+// Confirmer is the ability of a hub to confirm extensions as the agent does. A Run may have
+// it.
+type Confirmer interface {
+	// Confirm takes the URIs of the extensions that are active for the message.
+	Confirm(uris []string)
+}
+
+// Confirm says which of the extensions that the caller named are active for this message:
+// those with the given URIs, and none if there are none. An answer of the hub that has not
+// begun yet names these in A2A-Extensions, in the caller's order and without what the caller
+// did not name. The last call of a run counts. As long as there is none, those are confirmed
+// that the agent's card declares. Outside a hub, and in a worker, Confirm does nothing.
+func Confirm(ctx context.Context, uris []string) { CallFrom(ctx).Confirm(uris) }
+
+// Confirm is the function Confirm for the run of c, which may be nil.
+func (c *Call) Confirm(uris []string) {
+	if c == nil {
+		return
+	}
+	if hub, ok := c.run.(Confirmer); ok {
+		hub.Confirm(uris)
+	}
+}
+
 // Asked returns a channel that is closed once a further message of the caller waits
 // until this run is over. An executor that has said AUTH_REQUIRED and waits for
 // something else than a message ends its run then. Outside a hub the channel is nil.

@@ -37,6 +37,10 @@ type Traits struct {
 	// NoMessage declares that the agent never answers with a bare message, so that
 	// the hub need not wait for its first event before it shows the task.
 	NoMessage bool
+	// Confirms declares that the agent calls Call.Confirm for each message of a caller who
+	// names extensions. The answer to such a caller does not begin before that, or before
+	// the time is over that an agent has for its first event.
+	Confirms bool
 }
 
 // Described is an executor that has Traits. An executor without this method has

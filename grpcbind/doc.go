@@ -33,7 +33,8 @@
 // an error.
 //
 // The header of an answer with tasks or messages names the extensions that are active,
-// as a2a-extensions, and as x-a2a-extensions to a caller who has used the key of v0.3.
+// as a2a-extensions, and as x-a2a-extensions to a caller who has used the key of v0.3: for
+// a message those that its agent has confirmed, and otherwise those of the agent's card.
 // A message with the metadata idempotency-key is taken once, where the engine was
 // configured so.
 //

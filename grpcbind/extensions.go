@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -31,10 +32,19 @@ func extensions(md metadata.MD) []string {
 	return uris
 }
 
-// activated names the extensions that are active in a call of the agent in the header
-// of the answer, under the keys that the caller has used.
-func (s *side) activated(ctx context.Context, c *op.Caller, agent task.Agent) error {
-	active := s.cfg.Engine.Activated(agent, c.Extensions)
+// answering is the answer of an agent, which may have said which extensions are active.
+type answering struct {
+	agent task.Agent
+	said  *engine.Confirmation
+}
+
+// answeringOf returns who gives an answer.
+func answeringOf(a *engine.Answer) answering { return answering{a.Head.Agent, a.Confirmed} }
+
+// activated names the extensions that are active in an answer in its header, under the keys
+// that the caller has used.
+func (s *side) activated(ctx context.Context, c *op.Caller, by answering) error {
+	active := s.cfg.Engine.ActiveIn(by.agent, c.Extensions, by.said)
 	if len(active) == 0 {
 		return nil
 	}

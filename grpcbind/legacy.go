@@ -105,7 +105,7 @@ func (l *legacy) SendMessage(ctx context.Context, r *pb0.SendMessageRequest) (*p
 		a, err := l.cfg.Engine.Send(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
-			err = l.activated(ctx, c, a.Head.Agent)
+			err = l.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (l *legacy) CancelTask(ctx context.Context, r *pb0.CancelTaskRequest) (*pb0
 func (l *legacy) task(ctx context.Context, c *op.Caller, a *engine.Answer, err error) (*pb0.Task, error) {
 	if err == nil {
 		about(ctx, &a.Head)
-		err = l.activated(ctx, c, a.Head.Agent)
+		err = l.activated(ctx, c, answeringOf(a))
 	}
 	if err != nil {
 		return nil, err

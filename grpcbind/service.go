@@ -34,7 +34,7 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 		a, err := s.cfg.Engine.Send(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
-			err = s.activated(ctx, c, a.Head.Agent)
+			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
 			return nil, err
@@ -53,7 +53,7 @@ func (s *service) GetTask(ctx context.Context, r *pb.GetTaskRequest) (*pb.Task, 
 		a, err := s.cfg.Engine.Get(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
-			err = s.activated(ctx, c, a.Head.Agent)
+			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (s *service) ListTasks(ctx context.Context, r *pb.ListTasksRequest) (*pb.Li
 		}
 		p, err := s.cfg.Engine.List(ctx, c, in)
 		if err == nil && in.Tenant != "" {
-			err = s.activated(ctx, c, task.Agent(in.Tenant))
+			err = s.activated(ctx, c, answering{agent: task.Agent(in.Tenant)})
 		}
 		if err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func (s *service) CancelTask(ctx context.Context, r *pb.CancelTaskRequest) (*pb.
 		a, err := s.cfg.Engine.Cancel(ctx, c, in)
 		if err == nil {
 			about(ctx, &a.Head)
-			err = s.activated(ctx, c, a.Head.Agent)
+			err = s.activated(ctx, c, answeringOf(a))
 		}
 		if err != nil {
 			return nil, err

@@ -51,7 +51,7 @@ func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 		return s.fail(ctx, o, err)
 	}
 	about(ctx, &src.Task)
-	if err := s.activated(ctx, c, src.Task.Agent); err != nil {
+	if err := s.activated(ctx, c, answering{src.Task.Agent, src.Confirmed}); err != nil {
 		src.Close()
 		return s.fail(ctx, o, err)
 	}

@@ -14,6 +14,9 @@ type Answer struct {
 	Message []byte
 	// History limits the history to show; nil means all of it.
 	History *int
+	// Confirmed are the extensions that the agent has confirmed for the message that this is
+	// the answer to; nil if it has not said, and in answers to other calls.
+	Confirmed *Confirmation
 }
 
 // answerOf returns a task as its caller sees it. Once a message has answered what the

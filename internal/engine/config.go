@@ -82,7 +82,8 @@ type Config struct {
 	// task as it is. Zero means 300 s.
 	MaxWait time.Duration
 	// FirstEvent is how long an agent may take to decide whether it answers with a
-	// bare message; after that the caller gets a task. Zero means 1 s.
+	// bare message; after that the caller gets a task. A stream waits as long for an agent
+	// that confirms extensions. Zero means 1 s.
 	FirstEvent time.Duration
 	// AgentSilence ends a run that yields nothing for so long, unless its agent says
 	// otherwise. Zero means 15 min; negative means never.

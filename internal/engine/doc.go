@@ -25,7 +25,8 @@
 //
 // An agent whose card requires extensions is spoken to by callers who name them, about
 // its tasks as well. Executors are told which extensions are active: named by the caller
-// and declared by the agent, with the card that it has when it runs.
+// and declared by the agent, with the card that it has when it runs. An executor may confirm
+// others for its message (agent.Confirm); what it confirms is in the answer.
 //
 // Agents may be registered, replaced and taken out at any time. Whoever has found one
 // keeps it as it was: a run ends with the agent that it began with.

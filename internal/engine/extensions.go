@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -87,4 +89,76 @@ func (e *Engine) Activated(name task.Agent, named []string) []string {
 		}
 	}
 	return active
+}
+
+// Confirmation is the set of extensions that an agent has confirmed for a message. It does
+// not change.
+type Confirmation struct {
+	message int64
+	uris    []string
+}
+
+// ActiveIn returns which of the extensions that a caller has named are active in an answer of
+// the agent, in the caller's order: those of said, or, if that is nil because the agent has not
+// said, those of Activated.
+func (e *Engine) ActiveIn(name task.Agent, named []string, said *Confirmation) []string {
+	if said == nil || len(named) == 0 {
+		return e.Activated(name, named)
+	}
+	var active []string
+	for _, uri := range named {
+		if slices.Contains(said.uris, uri) {
+			active = append(active, uri)
+		}
+	}
+	return active
+}
+
+var _ agent.Confirmer = (*run)(nil)
+
+// Confirm implements agent.Confirmer. A run that has read an earlier message than the one that
+// was confirmed last comes too late.
+func (r *run) Confirm(uris []string) {
+	l := r.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.confirmed != nil && l.confirmed.message > r.msg.version {
+		return
+	}
+	l.confirmed = &Confirmation{r.msg.version, slices.Clone(uris)}
+	l.wakeLocked()
+}
+
+// confirmedLocked returns what the agent has confirmed for the message at a version, or for a
+// later one; nil if it has not.
+func (l *live) confirmedLocked(message int64) *Confirmation {
+	if l.confirmed == nil || l.confirmed.message < message {
+		return nil
+	}
+	return l.confirmed
+}
+
+// confirmation is confirmedLocked for a caller who does not hold l.mu.
+func (l *live) confirmation(message int64) *Confirmation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.confirmedLocked(message)
+}
+
+// awaitConfirmed gives an agent that confirms extensions itself the time for it, if a caller
+// has named any.
+func (e *Engine) awaitConfirmed(ctx context.Context, c *op.Caller, ad *admitted) {
+	if len(c.Extensions) == 0 {
+		return
+	}
+	l := ad.live
+	if a := e.agent(l.performer()); a == nil || !a.traits().Confirms {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, e.cfg.FirstEvent)
+	defer stop()
+	// Whether it has, and why it was not waited for, shows later.
+	_, _ = e.await(ctx, l, func() bool {
+		return l.trouble != nil || l.answer != nil || l.refusal != nil || !l.head.State.Open() || l.confirmedLocked(ad.version) != nil
+	})
 }

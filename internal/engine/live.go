@@ -52,6 +52,8 @@ type live struct {
 	reads []reading
 	// answer is the bare message that the task ended as.
 	answer []byte
+	// confirmed are the extensions that the agent has confirmed last; nil if it has not.
+	confirmed *Confirmation
 	// trouble is why the last event could not be stored; nil once one was.
 	trouble error
 	// refusal is the error that the agent gave instead of a first event.

@@ -27,7 +27,11 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 			return nil, err
 		}
 	}
-	return e.answer(ctx, ad.live, r.HistoryLength)
+	a, err := e.answer(ctx, ad.live, r.HistoryLength)
+	if a != nil {
+		a.Confirmed = ad.live.confirmation(ad.version)
+	}
+	return a, err
 }
 
 // awaitOutcome waits until the admitted message has been dealt with.

@@ -28,6 +28,9 @@ type Stream struct {
 	// Done is set when there is nothing left to follow after First: the reader has
 	// seen everything of a task that has ended.
 	Done bool
+	// Confirmed are the extensions that the agent has confirmed for the message of the
+	// stream; nil if it has not said so far, and for a stream without a message.
+	Confirmed *Confirmation
 
 	engine *Engine
 	live   *live
@@ -56,6 +59,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 		return nil, err
 	}
 	s := &Stream{engine: e, live: ad.live, owner: owner, pos: ad.version, asked: ad.version, repeated: ad.repeated}
+	e.awaitConfirmed(ctx, c, ad)
 	if err := s.begin(ctx, r.HistoryLength); err != nil {
 		s.Close()
 		return nil, err
@@ -76,6 +80,7 @@ func (s *Stream) begin(ctx context.Context, history *int) error {
 	l.mu.Lock()
 	s.Task = l.head
 	msg, refusal, trouble := l.answer, l.refusal, l.trouble
+	s.Confirmed = l.confirmedLocked(s.asked)
 	l.mu.Unlock()
 	switch {
 	case trouble != nil && s.Task.Shown != task.ToCaller:

@@ -84,7 +84,7 @@ func (x *exchange) list(r *op.List, err error) error {
 		page.Tasks[i] = *shown(&p.Tasks[i])
 	}
 	if r.Agent != "" || r.Tenant != "" {
-		x.activated(cmp.Or(r.Agent, task.Agent(r.Tenant)))
+		x.activated(cmp.Or(r.Agent, task.Agent(r.Tenant)), nil)
 	}
 	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
 	return nil
@@ -96,7 +96,7 @@ func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *diale
 		return err
 	}
 	x.about(&a.Head)
-	x.activated(a.Head.Agent)
+	x.activated(a.Head.Agent, a.Confirmed)
 	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
 	return nil
 }

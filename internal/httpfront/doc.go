@@ -60,7 +60,9 @@
 //
 // Callers name extensions in A2A-Extensions, or in the header of v0.3, X-A2A-Extensions.
 // Answers with tasks or messages, streams too, name those that are active, in the header
-// of v1.0 and to a caller of v0.3 in its own. The first hundred of a request count.
+// of v1.0 and to a caller of v0.3 in its own: for a message those that its agent has
+// confirmed, and otherwise those that the agent's card declares. The first hundred of a
+// request count.
 //
 // A message with an Idempotency-Key is taken once, where the engine was configured so.
 // The dialect, the binding and whether the answer is a stream make no difference to it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -37,13 +38,14 @@ func extensions(h http.Header) []string {
 	return uris
 }
 
-// activated names the extensions that are active in a call of the agent in the headers
-// of the answer: always in that of v1.0, and in that of v0.3 for a caller who used it.
-func (x *exchange) activated(agent task.Agent) {
+// activated names the extensions that are active in a call of the agent, which may have said
+// which, in the headers of the answer: always in that of v1.0, and in that of v0.3 for a caller
+// who used it.
+func (x *exchange) activated(agent task.Agent, said *engine.Confirmation) {
 	if len(x.caller.Extensions) == 0 {
 		return
 	}
-	active := x.front.cfg.Engine.Activated(agent, x.caller.Extensions)
+	active := x.front.cfg.Engine.ActiveIn(agent, x.caller.Extensions, said)
 	if x.takesIDs() && slices.Contains(x.caller.Extensions, card.ClientTaskIDs) && !slices.Contains(active, card.ClientTaskIDs) {
 		active = append(active, card.ClientTaskIDs)
 	}

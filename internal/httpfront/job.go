@@ -51,7 +51,7 @@ func (x *exchange) doJob() error {
 		return err
 	}
 	x.about(&a.Head)
-	x.activated(a.Head.Agent)
+	x.activated(a.Head.Agent, a.Confirmed)
 	none := 0
 	a.History = &none
 	buf := takeBuffer()

@@ -50,7 +50,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 	}
 	defer st.Close()
 	x.about(&st.Task)
-	x.activated(st.Task.Agent)
+	x.activated(st.Task.Agent, st.Confirmed)
 	if st.First == nil && st.Done {
 		x.noContent()
 		return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -532,6 +533,27 @@ func TestInterruptedRuns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestConfirmBehindTheGate: the gate passes on which extensions the agent confirms.
+func TestConfirmBehindTheGate(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Act, "desk")
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			agent.Confirm(ctx, []string{"urn:b"})
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}
+		w.start()
+		body := []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}]}`)
+		c := &op.Caller{Principal: bob.Principal, Extensions: []string{"urn:a", "urn:b"}}
+		a, err := w.hub.Send(w.t.Context(), c, &op.Send{Target: op.Target{Agent: "desk"}, Message: op.Message{ID: "m", MediaTypes: []string{""}, Body: body}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if got := w.hub.ActiveIn("desk", c.Extensions, a.Confirmed); !slices.Equal(got, []string{"urn:b"}) {
+			w.t.Errorf("the answer confirms %q, want urn:b alone", got)
+		}
+	})
 }
 
 // asker asks once and is done with the answer.

@@ -127,6 +127,7 @@ var (
 	_ agent.Delegator = (*passage)(nil)
 	_ agent.Drainer   = (*passage)(nil)
 	_ agent.Journaler = (*passage)(nil)
+	_ agent.Confirmer = (*passage)(nil)
 )
 
 // Flush implements agent.Run.
@@ -143,6 +144,9 @@ func (p *passage) Checkpoint(blob []byte) {
 
 // Asked implements agent.Run.
 func (p *passage) Asked() <-chan struct{} { return p.v.call.Asked() }
+
+// Confirm implements agent.Confirmer.
+func (p *passage) Confirm(uris []string) { p.v.call.Confirm(uris) }
 
 // Journal implements agent.Journaler.
 func (p *passage) Journal(ctx context.Context) iter.Seq2[[]byte, error] {

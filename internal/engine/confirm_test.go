@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// everything are all extensions of these tests, in the order of the callers here.
+var everything = []string{alien, inner, cite, geo}
+
+// activeIn are the extensions of everything that are active in an answer of strict.
+func (b *bench) activeIn(said *engine.Confirmation) []string {
+	return b.ActiveIn("strict", everything, said)
+}
+
+// TestConfirm: an agent that says which extensions are active is believed, in the answer to
+// that message; one that does not is taken at its card's word.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	declared := []string{inner, cite, geo}
+	for name, tt := range map[string]struct {
+		says [][]string
+		bare bool
+		want []string
+	}{
+		"nothing said":   {want: declared},
+		"one":            {says: [][]string{{cite}}, want: []string{cite}},
+		"none":           {says: [][]string{nil}},
+		"not declared":   {says: [][]string{{geo, alien}}, want: []string{alien, geo}},
+		"not named":      {says: [][]string{{"urn:x:other", geo}}, want: []string{geo}},
+		"another time":   {says: [][]string{{cite}, {geo}}, want: []string{geo}},
+		"a bare message": {says: [][]string{{cite}}, bare: true, want: []string{cite}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := strict(t, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				for _, uris := range tt.says {
+					agent.Confirm(ctx, uris)
+				}
+				if tt.bare {
+					yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hi")), nil)
+					return
+				}
+				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+			}})
+			c := naming(everything...)
+			a, err := b.Send(t.Context(), c, to("strict", text("a")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, b.activeIn(a.Confirmed)); diff != "" {
+				t.Errorf("extensions of the answer mismatch (-want +got):\n%s", diff)
+			}
+			if tt.bare {
+				return
+			}
+			shown, err := b.Get(t.Context(), c, &op.Get{ID: a.Head.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(declared, b.activeIn(shown.Confirmed)); diff != "" {
+				t.Errorf("extensions of a later look mismatch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestConfirmOfEachMessage: a confirmation belongs to one message of a task.
+func TestConfirmOfEachMessage(t *testing.T) {
+	t.Parallel()
+	b := strict(t, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		switch agent.Text(ec.Message) {
+		case "one":
+			agent.Confirm(ctx, []string{cite})
+		case "three":
+			agent.Confirm(ctx, nil)
+		}
+		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
+	}})
+	// A reader keeps the task in memory, with what was confirmed before.
+	first, err := b.Stream(t.Context(), naming(everything...), to("strict", text("one")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.Task.ID
+	if reader, err := b.Subscribe(t.Context(), naming(geo), &op.Subscribe{ID: id}); err == nil {
+		defer reader.Close()
+	} else {
+		t.Error(err)
+	}
+	follow(t, first)
+	if diff := cmp.Diff([]string{cite}, b.activeIn(first.Confirmed)); diff != "" {
+		t.Errorf("extensions of the stream mismatch (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct {
+		say  string
+		want []string
+	}{{"two", []string{inner, cite, geo}}, {"three", nil}} {
+		a, err := b.Send(t.Context(), naming(everything...), reply(id, tt.say))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, b.activeIn(a.Confirmed)); diff != "" {
+			t.Errorf("extensions of message %s mismatch (-want +got):\n%s", tt.say, diff)
+		}
+	}
+}
+
+// confirming asks for more at once, and confirms cite for a further message once it may.
+func confirming(may <-chan struct{}) a2asrv.AgentExecutor {
+	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		if ec.StoredTask == nil {
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+			return
+		}
+		select {
+		case <-may:
+		case <-ctx.Done():
+			return
+		}
+		agent.Confirm(ctx, []string{cite})
+		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+	}}
+	return agent.With(x, agent.Traits{Confirms: true})
+}
+
+// TestStreamAwaitsConfirm: a stream of a caller who names extensions begins once the agent has
+// confirmed them, or has had the time for it; any other stream begins at once.
+func TestStreamAwaitsConfirm(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		caller *op.Caller
+		first  time.Duration
+		late   bool // the agent confirms after the stream has begun
+		want   []string
+	}{
+		"confirmed":     {naming(everything...), time.Hour, false, []string{cite}},
+		"too late":      {naming(everything...), 10 * time.Millisecond, true, []string{inner, cite, geo}},
+		"nothing named": {naming(), time.Hour, true, []string{inner, cite, geo}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			may := make(chan struct{})
+			b := start(t, engine.Config{FirstEvent: tt.first}, words("hi"))
+			card := &a2a.AgentCard{Name: "strict", Skills: []a2a.AgentSkill{{ID: "strict"}}}
+			card.Capabilities.Extensions = []a2a.AgentExtension{{URI: inner}, {URI: cite}, {URI: geo}}
+			if err := b.Register(engine.Agent{Name: "strict", Card: card, Executor: confirming(may)}); err != nil {
+				t.Fatal(err)
+			}
+			asked := b.send(to("strict", text("a")))
+			if asked.Head.State != task.InputRequired {
+				t.Fatalf("the task is %v", asked.Head.State)
+			}
+			if !tt.late {
+				close(may)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			defer stop()
+			s, err := b.Stream(ctx, tt.caller, reply(asked.Head.ID, "b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.late {
+				close(may)
+			}
+			if diff := cmp.Diff(tt.want, b.activeIn(s.Confirmed)); diff != "" {
+				t.Errorf("extensions of the stream mismatch (-want +got):\n%s", diff)
+			}
+			follow(t, s)
+		})
+	}
+}
