@@ -97,7 +97,7 @@ var (
 // Traits implements agent.Described. A silent peer is no reason to end a run: Timeout
 // is.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: true}
+	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: true, Confirms: true}
 }
 
 // Kind returns "remote": how the agent is reached, for people.

@@ -37,6 +37,10 @@
 // A task that a message refers to has the agent's id of it, if the agent has performed it for
 // the same caller; any other id, and each after the sixteenth, goes on as it is.
 //
+// The extensions that the caller has named are named to the agent. The agent's answer to the
+// message says which of them are active: in the header A2A-Extensions, over gRPC in the
+// metadata of its header or trailer. If it names none, or does not arrive, none is.
+//
 // The caller's ids are not told: contexts and messages have others there, which are the
 // same for the same caller and the same agent, and never for two callers.
 //

@@ -1,11 +1,18 @@
 package remote_test
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -39,5 +46,108 @@ func TestExtensionsOfARepeatedSend(t *testing.T) {
 		if got, want := head.Get("A2A-Extensions"), "urn:x:fixed,urn:x:one,urn:x:two"; got != want {
 			t.Errorf("send %d names %q, want %q", i+1, got, want)
 		}
+	}
+}
+
+// naming is alice who names three extensions.
+func naming() *op.Caller {
+	return &op.Caller{Principal: alice.Principal, Extensions: []string{"urn:x:one", "urn:x:two", "urn:x:three"}}
+}
+
+// active are the extensions that an answer to naming confirms.
+func active(h *hub, a *engine.Answer) string {
+	return strings.Join(h.ActiveIn("far", naming().Extensions, a.Confirmed), ",")
+}
+
+// TestConfirmedByTheAnswer: what the answer to a message confirms counts for that message,
+// whatever way the peer is asked. Later looks at its task, which confirm nothing, change nothing.
+func TestConfirmedByTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, w := range fourWays {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			asks := func(text, confirms string) turn {
+				status := `,"message":{"messageId":"q` + text + `","role":"ROLE_AGENT","parts":[{"text":"` + text + `?"}]}`
+				answer := snap("INPUT_REQUIRED", status, "")
+				return turn{answer: task0(answer), frames: []string{task0(answer)}, tasks: []string{answer}, confirms: confirms}
+			}
+			done := snap("COMPLETED", "", artifacts(artifact("a", "here")))
+			s := &stranger{turns: []turn{
+				asks("first", "urn:x:three, urn:x:other,urn:x:one"),
+				asks("second", ""),
+				{answer: task0(snap("WORKING", "", "")), frames: []string{statusUpdated("WORKING", "", "")}, tasks: []string{snap("WORKING", "", ""), done}, confirms: "urn:x:two"},
+			}}
+			h := strangerHub(t, s, w, nil)
+			var id a2a.TaskID
+			for i, want := range []string{"urn:x:one,urn:x:three", "", "urn:x:two"} {
+				r := say(strings.Repeat("hi", i+1))
+				r.Message.TaskID = id
+				a, err := h.Send(t.Context(), naming(), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				id = a.Head.ID
+				if got := active(h, a); a.Confirmed == nil || got != want {
+					t.Errorf("answer %d confirms %q (said: %t), want %q of the agent", i+1, got, a.Confirmed != nil, want)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusedConfirmsNothing: what was confirmed for an earlier message of the task does not count
+// for one that the peer refuses.
+func TestRefusedConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	question := snap("INPUT_REQUIRED", `,"message":{"messageId":"q","role":"ROLE_AGENT","parts":[{"text":"which?"}]}`, "")
+	s := &stranger{turns: []turn{{answer: task0(question), tasks: []string{question}, confirms: "urn:x:one"}, {refused: true}}}
+	h := strangerHub(t, s, way{block: true}, nil)
+	a, err := h.Send(t.Context(), naming(), say("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = h.Send(t.Context(), naming(), reply(a.Head.ID, "this")); err != nil || a.Head.State != task.Failed {
+		t.Fatalf("the refused message: %s, %v", describe(a), err)
+	}
+	if got := active(h, a); a.Confirmed == nil || got != "" {
+		t.Errorf("the answer confirms %q (said: %t), want nothing", got, a.Confirmed != nil)
+	}
+}
+
+// TestConfirmedBeforeARestart: a hub that is started again while an agent works knows what the
+// agent has confirmed.
+func TestConfirmedBeforeARestart(t *testing.T) {
+	t.Parallel()
+	for _, confirms := range []string{"urn:x:two", ""} {
+		t.Run(cmp.Or(confirms, "nothing"), func(t *testing.T) {
+			t.Parallel()
+			working, done := snap("WORKING", "", ""), snap("COMPLETED", "", artifacts(artifact("a", "here")))
+			s := &stranger{turns: []turn{{answer: task0(working), tasks: []string{working}, confirms: confirms}}}
+			far := &remote.Agent{URL: s.start(t), Poll: 10 * time.Millisecond, ReturnImmediately: true}
+			t.Cleanup(func() { far.Close() })
+			h := startHub(t, map[string]a2asrv.AgentExecutor{"far": far}, func(h *parley.Hub) { h.Idempotency.MessageID = true })
+			first, err := h.Send(t.Context(), naming(), now(say("hi")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.wait(first.Head.ID, task.Working)
+			h.again()
+			// A reader keeps the task in memory until the caller has come back.
+			reader, err := h.Subscribe(t.Context(), naming(), &op.Subscribe{ID: first.Head.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reader.Close()
+			s.mu.Lock()
+			s.turns[0].tasks = []string{done}
+			s.mu.Unlock()
+			a, err := h.Send(t.Context(), naming(), say("hi"))
+			if err != nil || a.Head.ID != first.Head.ID || a.Head.State != task.Completed {
+				t.Fatalf("the same message again: %s, %v", describe(a), err)
+			}
+			if got := active(h, a); a.Confirmed == nil || got != confirms {
+				t.Errorf("the answer confirms %q (said: %t), want %q of the agent", got, a.Confirmed != nil, confirms)
+			}
+		})
 	}
 }

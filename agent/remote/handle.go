@@ -24,6 +24,9 @@ type handle struct {
 	// Asked is the question that the task waits for an answer to, or may still be shown to
 	// wait for.
 	Asked question `json:"asked,omitzero"`
+	// Confirmed are the extensions that the peer has confirmed for the message of Key, with
+	// commas between.
+	Confirmed string `json:"confirmed,omitempty"`
 	// Deadline is when the message must be done, in milliseconds since 1970.
 	Deadline int64 `json:"deadline"`
 	// Theirs says that the deadline came with the message, and not from the agent's own

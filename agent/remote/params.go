@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
-
 	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/internal/trace"
@@ -189,12 +186,3 @@ func appendMember(b []byte, name string, value []byte) []byte {
 
 // skillKey is where a v1.0 message says which skill it is for.
 const skillKey = "skillHint"
-
-// extensionsOf returns the URIs of the extensions that the caller has named. They go on as
-// they are: which of them are active is for the agent to say. They are those of the record
-// of the call, and not those that the agent's card declares, which may not have been read
-// again after a restart.
-func extensionsOf(ec *a2asrv.ExecutorContext) []string {
-	uris, _ := ec.ServiceParams.Get(a2a.SvcParamExtensions)
-	return uris
-}

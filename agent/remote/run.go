@@ -67,6 +67,9 @@ type run struct {
 	hook string
 	deaf bool
 
+	// confirmed says that the hub knows which extensions the peer has confirmed.
+	confirmed bool
+
 	// known is closed once the peer's task is known, gone when the run is over.
 	known, gone chan struct{}
 
@@ -91,6 +94,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	}
 	r.key = runKey{r.owner, ec.TaskID}
 	r.messageID = derived(idMessage, r.owner, call.Key)
+	r.confirms()
 	r.relay.restore(call.Task, call.Sealed)
 	r.asked = r.asking()
 	r.resume()
@@ -150,7 +154,7 @@ func (r *run) perform(ctx context.Context) {
 // it ends with ctx, and at the deadline.
 func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
-	work = peer.ForTask(peer.WithExtensions(work, extensionsOf(r.ec)), r.ec.TaskID)
+	work = peer.ForTask(r.naming(work), r.ec.TaskID)
 	if r.errand != nil {
 		work = errand.With(work, r.errand)
 	}

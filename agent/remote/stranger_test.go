@@ -41,6 +41,10 @@ type turn struct {
 	open   bool
 	// answer is what a send is answered with.
 	answer string
+	// confirms is the A2A-Extensions of what the message is answered with; empty for none.
+	confirms string
+	// refused says that the message is refused.
+	refused bool
 	// tasks are what later looks at the task show; the last one stays.
 	tasks []string
 }
@@ -126,6 +130,13 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, result)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(asked.Method, "Message") && t.confirms != "" {
+		w.Header().Set("A2A-Extensions", t.confirms)
+	}
+	if strings.HasSuffix(asked.Method, "Message") && t.refused {
+		http.Error(w, "no", http.StatusForbidden)
+		return
+	}
 	switch asked.Method {
 	case "GetTask":
 		io.WriteString(w, envelope(shown))

@@ -27,7 +27,8 @@ const (
 // demanding is a peer that answers only callers who name the extension it requires.
 func demanding(t *testing.T) *peer {
 	return (&peer{
-		card: `,"capabilities":{"streaming":true,"extensions":[{"uri":"urn:x:needed","required":true},{"uri":"urn:x:offered"}]}`,
+		card:     `,"capabilities":{"streaming":true,"extensions":[{"uri":"urn:x:needed","required":true},{"uri":"urn:x:offered"}]}`,
+		confirms: needed + ", " + offered,
 		refuse: func(h http.Header) string {
 			if !strings.Contains(h.Get("A2A-Extensions"), needed) {
 				return `{"code":-32008,"message":"` + needed + ` is required"}`
@@ -38,7 +39,7 @@ func demanding(t *testing.T) *peer {
 }
 
 // TestExtensionsReachThePeer: the extensions that a caller names reach the agent elsewhere,
-// and the answer confirms those that the agent's card declares. One that the agent requires
+// and the answer confirms those that the agent confirms. One that the agent requires
 // can be met through the hub, on every binding.
 func TestExtensionsReachThePeer(t *testing.T) {
 	t.Parallel()
@@ -50,7 +51,7 @@ func TestExtensionsReachThePeer(t *testing.T) {
 	})
 	const body = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}`
 	want := needed + "," + offered
-	awaitCard(t, hub.URL(), needed)
+	awaitCard(t, hub.URL(), "far", needed)
 	for _, tt := range []struct{ name, url, body, header string }{
 		{"blocking", "/v1/a2a/far/message:send", body, "A2A-Extensions"},
 		{"streaming", "/v1/a2a/far/message:stream", body, "A2A-Extensions"},
@@ -113,17 +114,17 @@ func wantAsked(t *testing.T, p *peer, before int) {
 	}
 }
 
-// awaitCard waits until the hub has read the card of its agent far, with a text in it.
-func awaitCard(t *testing.T, hub, text string) {
+// awaitCard waits until the hub has read the card of an agent, with a text in it.
+func awaitCard(t *testing.T, hub, agent, text string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		var card json.RawMessage
-		if err := hubtest.Call(t.Context(), hubtest.Request{URL: hub + "/a2a/far/.well-known/agent-card.json"}, &card); err != nil {
+		if err := hubtest.Call(t.Context(), hubtest.Request{URL: hub + "/a2a/" + agent + "/.well-known/agent-card.json"}, &card); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(card), text) {
 			return
 		}
 	}
-	t.Fatal("the hub has not read the agent's card")
+	t.Fatalf("the hub has not read the card of agent %s", agent)
 }

@@ -17,6 +17,10 @@ type peer struct {
 	card string
 	// refuse, if not nil, returns the JSON-RPC error of a request; empty for none.
 	refuse func(h http.Header) string
+	// confirms is the A2A-Extensions of its answers; empty for none.
+	confirms string
+	// binding is that of its interface: JSONRPC if empty.
+	binding string
 
 	url string
 
@@ -40,13 +44,59 @@ func (p *peer) start(t *testing.T) *peer {
 	if !strings.Contains(p.card, "capabilities") {
 		p.card += `,"capabilities":{"streaming":true}`
 	}
-	mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+	if p.binding == "" {
+		p.binding = "JSONRPC"
+	}
+	mux.HandleFunc("GET /.well-known/agent-card.json", cardOf(p.binding, srv.URL+"/rpc", p.card))
+	mux.HandleFunc("POST /rpc", p.serve)
+	mux.HandleFunc("POST /rpc/", p.serveHTTP)
+	return p
+}
+
+// cardOf serves a card with one interface, and with further members after a comma.
+func cardOf(binding, at, more string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"name":"peer","description":"d","version":"1","skills":[{"id":"s","name":"s","description":"d","tags":["t"]}],`+
-			`"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]%s}`, srv.URL+"/rpc", p.card)
-	})
-	mux.HandleFunc("POST /rpc", p.serve)
-	return p
+			`"supportedInterfaces":[{"url":%q,"protocolBinding":%q,"protocolVersion":"1.0"}]%s}`, at, binding, more)
+	}
+}
+
+// confirm names the extensions that the agent confirms.
+func (p *peer) confirm(w http.ResponseWriter) {
+	if p.confirms != "" {
+		w.Header().Set("A2A-Extensions", p.confirms)
+	}
+}
+
+// serveHTTP answers calls of HTTP+JSON.
+func (p *peer) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	task := doneTask(p.note(r.URL.Path, r.Header, body))
+	p.confirm(w)
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/rpc/message:send":
+		io.WriteString(w, task)
+	case "/rpc/message:stream":
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: %s\n\n", task)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// note remembers a request; it returns how many there were.
+func (p *peer) note(method string, h http.Header, body []byte) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, asked{method, h.Clone(), string(body)})
+	return len(p.asked)
+}
+
+// doneTask is the answer to a message.
+func doneTask(number int) string {
+	return fmt.Sprintf(`{"task":{"id":"there-%d","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"done"}]}]}}`, number)
 }
 
 func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
@@ -56,10 +106,8 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 		Method string
 	}
 	_ = json.Unmarshal(body, &call)
-	p.mu.Lock()
-	p.asked = append(p.asked, asked{call.Method, r.Header.Clone(), string(body)})
-	number := len(p.asked)
-	p.mu.Unlock()
+	number := p.note(call.Method, r.Header, body)
+	p.confirm(w)
 	w.Header().Set("Content-Type", "application/json")
 	if p.refuse != nil {
 		if problem := p.refuse(r.Header); problem != "" {
@@ -67,7 +115,7 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	task := fmt.Sprintf(`{"task":{"id":"there-%d","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"done"}]}]}}`, number)
+	task := doneTask(number)
 	switch call.Method {
 	case "SendMessage":
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, task)
