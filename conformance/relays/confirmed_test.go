@@ -214,7 +214,8 @@ func TestConfirmedByTheAgent(t *testing.T) {
 // confirmingHub starts a hub with agents elsewhere, and waits until it knows their cards.
 func confirmingHub(t *testing.T, agents map[string]string) (hub *hubtest.Hub, grpcAddr string) {
 	t.Helper()
-	config := "agents_builtin: false\nagents:\n"
+	// A stream waits for what its agent confirms, also on a machine that is busy.
+	config := "agents_builtin: false\nengine: {first_event: 1m}\nagents:\n"
 	for name, url := range agents {
 		config += fmt.Sprintf("  - {name: %s, url: %q}\n", name, url)
 	}

@@ -282,7 +282,8 @@ type Limits struct {
 type Engine struct {
 	// MaxWait is how long a blocking call waits: 300s.
 	MaxWait Duration `yaml:"max_wait"`
-	// FirstEvent is how long an agent may take to answer with a bare message: 1s.
+	// FirstEvent is how long an agent may take to answer with a bare message, or to confirm
+	// extensions: 1s.
 	FirstEvent Duration `yaml:"first_event"`
 	// AgentSilence ends a run that says nothing for so long: 15m.
 	AgentSilence Duration `yaml:"agent_silence" never:"true"`

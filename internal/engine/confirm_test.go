@@ -23,6 +23,19 @@ func (b *bench) activeIn(said *engine.Confirmation) []string {
 	return b.ActiveIn("strict", everything, said)
 }
 
+// declaring starts an engine with the agent strict, whose card declares everything but alien,
+// and which has a time for its first event.
+func declaring(t *testing.T, first time.Duration, x a2asrv.AgentExecutor) *bench {
+	t.Helper()
+	b := start(t, engine.Config{FirstEvent: first}, words("hi"))
+	card := &a2a.AgentCard{Name: "strict", Skills: []a2a.AgentSkill{{ID: "strict"}}}
+	card.Capabilities.Extensions = []a2a.AgentExtension{{URI: inner}, {URI: cite}, {URI: geo}}
+	if err := b.Register(engine.Agent{Name: "strict", Card: card, Executor: x}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestConfirm: an agent that says which extensions are active is believed, in the answer to
 // that message; one that does not is taken at its card's word.
 func TestConfirm(t *testing.T) {
@@ -78,7 +91,7 @@ func TestConfirm(t *testing.T) {
 // TestConfirmOfEachMessage: a confirmation belongs to one message of a task.
 func TestConfirmOfEachMessage(t *testing.T) {
 	t.Parallel()
-	b := strict(t, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b := declaring(t, time.Hour, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		switch agent.Text(ec.Message) {
 		case "one":
 			agent.Confirm(ctx, []string{cite})
@@ -151,12 +164,7 @@ func TestStreamAwaitsConfirm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			may := make(chan struct{})
-			b := start(t, engine.Config{FirstEvent: tt.first}, words("hi"))
-			card := &a2a.AgentCard{Name: "strict", Skills: []a2a.AgentSkill{{ID: "strict"}}}
-			card.Capabilities.Extensions = []a2a.AgentExtension{{URI: inner}, {URI: cite}, {URI: geo}}
-			if err := b.Register(engine.Agent{Name: "strict", Card: card, Executor: confirming(may)}); err != nil {
-				t.Fatal(err)
-			}
+			b := declaring(t, tt.first, confirming(may))
 			asked := b.send(to("strict", text("a")))
 			if asked.Head.State != task.InputRequired {
 				t.Fatalf("the task is %v", asked.Head.State)
