@@ -219,13 +219,14 @@ func readsData(t *testing.T, alice *caller) {
 	}
 }
 
-// answers: a question is answered in the same context and thread, with text alone.
+// answers: a question is answered in the same context and thread, with text alone. Marks in
+// the metadata of the answer are strings, and the hub's own marks do not come from callers.
 func answers(t *testing.T, alice *caller, agent *rb.Running) {
 	drain(agent)
 	id := alice.send("extraction", `{"messageId":"b16","role":"ROLE_USER","parts":[{"text":"ask"},{"data":{"a":1}}]}`).ID
 	first := agent.Next()
 	alice.wait("extraction", id, "TASK_STATE_INPUT_REQUIRED")
-	alice.send("extraction", fmt.Sprintf(`{"messageId":"b16b","taskId":%q,"role":"ROLE_USER","parts":[{"text":"the first"}],"metadata":{"parley.answer":2}}`, id))
+	alice.send("extraction", fmt.Sprintf(`{"messageId":"b16b","taskId":%q,"role":"ROLE_USER","parts":[{"text":"the first"}],"metadata":{"parley.answer":2,"round":2,"sure":true,"note":null,"why":"it fits"}}`, id))
 	second := agent.Next()
 	alice.wait("extraction", id, "TASK_STATE_COMPLETED")
 	same := func(what, a, b string) {
@@ -242,6 +243,11 @@ func answers(t *testing.T, alice *caller, agent *rb.Running) {
 	if diff := cmp.Diff([]rb.Part{rb.TextPart("the first")}, second.Message.Parts); diff != "" {
 		t.Errorf("parts of the answer (-want +got):\n%s", diff)
 	}
+	marks := map[string]string{"round": "2", "sure": "true", "note": "", "why": "it fits", "parley.carried": `{"round":2,"sure":true,"note":null}`}
+	if diff := cmp.Diff(marks, second.Message.Metadata); diff != "" {
+		t.Errorf("metadata of the answer (-want +got):\n%s", diff)
+	}
+	agent.Unread()
 }
 
 // tellsCallersApart: each caller has a source and a reply topic, which stay, and statuses

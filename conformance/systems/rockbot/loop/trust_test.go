@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -207,48 +208,55 @@ func TestOneAnswer(t *testing.T) {
 	}
 }
 
-// eager is a model that sends a further message to a task as soon as the task is dispatched.
-func eager(r *chattest.Request) chattest.Turn {
-	last := &r.Messages[len(r.Messages)-1]
-	if last.Role == "user" && last.Text() == "begin" {
-		return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("invoke_agent", map[string]any{"agent_name": "late", "skill": "late", "message": "go"})}}
+// eager is a model that sends a further message to a task as soon as the task is dispatched,
+// calls answered when it has read what came of that, and passes on what the user says then.
+func eager(answered func()) chattest.Script {
+	return func(r *chattest.Request) chattest.Turn {
+		last := &r.Messages[len(r.Messages)-1]
+		goOn := func(text string) chattest.Turn {
+			return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("continue_task", map[string]any{"task_id": taskOf(r), "message": text})}}
+		}
+		switch calls := len(r.Results("continue_task")); {
+		case last.Role == "user" && last.Text() == "begin":
+			return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("invoke_agent", map[string]any{
+				"agent_name": "extractionagent", "skill": "extract-structured-data", "message": "go",
+			})}}
+		case last.Role == "user" && last.Text() == "Oslo":
+			return goOn("Oslo")
+		case last.Role == "tool" && calls == 0:
+			return goOn("yes")
+		case calls > 0:
+			answered()
+		}
+		return chattest.Turn{Text: "draft"}
 	}
-	if m := idOfTask.FindStringSubmatch(last.Text()); m != nil && last.Role == "tool" && len(r.Results("continue_task")) == 0 {
-		return chattest.Turn{Calls: []chattest.Call{chattest.CallOf("continue_task", map[string]any{"task_id": m[1], "message": "yes"})}}
-	}
-	return chattest.Turn{Text: "draft"}
 }
 
 // TestNoAnswerAhead: a message that a model sends to a task before the task asks does not
-// answer the question, which the user has not seen.
+// answer the question, which the user has not seen. The agent asks once the message was sent.
 func TestNoAnswerAhead(t *testing.T) {
 	t.Parallel()
-	file, addr := filepath.Join(t.TempDir(), "late.yaml"), hubtest.Addr(t)
-	script := "a2a_agents: [{name: late, responses: [{steps: [{say: so far}, {wait: 3s}, {ask: Which city?}, {artifact: {name: a, chunks: [done]}}]}]}]\n"
-	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
+	sent := make(chan struct{})
+	answered := sync.OnceFunc(func() { close(sent) })
+	t.Cleanup(answered)
+	w := start(t, broker(t), eager(answered), options{handle: func(task *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+		if task.Message.Text() != "go" {
+			return task.Result(rockbotpeer.Completed, "done"), nil
+		}
+		<-sent
+		return task.Result(rockbotpeer.InputRequired, "Which city?"), nil
+	}})
+	got := w.end(w.begin("begin"))
+	if want := "input-required: The agent \"extractionagent\" asks: Which city?\n\nProposed answer: draft"; answer(got) != want {
+		t.Errorf("the task is %q, want %q", answer(got), want)
 	}
-	mock := hubtest.Launch(t, hubtest.Command{Args: []string{"mock", file, "--listen", addr}})
-	if err := mock.Await(t.Context(), addr); err != nil {
-		t.Fatalf("parley mock: %v\n%s", err, mock.Said())
+	w.say(user("Oslo", got.ContextID, got.ID))
+	for _, want := range []string{"go", "Oslo"} {
+		if text := w.agent.Next().Message.Text(); text != want {
+			t.Errorf("the agent is sent %q, want %q", text, want)
+		}
 	}
-	w := start(t, broker(t), eager, options{more: fmt.Sprintf(`
-  - {name: late, url: "http://%s/a2a/late"}
-  - name: other
-    model: {model: test, system_prompt: You are eager.}
-`, addr)})
-	c, err := client.Dial(w.ctx, w.hub.URL()+"/a2a/other", client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	got, err := c.Send(w.ctx, &a2a.SendMessageRequest{Message: user("begin", "", "")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "input-required: The agent \"late\" asks: Which city?\n\nProposed answer: draft"; answer(got.(*a2a.Task)) != want {
-		t.Errorf("the task is %q, want %q", answer(got.(*a2a.Task)), want)
-	}
+	w.agent.Unread()
 }
 
 // item is an item of the inbox.
