@@ -248,6 +248,8 @@ func TestHostileServer(t *testing.T) {
 		"no-task":       `{}`,
 		"page":          `<html>`,
 		"half":          `{"task":{"id"`,
+		"two-ids":       `{"task":{` + task + `,"id":"u","status":{"state":"TASK_STATE_COMPLETED"}}}`,
+		"two-answers":   `{"task":{` + task + `,"status":{"state":"TASK_STATE_COMPLETED"}}}{}`,
 		"bad-parts":     `{"task":{` + task + `,"status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":7}]}]}}`,
 	}
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -258,6 +258,8 @@ func TestHostileHTTPAgent(t *testing.T) {
 		"no state":       `{"taskId":"%s"}`,
 		"null state":     `{"taskId":"%s","state":null}`,
 		"other job":      `{"taskId":"other","state":3}`,
+		"two states":     `{"taskId":"%s","state":3,"state":4}`,
+		"two answers":    `{"taskId":"%s","state":3}{"taskId":"%s","state":3}`,
 		"text of number": `{"taskId":"%s","state":3,"message":{"role":"agent","parts":[{"kind":"text","text":7}]}}`,
 		"parts no list":  `{"taskId":"%s","state":3,"message":{"role":"agent","parts":"x"}}`,
 		"list":           `[]`,
@@ -276,7 +278,7 @@ func TestHostileHTTPAgent(t *testing.T) {
 		if !ok {
 			answer = good[job.Message.Text()]
 		}
-		return strings.Replace(answer, "%s", rb.Val(job.TaskID), 1)
+		return strings.Replace(answer, "%s", rb.Val(job.TaskID), -1)
 	}})
 	h := hubtest.Start(t, hubtest.Options{Config: "agents: [{name: sample, url: " + agent.URL() + ", timeout: 20s}]\n"})
 	hub := at(h, "/a2a/sample", "")

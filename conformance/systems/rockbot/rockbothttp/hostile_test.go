@@ -24,6 +24,7 @@ func testHostileCaller(t *testing.T, h *hubtest.Hub) {
 		`[]`:                                  -32600,
 		`{"jsonrpc":"2.0","id":1}`:            -32600,
 		`{"jsonrpc":"2.0","id":1,"method":7}`: -32600,
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ListTasks","params":{}}`:                                                          -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"Send"}`:                                                                                  -32601,
 		`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":[]}`:                                                                 -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"status":{}}}`:                                                      -32602,
