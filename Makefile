@@ -1,6 +1,6 @@
 # What people run by hand. Continuous integration runs .ci/run.
 
-TOOL = go tool -modfile=tools/go.mod
+TOOL = go tool -modfile=internal/tools/go.mod
 
 .PHONY: build check test bench fuzz
 

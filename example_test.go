@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/dialogue"
+	"github.com/parley-a2a/parley/inbox/question"
 )
 
 // shout answers in capitals.
@@ -80,7 +80,7 @@ func ExampleHub_ListenAndServe() {
 
 // An agent of the hub answers what the others ask back, so that their callers need not.
 func ExampleHub_questions() {
-	hub := &parley.Hub{Questions: &dialogue.Desk{Answerer: "clerk", Default: dialogue.Auto}}
+	hub := &parley.Hub{Questions: &question.Desk{Answerer: "clerk", Default: question.Auto}}
 	hub.Handle(&a2a.AgentCard{Name: "Weather"}, agent.Func(
 		func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			state, text := a2a.TaskStateCompleted, "Rain in "+ec.Message.Parts[0].Text()

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/task"
 )
 

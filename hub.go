@@ -14,17 +14,17 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/aguifront"
+	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/front/aguifront"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/front/openaifront"
+	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/gauge"
-	"github.com/parley-a2a/parley/internal/guest"
-	"github.com/parley-a2a/parley/internal/httpfront"
-	"github.com/parley-a2a/parley/internal/limit"
-	"github.com/parley-a2a/parley/internal/openaifront"
-	"github.com/parley-a2a/parley/memory/recorder"
+	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -182,13 +182,13 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 
 		StreamsPerCaller: h.Limits.StreamsPerCaller,
 		TasksPerCaller:   h.Limits.TasksPerCaller,
-		Rates: limit.Config{
+		Rates: ratelimit.Config{
 			Requests: h.Limits.RequestsPerSecond, Burst: h.Limits.Burst, Bytes: h.Limits.BytesPerSecond,
 		},
 		Idempotency: engine.Idempotency{
 			Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL,
 		},
-		Errands:  errand.Limits{Hops: h.Limits.Hops, Budget: h.Limits.Delegations},
+		Errands:  delegation.Limits{Hops: h.Limits.Hops, Budget: h.Limits.Delegations},
 		Extended: engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
 	})
 	for _, a := range h.agents {
@@ -231,7 +231,7 @@ func (h *Hub) frontConfig() httpfront.Config {
 		GRPCAddr:       h.GRPCAddr,
 		UnionCard:      h.UnionCard,
 		Loopback:       h.Auth == nil && !h.AllowAnonymous,
-		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
+		Guests:         []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
 		Limits: httpfront.Limits{
 			Body: h.Limits.Body,
 		},

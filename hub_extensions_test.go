@@ -17,7 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	agentcard "github.com/parley-a2a/parley/card"
+	agentcard "github.com/parley-a2a/parley/agent/card"
 )
 
 // workExtensions are the extensions of protoWorkstacean: what work has cost, how sure an agent

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/memory"
-	"github.com/parley-a2a/parley/memory/recorder"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/agent/memory/recorder"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,15 +7,15 @@ import (
 	"math"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/datadir"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/file/datadir"
 )
 
 // Parts is a folder of large parts of messages and artifacts, for Hub.Parts. OpenParts opens
 // one. It belongs to one hub.
 type Parts struct {
 	dir       *datadir.Dir
-	store     *parts.Store
+	store     *blobstore.Store
 	threshold int64
 	max       int64
 }
@@ -43,7 +43,7 @@ func OpenParts(dir string, o PartOptions) (*Parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open parts: %w", err)
 	}
-	store, err := parts.Open(dir, parts.Options{Keep: o.Expiry})
+	store, err := blobstore.Open(dir, blobstore.Options{Keep: o.Expiry})
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -58,7 +58,7 @@ func OpenParts(dir string, o PartOptions) (*Parts, error) {
 func (p *Parts) Close() error { return p.dir.Close() }
 
 // keeper returns what the engine keeps large parts with; nil if they stay in their tasks.
-func (h *Hub) keeper() *parts.Keeper {
+func (h *Hub) keeper() *blobstore.Keeper {
 	p := h.Parts
 	if p == nil {
 		return nil
@@ -69,5 +69,5 @@ func (h *Hub) keeper() *parts.Keeper {
 	if h.Limits.Retention > 0 {
 		p.store.KeepAtMost(h.Limits.Retention)
 	}
-	return &parts.Keeper{Store: p.store, Base: h.PublicURL, Threshold: p.threshold, Max: p.max}
+	return &blobstore.Keeper{Store: p.store, Base: h.PublicURL, Threshold: p.threshold, Max: p.max}
 }

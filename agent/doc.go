@@ -10,7 +10,7 @@
 //
 // A [Worker] performs an agent in a process of its own, over a bus: the agent need not be
 // running when it is called. It takes an executor, or a handler for each [Skill]. Package
-// agent/queue is the hub's side, bus/job what both say to each other, and docs/wire.md the
+// agent/queue is the hub's side, bus/protocol what both say to each other, and docs/wire.md the
 // contract for workers in other languages.
 //
 // # Guarantees

@@ -3,13 +3,13 @@ package agent
 import (
 	"context"
 
-	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/delegation"
 )
 
 // Errand says through whom a piece of work has come, and how far it may still go: how
 // many agents may be asked one after the other, how many tasks may be begun in all, and
 // until when.
-type Errand = errand.Errand
+type Errand = delegation.Errand
 
 // Envoy is the ability of a hub to say with which errand others may be asked. A Run may
 // have it.

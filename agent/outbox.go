@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // Bounds of what a job has said and the hub has not confirmed. An executor that is further
@@ -23,26 +23,26 @@ const (
 // said is one numbered thing that a job has said: an event, or how the run has ended.
 type said struct {
 	event json.RawMessage
-	end   *job.Report // Error, Public, Ended and GivenBack count
+	end   *protocol.Report // Error, Public, Ended and GivenBack count
 	piece *part
 }
 
 // part is a piece of an event that is too large for an envelope.
 type part struct {
-	of *job.Blob
-	job.Piece
+	of *protocol.Blob
+	protocol.Piece
 }
 
 // parts returns what is numbered of s: s itself, or the pieces of an event that is too
 // large.
 func (s said) parts() []said {
-	if len(s.event) <= job.MaxInline || !json.Valid(s.event) {
+	if len(s.event) <= protocol.MaxInline || !json.Valid(s.event) {
 		return []said{s}
 	}
 	var all []said
-	of := job.BlobOf(s.event)
-	for data := range slices.Chunk(s.event, job.MaxPiece) {
-		p := &part{of, job.Piece{Blob: of.ID, Offset: int64(len(all)) * job.MaxPiece, Data: data}}
+	of := protocol.BlobOf(s.event)
+	for data := range slices.Chunk(s.event, protocol.MaxPiece) {
+		p := &part{of, protocol.Piece{Blob: of.ID, Offset: int64(len(all)) * protocol.MaxPiece, Data: data}}
 		all = append(all, said{piece: p})
 	}
 	return all
@@ -150,7 +150,7 @@ func (o *outbox) moveLocked() {
 // next fills in what is to be published next, and returns its first number; zero if there
 // is nothing. It is slow if the hub's queue is to keep it: that of large events does, which
 // does not lose any as a topic may.
-func (o *outbox) next(rep *job.Report) (first int64, slow bool) {
+func (o *outbox) next(rep *protocol.Report) (first int64, slow bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	rest := o.kept[o.sent-o.base:]
@@ -234,7 +234,7 @@ func (o *outbox) late(now time.Time) time.Duration {
 }
 
 // replace puts an end in the place of what has a number, and of all that follows.
-func (o *outbox) replace(seq int64, end *job.Report) {
+func (o *outbox) replace(seq int64, end *protocol.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if i := seq - o.base - 1; i >= 0 && i < int64(len(o.kept)) {

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // mail puts numbers into an outbox, publishes them, loses some of that, and confirms.
@@ -49,7 +49,7 @@ func (m *mail) add(t *rapid.T) {
 
 // publish takes the next report out; the hub takes what comes next for it.
 func (m *mail) publish(t *rapid.T, arrives bool) {
-	var rep job.Report
+	var rep protocol.Report
 	first, _ := m.box.next(&rep)
 	if first == 0 {
 		return
@@ -76,11 +76,11 @@ func (m *mail) confirm(t *rapid.T) {
 
 // finish publishes everything, and wants nothing to be left.
 func (m *mail) finish(t *rapid.T) {
-	m.box.put(context.Background(), said{end: &job.Report{Ended: true}}, true)
+	m.box.put(context.Background(), said{end: &protocol.Report{Ended: true}}, true)
 	m.put++
 	m.box.again()
 	for m.known < m.put {
-		var rep job.Report
+		var rep protocol.Report
 		first, _ := m.box.next(&rep)
 		if first == 0 || first > m.known+1 {
 			t.Fatalf("the next report begins with %d, and %d is known of %d", first, m.known, m.put)
@@ -122,7 +122,7 @@ func TestOutboxIsBounded(t *testing.T) {
 				if n != want {
 					t.Errorf("%d fit, want %d", n, want)
 				}
-				box.next(new(job.Report))
+				box.next(new(protocol.Report))
 				box.confirm(2, false)
 				synctest.Wait()
 				if n != want+2 {
@@ -145,7 +145,7 @@ func TestOutboxIsLate(t *testing.T) {
 			t.Errorf("an empty outbox is late in %v", d)
 		}
 		box.put(t.Context(), said{event: json.RawMessage("1")}, false)
-		if first, slow := box.next(new(job.Report)); first != 1 || slow {
+		if first, slow := box.next(new(protocol.Report)); first != 1 || slow {
 			t.Errorf("number %d is published first, at the queue: %t", first, slow)
 		}
 		for _, d := range []time.Duration{keepAfter, confirmWithin} {
@@ -154,7 +154,7 @@ func TestOutboxIsLate(t *testing.T) {
 			}
 			time.Sleep(d)
 			box.late(time.Now())
-			if first, slow := box.next(new(job.Report)); first != 1 || !slow {
+			if first, slow := box.next(new(protocol.Report)); first != 1 || !slow {
 				t.Errorf("number %d is published once more, at the queue: %t", first, slow)
 			}
 		}

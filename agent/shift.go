@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/internal/convoy"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/batch"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,7 +30,7 @@ type shift struct {
 	// present has room for one: the worker hears from now on when hubs ask who is there.
 	present chan struct{}
 	// posted is what goes to the topics of hubs.
-	posted convoy.Convoy[bus.Address, *bus.Envelope]
+	posted batch.Convoy[bus.Address, *bus.Envelope]
 
 	// base outlives the tasks; over ends the shift.
 	base context.Context
@@ -149,7 +149,7 @@ func (s *shift) awaitBus(ctx context.Context) bool {
 // receive takes work until ctx ends. From the end of accepting on nothing is taken: it
 // comes to another worker once the loop is left.
 func (s *shift) receive(ctx, accepting context.Context) error {
-	sub := bus.Subscription{At: job.WorkAt(s.Name), Prefetch: s.Concurrency}
+	sub := bus.Subscription{At: protocol.WorkAt(s.Name), Prefetch: s.Concurrency}
 	for d, err := range s.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
@@ -301,7 +301,7 @@ func (s *shift) find(k jobKey) *workJob {
 
 // listen takes what hubs say to this worker.
 func (s *shift) listen(ctx context.Context) error {
-	sub := bus.Subscription{At: job.WorkerAt(s.id), Ready: s.ready}
+	sub := bus.Subscription{At: protocol.WorkerAt(s.id), Ready: s.ready}
 	for d, err := range s.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
@@ -315,7 +315,7 @@ func (s *shift) listen(ctx context.Context) error {
 		if to := d.Destination; to != "" && to != s.source() {
 			continue
 		}
-		all, err := job.Split(d.Envelope)
+		all, err := protocol.Split(d.Envelope)
 		if err != nil {
 			s.Logger.Warn("batch ignored", "agent", s.Name, "error", err)
 		}
@@ -330,21 +330,21 @@ func (s *shift) listen(ctx context.Context) error {
 func (s *shift) hear(ctx context.Context, e *bus.Envelope) {
 	if j := s.find(keyOf(e)); j != nil {
 		j.hear(e)
-	} else if e.Type == job.TypeGrant {
+	} else if e.Type == protocol.TypeGrant {
 		s.decline(ctx, e)
 	}
 }
 
 // decline gives back a job that was granted when nobody waited for it any more.
 func (s *shift) decline(ctx context.Context, grant *bus.Envelope) {
-	var g job.Grant
+	var g protocol.Grant
 	hub := keyOf(grant).hub
-	if job.Decode(grant.Body, &g) != nil || job.ReportAt(hub).Check() != nil {
+	if protocol.Decode(grant.Body, &g) != nil || protocol.ReportAt(hub).Check() != nil {
 		return
 	}
-	e := s.envelope(job.TypeReport)
+	e := s.envelope(protocol.TypeReport)
 	e.Destination, e.Task, e.Owner, e.Epoch, e.Seq = grant.Source, grant.Task, grant.Owner, grant.Epoch, 1
-	s.say(ctx, job.ReportAt(hub), e, &job.Report{Token: g.Token, Worker: s.id, GivenBack: true})
+	s.say(ctx, protocol.ReportAt(hub), e, &protocol.Report{Token: g.Token, Worker: s.id, GivenBack: true})
 }
 
 // ready is called when the bus is there, and when it is there again: what the worker has
@@ -365,7 +365,7 @@ func keyOf(e *bus.Envelope) jobKey {
 
 // inquiries announces the agent to hubs that ask.
 func (s *shift) inquiries(ctx context.Context) error {
-	sub := bus.Subscription{At: job.Inquiry, Ready: func() {
+	sub := bus.Subscription{At: protocol.Inquiry, Ready: func() {
 		select {
 		case s.present <- struct{}{}:
 		default:
@@ -382,7 +382,7 @@ func (s *shift) inquiries(ctx context.Context) error {
 
 // tend announces the agent, beats, and keeps the work that is being done.
 func (s *shift) tend(ctx context.Context) {
-	announce, beat := time.NewTicker(job.AnnounceEvery), time.NewTicker(s.paceNow())
+	announce, beat := time.NewTicker(protocol.AnnounceEvery), time.NewTicker(s.paceNow())
 	defer announce.Stop()
 	defer beat.Stop()
 	for {
@@ -405,7 +405,7 @@ func (s *shift) tend(ctx context.Context) {
 // beatsPerLease is how often a worker beats within a lease, and leastPace the shortest
 // time between two beats, whatever a hub says.
 const (
-	beatsPerLease = job.Lease / job.BeatEvery
+	beatsPerLease = protocol.Lease / protocol.BeatEvery
 	leastPace     = 100 * time.Millisecond
 )
 
@@ -435,7 +435,7 @@ const maxHeld = 500
 
 // beat tells each hub which of its jobs are alive.
 func (s *shift) beat(ctx context.Context) {
-	held := map[bus.Address][]job.Held{}
+	held := map[bus.Address][]protocol.Held{}
 	for _, j := range s.all() {
 		if h, ok := j.held(); ok {
 			held[j.hub] = append(held[j.hub], h)
@@ -445,16 +445,16 @@ func (s *shift) beat(ctx context.Context) {
 	for hub, jobs := range held {
 		for len(jobs) > 0 {
 			n := min(len(jobs), maxHeld)
-			s.say(ctx, hub, s.envelope(job.TypeBeat), &job.Beat{Worker: s.id, Jobs: jobs[:n]})
+			s.say(ctx, hub, s.envelope(protocol.TypeBeat), &protocol.Beat{Worker: s.id, Jobs: jobs[:n]})
 			jobs = jobs[n:]
 		}
 	}
 }
 
 func (s *shift) announce(ctx context.Context) {
-	e, t := s.envelope(job.TypeAnnounce), TraitsOf(s.Executor)
+	e, t := s.envelope(protocol.TypeAnnounce), TraitsOf(s.Executor)
 	e.Source = "agent/" + string(s.Name)
-	s.say(ctx, job.Discovery, e, &job.Announce{
+	s.say(ctx, protocol.Discovery, e, &protocol.Announce{
 		Agent: s.Name, Card: s.cardJSON, Worker: s.id, Started: s.began, Idempotent: t.Idempotent, Serial: t.Serial,
 	})
 }
@@ -463,9 +463,9 @@ func (s *shift) announce(ctx context.Context) {
 func (s *shift) leave() {
 	ctx, stop := context.WithTimeout(s.base, leaveWithin)
 	defer stop()
-	e := s.envelope(job.TypeLeave)
+	e := s.envelope(protocol.TypeLeave)
 	e.Source = "agent/" + string(s.Name)
-	s.say(ctx, job.Discovery, e, &job.Leave{Agent: s.Name, Worker: s.id})
+	s.say(ctx, protocol.Discovery, e, &protocol.Leave{Agent: s.Name, Worker: s.id})
 }
 
 func (s *shift) source() string { return "worker/" + s.id }
@@ -475,7 +475,7 @@ func (s *shift) source() string { return "worker/" + s.id }
 func (s *shift) envelope(kind bus.Type) *bus.Envelope {
 	return &bus.Envelope{
 		Type: kind, Time: task.MillisOf(time.Now()),
-		Source: s.source(), ReplyTo: job.WorkerAt(s.id).Name,
+		Source: s.source(), ReplyTo: protocol.WorkerAt(s.id).Name,
 	}
 }
 
@@ -487,7 +487,7 @@ func (s *shift) say(ctx context.Context, to bus.Address, e *bus.Envelope, body a
 }
 
 func (s *shift) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
-	if e.Body, err = job.Encode(body); err != nil {
+	if e.Body, err = protocol.Encode(body); err != nil {
 		return err
 	}
 	return s.send(ctx, to, e)
@@ -502,14 +502,14 @@ func (s *shift) send(ctx context.Context, to bus.Address, e *bus.Envelope) error
 
 // post publishes e with a body at a hub's topic, together with others.
 func (s *shift) post(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
-	if e.Body, err = job.Encode(body); err != nil {
+	if e.Body, err = protocol.Encode(body); err != nil {
 		return err
 	}
-	if len(e.Body) > job.MaxBatched {
+	if len(e.Body) > protocol.MaxBatched {
 		return s.send(ctx, to, e)
 	}
 	return s.posted.Send(ctx, to, e, func(all []*bus.Envelope) error {
-		joined, err := job.Join(all)
+		joined, err := protocol.Join(all)
 		if err != nil {
 			return err
 		}

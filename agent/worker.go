@@ -12,9 +12,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -42,7 +42,7 @@ type Worker struct {
 	// Skills are handlers for one skill each.
 	Skills []Skill
 	// Concurrency is how many tasks are performed at one time. Zero means
-	// DefaultConcurrency. Each may have a message of up to job.MaxLarge in memory, and as
+	// DefaultConcurrency. Each may have a message of up to protocol.MaxLarge in memory, and as
 	// much of what the hub has not confirmed.
 	Concurrency int
 	// Once ends Run after one task, or after Idle without one: for workers that are
@@ -94,7 +94,7 @@ func (w *Worker) shift() (*shift, error) {
 	if s.Name == "" {
 		s.Name = task.AgentNamed(s.Card.Name)
 	}
-	if err := job.WorkAt(s.Name).Check(); s.Name == "" || err != nil {
+	if err := protocol.WorkAt(s.Name).Check(); s.Name == "" || err != nil {
 		return bad("Name %q, which is to name a queue: %v", s.Name, err)
 	}
 	if len(w.Skills) > 0 {
@@ -109,7 +109,7 @@ func (w *Worker) shift() (*shift, error) {
 		return bad("%v", err)
 	}
 	s.id = newWorkerID(s.Name)
-	if err := job.WorkerAt(s.id).Check(); err != nil {
+	if err := protocol.WorkerAt(s.id).Check(); err != nil {
 		return bad("Name %q is too long for the topic of a worker: %v", s.Name, err)
 	}
 	s.fill()
@@ -143,5 +143,5 @@ func (s *shift) fill() {
 	}
 	s.places = make(chan struct{}, s.Concurrency)
 	s.listening, s.present = make(chan struct{}), make(chan struct{}, 1)
-	s.pace, s.quicker = job.BeatEvery, make(chan struct{}, 1)
+	s.pace, s.quicker = protocol.BeatEvery, make(chan struct{}, 1)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // fetchAgain is the time after which a piece is asked for once more, and fetchTries how
@@ -42,7 +42,7 @@ func (j *workJob) fetch() error {
 }
 
 // fetchAll asks for one piece after the other.
-func (j *workJob) fetchAll(blob *job.Blob) ([]byte, error) {
+func (j *workJob) fetchAll(blob *protocol.Blob) ([]byte, error) {
 	var whole []byte
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -60,7 +60,7 @@ func (j *workJob) fetchAll(blob *job.Blob) ([]byte, error) {
 			return nil, errors.New("the run has ended before its message was fetched")
 		}
 		timer.Reset(fetchAgain)
-		j.shift.say(j.exec, j.hub, j.envelope(job.TypeFetch), &job.Fetch{
+		j.shift.say(j.exec, j.hub, j.envelope(protocol.TypeFetch), &protocol.Fetch{
 			Token: j.tokenNow(), Worker: j.shift.id, Blob: blob.ID, Offset: int64(len(whole)),
 		})
 	}
@@ -69,7 +69,7 @@ func (j *workJob) fetchAll(blob *job.Blob) ([]byte, error) {
 
 // fetched takes the content as if it had been in the work.
 func (j *workJob) fetched(whole []byte) error {
-	var c job.Content
+	var c protocol.Content
 	if err := json.Unmarshal(whole, &c); err != nil {
 		return fmt.Errorf("decode content of work: %w", err)
 	}
@@ -81,8 +81,8 @@ func (j *workJob) fetched(whole []byte) error {
 
 // arrived passes on a piece to who has asked for it.
 func (j *workJob) arrived(e *bus.Envelope) {
-	p := new(job.Piece)
-	if job.Decode(e.Body, p) != nil {
+	p := new(protocol.Piece)
+	if protocol.Decode(e.Body, p) != nil {
 		return // it is asked for again
 	}
 	select {
@@ -92,7 +92,7 @@ func (j *workJob) arrived(e *bus.Envelope) {
 }
 
 // workNow returns the work, with what was fetched of it.
-func (j *workJob) workNow() *job.Work {
+func (j *workJob) workNow() *protocol.Work {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	w := j.work

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // workJob is one piece of work of a worker, from its delivery to its acknowledgement.
@@ -20,7 +20,7 @@ type workJob struct {
 	shift *shift
 	key   jobKey
 	env   *bus.Envelope
-	work  job.Work
+	work  protocol.Work
 	nonce string
 	// hub is the topic of the hub, reports its queue.
 	hub, reports bus.Address
@@ -28,7 +28,7 @@ type workJob struct {
 	// answer has the hub's answer to the claim.
 	answer chan *bus.Envelope
 	// pieces has what the worker has fetched.
-	pieces chan *job.Piece
+	pieces chan *protocol.Piece
 	// asked is closed once a further message waits.
 	asked chan struct{}
 	// ctx is that of the job, exec that of its executor.
@@ -52,7 +52,7 @@ type workJob struct {
 
 // newJob checks a delivery.
 func (s *shift) newJob(d *bus.Delivery) (*workJob, error) {
-	if d.Type != job.TypeWork {
+	if d.Type != protocol.TypeWork {
 		return nil, fmt.Errorf("type %q is not known at the queue of an agent", d.Type)
 	}
 	if s.Keys != nil {
@@ -70,9 +70,9 @@ func (s *shift) newJob(d *bus.Delivery) (*workJob, error) {
 	j := &workJob{
 		shift: s, key: jobKey{hub, d.Owner, d.Task}, env: d.Envelope, delivery: d, nonce: uuid.NewString(),
 		hub: bus.Topic(d.ReplyTo), out: newOutbox(), answer: make(chan *bus.Envelope, 1), asked: make(chan struct{}),
-		pieces: make(chan *job.Piece, 1),
+		pieces: make(chan *protocol.Piece, 1),
 	}
-	if err := job.Decode(d.Body, &j.work); err != nil {
+	if err := protocol.Decode(d.Body, &j.work); err != nil {
 		return nil, fmt.Errorf("decode work: %w", err)
 	}
 	if j.work.Large != nil {
@@ -132,9 +132,9 @@ func (j *workJob) claim(accepting context.Context) (granted bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		e := j.envelope(job.TypeClaim)
+		e := j.envelope(protocol.TypeClaim)
 		e.Trace = j.env.Trace
-		err := j.post(accepting, e, &job.Claim{
+		err := j.post(accepting, e, &protocol.Claim{
 			Delivery: j.work.Delivery, Worker: j.shift.id, Nonce: j.nonce, Idempotent: TraitsOf(j.shift.Executor).Idempotent, Batches: true,
 		})
 		if err != nil && accepting.Err() == nil {
@@ -161,8 +161,8 @@ func (j *workJob) claim(accepting context.Context) (granted bool) {
 
 // answered looks at an answer to the claim; it reports whether the claim is done.
 func (j *workJob) answered(e *bus.Envelope) (done, granted bool) {
-	if e.Type == job.TypeDenial {
-		var deny job.Denial
+	if e.Type == protocol.TypeDenial {
+		var deny protocol.Denial
 		if json.Unmarshal(e.Body, &deny) != nil || deny.Nonce != j.nonce || deny.Later {
 			return false, false
 		}
@@ -175,8 +175,8 @@ func (j *workJob) answered(e *bus.Envelope) (done, granted bool) {
 
 // granted takes a grant, the first one or another one.
 func (j *workJob) granted(e *bus.Envelope) bool {
-	var g job.Grant
-	if job.Decode(e.Body, &g) != nil || g.Nonce != j.nonce || e.Epoch == 0 {
+	var g protocol.Grant
+	if protocol.Decode(e.Body, &g) != nil || g.Nonce != j.nonce || e.Epoch == 0 {
 		return false
 	}
 	j.mu.Lock()
@@ -197,7 +197,7 @@ func (j *workJob) hear(e *bus.Envelope) {
 	epoch := j.epoch
 	j.mu.Unlock()
 	if epoch == 0 {
-		if e.Type == job.TypeGrant || e.Type == job.TypeDenial {
+		if e.Type == protocol.TypeGrant || e.Type == protocol.TypeDenial {
 			select {
 			case j.answer <- e:
 			default:
@@ -209,28 +209,28 @@ func (j *workJob) hear(e *bus.Envelope) {
 		return // about another run
 	}
 	switch e.Type {
-	case job.TypeGrant:
+	case protocol.TypeGrant:
 		j.granted(e)
-	case job.TypeConfirm:
-		var c job.Confirm
-		if job.Decode(e.Body, &c) == nil {
+	case protocol.TypeConfirm:
+		var c protocol.Confirm
+		if protocol.Decode(e.Body, &c) == nil {
 			j.out.confirm(e.Seq, c.Final)
 		}
-	case job.TypeResend:
+	case protocol.TypeResend:
 		j.out.from(e.Seq)
-	case job.TypePiece:
+	case protocol.TypePiece:
 		j.arrived(e)
-	case job.TypeCancel:
+	case protocol.TypeCancel:
 		j.cancel(e)
-	case job.TypeAsked:
+	case protocol.TypeAsked:
 		j.ask()
-	case job.TypeStop:
+	case protocol.TypeStop:
 		j.stopped(e)
 	}
 }
 
 func (j *workJob) stopped(e *bus.Envelope) {
-	var stop job.Stop
+	var stop protocol.Stop
 	_ = json.Unmarshal(e.Body, &stop) // the reason is for people
 	j.shift.Logger.Info("run is stopped", "agent", j.shift.Name, "task", j.key.task, "epoch", e.Epoch, "reason", stop.Reason)
 	j.end(fmt.Errorf("%w: %s", errStopped, stop.Reason))
@@ -256,7 +256,7 @@ func (j *workJob) ask() {
 // and only the hub does not know.
 func (j *workJob) giveBack() bool {
 	defer j.halt(errShiftOver)
-	return j.out.put(j.ctx, said{end: &job.Report{GivenBack: true}}, true)
+	return j.out.put(j.ctx, said{end: &protocol.Report{GivenBack: true}}, true)
 }
 
 // redelivered takes a delivery of the same work in the place of the one before.
@@ -288,10 +288,10 @@ func (j *workJob) extend(ctx context.Context) error {
 }
 
 // held returns what a beat says of the job, if it was granted.
-func (j *workJob) held() (job.Held, bool) {
+func (j *workJob) held() (protocol.Held, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return job.Held{Task: j.key.task, Owner: j.key.owner, Epoch: j.epoch, Token: j.token}, j.epoch != 0
+	return protocol.Held{Task: j.key.task, Owner: j.key.owner, Epoch: j.epoch, Token: j.token}, j.epoch != 0
 }
 
 // post publishes e with a body at the hub's topic.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // How reports are published.
@@ -30,7 +30,7 @@ func (j *workJob) report() {
 	timer := time.NewTimer(confirmWithin)
 	defer timer.Stop()
 	for j.ctx.Err() == nil {
-		rep := job.Report{Token: j.tokenNow(), Worker: j.shift.id}
+		rep := protocol.Report{Token: j.tokenNow(), Worker: j.shift.id}
 		first, slow := j.out.next(&rep)
 		if first == 0 {
 			j.rest(timer)
@@ -41,7 +41,7 @@ func (j *workJob) report() {
 			pause = 0
 		case errors.Is(err, bus.ErrTooLarge), errors.Is(err, bus.ErrInvalid):
 			j.shift.Logger.Error("agent said what the bus does not take", "agent", j.shift.Name, "task", j.key.task, "error", err)
-			j.out.replace(first, &job.Report{Error: "the agent has said something that the bus does not take: " + short(err), Public: true})
+			j.out.replace(first, &protocol.Report{Error: "the agent has said something that the bus does not take: " + short(err), Public: true})
 			j.halt(errJobOver)
 		default:
 			pause = min(max(2*pause, reportPause), reportMaxPause)
@@ -64,8 +64,8 @@ func short(err error) string {
 	return bus.ErrInvalid.Error()
 }
 
-func (j *workJob) publish(first int64, rep *job.Report, slow bool) error {
-	e := j.envelope(job.TypeReport)
+func (j *workJob) publish(first int64, rep *protocol.Report, slow bool) error {
+	e := j.envelope(protocol.TypeReport)
 	e.Seq = first
 	ctx, stop := context.WithTimeout(j.ctx, reportWithin)
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // execute runs the executor.
@@ -18,7 +18,7 @@ func (j *workJob) execute() {
 	defer func() {
 		if p := recover(); p != nil {
 			j.shift.Logger.Error("agent panicked", "agent", j.shift.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			j.finish(&job.Report{Error: fmt.Sprintf("agent panicked: %v", p)})
+			j.finish(&protocol.Report{Error: fmt.Sprintf("agent panicked: %v", p)})
 		}
 	}()
 	if err := j.fetch(); err != nil {
@@ -27,7 +27,7 @@ func (j *workJob) execute() {
 	}
 	x, ctx, err := j.context()
 	if err != nil {
-		j.finish(&job.Report{Error: err.Error()})
+		j.finish(&protocol.Report{Error: err.Error()})
 		return
 	}
 	var state a2a.TaskState
@@ -49,9 +49,9 @@ func (j *workJob) execute() {
 	switch {
 	case j.exec.Err() != nil:
 	case state == a2a.TaskStateAuthRequired:
-		j.finish(&job.Report{Ended: true})
+		j.finish(&protocol.Report{Ended: true})
 	default:
-		j.finish(&job.Report{Error: "agent ended without a final state", Public: true})
+		j.finish(&protocol.Report{Error: "agent ended without a final state", Public: true})
 	}
 }
 
@@ -63,15 +63,15 @@ func (j *workJob) failed(err error) {
 	}
 	var public *a2a.Error
 	if errors.As(err, &public) && public.Message != "" {
-		j.finish(&job.Report{Error: public.Message, Public: true})
+		j.finish(&protocol.Report{Error: public.Message, Public: true})
 		return
 	}
 	j.shift.Logger.Error("agent failed", "agent", j.shift.Name, "task", j.key.task, "error", err)
-	j.finish(&job.Report{Error: err.Error()})
+	j.finish(&protocol.Report{Error: err.Error()})
 }
 
 // finish ends the job with something that is no event.
-func (j *workJob) finish(end *job.Report) {
+func (j *workJob) finish(end *protocol.Report) {
 	j.out.put(j.ctx, said{end: end}, true)
 	j.halt(errJobOver)
 }
@@ -80,12 +80,12 @@ func (j *workJob) finish(end *job.Report) {
 func (j *workJob) yield(ev a2a.Event) bool {
 	event, last, err := encodeEvent(ev)
 	if err != nil {
-		j.finish(&job.Report{Error: err.Error()})
+		j.finish(&protocol.Report{Error: err.Error()})
 		return false
 	}
-	if len(event) > job.MaxLarge {
-		j.finish(&job.Report{Public: true, Error: fmt.Sprintf(
-			"the agent has said something of %d bytes at once: %d are allowed, and any number in chunks of an artifact", len(event), job.MaxLarge,
+	if len(event) > protocol.MaxLarge {
+		j.finish(&protocol.Report{Public: true, Error: fmt.Sprintf(
+			"the agent has said something of %d bytes at once: %d are allowed, and any number in chunks of an artifact", len(event), protocol.MaxLarge,
 		)})
 		return false
 	}
@@ -111,13 +111,13 @@ func (j *workJob) cancel(e *bus.Envelope) {
 		j.hands.Go(func() { j.refuse(reason) })
 		return
 	}
-	var c job.Cancel
+	var c protocol.Cancel
 	_ = json.Unmarshal(e.Body, &c) // what cannot be read is not there
 	j.hands.Go(func() { j.runCancel(&c) })
 }
 
 // runCancel runs the executor's Cancel.
-func (j *workJob) runCancel(c *job.Cancel) {
+func (j *workJob) runCancel(c *protocol.Cancel) {
 	defer func() {
 		if p := recover(); p != nil {
 			j.shift.Logger.Error("agent panicked", "agent", j.shift.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -159,8 +159,8 @@ func (j *workJob) refuse(reason string) {
 	j.mu.Lock()
 	j.refusal, j.refused = reason, time.Now()
 	j.mu.Unlock()
-	e := j.envelope(job.TypeReport)
-	j.shift.say(j.ctx, j.reports, e, &job.Report{Token: j.tokenNow(), Worker: j.shift.id, CancelRefused: reason})
+	e := j.envelope(protocol.TypeReport)
+	j.shift.say(j.ctx, j.reports, e, &protocol.Report{Token: j.tokenNow(), Worker: j.shift.id, CancelRefused: reason})
 	j.mu.Lock()
 	j.canceling = false
 	j.mu.Unlock()

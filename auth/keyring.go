@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/bearer"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
 // RoleAdmin is the role of those who may change the hub itself.
@@ -29,7 +29,7 @@ var (
 
 // errRequired is what a caller is told whose credentials are missing or wrong, in
 // the same words whatever is wrong with them.
-var errRequired = fault.New(ErrUnauthenticated,
+var errRequired = apierror.New(ErrUnauthenticated,
 	"Authentication required: provide %s header or a bearer token", HeaderKey)
 
 // Keyring is an Authenticator of callers with API keys: those of a configuration and
@@ -254,7 +254,7 @@ func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Princi
 		return nil, r.refuse(ctx, req, attempt{flaw: err.Error()})
 	}
 	if err == nil {
-		bearer.Found(ctx, text)
+		usertoken.Found(ctx, text)
 		p = p.via(viaToken)
 	}
 	return p, err
@@ -381,7 +381,7 @@ func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 		return errRequired
 	}
 	if !r.failures.enter() {
-		return &fault.Error{Err: fault.ErrExhausted, Message: "too many failed attempts", RetryAfter: longestDelay}
+		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many failed attempts", RetryAfter: longestDelay}
 	}
 	defer r.failures.leave()
 	timer := time.NewTimer(wait)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -71,13 +71,13 @@ func (p *Principal) For(r *Request) (*Principal, error) {
 	}
 	org := trim(named[0])
 	if len(named) > 1 {
-		return nil, fault.New(a2a.ErrInvalidRequest, "%s is given %d times", HeaderOwner, len(named))
+		return nil, apierror.New(a2a.ErrInvalidRequest, "%s is given %d times", HeaderOwner, len(named))
 	}
 	switch {
 	case org != "" && org == p.Org:
 		return p, nil
 	case org == "" || !slices.Contains(p.Orgs, org):
-		return nil, fault.New(a2a.ErrUnauthorized, "%s names an owner that the caller does not belong to", HeaderOwner)
+		return nil, apierror.New(a2a.ErrUnauthorized, "%s names an owner that the caller does not belong to", HeaderOwner)
 	}
 	chosen := *p
 	chosen.Org = org

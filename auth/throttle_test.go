@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 )
 
 // closed returns a keyring with one key, and the text of it.
@@ -106,8 +106,8 @@ func TestDelayedAnswersAreBounded(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		_, err := r.Authenticate(t.Context(), from("192.0.2.1:1", "wrong"))
-		var f *fault.Error
-		if !errors.As(err, &f) || !errors.Is(err, fault.ErrExhausted) || f.RetryAfter != time.Second {
+		var f *apierror.Error
+		if !errors.As(err, &f) || !errors.Is(err, apierror.ErrExhausted) || f.RetryAfter != time.Second {
 			t.Errorf("one more attempt = %v, want that the caller comes back later", err)
 		}
 		if _, err := r.Authenticate(t.Context(), from("192.0.2.1:1", text)); err != nil {

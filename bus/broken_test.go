@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/bustest"
+	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
 // defect breaks one promise.

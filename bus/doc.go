@@ -7,7 +7,7 @@
 // its receivers has acknowledged it; a topic tells all who listen at that moment.
 // [Memory] is a bus within one process. The others are in packages of their own:
 // bus/natsbus, bus/natsbus/embedded, bus/amqpbus.
-// What hubs and workers say to each other is in package bus/job, and for everybody else
+// What hubs and workers say to each other is in package bus/protocol, and for everybody else
 // in docs/wire.md.
 //
 // # Guarantees
@@ -36,5 +36,5 @@
 //
 // # Testing
 //
-// Package bus/bustest has the suite that every bus passes.
+// Package internal/testing/suite/bustest has the suite that every bus passes.
 package bus

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/rawjson"
-	"github.com/parley-a2a/parley/internal/structjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/json/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 

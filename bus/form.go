@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // formPrefix keeps signatures of envelopes apart from whatever else a key may sign.

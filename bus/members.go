@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/structjson"
+	"github.com/parley-a2a/parley/internal/json/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 

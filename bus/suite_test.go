@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/bustest"
+	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
 func TestMemory(t *testing.T) {

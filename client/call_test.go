@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // text joins the text parts of a task's artifacts.

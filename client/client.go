@@ -9,9 +9,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // Defaults of [Options].
@@ -137,7 +137,7 @@ func (c *Client) Interface() a2a.AgentInterface { return c.peer.Interface() }
 func (c *Client) Close() error { return c.peer.Close() }
 
 // Loopback reports whether hostport, with or without a port, names this machine.
-func Loopback(hostport string) bool { return outcall.Loopback(hostport) }
+func Loopback(hostport string) bool { return httpcall.Loopback(hostport) }
 
 // peer returns the options of a caller who watches: no call has a deadline that its
 // context does not have, and nothing is done that was not asked for.

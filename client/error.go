@@ -3,8 +3,8 @@ package client
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // What can go wrong on the caller's side. Callers test with errors.Is.

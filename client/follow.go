@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // How often Wait asks an agent that does not stream: at first, and at last.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 var (

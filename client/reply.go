@@ -5,7 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // Text is what the agent with the given name has answered, in words: all text parts of

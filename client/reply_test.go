@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/mock"
+	"github.com/parley-a2a/parley/internal/mock"
 )
 
 func parts(texts ...string) a2a.ContentParts {

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/a2aproject/a2a-go/v2 v2.4.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/parley-a2a/parley v0.0.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/bearer"
+	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/errand"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
 // The metadata keys that have a meaning of their own.
@@ -29,9 +29,9 @@ const (
 // checks the protocol version.
 func (s *side) enter(ctx context.Context) (*op.Caller, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	who, slot := ctx, new(bearer.Slot)
+	who, slot := ctx, new(usertoken.Slot)
 	if s.cfg.Engine.WantsBearers() {
-		who = bearer.Collect(ctx, slot)
+		who = usertoken.Collect(ctx, slot)
 	}
 	from := request(ctx, md)
 	p, err := s.cfg.Auth.Authenticate(who, from)
@@ -110,7 +110,7 @@ func isParam(key string) bool {
 	case "traceparent", "tracestate", "x-correlation-id", "x-parent-id":
 		return true
 	}
-	return strings.HasPrefix(key, "a2a-") || errand.Param(key) != ""
+	return strings.HasPrefix(key, "a2a-") || delegation.Param(key) != ""
 }
 
 // split returns the elements of comma-joined values, without empty ones.

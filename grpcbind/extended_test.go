@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/card"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 )

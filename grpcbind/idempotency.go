@@ -6,7 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -23,7 +23,7 @@ func (s *side) keyed(ctx context.Context, in *op.Send) error {
 	case len(values) == 1 && values[0] != "":
 		in.Key = values[0]
 	case len(values) > 0:
-		return fault.Field(a2a.ErrInvalidParams, keyIdempotency, "must have one value, which is not empty")
+		return apierror.Field(a2a.ErrInvalidParams, keyIdempotency, "must have one value, which is not empty")
 	}
 	return nil
 }

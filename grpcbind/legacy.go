@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -58,7 +58,7 @@ func withTenant(ctx context.Context, message []byte) ([]byte, error) {
 		return message, nil
 	case 1:
 	default:
-		return nil, fault.Field(a2a.ErrInvalidParams, keyTenant, "must have one value")
+		return nil, apierror.Field(a2a.ErrInvalidParams, keyTenant, "must have one value")
 	}
 	out := rawjson.AppendString([]byte(`{"tenant":`), names[0])
 	if rest := message[1:]; rest[0] != '}' {

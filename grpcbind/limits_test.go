@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
 // byName takes every caller for who it says it is.
@@ -101,7 +101,7 @@ func streamed(s grpc.ServerStreamingClient[pb.StreamResponse], err error) error 
 // others. That a caller comes back in time is for the tests of package limit.
 func TestEveryMethodIsLimited(t *testing.T) {
 	t.Parallel()
-	h := limitedHub(t, engine.Config{Rates: limit.Config{Requests: 0.001, Burst: 1}})
+	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 1}})
 	calls := everyCall(h)
 	maps.Copy(calls, everyLegacyCall(h))
 	for name, call := range calls {
@@ -119,7 +119,7 @@ func TestEveryMethodIsLimited(t *testing.T) {
 
 func TestBytesAreLimited(t *testing.T) {
 	t.Parallel()
-	h := limitedHub(t, engine.Config{Rates: limit.Config{Bytes: 100}})
+	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Bytes: 100}})
 	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
 	large := say("x")
 	large.Message.Parts[0].Content = &pb.Part_Text{Text: strings.Repeat("x", 100_000)}

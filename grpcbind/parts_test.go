@@ -12,20 +12,20 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/parts"
 )
 
 // Callers over gRPC, of both versions, get addresses in the place of large parts, and the
 // official client reads them.
 func TestLargeParts(t *testing.T) {
 	t.Parallel()
-	store, err := parts.Open(t.TempDir(), parts.Options{Keep: time.Hour})
+	store, err := blobstore.Open(t.TempDir(), blobstore.Options{Keep: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := &parts.Keeper{Store: store, Base: "https://hub.example", Threshold: 1000}
+	keeper := &blobstore.Keeper{Store: store, Base: "https://hub.example", Threshold: 1000}
 	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Parts: keeper})}, mirror, nil)
 	content := bytes.Repeat([]byte("0123456789"), 1000)
 	part := a2a.NewRawPart(content)
@@ -71,8 +71,8 @@ func TestLargeParts(t *testing.T) {
 // wantContent checks what the hub has for the address of a part.
 func (h *hub) wantContent(where, address string, want []byte) {
 	h.t.Helper()
-	tail, ok := strings.CutPrefix(address, "https://hub.example"+parts.Place)
-	id, d, valid := parts.ParsePlace(tail)
+	tail, ok := strings.CutPrefix(address, "https://hub.example"+blobstore.Place)
+	id, d, valid := blobstore.ParsePlace(tail)
 	if !ok || !valid {
 		h.t.Fatalf("%s: %q is no address of a part", where, address)
 	}

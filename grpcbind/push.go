@@ -7,9 +7,9 @@ import (
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -18,7 +18,7 @@ import (
 func callPush[T any](ctx context.Context, s *side, o dialect.Operation, do func(*op.Caller) (T, error)) (T, error) {
 	return call(ctx, s, o, func(c *op.Caller) (none T, err error) {
 		if !s.cfg.Engine.Pushes() {
-			return none, fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+			return none, apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 		}
 		return do(c)
 	})

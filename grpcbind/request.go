@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -31,7 +31,7 @@ func decode[T any](s *side, c *op.Caller, m proto.Message, read func(params []by
 	params, err := protojson.Marshal(m)
 	if err != nil {
 		// Only values that JSON cannot express: NaN, an empty Value, a wild timestamp.
-		return nil, fault.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
+		return nil, apierror.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
 	}
 	if err := s.decoder.Body(params); err != nil {
 		return nil, err

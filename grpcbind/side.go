@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/limit"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/ratelimit"
 )
 
 // side is what the services of both versions have in common.
@@ -18,7 +18,7 @@ type side struct {
 	// version checks the values of a2a-version.
 	version func(values []string) error
 	// limiter is nil if nothing is limited.
-	limiter *limit.Limiter
+	limiter *ratelimit.Limiter
 	// feeds are the goroutines that write to streams.
 	feeds *sync.WaitGroup
 }

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,11 +52,11 @@ func TestErrorTable(t *testing.T) {
 		{a2a.ErrInvalidParams, codes.InvalidArgument, "INVALID_PARAMS"},
 		{a2a.ErrInvalidRequest, codes.InvalidArgument, "INVALID_REQUEST"},
 		{a2a.ErrParseError, codes.InvalidArgument, "PARSE_ERROR"},
-		{fault.ErrTooLarge, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
-		{fault.ErrExhausted, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
-		{fault.ErrUnavailable, codes.Unavailable, "UNAVAILABLE"},
+		{apierror.ErrTooLarge, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
+		{apierror.ErrExhausted, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
+		{apierror.ErrUnavailable, codes.Unavailable, "UNAVAILABLE"},
 		{task.ErrFull, codes.Unavailable, "UNAVAILABLE"},
-		{fault.ErrDeadline, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
+		{apierror.ErrDeadline, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 		{context.Canceled, codes.Canceled, "CANCELLED"},
 		{a2a.ErrInternalError, codes.Internal, "INTERNAL_ERROR"},
@@ -79,9 +79,9 @@ func TestErrorTable(t *testing.T) {
 
 func TestDetails(t *testing.T) {
 	t.Parallel()
-	err := &fault.Error{
+	err := &apierror.Error{
 		Err: a2a.ErrInvalidParams, Message: "two things are wrong", RetryAfter: 1500 * time.Millisecond,
-		Violations: []fault.Violation{{Field: "a", Problem: "is odd"}, {Field: "b", Problem: "is even"}},
+		Violations: []apierror.Violation{{Field: "a", Problem: "is odd"}, {Field: "b", Problem: "is even"}},
 		Meta:       map[string]string{"taskId": "t"},
 	}
 	st := status.Convert(testService().fail(t.Context(), dialect.GetTask, err))
@@ -94,9 +94,9 @@ func TestDetails(t *testing.T) {
 	if info.GetMetadata()["taskId"] != "t" || retry.GetRetryDelay().AsDuration() != err.RetryAfter {
 		t.Errorf("details = %v, %v; want the metadata and the delay", info, retry)
 	}
-	var got []fault.Violation
+	var got []apierror.Violation
 	for _, v := range br.GetFieldViolations() {
-		got = append(got, fault.Violation{Field: v.GetField(), Problem: v.GetDescription()})
+		got = append(got, apierror.Violation{Field: v.GetField(), Problem: v.GetDescription()})
 	}
 	if diff := cmp.Diff(err.Violations, got); diff != "" {
 		t.Errorf("violations mismatch (-want +got):\n%s", diff)
@@ -107,9 +107,9 @@ func TestDetails(t *testing.T) {
 func TestDetailsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 100_000)
-	err := fault.New(a2a.ErrInvalidParams, "%s", long)
+	err := apierror.New(a2a.ErrInvalidParams, "%s", long)
 	for i := range 100 {
-		err.Violations = append(err.Violations, fault.Violation{Field: long, Problem: "bad \xff" + long})
+		err.Violations = append(err.Violations, apierror.Violation{Field: long, Problem: "bad \xff" + long})
 		err.With(fmt.Sprint(i), long)
 	}
 	st := status.Convert(testService().fail(t.Context(), dialect.GetTask, err))

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -44,7 +44,7 @@ func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 		return s.fail(ctx, o, err)
 	}
 	if s.cfg.NoStreaming {
-		return s.fail(ctx, o, fault.New(a2a.ErrUnsupportedOperation, "this hub does not stream"))
+		return s.fail(ctx, o, apierror.New(a2a.ErrUnsupportedOperation, "this hub does not stream"))
 	}
 	src, err := open(ctx, c)
 	if err != nil {
@@ -64,10 +64,10 @@ func (s *side) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 
 // What a stream ends with if it ends before its task does.
 var (
-	errStopping = &fault.Error{
-		Err: fault.ErrUnavailable, Message: "the hub stops; subscribe again", RetryAfter: 5 * time.Second,
+	errStopping = &apierror.Error{
+		Err: apierror.ErrUnavailable, Message: "the hub stops; subscribe again", RetryAfter: 5 * time.Second,
 	}
-	errStalled = fault.New(fault.ErrDeadline, "the stream is not read")
+	errStalled = apierror.New(apierror.ErrDeadline, "the stream is not read")
 )
 
 // feed writes the events of one task to one caller.

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-a2a/parley/grpcbind"
-	"github.com/parley-a2a/parley/internal/grpctest"
-	"github.com/parley-a2a/parley/internal/transcript"
+	"github.com/parley-a2a/parley/internal/testing/grpctest"
+	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
 // In a transcript of gRPC a request is "CALL method" with metadata for headers and a

@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/inbox/inboxtest"
+	"github.com/parley-a2a/parley/internal/testing/suite/inboxtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/safedial"
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 )
 
 // errStopping is the cause with which tries end that take longer than the grace.

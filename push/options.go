@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
 

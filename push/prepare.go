@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -87,7 +87,7 @@ func (d *Dispatcher) check(c *op.PushConfig) error {
 }
 
 func wrong(field, format string, args ...any) error {
-	return fault.Field(a2a.ErrInvalidParams, field, format, args...)
+	return apierror.Field(a2a.ErrInvalidParams, field, format, args...)
 }
 
 // printable reports whether s is text without control characters.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -55,7 +55,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{"authentication.credentials", "header", op.PushConfig{URL: good, Scheme: "Bearer", Credentials: "a\x00"}},
 	} {
 		h, err := d.Prepare(&tt.c)
-		var f *fault.Error
+		var f *apierror.Error
 		if h != nil || !errors.As(err, &f) || !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Errorf("Prepare(%.80q) = %v, %v, want an error for the caller", tt.c.URL, h, err)
 			continue

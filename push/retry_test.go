@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
 

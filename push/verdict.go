@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/safedial"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
 func TestJudge(t *testing.T) {

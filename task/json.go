@@ -3,7 +3,7 @@ package task
 import (
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // AppendJSON appends m as a JSON string with exactly three digits of a second,

@@ -1,6 +1,6 @@
 package task
 
-import "github.com/parley-a2a/parley/internal/rawjson"
+import "github.com/parley-a2a/parley/internal/json/rawjson"
 
 // members is a JSON object that is put together from others. Members keep the
 // place where they first came and the value that came last. The zero value is

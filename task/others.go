@@ -1,6 +1,6 @@
 package task
 
-import "github.com/parley-a2a/parley/internal/rawjson"
+import "github.com/parley-a2a/parley/internal/json/rawjson"
 
 // The levels of Entry.Others.
 const (

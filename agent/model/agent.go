@@ -11,9 +11,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/memory"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -63,9 +63,9 @@ type Agent struct {
 	SystemPrompt string
 
 	// Tools are what the model may call, beside those of Own. Both may be nil.
-	Tools mcptool.Source
+	Tools llm.Source
 	// Own returns the tools that a task alone has.
-	Own func(*Scope) mcptool.Source
+	Own func(*Scope) llm.Source
 	// Awaiter waits for what tools have dispatched before the model writes its answer. If
 	// nil, or if the model cannot read notes, nothing is awaited that tools do not wait for.
 	Awaiter Awaiter
@@ -89,7 +89,7 @@ type Agent struct {
 	// it knows nothing of them.
 	History History
 	// Guard labels and screens what others say.
-	Guard safety.Guard
+	Guard guard.Guard
 
 	// Budget bounds a task.
 	Budget Budget

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // Tries of a choice, and the times between them.

@@ -10,8 +10,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // Awaiter waits for tasks that tools have dispatched. Its method is called concurrently.
@@ -29,7 +29,7 @@ type Wait struct {
 	// Anew says that statuses from before the wait are reported as well.
 	Anew bool
 	// Progress is called with each status of the task, one after the other.
-	Progress func(mcptool.Progress)
+	Progress func(llm.Progress)
 }
 
 const (
@@ -70,16 +70,16 @@ type arrived struct {
 func (s *session) awaits() bool { return s.agent.Awaiter != nil && s.tools.byName[readNote] != nil }
 
 // dispatch returns which results tools return themselves; nil if they wait for agents.
-func (s *session) dispatch() *mcptool.Dispatch {
+func (s *session) dispatch() *llm.Dispatch {
 	if !s.awaits() {
 		return nil
 	}
-	return &mcptool.Dispatch{Inline: s.agent.Inline, Hold: holdTime}
+	return &llm.Dispatch{Inline: s.agent.Inline, Hold: holdTime}
 }
 
 // dispatched adds to the outcome of a call what it has dispatched, which is nil if it has
 // dispatched nothing.
-func (s *session) dispatched(o outcome, p *mcptool.Pending) outcome {
+func (s *session) dispatched(o outcome, p *llm.Pending) outcome {
 	if p != nil && s.awaits() {
 		o.record.Result.Pending = &pending{Agent: p.Agent, Task: p.TaskID, Note: p.Key, Begun: p.Begun, Until: time.Now().UTC().Add(p.Wait)}
 	}
@@ -225,7 +225,7 @@ var callers = []string{"invoke_agent", "chat_with_agent", "continue_task", runPr
 
 // withoutCallers returns the tools that give no work to agents.
 func (t *tools) withoutCallers() *tools {
-	var rest []mcptool.Tool
+	var rest []llm.Tool
 	for _, tool := range t.list {
 		if !anyMatches(callers, tool.Name) {
 			rest = append(rest, tool)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,15 +36,15 @@ type errands struct {
 
 // tools are those of a model with errands, and some that are hidden with it.
 func (e *errands) tools() toolset {
-	plain := func(name string) mcptool.Tool {
-		return mcptool.Tool{Name: name, Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) { return says("done"), nil }}
+	plain := func(name string) llm.Tool {
+		return llm.Tool{Name: name, Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("done"), nil }}
 	}
-	invoke := mcptool.Tool{Name: "invoke_agent", Repeatable: true, Call: e.invoke}
-	read := mcptool.Tool{Name: "get_from_working_memory", ReadOnly: true, Call: e.note}
+	invoke := llm.Tool{Name: "invoke_agent", Repeatable: true, Call: e.invoke}
+	read := llm.Tool{Name: "get_from_working_memory", ReadOnly: true, Call: e.note}
 	return toolset{invoke, read, plain("chat_with_agent"), plain("continue_task"), plain("a2a__north__rain"), plain("look")}
 }
 
-func (e *errands) invoke(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+func (e *errands) invoke(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	var in struct {
 		Agent string `json:"agent_name"`
 	}
@@ -62,11 +62,11 @@ func (e *errands) invoke(_ context.Context, c *mcptool.Call) (*mcptool.Result, e
 		e.ids[c.ID], e.began[id] = id, time.Now()
 	}
 	r := says("dispatched; stop here")
-	r.Pending = &mcptool.Pending{Agent: in.Agent, TaskID: id, Key: "session/s/a2a/" + in.Agent + "/" + string(id) + "/result", Wait: 5 * time.Minute}
+	r.Pending = &llm.Pending{Agent: in.Agent, TaskID: id, Key: "session/s/a2a/" + in.Agent + "/" + string(id) + "/result", Wait: 5 * time.Minute}
 	return r, nil
 }
 
-func (*errands) note(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+func (*errands) note(_ context.Context, c *llm.Call) (*llm.Result, error) {
 	var in struct {
 		Key string `json:"key"`
 	}
@@ -150,7 +150,7 @@ turns:
 
 // awaiting returns an agent with errands, and what its model hears.
 func awaiting(t testing.TB, e *errands) (*model.Agent, *requests) {
-	a := scripted(t, dispatcher)
+	a := scriptedAgent(t, dispatcher)
 	p := new(requests)
 	a.Choices[0].Provider = listening{a.Choices[0].Provider, (*[]*model.Request)(p)}
 	a.Tools, a.Awaiter = e.tools(), e
@@ -232,7 +232,7 @@ func TestHiddenToolsAreNotThere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newErrands(map[string]time.Duration{"north": time.Minute}, nil)
-		a := scripted(t, `
+		a := scriptedAgent(t, `
 turns:
   - when: {role: user, last: '^go$'}
     calls: [{name: invoke_agent, arguments: {agent_name: north}}]
@@ -284,7 +284,7 @@ func TestFollowedAgain(t *testing.T) {
 				if e.fail == 0 {
 					name = "gone"
 				}
-				a := scripted(t, `
+				a := scriptedAgent(t, `
 turns:
   - {when: {role: user, last: '^go$'}, calls: [{name: invoke_agent, arguments: {agent_name: `+name+`}}]}
   - {when: {role: tool}, text: I have asked.}
@@ -403,7 +403,7 @@ func TestKeysStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, p := awaiting(t, newErrands(nil, nil))
-		a.Choices[0].Provider = listening{scripted(t, `
+		a.Choices[0].Provider = listening{scriptedAgent(t, `
 turns:
   - {when: {role: user, last: '^go$'}, calls: [{name: invoke_agent, arguments: {agent_name: north}}]}
   - {when: {role: tool, tool: invoke_agent}, text: I have asked.}

@@ -10,8 +10,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm/content"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -90,7 +90,7 @@ func words(err error) string {
 
 // delegated returns the outcome of a call whose agent has answered.
 func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome {
-	from := safety.Agent(string(d.ID))
+	from := guard.Agent(string(d.ID))
 	a := answerOf{AgentID: string(d.ID), Status: stateName(got.State), Steps: c.rounds + 1}
 	if got.Text != "" {
 		a.Response = s.agent.Guard.Quote(from, got.Text).Text

@@ -1,6 +1,6 @@
 package model
 
-import "github.com/parley-a2a/parley/content"
+import "github.com/parley-a2a/parley/llm/content"
 
 // The estimate of tokens: four bytes of text are one, each message and each call has a few
 // of its own, and an image, a sound or a file is a thousand, whatever its size. English is

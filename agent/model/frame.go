@@ -8,13 +8,13 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // The metadata by which the hub says why it asks: AskedKey of a question that is to be
 // answered for the owner (package dialogue), SummaryKey of a request that is to be summarised
-// for the owner (package trust/gate).
+// for the owner (package internal/agents/approval).
 const (
 	AskedKey   = "parley.asked"
 	SummaryKey = "parley.summary"
@@ -54,12 +54,12 @@ func purposeOf(call *agent.Call) purpose {
 
 // label wraps the words of others that the hub passes on at the end of a message of its own.
 func (s *session) label(user content.ChatContent) {
-	p, said, from := purposeOf(s.call), "", safety.Origin("")
+	p, said, from := purposeOf(s.call), "", guard.Origin("")
 	switch {
 	case p.Asked != nil:
-		said, from = p.Asked.Said, safety.Agent(p.Asked.Agent)
+		said, from = p.Asked.Said, guard.Agent(p.Asked.Agent)
 	case p.Summary != nil:
-		said, from = p.Summary.Said, safety.Caller
+		said, from = p.Summary.Said, guard.Caller
 	}
 	for i := range user {
 		if own, ok := strings.CutSuffix(user[i].Text, said); ok && said != "" {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,10 +36,10 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := scripted(t, "turns: [{text: NO ANSWER}]")
+			a := scriptedAgent(t, "turns: [{text: NO ANSWER}]")
 			a.SystemPrompt = "You help."
 			if tt.ask {
-				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) { return says("yes"), nil }}}
+				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("yes"), nil }}}
 			}
 			var heard []*model.Request
 			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}

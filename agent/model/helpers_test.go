@@ -9,18 +9,18 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/agent/model/script"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
-// scripted returns an agent that thinks by a script.
-func scripted(t testing.TB, src string) *model.Agent {
+// scriptedAgent returns an agent that thinks by a script.
+func scriptedAgent(t testing.TB, src string) *model.Agent {
 	t.Helper()
-	s, err := script.Parse("script.yaml", []byte(src))
+	s, err := scripted.Parse("script.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +28,14 @@ func scripted(t testing.TB, src string) *model.Agent {
 }
 
 // toolset is a source of tools that stay.
-type toolset []mcptool.Tool
+type toolset []llm.Tool
 
-func (s toolset) Tools(context.Context) ([]mcptool.Tool, error) { return s, nil }
-func (toolset) Changed() <-chan struct{}                        { return nil }
+func (s toolset) Tools(context.Context) ([]llm.Tool, error) { return s, nil }
+func (toolset) Changed() <-chan struct{}                    { return nil }
 
 // says returns the result of a tool.
-func says(text string) *mcptool.Result {
-	return &mcptool.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
+func says(text string) *llm.Result {
+	return &llm.Result{Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
 // hub is an engine with agents.

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // record is a record of the journal: one of its fields is set.

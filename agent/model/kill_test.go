@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -62,7 +62,7 @@ func (w *team) count(what string) {
 
 // agents returns the agents for a life of the hub, which is in a bubble.
 func (w *team) agents(t testing.TB) agents {
-	a := scripted(t, `
+	a := scriptedAgent(t, `
 turns:
   - when: {role: user, turn: 0}
     text: First I ask the others.
@@ -80,10 +80,10 @@ turns:
     text: Now it is all done.
 `)
 	a.Delegates = []model.Delegate{{ID: "north"}, {ID: "clerk"}}
-	tool := func(name string) mcptool.Tool {
-		return mcptool.Tool{
+	tool := func(name string) llm.Tool {
+		return llm.Tool{
 			Name: name, ReadOnly: name == "look", Idempotent: name == "set",
-			Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) {
+			Call: func(context.Context, *llm.Call) (*llm.Result, error) {
 				w.count(name)
 				return says(name + " is done"), nil
 			},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -45,10 +45,10 @@ func TestProvidersThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := scripted(t, "turns: ["+tt.first+"]")
+				a := scriptedAgent(t, "turns: ["+tt.first+"]")
 				a.Choices[0].Name = "first"
 				if tt.second != "" {
-					second := scripted(t, "turns: ["+tt.second+"]").Choices[0]
+					second := scriptedAgent(t, "turns: ["+tt.second+"]").Choices[0]
 					second.Name = "second"
 					a.Choices = append(a.Choices, second)
 				}
@@ -76,8 +76,8 @@ func (h *hub) sendWithin(r *op.Send, d time.Duration) *a2a.Task {
 
 // looker returns an agent with a tool that says what it is told to.
 func looker(t testing.TB, src string, answer func() string) *model.Agent {
-	a := scripted(t, src)
-	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(context.Context, *mcptool.Call) (*mcptool.Result, error) {
+	a := scriptedAgent(t, src)
+	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(context.Context, *llm.Call) (*llm.Result, error) {
 		return says(answer()), nil
 	}}}
 	return a
@@ -121,9 +121,9 @@ func TestBudgets(t *testing.T) {
 // TestSameDelegation: an agent that gives the same three times is not asked a fourth time.
 func TestSameDelegation(t *testing.T) {
 	t.Parallel()
-	a := scripted(t, "turns: [{calls: [{name: agent_run_north, arguments: {prompt: weather}}]}]")
+	a := scriptedAgent(t, "turns: [{calls: [{name: agent_run_north, arguments: {prompt: weather}}]}]")
 	a.Delegates = []model.Delegate{{ID: "north"}}
-	h := start(t, new(task.Memory), agents{"main": a, "north": scripted(t, "turns: [{text: Rain.}]")})
+	h := start(t, new(task.Memory), agents{"main": a, "north": scriptedAgent(t, "turns: [{text: Rain.}]")})
 	if got, want := outcome(h.send(text("go"))), "FAILED: the model makes the same call again and again"; got != want {
 		t.Errorf("the task is %q, want %q", got, want)
 	}
@@ -158,7 +158,7 @@ func TestMistakesOfModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := looker(t, "turns: [{when: {turn: 0}, calls: ["+tt.call+"]}, {text: I see.}]", func() string { return "x" })
-			a.Tools = append(a.Tools.(toolset), mcptool.Tool{Name: "pay"})
+			a.Tools = append(a.Tools.(toolset), llm.Tool{Name: "pay"})
 			a.Excluded = []string{"p*"}
 			a.Delegates = []model.Delegate{{ID: "north"}}
 			var heard []*model.Request
@@ -211,7 +211,7 @@ turns:
 // TestUsage: what a task has cost is in its last message.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), agents{"main": scripted(t, "turns: [{text: yes, usage: {input: 7, output: 3}}]")})
+	h := start(t, new(task.Memory), agents{"main": scriptedAgent(t, "turns: [{text: yes, usage: {input: 7, output: 3}}]")})
 	got := h.send(text("go"))
 	cost, _ := json.Marshal(got.Status.Message.Metadata["application/vnd.protolabs.cost-v1+json"])
 	if !strings.Contains(string(cost), `"input_tokens":7`) || !strings.Contains(string(cost), `"output_tokens":3`) {

@@ -9,19 +9,19 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), agents{"main": scripted(t, `turns: [{when: {last: "I am (.*)"}, text: "Hello $1, and welcome."}]`)})
+	h := start(t, new(task.Memory), agents{"main": scriptedAgent(t, `turns: [{when: {last: "I am (.*)"}, text: "Hello $1, and welcome."}]`)})
 	wantAnswer(t, h.send(text("I am Ada")), "Hello Ada, and welcome.")
 }
 
 func TestTool(t *testing.T) {
 	t.Parallel()
-	a := scripted(t, `
+	a := scriptedAgent(t, `
 turns:
   - when: {role: user}
     text: Let me look. 
@@ -30,7 +30,7 @@ turns:
     text: It is $1.
 `)
 	var got string
-	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(_ context.Context, c *mcptool.Call) (*mcptool.Result, error) {
+	a.Tools = toolset{{Name: "look", ReadOnly: true, Call: func(_ context.Context, c *llm.Call) (*llm.Result, error) {
 		got = string(c.Arguments)
 		return says("full"), nil
 	}}}
@@ -60,9 +60,9 @@ turns:
 
 func TestDelegates(t *testing.T) {
 	t.Parallel()
-	a := scripted(t, planner)
+	a := scriptedAgent(t, planner)
 	a.Delegates = []model.Delegate{{ID: "north"}, {ID: "south"}}
-	h := start(t, new(task.Memory), agents{"main": a, "north": scripted(t, weather), "south": scripted(t, weather)})
+	h := start(t, new(task.Memory), agents{"main": a, "north": scriptedAgent(t, weather), "south": scriptedAgent(t, weather)})
 	wantAnswer(t, h.send(text("how is the weather?")), "I have heard of both.")
 	for _, name := range []task.Agent{"north", "south"} {
 		all := h.tasksOf(name)
@@ -77,7 +77,7 @@ func TestDelegates(t *testing.T) {
 // back.
 func TestQuestionOfADelegate(t *testing.T) {
 	t.Parallel()
-	a := scripted(t, `
+	a := scriptedAgent(t, `
 turns:
   - when: {role: user, turn: 0}
     calls: [{name: agent_run_clerk, arguments: {prompt: book a table}}]

@@ -12,9 +12,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // sideBySide is how many calls are made at one time.
@@ -34,11 +34,11 @@ type job func(w *work) outcome
 type work struct {
 	// until ends with ctx, and when the hub drains.
 	ctx, until context.Context //nolint:containedctx // it lasts as long as the jobs
-	progress   chan<- mcptool.Progress
+	progress   chan<- llm.Progress
 }
 
 // tell reports the progress of a job to the callers of the task.
-func (w *work) tell(p mcptool.Progress) {
+func (w *work) tell(p llm.Progress) {
 	select {
 	case w.progress <- p:
 	case <-w.ctx.Done():
@@ -115,7 +115,7 @@ func (s *session) collect(ctx context.Context, jobs []job) error {
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	outcomes, progress := make(chan outcome, len(jobs)), make(chan mcptool.Progress)
+	outcomes, progress := make(chan outcome, len(jobs)), make(chan llm.Progress)
 	w := &work{ctx, until, progress}
 	for _, job := range jobs {
 		wg.Go(func() { outcomes <- job(w) })
@@ -165,7 +165,7 @@ func (s *session) settle(ctx context.Context, r *record) error {
 const maxProgress = 4 << 10
 
 // relay shows callers a status of an agent that works for the model, or of a tool.
-func (s *session) relay(p *mcptool.Progress) {
+func (s *session) relay(p *llm.Progress) {
 	state := a2a.TaskState(p.State)
 	if p.Text == "" || state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired {
 		return
@@ -236,7 +236,7 @@ func clip(s string, most int) string {
 }
 
 // use calls a tool.
-func (s *session) use(w *work, c *call, t *mcptool.Tool) outcome {
+func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 	ctx := w.ctx
 	limited, cancel := context.WithTimeoutCause(ctx, s.budget.ToolTime, errSlow)
 	defer cancel()
@@ -244,7 +244,7 @@ func (s *session) use(w *work, c *call, t *mcptool.Tool) outcome {
 	if strings.TrimSpace(c.Function.Arguments) == "" {
 		arguments = json.RawMessage("{}")
 	}
-	r, err := t.Call(limited, &mcptool.Call{
+	r, err := t.Call(limited, &llm.Call{
 		ID: c.key, Arguments: arguments, Dispatch: s.dispatch(), Room: s.budget.room(), Progress: w.tell,
 	})
 	switch {
@@ -271,15 +271,15 @@ func (s *session) use(w *work, c *call, t *mcptool.Tool) outcome {
 var errSlow = errors.New("the tool takes too long")
 
 // shown returns the result of a tool as the model reads it.
-func (s *session) shown(r *mcptool.Result) string {
+func (s *session) shown(r *llm.Result) string {
 	words, _ := content.ToChatText(r.Parts)
 	text := words.Text()
 	if r.Origin == "" {
 		return text
 	}
-	origin := safety.Origin(r.Origin)
+	origin := guard.Origin(r.Origin)
 	if !strings.Contains(r.Origin, "/") {
-		origin = safety.Agent(r.Origin)
+		origin = guard.Agent(r.Origin)
 	}
 	return s.agent.Guard.Quote(origin, text).Text
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/memory"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // instructions returns the first message of every request.
@@ -19,7 +19,7 @@ func (a *Agent) instructions(s *session) string {
 		parts = append(parts, s.frame)
 	}
 	if len(s.tools.list) > 0 || s.frame != "" {
-		parts = append(parts, safety.Notice)
+		parts = append(parts, guard.Notice)
 	}
 	var said []string
 	for _, p := range parts {
@@ -60,7 +60,7 @@ func (s *session) turnMessage(t *memory.Turn) content.ChatMessage {
 	case t.Name == string(s.name()):
 		return content.ChatMessage{Role: "assistant", Content: content.ChatText(t.Text)}
 	}
-	q := s.agent.Guard.Quote(safety.Agent(t.Name), t.Text)
+	q := s.agent.Guard.Quote(guard.Agent(t.Name), t.Text)
 	return content.ChatMessage{Role: "user", Content: content.ChatText("[Another agent answered:]\n" + q.Text)}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/content"
-	"github.com/parley-a2a/parley/mcptool"
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // Provider asks a language model. Its method is called concurrently. It keeps nothing
@@ -31,7 +31,7 @@ type Request struct {
 	// Messages are the conversation, instructions first.
 	Messages []content.ChatMessage
 	// Tools are those that the model may call. Only what describes them counts.
-	Tools []mcptool.Tool
+	Tools []llm.Tool
 	// MaxTokens bounds the answer; zero leaves it to the provider.
 	MaxTokens int
 	// Temperature is nil where the provider decides.

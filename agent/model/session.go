@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/llm/content"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -18,8 +18,8 @@ const runPrefix = "agent_run_"
 
 // tools are those that the model may call.
 type tools struct {
-	list   []mcptool.Tool
-	byName map[string]*mcptool.Tool
+	list   []llm.Tool
+	byName map[string]*llm.Tool
 	// delegates are the agents behind agent_run_{id}.
 	delegates map[string]*Delegate
 	// size is what they take in a request, in tokens by estimate.
@@ -28,7 +28,7 @@ type tools struct {
 
 // toolsFor returns the tools as they are now.
 func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
-	var list []mcptool.Tool
+	var list []llm.Tool
 	delegates := make(map[string]*Delegate)
 	for i := range a.Delegates {
 		d := &a.Delegates[i]
@@ -38,7 +38,7 @@ func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 			list = append(list, tool)
 		}
 	}
-	sources := []mcptool.Source{a.Tools}
+	sources := []llm.Source{a.Tools}
 	if a.Own != nil {
 		sources = append(sources, a.Own(scope))
 	}
@@ -62,8 +62,8 @@ func (a *Agent) toolsFor(ctx context.Context, scope *Scope) (*tools, error) {
 }
 
 // newTools returns the tools of a list, with the agents behind those of delegates.
-func newTools(list []mcptool.Tool, delegates map[string]*Delegate) *tools {
-	t := &tools{list: list, byName: make(map[string]*mcptool.Tool), delegates: delegates}
+func newTools(list []llm.Tool, delegates map[string]*Delegate) *tools {
+	t := &tools{list: list, byName: make(map[string]*llm.Tool), delegates: delegates}
 	for i := range t.list {
 		tool := &t.list[i]
 		t.byName[tool.Name] = tool
@@ -101,16 +101,16 @@ func RunName(id task.Agent) string {
 }
 
 // runTool returns the tool that asks an agent.
-func (a *Agent) runTool(d *Delegate) mcptool.Tool {
+func (a *Agent) runTool(d *Delegate) llm.Tool {
 	text := fmt.Sprintf("Gives the agent %q a task, and waits for what it answers.", d.ID)
 	if about := strings.TrimSpace(d.Description); about != "" {
 		text += " About the agent: " + about
 	} else if a.Describe != nil {
 		if about = strings.TrimSpace(a.Describe(d.ID)); about != "" {
-			text += " What its card says: " + a.Guard.Quote(safety.Card(string(d.ID)), about).Text
+			text += " What its card says: " + a.Guard.Quote(guard.Card(string(d.ID)), about).Text
 		}
 	}
-	return mcptool.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
+	return llm.Tool{Name: RunName(d.ID), Description: text, Input: runInput}
 }
 
 // unknown tells the model that there is no such tool.

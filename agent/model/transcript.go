@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // transcript is what has happened in a task, made of the records of its journal.

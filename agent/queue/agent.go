@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -65,7 +65,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	if r.name == "" {
 		r.name = call.Agent
 	}
-	if err := job.WorkAt(r.name).Check(); err != nil {
+	if err := protocol.WorkAt(r.name).Check(); err != nil {
 		return nil, err
 	}
 	saved := call.Saved

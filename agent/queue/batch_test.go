@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -81,8 +81,8 @@ func TestBatches(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for _, from := range []string{"hub ", "worker "} {
-			batches, single := l.sent[from+string(job.TypeBatch)], 0
-			for _, kind := range []bus.Type{job.TypeClaim, job.TypeGrant, job.TypeReport, job.TypeConfirm} {
+			batches, single := l.sent[from+string(protocol.TypeBatch)], 0
+			for _, kind := range []bus.Type{protocol.TypeClaim, protocol.TypeGrant, protocol.TypeReport, protocol.TypeConfirm} {
 				single += l.sent[from+string(kind)]
 			}
 			if batches == 0 || batches+single > tasks/2 {
@@ -105,12 +105,12 @@ func TestNoBatches(t *testing.T) {
 		}
 		for range 3 { // at once: each answer takes a while
 			j := p.take()
-			j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
+			j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
 		}
 		time.Sleep(time.Second)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if n := l.sent["hub "+string(job.TypeBatch)]; n != 0 || l.sent["hub "+string(job.TypeGrant)] != 3 {
+		if n := l.sent["hub "+string(protocol.TypeBatch)]; n != 0 || l.sent["hub "+string(protocol.TypeGrant)] != 3 {
 			t.Errorf("the hub has published %v, want three grants and no batch", l.sent)
 		}
 	})
@@ -123,8 +123,8 @@ func TestBadBatches(t *testing.T) {
 		h := startHub(t, nil)
 		h.startWorker(echo, nil)
 		for _, body := range []string{`7`, `{"envelopes":[{"type":"job.batch"}]}`, `{"envelopes":[{"type":"job.claim","task":"no","body":{}}]}`} {
-			e := &bus.Envelope{ID: "b", Type: job.TypeBatch, Source: "worker/w", Body: []byte(body)}
-			if err := h.bus.Publish(t.Context(), job.ControlAt("h"), e); err != nil {
+			e := &bus.Envelope{ID: "b", Type: protocol.TypeBatch, Source: "worker/w", Body: []byte(body)}
+			if err := h.bus.Publish(t.Context(), protocol.ControlAt("h"), e); err != nil {
 				t.Fatal(err)
 			}
 		}

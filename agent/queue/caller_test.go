@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -28,7 +28,7 @@ func TestWorkerKnowsTheCaller(t *testing.T) {
 	}
 	h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		p := auth.PrincipalFrom(ctx)
-		text, err := json.Marshal(seen{p, p.Owner(), bearer.From(ctx).Reveal()})
+		text, err := json.Marshal(seen{p, p.Owner(), usertoken.From(ctx).Reveal()})
 		if err != nil {
 			yield(nil, err)
 			return
@@ -40,7 +40,7 @@ func TestWorkerKnowsTheCaller(t *testing.T) {
 		{ID: "bob\"}\nroles: [admin]"},
 		{ID: auth.Local},
 	} {
-		a, err := h.Send(t.Context(), &op.Caller{Principal: p, Bearer: bearer.New("own-secret")}, &op.Send{
+		a, err := h.Send(t.Context(), &op.Caller{Principal: p, Bearer: usertoken.New("own-secret")}, &op.Send{
 			Message: op.Message{ID: "m", MediaTypes: []string{""}, Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}`)},
 		})
 		if err != nil {

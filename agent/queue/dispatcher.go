@@ -11,8 +11,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/internal/convoy"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/batch"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -43,18 +43,18 @@ type Dispatcher struct {
 	// Signer vouches for what the hub says. If nil, nobody does.
 	Signer Signer
 	// Lease is how long a worker may be silent before its jobs are given to others. Zero
-	// means job.Lease. The time in which Bus is away from its broker does not count, if Bus
+	// means protocol.Lease. The time in which Bus is away from its broker does not count, if Bus
 	// is a bus.Monitor.
 	Lease time.Duration
 	// MaxWait is how long work waits for a worker before its task fails. Zero means
-	// job.MaxWait; negative means for ever.
+	// protocol.MaxWait; negative means for ever.
 	MaxWait time.Duration
 	// Prefetch is how many reports may be under way to tasks at one time. Zero means
 	// DefaultPrefetch.
 	Prefetch int
 	// Large is how many bytes of content and events that do not fit into an envelope are in
 	// memory at one time; what is too much waits. Zero means DefaultLarge; it should not be
-	// less than job.MaxLarge.
+	// less than protocol.MaxLarge.
 	Large int64
 	// Lost is told of workers that have given no sign of life for a lease. It is called on
 	// the goroutines of runs and must not wait. If nil, nobody is told.
@@ -62,7 +62,7 @@ type Dispatcher struct {
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	notes convoy.Convoy[string, *bus.Envelope] // by worker
+	notes batch.Convoy[string, *bus.Envelope] // by worker
 
 	mu   sync.Mutex // guards the fields below
 	runs map[taskKey]*run
@@ -96,11 +96,11 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var control error
 	wg.Go(func() {
 		defer stop()
-		control = d.receive(ctx, bus.Subscription{At: job.ControlAt(d.ID)}, d.control)
+		control = d.receive(ctx, bus.Subscription{At: protocol.ControlAt(d.ID)}, d.control)
 	})
 	wg.Go(func() { d.review(ctx) })
 	reports := d.receive(ctx, bus.Subscription{
-		At: job.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.mended(),
+		At: protocol.ReportAt(d.ID), Prefetch: d.prefetch(), Lease: reportLease, Ready: d.mended(),
 	}, d.report)
 	stop()
 	wg.Wait()
@@ -114,7 +114,7 @@ func (d *Dispatcher) check() error {
 	case d.Tasks == nil:
 		return errors.New("queue: Dispatcher.Tasks is missing")
 	}
-	if err := job.ReportAt(d.ID).Check(); err != nil {
+	if err := protocol.ReportAt(d.ID).Check(); err != nil {
 		return fmt.Errorf("queue: Dispatcher.ID: %w", err)
 	}
 	return nil
@@ -276,7 +276,7 @@ func (d *Dispatcher) lease() time.Duration {
 	if d.Lease > 0 {
 		return d.Lease
 	}
-	return job.Lease
+	return protocol.Lease
 }
 
 // deaf returns when a worker that was not heard for a lease is to be looked at again,
@@ -297,7 +297,7 @@ func (d *Dispatcher) deaf(now time.Time) time.Time {
 
 func (d *Dispatcher) maxWait() time.Duration {
 	if d.MaxWait == 0 {
-		return job.MaxWait
+		return protocol.MaxWait
 	}
 	return d.MaxWait
 }

@@ -7,7 +7,7 @@
 // what workers say and passes it to the tasks that it is about. An [Agent] is an executor
 // that publishes each message as work at a queue, gives it to the first worker that
 // claims it, and passes on what that reports. Package agent has the worker; package
-// bus/job is what both say to each other.
+// bus/protocol is what both say to each other.
 //
 //	d := &queue.Dispatcher{Bus: b, ID: "hub1", Tasks: store, Signer: signer}
 //	hub.Handle(card, &queue.Agent{Dispatcher: d})   // for each agent at the bus

@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -55,14 +55,14 @@ func (d *disk) begin(h *hub) (j *held, sent chan error, answer **engine.Answer) 
 // ask claims without waiting for an answer.
 func (j *held) ask() {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
+	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: true})
 }
 
 // denied claims and wants to hear why there is no grant.
 func (j *held) denied(why string) {
 	j.t.Helper()
 	synctest.Wait()
-	if e := j.claim(true); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), why) {
+	if e := j.claim(true); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), why) {
 		j.t.Errorf("the claim is answered with %s %s, want a denial: %s", e.Type, e.Body, why)
 	}
 }
@@ -82,8 +82,8 @@ func TestGrantWaitsForTheStore(t *testing.T) {
 	onDisk(t, false, func(t *testing.T, d *disk, h *hub) {
 		j, sent, answer := d.begin(h)
 		d.outcome <- nil
-		grant := j.hears(job.TypeGrant, 0)
-		var g job.Grant
+		grant := j.hears(protocol.TypeGrant, 0)
+		var g protocol.Grant
 		if err := json.Unmarshal(grant.Body, &g); err != nil {
 			t.Fatal(err)
 		}

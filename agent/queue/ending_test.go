@@ -17,7 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // moody is a bus whose broker may be away: what is published then waits in vain, and who
@@ -52,14 +52,14 @@ func (m *moody) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.
 // unconfirmed gives a worker a task, and never confirms that it was performed.
 func unconfirmed(t *testing.T, b bus.Bus) {
 	t.Helper()
-	control := listen(t, b, job.ControlAt("h"))
+	control := listen(t, b, protocol.ControlAt("h"))
 	tell := func(to bus.Address, kind bus.Type, body any) {
 		t.Helper()
-		raw, err := job.Encode(body)
+		raw, err := protocol.Encode(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &bus.Envelope{ID: string(kind), Type: kind, Source: "hub/h", ReplyTo: job.ControlAt("h").Name, Task: "t", Epoch: 1, Body: raw}
+		e := &bus.Envelope{ID: string(kind), Type: kind, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Epoch: 1, Body: raw}
 		if err := b.Publish(t.Context(), to, e); err != nil {
 			t.Fatal(err)
 		}
@@ -68,14 +68,14 @@ func unconfirmed(t *testing.T, b bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tell(job.WorkAt("far"), job.TypeWork, &job.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: job.ReportAt("h").Name})
-	var c job.Claim
+	tell(protocol.WorkAt("far"), protocol.TypeWork, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+	var c protocol.Claim
 	if err := json.Unmarshal((<-control).Body, &c); err != nil {
 		t.Fatal(err)
 	}
-	tell(job.WorkerAt(c.Worker), job.TypeGrant, &job.Grant{Nonce: c.Nonce, Token: "secret", Lease: job.Lease.Milliseconds()})
+	tell(protocol.WorkerAt(c.Worker), protocol.TypeGrant, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
 	for d := range control {
-		if d.Type == job.TypeReport {
+		if d.Type == protocol.TypeReport {
 			return
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
 // claim is a worker that asks for a job. from is the agent that the broker vouches for; it
 // may be empty.
 type claim struct {
-	job.Claim
+	protocol.Claim
 	from string
 }
 
@@ -27,7 +27,7 @@ func (c *claim) fits(name task.Agent) bool {
 	if c.from != "" && c.from != string(name) {
 		return false
 	}
-	return !strings.Contains(c.Worker, ".") || job.WorksFor(c.Worker, name)
+	return !strings.Contains(c.Worker, ".") || protocol.WorksFor(c.Worker, name)
 }
 
 // beat says that a worker has a job, and is alive.
@@ -48,20 +48,20 @@ type dead struct {
 
 // control takes what workers say at the hub's topic.
 func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
-	if err := job.CheckSender(delivery); err != nil {
+	if err := protocol.CheckSender(delivery); err != nil {
 		d.log().Warn("envelope ignored", "at", delivery.At, "type", delivery.Type, "task", delivery.Task, "error", err)
 		return
 	}
 	switch delivery.Type {
-	case job.TypeBatch:
+	case protocol.TypeBatch:
 		d.batch(ctx, delivery)
-	case job.TypeClaim:
+	case protocol.TypeClaim:
 		d.claimed(ctx, delivery)
-	case job.TypeBeat:
+	case protocol.TypeBeat:
 		d.beaten(ctx, delivery.Envelope)
-	case job.TypeReport:
+	case protocol.TypeReport:
 		d.report(ctx, delivery)
-	case job.TypeFetch:
+	case protocol.TypeFetch:
 		d.fetched(ctx, delivery.Envelope)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
@@ -70,7 +70,7 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 
 // batch takes what workers say together.
 func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
-	all, err := job.Split(delivery.Envelope)
+	all, err := protocol.Split(delivery.Envelope)
 	if err != nil {
 		d.log().Warn("batch ignored", "from", delivery.Source, "error", err)
 	}
@@ -83,7 +83,7 @@ func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)
 
 func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 	c := claim{from: e.From}
-	if err := job.Decode(e.Body, &c.Claim); err != nil || job.WorkerAt(c.Worker).Check() != nil {
+	if err := protocol.Decode(e.Body, &c.Claim); err != nil || protocol.WorkerAt(c.Worker).Check() != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
@@ -91,7 +91,7 @@ func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 	if d.deliver(k, &c) {
 		return
 	}
-	deny := job.Denial{Nonce: c.Nonce}
+	deny := protocol.Denial{Nonce: c.Nonce}
 	switch fate, err := d.fateOf(ctx, k); {
 	case err != nil:
 		return // the worker asks again
@@ -100,12 +100,12 @@ func (d *Dispatcher) claimed(ctx context.Context, e *bus.Delivery) {
 	default:
 		deny.Reason = fate.reason()
 	}
-	d.say(ctx, &note{to: c.Worker, about: k, kind: job.TypeDenial, body: &deny})
+	d.say(ctx, &note{to: c.Worker, about: k, kind: protocol.TypeDenial, body: &deny})
 }
 
 func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
-	var b job.Beat
-	if err := job.Decode(e.Body, &b); err != nil || job.WorkerAt(b.Worker).Check() != nil {
+	var b protocol.Beat
+	if err := protocol.Decode(e.Body, &b); err != nil || protocol.WorkerAt(b.Worker).Check() != nil {
 		d.log().Warn("beat ignored", "from", e.Source, "error", err)
 		return
 	}
@@ -122,7 +122,7 @@ func (d *Dispatcher) beaten(ctx context.Context, e *bus.Envelope) {
 
 // report takes what an agent says, at the hub's queue or its topic.
 func (d *Dispatcher) report(ctx context.Context, delivery *bus.Delivery) {
-	if delivery.Type != job.TypeReport {
+	if delivery.Type != protocol.TypeReport {
 		d.refuse(ctx, delivery, fmt.Sprintf("type %q is not known at the queue of a hub", delivery.Type))
 		return
 	}
@@ -194,7 +194,7 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 		}
 		return
 	case fate != unknown && finalOf(rep):
-		n.kind, n.seq, n.body = job.TypeConfirm, delivery.Seq+int64(length(rep))-1, &job.Confirm{Final: true}
+		n.kind, n.seq, n.body = protocol.TypeConfirm, delivery.Seq+int64(length(rep))-1, &protocol.Confirm{Final: true}
 		d.say(ctx, n)
 	default:
 		d.stop(ctx, n, fate.reason())
@@ -203,11 +203,11 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 }
 
 // reportOf decodes a report; it is refused if it is none.
-func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job.Report, bool) {
-	rep := new(job.Report)
-	err := job.Decode(delivery.Body, rep)
+func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*protocol.Report, bool) {
+	rep := new(protocol.Report)
+	err := protocol.Decode(delivery.Body, rep)
 	if err == nil {
-		err = job.WorkerAt(rep.Worker).Check()
+		err = protocol.WorkerAt(rep.Worker).Check()
 	}
 	if err == nil && (rep.Piece == nil != (rep.Large == nil) || rep.Piece != nil && plain(rep) > 0) {
 		err = errors.New("a piece of a large event comes with its reference, and alone")
@@ -220,7 +220,7 @@ func (d *Dispatcher) reportOf(ctx context.Context, delivery *bus.Delivery) (*job
 }
 
 // length returns how many numbers a report takes.
-func length(rep *job.Report) int {
+func length(rep *protocol.Report) int {
 	if rep.Piece != nil {
 		return 1
 	}
@@ -228,7 +228,7 @@ func length(rep *job.Report) int {
 }
 
 // plain is length without pieces.
-func plain(rep *job.Report) int {
+func plain(rep *protocol.Report) int {
 	n := len(rep.Events)
 	if rep.Error != "" || rep.Ended || rep.GivenBack {
 		n++
@@ -237,7 +237,7 @@ func plain(rep *job.Report) int {
 }
 
 // finalOf reports whether a report says that the run is over.
-func finalOf(rep *job.Report) bool {
+func finalOf(rep *protocol.Report) bool {
 	if rep.Error != "" || rep.Ended || rep.GivenBack {
 		return true
 	}
@@ -252,11 +252,11 @@ func finalOf(rep *job.Report) bool {
 // its task; everything else changes nothing. After an error it is to be told again: the task
 // cannot be told yet, as it is when the hub has just started.
 func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
-	if e.Type != job.TypeWork || e.Source != d.source() {
+	if e.Type != protocol.TypeWork || e.Source != d.source() {
 		return nil
 	}
-	var w job.Work
-	if job.Decode(e.Body, &w) != nil {
+	var w protocol.Work
+	if protocol.Decode(e.Body, &w) != nil {
 		return nil // no run waits for it
 	}
 	k := keyOf(e)

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // DefaultLarge is the Large of a Dispatcher without one.
-const DefaultLarge = 4 * job.MaxLarge
+const DefaultLarge = 4 * protocol.MaxLarge
 
 // large is the memory of a run for what does not fit into an envelope: content that its
 // worker fetches, and then the pieces of events that it reports.
@@ -20,12 +20,12 @@ type large struct {
 	// bytes are the content, or as much of the event as is there; of says of which. It is nil
 	// if there is nothing.
 	bytes []byte
-	of    *job.Blob
+	of    *protocol.Blob
 }
 
 // hold makes room for bytes of a size; it reports whether there is some. All of it is given
 // at once: so runs that have a part each do not wait for each other.
-func (d *Dispatcher) hold(l *large, of *job.Blob) bool {
+func (d *Dispatcher) hold(l *large, of *protocol.Blob) bool {
 	d.drop(l)
 	limit := d.Large
 	if limit == 0 {
@@ -56,11 +56,11 @@ func (d *Dispatcher) drop(l *large) {
 // content returns what is too large for the envelope of the work. It is made of what is
 // stored, and so the same after a restart of the hub, unless the task has changed.
 func (r *run) content() ([]byte, error) {
-	c := job.Content{Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others}
+	c := protocol.Content{Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others}
 	if r.ec.StoredTask != nil {
 		c.Stored = r.call.Task
 	}
-	return job.Encode(&c)
+	return protocol.Encode(&c)
 }
 
 // enlarge puts a reference into the work in the place of its content; it reports whether the
@@ -71,24 +71,24 @@ func (r *run) enlarge() bool {
 		r.fail("the message cannot be encoded for the bus of agent %q", r.call.Agent)
 		return false
 	}
-	if len(b) > job.MaxLarge {
-		r.fail("the message, with its task, has %d bytes, and %d are allowed at the bus of agent %q", len(b), job.MaxLarge, r.call.Agent)
+	if len(b) > protocol.MaxLarge {
+		r.fail("the message, with its task, has %d bytes, and %d are allowed at the bus of agent %q", len(b), protocol.MaxLarge, r.call.Agent)
 		return false
 	}
 	r.body.Message, r.body.Metadata, r.body.Others, r.body.Stored = nil, nil, nil, nil
-	r.body.Large = job.BlobOf(b)
+	r.body.Large = protocol.BlobOf(b)
 	return true
 }
 
 // fetch is a worker that asks for a piece.
 type fetch struct {
 	epoch int64
-	job.Fetch
+	protocol.Fetch
 }
 
 func (d *Dispatcher) fetched(ctx context.Context, e *bus.Envelope) {
 	f := &fetch{epoch: e.Epoch}
-	if err := json.Unmarshal(e.Body, &f.Fetch); err != nil || job.WorkerAt(f.Worker).Check() != nil {
+	if err := json.Unmarshal(e.Body, &f.Fetch); err != nil || protocol.WorkerAt(f.Worker).Check() != nil {
 		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
@@ -116,8 +116,8 @@ func (r *run) fetched(f *fetch) {
 	if f.Offset < 0 || f.Offset >= int64(len(whole)) {
 		return
 	}
-	end := min(f.Offset+job.MaxPiece, int64(len(whole)))
-	r.say(job.TypePiece, 0, &job.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
+	end := min(f.Offset+protocol.MaxPiece, int64(len(whole)))
+	r.say(protocol.TypePiece, 0, &protocol.Piece{Blob: f.Blob, Offset: f.Offset, Data: whole[f.Offset:end]})
 	if end == int64(len(whole)) {
 		r.d.drop(&r.large) // if the last piece is lost, the content is made again
 	}
@@ -130,7 +130,7 @@ func (r *run) serve(f *fetch) bool {
 	if err != nil {
 		return false
 	}
-	of := job.BlobOf(b)
+	of := protocol.BlobOf(b)
 	if of.ID == f.Blob {
 		if !r.d.hold(&r.large, of) {
 			return false
@@ -148,7 +148,7 @@ func (r *run) serve(f *fetch) bool {
 
 // gather takes a piece of a large event, and the event with its last piece. Until then
 // nothing of it is durable: a hub that is started again asks for all of it.
-func (r *run) gather(rep *job.Report) {
+func (r *run) gather(rep *protocol.Report) {
 	event, err := r.collect(rep.Large, rep.Piece)
 	switch {
 	case errors.Is(err, errNoRoom):
@@ -173,7 +173,7 @@ const askAgainAfter = 2 * time.Second
 var errNoRoom = errors.New("no room")
 
 // collect adds a piece to those before it; it returns the event with the last one.
-func (r *run) collect(of *job.Blob, p *job.Piece) ([]byte, error) {
+func (r *run) collect(of *protocol.Blob, p *protocol.Piece) ([]byte, error) {
 	l := &r.large
 	if r.place.Ahead == 0 {
 		if err := of.Check(); err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -81,10 +81,10 @@ func TestLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pieces, fetches, reports atomic.Int64
 		h := startHub(t, func(d *queue.Dispatcher) {
-			d.Bus = &wire{Bus: d.Bus, drop: losing(job.TypeReport, 5, &reports)}
+			d.Bus = &wire{Bus: d.Bus, drop: losing(protocol.TypeReport, 5, &reports)}
 		})
 		h.startWorker(mirror, func(w *agent.Worker) {
-			piece, fetch := losing(job.TypePiece, 3, &pieces), losing(job.TypeFetch, 4, &fetches)
+			piece, fetch := losing(protocol.TypePiece, 3, &pieces), losing(protocol.TypeFetch, 4, &fetches)
 			w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool { return piece(e) || fetch(e) }}
 		})
 		pixels := image(5 << 20)
@@ -111,7 +111,7 @@ func TestLargeAndARestart(t *testing.T) {
 		h := startHub(t, nil)
 		h.startWorker(mirror, func(worker *agent.Worker) {
 			w.Bus, w.drop = worker.Bus, func(e *bus.Envelope) bool {
-				return e.Type == job.TypePiece && pieces.Add(1) == 4 || e.Type == job.TypeReport && reports.Add(1) > 4
+				return e.Type == protocol.TypePiece && pieces.Add(1) == 4 || e.Type == protocol.TypeReport && reports.Add(1) > 4
 			}
 			worker.Bus = &w
 		})
@@ -163,7 +163,7 @@ func TestLargeNATS(t *testing.T) {
 	var pieces atomic.Int64
 	h.startWorker(mirror, func(w *agent.Worker) {
 		w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool {
-			if e.Type == job.TypePiece && pieces.Add(1) == 5 {
+			if e.Type == protocol.TypePiece && pieces.Add(1) == 5 {
 				close(half)
 			}
 			return false
@@ -191,12 +191,12 @@ func TestLargeIsBounded(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, nil)
 	h.startWorker(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart(strings.Repeat("x", job.MaxLarge))), nil)
+		yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart(strings.Repeat("x", protocol.MaxLarge))), nil)
 	}), nil)
 	if got := describe(h.send(say("hi"))); !strings.HasPrefix(got, "TASK_STATE_FAILED the agent has said something of 671") || !strings.Contains(got, "67108864 are allowed") {
 		t.Errorf("an event that is too large: %s", got)
 	}
-	got := describe(h.send(show("big", make([]byte, job.MaxLarge))))
+	got := describe(h.send(show("big", make([]byte, protocol.MaxLarge))))
 	if !strings.HasPrefix(got, "TASK_STATE_FAILED the message, with its task, has 89") || !strings.Contains(got, `67108864 are allowed at the bus of agent "far"`) {
 		t.Errorf("a message that is too large: %s", got)
 	}
@@ -213,20 +213,20 @@ type served struct {
 }
 
 func (s *served) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	var w job.Work
-	var p job.Piece
+	var w protocol.Work
+	var p protocol.Piece
 	switch {
-	case e.Type == job.TypeWork && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
+	case e.Type == protocol.TypeWork && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
 		s.mu.Lock()
 		s.size[w.Large.ID] = w.Large.Size
 		s.mu.Unlock()
-	case e.Type == job.TypePiece && json.Unmarshal(e.Body, &p) == nil:
+	case e.Type == protocol.TypePiece && json.Unmarshal(e.Body, &p) == nil:
 		s.count(&p)
 	}
 	return s.Bus.Publish(ctx, to, e)
 }
 
-func (s *served) count(p *job.Piece) {
+func (s *served) count(p *protocol.Piece) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[p.Blob] = true
@@ -245,7 +245,7 @@ type slow struct{ bus.Bus }
 
 // Publish runs in a synctest bubble.
 func (s *slow) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	if e.Type == job.TypeFetch {
+	if e.Type == protocol.TypeFetch {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return s.Bus.Publish(ctx, to, e)
@@ -283,14 +283,14 @@ type forging struct {
 }
 
 func (f *forging) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	if e.Type == job.TypePiece && f.left.Add(-1) >= 0 {
-		var p job.Piece
+	if e.Type == protocol.TypePiece && f.left.Add(-1) >= 0 {
+		var p protocol.Piece
 		if err := json.Unmarshal(e.Body, &p); err != nil {
 			return err
 		}
 		p.Data[0] ^= 1
 		copied := *e
-		copied.Body, _ = job.Encode(&p)
+		copied.Body, _ = protocol.Encode(&p)
 		e = &copied
 	}
 	return f.Bus.Publish(ctx, to, e)
@@ -324,7 +324,7 @@ func TestForgedContent(t *testing.T) {
 // fetch asks for a piece.
 func (j *held) fetch(blob string, offset int64) {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), job.TypeFetch, 0, &job.Fetch{Token: j.token, Worker: j.id, Blob: blob, Offset: offset})
+	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeFetch, 0, &protocol.Fetch{Token: j.token, Worker: j.id, Blob: blob, Offset: offset})
 }
 
 // TestWhoMayFetch asks as nobody should.
@@ -336,15 +336,15 @@ func TestWhoMayFetch(t *testing.T) {
 		h.send(now(show("first", image(1<<20))))
 		j := p.take()
 		j.fetch(j.work.Large.ID, 0)
-		p.hears(job.TypeStop, 0)
+		p.hears(protocol.TypeStop, 0)
 		j.granted(false)
 		for _, offset := range []int64{-1, j.work.Large.Size, 1 << 62} {
 			j.fetch(j.work.Large.ID, offset)
 			p.silence()
 		}
 		j.fetch(j.work.Large.ID, j.work.Large.Size-1)
-		var piece job.Piece
-		if e := p.hears(job.TypePiece, 0); json.Unmarshal(e.Body, &piece) != nil || string(piece.Data) != "}" {
+		var piece protocol.Piece
+		if e := p.hears(protocol.TypePiece, 0); json.Unmarshal(e.Body, &piece) != nil || string(piece.Data) != "}" {
 			t.Errorf("the last piece is %q", piece.Data)
 		}
 		token := j.token
@@ -353,7 +353,7 @@ func TestWhoMayFetch(t *testing.T) {
 		p.silence()
 		j.token = token
 		j.fetch("another one", 0)
-		p.hears(job.TypeStop, 0)
+		p.hears(protocol.TypeStop, 0)
 		again := p.take()
 		if again.work.Delivery != 2 || again.work.Large == nil {
 			t.Errorf("after content that has changed the work is %+v", again.work)
@@ -362,10 +362,10 @@ func TestWhoMayFetch(t *testing.T) {
 }
 
 // piece reports a piece of an event.
-func (j *held) piece(seq int64, of *job.Blob, offset int64, data []byte) {
+func (j *held) piece(seq int64, of *protocol.Blob, offset int64, data []byte) {
 	j.t.Helper()
-	j.say(bus.Queue(j.work.Reports), job.TypeReport, seq, &job.Report{
-		Token: j.token, Worker: j.id, Large: of, Piece: &job.Piece{Blob: of.ID, Offset: offset, Data: data},
+	j.say(bus.Queue(j.work.Reports), protocol.TypeReport, seq, &protocol.Report{
+		Token: j.token, Worker: j.id, Large: of, Piece: &protocol.Piece{Blob: of.ID, Offset: offset, Data: data},
 	})
 }
 
@@ -373,31 +373,31 @@ func (j *held) piece(seq int64, of *job.Blob, offset int64, data []byte) {
 func TestPiecesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	event := []byte(word(strings.Repeat("x", 100)))
-	good := job.BlobOf(event)
-	like := func(alter func(*job.Blob)) *job.Blob {
+	good := protocol.BlobOf(event)
+	like := func(alter func(*protocol.Blob)) *protocol.Blob {
 		b := *good
 		alter(&b)
 		return &b
 	}
 	for name, tt := range map[string]struct {
-		of   *job.Blob
-		tell func(j *held, of *job.Blob)
+		of   *protocol.Blob
+		tell func(j *held, of *protocol.Blob)
 		want string
 	}{
-		"another hash": {like(func(b *job.Blob) { b.SHA256 = make([]byte, 32) }), nil, "its SHA-256 is another one"},
-		"no hash":      {like(func(b *job.Blob) { b.SHA256 = nil }), nil, "without a SHA-256"},
-		"no id":        {like(func(b *job.Blob) { b.ID = "" }), nil, "without an id"},
-		"long id":      {like(func(b *job.Blob) { b.ID = strings.Repeat("x", 65) }), nil, "without an id of up to 64 bytes"},
-		"vast":         {like(func(b *job.Blob) { b.Size = 1 << 62 }), nil, "4611686018427387904 bytes: 1 to 67108864 are allowed"},
-		"negative":     {like(func(b *job.Blob) { b.Size = -1 }), nil, "-1 bytes: 1 to 67108864"},
-		"too much":     {like(func(b *job.Blob) { b.Size = 5 }), nil, "does not follow the 0 bytes of 5"},
-		"empty":        {good, func(j *held, of *job.Blob) { j.piece(1, of, 0, nil) }, "a piece of 0 bytes"},
-		"a hole":       {good, func(j *held, of *job.Blob) { j.piece(1, of, 0, event[:9]); j.piece(2, of, 10, event[10:]) }, "at 10 does not follow the 9 bytes"},
-		"two events": {good, func(j *held, of *job.Blob) {
+		"another hash": {like(func(b *protocol.Blob) { b.SHA256 = make([]byte, 32) }), nil, "its SHA-256 is another one"},
+		"no hash":      {like(func(b *protocol.Blob) { b.SHA256 = nil }), nil, "without a SHA-256"},
+		"no id":        {like(func(b *protocol.Blob) { b.ID = "" }), nil, "without an id"},
+		"long id":      {like(func(b *protocol.Blob) { b.ID = strings.Repeat("x", 65) }), nil, "without an id of up to 64 bytes"},
+		"vast":         {like(func(b *protocol.Blob) { b.Size = 1 << 62 }), nil, "4611686018427387904 bytes: 1 to 67108864 are allowed"},
+		"negative":     {like(func(b *protocol.Blob) { b.Size = -1 }), nil, "-1 bytes: 1 to 67108864"},
+		"too much":     {like(func(b *protocol.Blob) { b.Size = 5 }), nil, "does not follow the 0 bytes of 5"},
+		"empty":        {good, func(j *held, of *protocol.Blob) { j.piece(1, of, 0, nil) }, "a piece of 0 bytes"},
+		"a hole":       {good, func(j *held, of *protocol.Blob) { j.piece(1, of, 0, event[:9]); j.piece(2, of, 10, event[10:]) }, "at 10 does not follow the 9 bytes"},
+		"two events": {good, func(j *held, of *protocol.Blob) {
 			j.piece(1, of, 0, event[:9])
-			j.piece(2, job.BlobOf(event[1:]), 9, event[9:])
+			j.piece(2, protocol.BlobOf(event[1:]), 9, event[9:])
 		}, "does not follow"},
-		"no JSON": {job.BlobOf([]byte("{")), func(j *held, of *job.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is no JSON"},
+		"no JSON": {protocol.BlobOf([]byte("{")), func(j *held, of *protocol.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is no JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -425,31 +425,31 @@ func TestPieces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		event := []byte(word(strings.Repeat("x", 100)))
-		of := job.BlobOf(event)
+		of := protocol.BlobOf(event)
 		h := startHub(t, nil)
 		p := h.startPuppet()
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(1, word("a"))
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		j.piece(2, of, 0, event[:50])
-		p.hears(job.TypeConfirm, 1) // it is there, and not durable
+		p.hears(protocol.TypeConfirm, 1) // it is there, and not durable
 		j.piece(4, of, 60, event[60:])
-		p.hears(job.TypeResend, 3)
+		p.hears(protocol.TypeResend, 3)
 		j.piece(5, of, 70, event[70:])
 		p.silence() // it is asked for already
 		j.piece(2, of, 0, event[:50])
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.again()
-		p.hears(job.TypeResend, 2)
+		p.hears(protocol.TypeResend, 2)
 		j.piece(2, of, 0, event[:50])
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		j.piece(3, of, 50, event[50:])
-		p.hears(job.TypeConfirm, 3)
+		p.hears(protocol.TypeConfirm, 3)
 		j.piece(4, of, 0, event[:50]) // and then it has something else to say
-		p.hears(job.TypeConfirm, 3)
+		p.hears(protocol.TypeConfirm, 3)
 		j.report(5, completed)
-		p.hears(job.TypeConfirm, 5)
+		p.hears(protocol.TypeConfirm, 5)
 		if got := h.chunks(id); len(got) != 2 || got[1] != strings.Repeat("x", 100) {
 			t.Errorf("chunks %q", got)
 		}
@@ -464,13 +464,13 @@ func TestHostileWork(t *testing.T) {
 		h := startHub(t, nil)
 		h.startWorker(mirror, nil)
 		synctest.Wait()
-		body, err := job.Encode(&job.Work{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &job.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
+		body, err := protocol.Encode(&protocol.Work{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &protocol.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := h.bus.Peer()
-		e := &bus.Envelope{ID: uuid.NewString(), Type: job.TypeWork, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
-		if err := b.Publish(t.Context(), job.WorkAt("far"), e); err != nil {
+		e := &bus.Envelope{ID: uuid.NewString(), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
+		if err := b.Publish(t.Context(), protocol.WorkAt("far"), e); err != nil {
 			t.Fatal(err)
 		}
 		for d, err := range b.Receive(t.Context(), bus.Subscription{At: bus.Dead}) {

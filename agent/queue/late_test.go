@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -55,7 +55,7 @@ func TestWorkingWaitsForWords(t *testing.T) {
 					t.Errorf("before the words the task is %v, want %v", got, tt.state)
 				}
 				j.report(1, word("a"), completed)
-				p.hears(job.TypeConfirm, 2)
+				p.hears(protocol.TypeConfirm, 2)
 				var states []task.State
 				for _, ev := range h.events(id, task.Completed) {
 					if ev.Kind == task.Status {
@@ -80,9 +80,9 @@ func TestWorkingBeforeTheEnd(t *testing.T) {
 		h, p := stage(t)
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(true)
-		j.say(job.ReportAt("h"), job.TypeReport, 1, &job.Report{Token: j.token, Worker: j.id, GivenBack: true})
+		j.say(protocol.ReportAt("h"), protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: j.id, GivenBack: true})
 		next := p.take()
-		p.hears(job.TypeStop, 0)
+		p.hears(protocol.TypeStop, 0)
 		next.granted(true).report(1, completed)
 		h.wait(id, task.Completed)
 		n := 0

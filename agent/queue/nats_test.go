@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/task"
 )
 

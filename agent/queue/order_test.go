@@ -12,7 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -31,15 +31,15 @@ func TestReportsInAnyOrder(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(3, word("c"))
-		p.hears(job.TypeResend, 1)
+		p.hears(protocol.TypeResend, 1)
 		j.report(1, word("a"))
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		j.report(1, word("a"), word("b"))
-		p.hears(job.TypeConfirm, 2)
+		p.hears(protocol.TypeConfirm, 2)
 		j.report(1, word("a"), word("b"))
-		p.hears(job.TypeConfirm, 2)
+		p.hears(protocol.TypeConfirm, 2)
 		j.report(2, word("b"), word("c"), word("d"), completed)
-		if e := p.hears(job.TypeConfirm, 5); !strings.Contains(string(e.Body), `"final":true`) {
+		if e := p.hears(protocol.TypeConfirm, 5); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the last confirmation is %s", e.Body)
 		}
 		if got := strings.Join(h.chunks(id), ""); got != "abcd" {
@@ -47,10 +47,10 @@ func TestReportsInAnyOrder(t *testing.T) {
 		}
 		// The confirmation was lost: it is repeated from the log, and nothing happens twice.
 		j.report(5, completed)
-		p.hears(job.TypeConfirm, 5)
+		p.hears(protocol.TypeConfirm, 5)
 		j.report(4, word("d"))
-		p.hears(job.TypeStop, 0)
-		if d, err := h.bus.Depth(t.Context(), job.ReportAt("h")); err != nil || d.Ready+d.Held != 0 {
+		p.hears(protocol.TypeStop, 0)
+		if d, err := h.bus.Depth(t.Context(), protocol.ReportAt("h")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("reports are left: %+v, %v", d, err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestDoubleWork(t *testing.T) {
 		again := *j
 		again.puppet, again.nonce = q, uuid.NewString()
 		j.granted(false)
-		if e := again.claim(false); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), "has it") {
+		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has it") {
 			t.Errorf("the second claim is answered with %s %s", e.Type, e.Body)
 		}
 		// The grant was lost: the claim comes again, and so does the same grant.
@@ -80,14 +80,14 @@ func TestDoubleWork(t *testing.T) {
 		// Another delivery to the same worker is another claim.
 		nonce := j.nonce
 		j.nonce = uuid.NewString()
-		if e := j.claim(false); e.Type != job.TypeDenial {
+		if e := j.claim(false); e.Type != protocol.TypeDenial {
 			t.Errorf("another claim is answered with %s %s", e.Type, e.Body)
 		}
 		j.nonce = nonce
 		j.report(1, completed)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
-		if e := again.claim(false); e.Type != job.TypeDenial || !strings.Contains(string(e.Body), "has ended") {
+		if e := again.claim(false); e.Type != protocol.TypeDenial || !strings.Contains(string(e.Body), "has ended") {
 			t.Errorf("a late claim is answered with %s %s", e.Type, e.Body)
 		}
 	})
@@ -102,14 +102,14 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		h.again()
-		p.hears(job.TypeResend, 1)
+		p.hears(protocol.TypeResend, 1)
 		token := j.token
 		j.granted(false)
 		if j.epoch != 1 || j.token == token {
 			t.Errorf("epoch %d, the token is the same: %t", j.epoch, j.token == token)
 		}
 		j.report(1, completed)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -126,7 +126,7 @@ func TestLostIsTold(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		p.take().granted(false)
 		began := time.Now()
-		if got := <-lost; got != "far "+p.id || time.Since(began) != job.Lease {
+		if got := <-lost; got != "far "+p.id || time.Since(began) != protocol.Lease {
 			t.Errorf("after %v lost is %s, want %s", time.Since(began), got, p.id)
 		}
 		h.wait(id, task.Failed)
@@ -157,7 +157,7 @@ func TestLostWorker(t *testing.T) {
 				j := p.take().granted(tt.idempotent)
 				for i, ev := range tt.says {
 					j.report(int64(i+1), ev)
-					p.hears(job.TypeConfirm, int64(i+1))
+					p.hears(protocol.TypeConfirm, int64(i+1))
 				}
 				for range 4 {
 					time.Sleep(20 * time.Second)
@@ -165,20 +165,20 @@ func TestLostWorker(t *testing.T) {
 				}
 				if tt.again {
 					next := p.take() // once the lease has ended
-					p.hears(job.TypeStop, 0)
+					p.hears(protocol.TypeStop, 0)
 					if next.work.Delivery != 2 || next.work.Attempt != 2 || time.Since(began) != 110*time.Second {
 						t.Errorf("after %v it is delivery %d, attempt %d", time.Since(began), next.work.Delivery, next.work.Attempt)
 					}
 					next.granted(true)
 					// The first one wakes.
 					j.beat()
-					if e := p.hears(job.TypeStop, 0); e.Epoch != 1 {
+					if e := p.hears(protocol.TypeStop, 0); e.Epoch != 1 {
 						t.Errorf("the stop is for epoch %d", e.Epoch)
 					}
 					j.report(1, word("zombie"), completed)
-					p.hears(job.TypeStop, 0)
+					p.hears(protocol.TypeStop, 0)
 					next.report(1, word("b"), completed)
-					p.hears(job.TypeConfirm, 2)
+					p.hears(protocol.TypeConfirm, 2)
 					if got := strings.Join(h.chunks(id), ""); got != "b" || next.epoch != 2 {
 						t.Errorf("the answer of epoch %d is %q", next.epoch, got)
 					}
@@ -188,7 +188,7 @@ func TestLostWorker(t *testing.T) {
 				if got := describe(a); !strings.Contains(got, tt.want) || !strings.Contains(got, "worker "+j.id) || time.Since(began) != 110*time.Second {
 					t.Errorf("after %v the task is %s", time.Since(began), got)
 				}
-				p.hears(job.TypeStop, 0)
+				p.hears(protocol.TypeStop, 0)
 			})
 		})
 	}
@@ -205,7 +205,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
 			}
 			time.Sleep(30 * time.Second)
-			p.hears(job.TypeStop, 0)
+			p.hears(protocol.TypeStop, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -222,10 +222,10 @@ func TestLeaseBeginsAnew(t *testing.T) {
 		j := p.take().granted(false)
 		time.Sleep(29 * time.Second)
 		h.again()
-		p.hears(job.TypeResend, 1)
+		p.hears(protocol.TypeResend, 1)
 		time.Sleep(29 * time.Second)
 		j.report(1, completed)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -267,11 +267,11 @@ func TestBrokerIsAway(t *testing.T) {
 				line.set(false)
 				time.Sleep(5 * time.Minute)
 				line.set(true)
-				time.Sleep(job.Lease - time.Second)
+				time.Sleep(protocol.Lease - time.Second)
 				began := time.Now()
 				if back {
 					j.report(1, completed)
-					p.hears(job.TypeConfirm, 1)
+					p.hears(protocol.TypeConfirm, 1)
 					h.wait(id, task.Completed)
 					return
 				}
@@ -300,7 +300,7 @@ func TestForgedToken(t *testing.T) {
 		q := h.startPuppet()
 		forged.puppet = q
 		forged.report(1, completed)
-		q.hears(job.TypeStop, 0)
+		q.hears(protocol.TypeStop, 0)
 		time.Sleep(29 * time.Second)
 		forged.beat() // does not keep the lease
 		time.Sleep(time.Second)
@@ -318,11 +318,11 @@ func TestQuestions(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		first := p.take().granted(false)
 		first.report(1, needsAuth)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "well?")))
-		p.hears(job.TypeAsked, 0)
-		first.say(bus.Queue(first.work.Reports), job.TypeReport, 2, &job.Report{Token: first.token, Worker: p.id, Ended: true})
-		if e := p.hears(job.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
+		p.hears(protocol.TypeAsked, 0)
+		first.say(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
+		if e := p.hears(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the confirmation is %s", e.Body)
 		}
 		second := p.take().granted(false)
@@ -330,10 +330,10 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("delivery %d, epoch %d, attempt %d", second.work.Delivery, second.epoch, second.work.Attempt)
 		}
 		second.report(1, asks)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		// The confirmation is lost, and the hub has nobody who waits for the report.
 		second.report(1, asks)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.send(now(reply(id, "go on")))
 		third := p.take()
 		var stored struct{ History []any }
@@ -341,11 +341,11 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("the stored task is %s: %v", third.work.Stored, err)
 		}
 		// Old work is claimed in vain.
-		if e := second.claim(false); e.Type != job.TypeDenial {
+		if e := second.claim(false); e.Type != protocol.TypeDenial {
 			t.Errorf("old work is answered with %s %s", e.Type, e.Body)
 		}
 		third.granted(false).report(1, `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"bare"}]}}`)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		a := h.wait(id, task.Completed)
 		if got := strings.Join(h.chunks(id), ""); got != "bare" {
 			t.Errorf("the task is %s, the answer %q", describe(a), got)
@@ -357,17 +357,17 @@ func TestQuestions(t *testing.T) {
 func TestHowARunEnds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		rep        job.Report
+		rep        protocol.Report
 		idempotent bool
 		want       string
 	}{
-		"public error":      {job.Report{Error: "no dictionary", Public: true}, false, "TASK_STATE_FAILED no dictionary"},
-		"error":             {job.Report{Error: "secret"}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
-		"given back":        {job.Report{GivenBack: true}, false, "TASK_STATE_FAILED worker "},
-		"ended too early":   {job.Report{Ended: true}, false, "TASK_STATE_FAILED agent ended without a final state"},
-		"not an event":      {job.Report{Events: []json.RawMessage{json.RawMessage(`{"x":1}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
-		"an illegal event":  {job.Report{Events: []json.RawMessage{json.RawMessage(`{"statusUpdate":{"status":{"state":"DONE"}}}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
-		"given back for so": {job.Report{GivenBack: true}, true, ""},
+		"public error":      {protocol.Report{Error: "no dictionary", Public: true}, false, "TASK_STATE_FAILED no dictionary"},
+		"error":             {protocol.Report{Error: "secret"}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"given back":        {protocol.Report{GivenBack: true}, false, "TASK_STATE_FAILED worker "},
+		"ended too early":   {protocol.Report{Ended: true}, false, "TASK_STATE_FAILED agent ended without a final state"},
+		"not an event":      {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"x":1}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"an illegal event":  {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"statusUpdate":{"status":{"state":"DONE"}}}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"given back for so": {protocol.Report{GivenBack: true}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -376,7 +376,7 @@ func TestHowARunEnds(t *testing.T) {
 				id := h.send(now(say("hi"))).Head.ID
 				j := p.take().granted(tt.idempotent)
 				tt.rep.Token, tt.rep.Worker = j.token, p.id
-				j.say(bus.Queue(j.work.Reports), job.TypeReport, 1, &tt.rep)
+				j.say(bus.Queue(j.work.Reports), protocol.TypeReport, 1, &tt.rep)
 				if tt.want == "" {
 					if next := p.take(); next.work.Delivery != 2 {
 						t.Errorf("delivery %d", next.work.Delivery)
@@ -451,13 +451,13 @@ func TestBadEnvelopes(t *testing.T) {
 		id := h.send(now(say("hi"))).Head.ID
 		j := p.take().granted(false)
 		reports := bus.Queue(j.work.Reports)
-		j.say(reports, "job.unknown", 1, &job.Report{Token: j.token, Worker: p.id})
-		j.say(reports, job.TypeReport, 1, []int{1})
-		j.say(reports, job.TypeReport, 1, &job.Report{Token: j.token, Worker: "not a word"})
-		j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 1, "x")
-		j.say(bus.Topic(j.d.ReplyTo), job.TypeBeat, 1, "x")
+		j.say(reports, "job.unknown", 1, &protocol.Report{Token: j.token, Worker: p.id})
+		j.say(reports, protocol.TypeReport, 1, []int{1})
+		j.say(reports, protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: "not a word"})
+		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 1, "x")
+		j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 1, "x")
 		j.say(bus.Topic(j.d.ReplyTo), "job.unknown", 1, "x")
-		e := &bus.Envelope{ID: "x", Type: job.TypeReport, Source: "worker/x", Destination: "hub/other", Body: json.RawMessage(`{}`)}
+		e := &bus.Envelope{ID: "x", Type: protocol.TypeReport, Source: "worker/x", Destination: "hub/other", Body: json.RawMessage(`{}`)}
 		if err := p.bus.Publish(t.Context(), reports, e); err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +466,7 @@ func TestBadEnvelopes(t *testing.T) {
 			t.Errorf("%d envelopes are dead, want 4", d.Ready)
 		}
 		j.report(1, completed)
-		p.hears(job.TypeConfirm, 1)
+		p.hears(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
 	})
 }
@@ -490,15 +490,15 @@ func TestGrantIsForgotten(t *testing.T) {
 				}
 				j.epoch, j.token = 1, "of a hub that is gone"
 				goOn(j)
-				p.hears(job.TypeStop, 0)
+				p.hears(protocol.TypeStop, 0)
 				again := p.take().granted(true)
 				if again.work.Delivery != 2 || again.epoch != 2 {
 					t.Errorf("the work is delivery %d, its epoch %d", again.work.Delivery, again.epoch)
 				}
 				goOn(j)
-				p.hears(job.TypeStop, 0)
+				p.hears(protocol.TypeStop, 0)
 				again.report(1, word("b"), completed)
-				p.hears(job.TypeConfirm, 2)
+				p.hears(protocol.TypeConfirm, 2)
 				h.wait(id, task.Completed)
 				if got := strings.Join(h.chunks(id), ""); got != "b" {
 					t.Errorf("the answer is %q", got)
@@ -524,7 +524,7 @@ func TestThreeLostGrantsAtMost(t *testing.T) {
 			}
 			j.epoch, j.token = int64(n+1), "of a hub that is gone"
 			j.beat()
-			p.hears(job.TypeStop, 0)
+			p.hears(protocol.TypeStop, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -542,18 +542,18 @@ func TestReportsAtTheTopic(t *testing.T) {
 		j.work.Reports = ""
 		at := bus.Topic(j.d.ReplyTo)
 		say := func(seq int64, events ...string) {
-			rep := &job.Report{Token: j.token, Worker: j.id}
+			rep := &protocol.Report{Token: j.token, Worker: j.id}
 			for _, ev := range events {
 				rep.Events = append(rep.Events, json.RawMessage(ev))
 			}
-			j.say(at, job.TypeReport, seq, rep)
+			j.say(at, protocol.TypeReport, seq, rep)
 		}
 		say(2, word("b"))
-		p.hears(job.TypeResend, 1)
+		p.hears(protocol.TypeResend, 1)
 		say(1, word("a"), word("b"))
-		p.hears(job.TypeConfirm, 2)
+		p.hears(protocol.TypeConfirm, 2)
 		say(3, completed)
-		p.hears(job.TypeConfirm, 3)
+		p.hears(protocol.TypeConfirm, 3)
 		h.wait(id, task.Completed)
 		if got := strings.Join(h.chunks(id), ""); got != "ab" {
 			t.Errorf("the answer is %q", got)

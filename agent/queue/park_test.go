@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,13 +36,13 @@ func TestReportsWaitForTheirRun(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()
 		synctest.Wait()
-		body, err := job.Encode(&job.Report{Worker: "w", Error: "x"})
+		body, err := protocol.Encode(&protocol.Report{Worker: "w", Error: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 8 {
-			e := &bus.Envelope{ID: fmt.Sprint(i), Type: job.TypeReport, Source: "worker/w", Task: fmt.Sprint(i), Seq: 1, Body: body}
-			if err := b.Publish(ctx, job.ReportAt("h"), e); err != nil {
+			e := &bus.Envelope{ID: fmt.Sprint(i), Type: protocol.TypeReport, Source: "worker/w", Task: fmt.Sprint(i), Seq: 1, Body: body}
+			if err := b.Publish(ctx, protocol.ReportAt("h"), e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -54,7 +54,7 @@ func TestReportsWaitForTheirRun(t *testing.T) {
 		d.mu.Unlock()
 		known.head.Store(&task.Head{State: task.Completed})
 		time.Sleep(time.Minute)
-		if depth, err := b.Depth(ctx, job.ReportAt("h")); err != nil || depth.Ready+depth.Held != 0 {
+		if depth, err := b.Depth(ctx, protocol.ReportAt("h")); err != nil || depth.Ready+depth.Held != 0 {
 			t.Errorf("%+v are left: %v", depth, err)
 		}
 		stop()

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/parley-a2a/parley/internal/structjson"
+	"github.com/parley-a2a/parley/internal/json/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -109,16 +109,16 @@ func (r *run) late() {
 
 // prepare makes the work.
 func (r *run) prepare() {
-	e := r.d.envelope(job.TypeWork, r.key)
+	e := r.d.envelope(protocol.TypeWork, r.key)
 	e.ID = workID(r.d.ID, r.key, r.place.Delivery)
 	e.Destination = "agent/" + string(r.name)
 	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
 	e.Trace = traceOf(r.ctx)
-	r.body = &job.Work{
+	r.body = &protocol.Work{
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.place.Delivery,
 		Key: r.call.Key, Attempt: r.place.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
-		ParentID: r.call.ParentID, Reports: job.ReportAt(r.d.ID).Name, Batches: true,
+		ParentID: r.call.ParentID, Reports: protocol.ReportAt(r.d.ID).Name, Batches: true,
 	}
 	if r.ec.StoredTask != nil {
 		r.body.Stored = r.call.Task
@@ -130,7 +130,7 @@ func (r *run) prepare() {
 	case onward != nil:
 		r.entrust(e, onward)
 	}
-	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Others)+len(r.body.Stored) > job.MaxInline && !r.enlarge() {
+	if len(r.body.Message)+len(r.body.Metadata)+len(r.body.Others)+len(r.body.Stored) > protocol.MaxInline && !r.enlarge() {
 		return
 	}
 	r.work = e
@@ -167,7 +167,7 @@ const noteAfter = time.Second
 // publish puts the work into the queue, or tries again later.
 func (r *run) publish(now time.Time) {
 	ctx, stop := context.WithTimeout(r.ctx, publishWithin)
-	err := r.d.publish(ctx, job.WorkAt(r.name), r.work, r.body)
+	err := r.d.publish(ctx, protocol.WorkAt(r.name), r.work, r.body)
 	stop()
 	switch {
 	case err == nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // puppet is a worker that does what a test says, and nothing by itself. It belongs to a
@@ -30,7 +30,7 @@ func (h *hub) startPuppet() *puppet {
 	ended := make(chan struct{}, 2)
 	go func() {
 		defer func() { ended <- struct{}{} }()
-		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: job.WorkAt("far"), Prefetch: 10}) {
+		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: protocol.WorkAt("far"), Prefetch: 10}) {
 			if err != nil {
 				p.t.Error(err)
 				return
@@ -40,7 +40,7 @@ func (h *hub) startPuppet() *puppet {
 	}()
 	go func() {
 		defer func() { ended <- struct{}{} }()
-		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: job.WorkerAt(p.id)}) {
+		for d, err := range p.bus.Receive(ctx, bus.Subscription{At: protocol.WorkerAt(p.id)}) {
 			if err != nil {
 				p.t.Error(err)
 				return
@@ -57,7 +57,7 @@ func (h *hub) startPuppet() *puppet {
 type held struct {
 	*puppet
 	d     *bus.Delivery
-	work  job.Work
+	work  protocol.Work
 	nonce string
 	epoch int64
 	token string
@@ -76,12 +76,12 @@ func (p *puppet) take() *held {
 
 func (j *held) say(to bus.Address, kind bus.Type, seq int64, body any) {
 	j.t.Helper()
-	b, err := job.Encode(body)
+	b, err := protocol.Encode(body)
 	if err != nil {
 		j.t.Fatal(err)
 	}
 	e := &bus.Envelope{
-		ID: uuid.NewString(), Type: kind, Source: "worker/" + j.id, ReplyTo: job.WorkerAt(j.id).Name,
+		ID: uuid.NewString(), Type: kind, Source: "worker/" + j.id, ReplyTo: protocol.WorkerAt(j.id).Name,
 		Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Seq: seq, Body: b,
 	}
 	if err := j.bus.Publish(j.t.Context(), to, e); err != nil {
@@ -92,10 +92,10 @@ func (j *held) say(to bus.Address, kind bus.Type, seq int64, body any) {
 // claim claims the job and returns the answer.
 func (j *held) claim(idempotent bool) *bus.Envelope {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), job.TypeClaim, 0, &job.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: idempotent})
+	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce, Idempotent: idempotent})
 	e := <-j.heard
-	if e.Type == job.TypeGrant {
-		var g job.Grant
+	if e.Type == protocol.TypeGrant {
+		var g protocol.Grant
 		if err := json.Unmarshal(e.Body, &g); err != nil || g.Nonce != j.nonce {
 			j.t.Fatalf("grant %s: %v", e.Body, err)
 		}
@@ -107,7 +107,7 @@ func (j *held) claim(idempotent bool) *bus.Envelope {
 // granted is claim, and wants a grant. The work does not come again.
 func (j *held) granted(idempotent bool) *held {
 	j.t.Helper()
-	if e := j.claim(idempotent); e.Type != job.TypeGrant {
+	if e := j.claim(idempotent); e.Type != protocol.TypeGrant {
 		j.t.Fatalf("the claim is answered with %s %s", e.Type, e.Body)
 	}
 	if err := j.d.Ack(j.t.Context()); err != nil {
@@ -119,16 +119,16 @@ func (j *held) granted(idempotent bool) *held {
 // report says events from number seq on.
 func (j *held) report(seq int64, events ...string) {
 	j.t.Helper()
-	rep := &job.Report{Token: j.token, Worker: j.id}
+	rep := &protocol.Report{Token: j.token, Worker: j.id}
 	for _, ev := range events {
 		rep.Events = append(rep.Events, json.RawMessage(ev))
 	}
-	j.say(bus.Queue(j.work.Reports), job.TypeReport, seq, rep)
+	j.say(bus.Queue(j.work.Reports), protocol.TypeReport, seq, rep)
 }
 
 func (j *held) beat() {
 	j.t.Helper()
-	j.say(bus.Topic(j.d.ReplyTo), job.TypeBeat, 0, &job.Beat{Worker: j.id, Jobs: []job.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
+	j.say(bus.Topic(j.d.ReplyTo), protocol.TypeBeat, 0, &protocol.Beat{Worker: j.id, Jobs: []protocol.Held{{Task: j.d.Task, Owner: j.d.Owner, Epoch: j.epoch, Token: j.token}}})
 }
 
 // hears wants the next thing that the hub says to be of a type, with a number.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -34,11 +34,11 @@ type run struct {
 	place place
 	// token is that of the grant; empty if a run before this one has given it.
 	token string
-	// batches says that the worker takes job.Batch, as far as it is known.
+	// batches says that the worker takes protocol.Batch, as far as it is known.
 	batches bool
 	// work is what is published while nobody has the task; nil once it is.
 	work *bus.Envelope
-	body *job.Work
+	body *protocol.Work
 
 	// unsaid is what accept has to say once the worker takes longer; else nil.
 	unsaid []byte
@@ -75,7 +75,7 @@ func (r *run) perform() {
 			r.tick(time.Now())
 		case <-asked:
 			asked = nil
-			r.tell(job.TypeAsked, &job.Asked{})
+			r.tell(protocol.TypeAsked, &protocol.Asked{})
 		case <-r.ctx.Done():
 			return
 		}
@@ -182,7 +182,7 @@ func (r *run) confirm() {
 	if !r.flush() {
 		return
 	}
-	r.say(job.TypeConfirm, r.place.Seq, &job.Confirm{Final: r.over})
+	r.say(protocol.TypeConfirm, r.place.Seq, &protocol.Confirm{Final: r.over})
 	for _, delivery := range r.owed {
 		r.d.settled(delivery.Ack(r.ctx))
 	}
@@ -245,7 +245,7 @@ func (r *run) claimed(c *claim) {
 }
 
 func (r *run) deny(c *claim, reason string) {
-	r.d.say(r.ctx, &note{to: c.Worker, about: r.key, kind: job.TypeDenial, body: &job.Denial{Nonce: c.Nonce, Reason: reason}})
+	r.d.say(r.ctx, &note{to: c.Worker, about: r.key, kind: protocol.TypeDenial, body: &protocol.Denial{Nonce: c.Nonce, Reason: reason}})
 }
 
 // working says that a worker has begun.
@@ -329,7 +329,7 @@ func (r *run) grantAgain() {
 }
 
 func (r *run) grant() {
-	r.say(job.TypeGrant, 0, &job.Grant{Nonce: r.place.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
+	r.say(protocol.TypeGrant, 0, &protocol.Grant{Nonce: r.place.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
 }
 
 // note returns a note to the worker that has the job.
@@ -351,7 +351,7 @@ func (r *run) tell(kind bus.Type, body any) {
 	}
 }
 
-func (r *run) askAgain() { r.say(job.TypeResend, r.place.next(), &job.Resend{}) }
+func (r *run) askAgain() { r.say(protocol.TypeResend, r.place.next(), &protocol.Resend{}) }
 
 // vouched begins the lease anew, if a sign of life is that of the worker which has the job;
 // it reports whether it is.
@@ -393,7 +393,7 @@ func (r *run) canceled(c *cancel) {
 const cancelEvery = time.Second
 
 func (r *run) askCancel(now time.Time) {
-	r.say(job.TypeCancel, 0, &job.Cancel{Metadata: r.cancel.metadata})
+	r.say(protocol.TypeCancel, 0, &protocol.Cancel{Metadata: r.cancel.metadata})
 	r.due.cancel = now.Add(cancelEvery)
 }
 

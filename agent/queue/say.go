@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,7 +23,7 @@ type note struct {
 	epoch int64
 	seq   int64
 	body  any
-	// batches says that the worker takes job.Batch.
+	// batches says that the worker takes protocol.Batch.
 	batches bool
 }
 
@@ -37,7 +37,7 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 	e := d.envelope(n.kind, n.about)
 	e.Destination, e.Correlation, e.Epoch, e.Seq = "worker/"+n.to, n.correlation, n.epoch, n.seq
 	var err error
-	if e.Body, err = job.Encode(n.body); err == nil {
+	if e.Body, err = protocol.Encode(n.body); err == nil {
 		err = d.post(ctx, n, e)
 	}
 	if err != nil {
@@ -47,12 +47,12 @@ func (d *Dispatcher) say(ctx context.Context, n *note) {
 
 // post publishes what a note says, together with others for the same worker.
 func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
-	at := job.WorkerAt(n.to)
-	if !n.batches || len(e.Body) > job.MaxBatched {
+	at := protocol.WorkerAt(n.to)
+	if !n.batches || len(e.Body) > protocol.MaxBatched {
 		return d.sign(ctx, at, e)
 	}
 	return d.notes.Send(ctx, n.to, e, func(all []*bus.Envelope) error {
-		joined, err := job.Join(all)
+		joined, err := protocol.Join(all)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (d *Dispatcher) post(ctx context.Context, n *note, e *bus.Envelope) error {
 
 // stop tells a worker that what it does does not count.
 func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
-	n.kind, n.body = job.TypeStop, &job.Stop{Reason: reason}
+	n.kind, n.body = protocol.TypeStop, &protocol.Stop{Reason: reason}
 	d.say(ctx, n)
 }
 
@@ -71,7 +71,7 @@ func (d *Dispatcher) stop(ctx context.Context, n *note, reason string) {
 func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
 	return &bus.Envelope{
 		Type: kind, Time: task.MillisOf(time.Now()),
-		Source: d.source(), ReplyTo: job.ControlAt(d.ID).Name,
+		Source: d.source(), ReplyTo: protocol.ControlAt(d.ID).Name,
 		Task: string(about.id), Owner: about.owner,
 	}
 }
@@ -79,7 +79,7 @@ func (d *Dispatcher) envelope(kind bus.Type, about taskKey) *bus.Envelope {
 // publish signs e with a body, and publishes it.
 func (d *Dispatcher) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) error {
 	var err error
-	if e.Body, err = job.Encode(body); err != nil {
+	if e.Body, err = protocol.Encode(body); err != nil {
 		return err
 	}
 	return d.sign(ctx, to, e)

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -155,7 +155,7 @@ func TestNobodyComes(t *testing.T) {
 			t.Error("the task is performed although it has failed")
 		}), nil)
 		time.Sleep(time.Minute)
-		if d, err := h.bus.Depth(t.Context(), job.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the work is still there: %+v, %v", d, err)
 		}
 	})
@@ -241,7 +241,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 		}
 		cut.down.Store(false)
 		time.Sleep(time.Minute) // the worker hears that it must stop
-		if d, err := h.bus.Depth(t.Context(), job.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
+		if d, err := h.bus.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the worker still holds the work: %+v, %v", d, err)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -53,7 +53,7 @@ func (r *run) alive() { r.due.lease = time.Now().Add(r.d.lease()) }
 
 // lacks asks for what is missing. Pieces of a large event are many and are under way for
 // long: one request is for all that come before its answer.
-func (r *run) lacks(rep *job.Report) {
+func (r *run) lacks(rep *protocol.Report) {
 	if rep.Piece == nil {
 		r.askAgain()
 	} else if r.due.ask.IsZero() {
@@ -64,7 +64,7 @@ func (r *run) lacks(rep *job.Report) {
 
 // takeAll takes the events of a report, but for those that were taken before. What follows
 // pieces of an event that is not whole gives that up.
-func (r *run) takeAll(rep *job.Report, skip int) {
+func (r *run) takeAll(rep *protocol.Report, skip int) {
 	switch {
 	case skip == length(rep):
 		return
@@ -122,7 +122,7 @@ func answered(message []byte) []byte {
 }
 
 // end ends the run as a report says beside its events.
-func (r *run) end(rep *job.Report) {
+func (r *run) end(rep *protocol.Report) {
 	r.place.Seq++
 	switch {
 	case rep.GivenBack:

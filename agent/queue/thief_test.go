@@ -13,9 +13,9 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -37,7 +37,7 @@ func newThief(t *testing.T, url string) *thief {
 		t.Fatal(err)
 	}
 	t.Cleanup(th.nc.Close)
-	if th.heard, err = th.nc.SubscribeSync(natsbus.Subject(job.WorkerAt("other.*"))); err != nil {
+	if th.heard, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("other.*"))); err != nil {
 		t.Fatal(err)
 	}
 	return th
@@ -52,7 +52,7 @@ func (th *thief) say(at bus.Address, worker string, about *bus.Envelope, body an
 		e.Source = "worker/" + worker
 	}
 	var err error
-	if e.Body, err = job.Encode(body); err != nil {
+	if e.Body, err = protocol.Encode(body); err != nil {
 		th.t.Fatal(err)
 	}
 	data, err := e.Encode()
@@ -124,32 +124,32 @@ func TestThief(t *testing.T) {
 	t.Cleanup(func() { h.stop() })
 	th := newThief(t, server.Contact().URL)
 	id := h.send(now(say("for far alone"))).Head.ID
-	about := &bus.Envelope{Type: job.TypeClaim, Task: string(id), Owner: "alice"}
+	about := &bus.Envelope{Type: protocol.TypeClaim, Task: string(id), Owner: "alice"}
 
 	observer, err := nats.Connect(server.Contact().URL, nats.Token(server.Contact().Token))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(observer.Close)
-	others, err := observer.SubscribeSync(natsbus.Subject(job.WorkerAt("far.*")))
+	others, err := observer.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))
 	if err != nil || observer.Flush() != nil {
 		t.Fatal(err)
 	}
 	// With its own name it is denied the job, with that of another it is not heard.
-	th.say(job.ControlAt("h"), "far.forged", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
-	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
-	th.say(job.ControlAt("h"), "other.1", about, &job.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
+	th.say(protocol.ControlAt("h"), "far.forged", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "1"})
+	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "far.forged", Nonce: "2"})
+	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Claim{Delivery: 1, Worker: "other.1", Nonce: "3"})
 	for _, nonce := range []string{"4", "5"} { // nor does it help to say it together with something else
-		one := map[string]job.Claim{
+		one := map[string]protocol.Claim{
 			"4": {Delivery: 1, Worker: "far.forged", Nonce: "4"}, "5": {Delivery: 1, Worker: "other.1", Nonce: "5"},
 		}[nonce]
-		body, err := job.Encode(&one)
+		body, err := protocol.Encode(&one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch := &bus.Envelope{Type: job.TypeBatch}
-		th.say(job.ControlAt("h"), "other.1", batch, &job.Batch{Envelopes: []job.Batched{
-			{Type: job.TypeClaim, Task: string(id), Owner: "alice", Body: body},
+		batch := &bus.Envelope{Type: protocol.TypeBatch}
+		th.say(protocol.ControlAt("h"), "other.1", batch, &protocol.Batch{Envelopes: []protocol.Batched{
+			{Type: protocol.TypeClaim, Task: string(id), Owner: "alice", Body: body},
 		}})
 	}
 	denied := th.hears()
@@ -163,15 +163,15 @@ func TestThief(t *testing.T) {
 		t.Errorf("a worker of the agent was told %d things, %v", n, err)
 	}
 	// It cannot speak to the agent's queue or to its workers, nor listen there.
-	for _, at := range []bus.Address{job.WorkAt("far"), job.WorkerAt("far.1")} {
-		th.say(at, "other.1", &bus.Envelope{Type: job.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &job.Work{})
+	for _, at := range []bus.Address{protocol.WorkAt("far"), protocol.WorkerAt("far.1")} {
+		th.say(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
 		th.mustRefuse(at)
 	}
-	_, err = th.nc.SubscribeSync(natsbus.Subject(job.WorkerAt("far.*")))
+	_, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	th.mustRefuse(job.WorkerAt("far.*"))
+	th.mustRefuse(protocol.WorkerAt("far.*"))
 
 	// While a worker of the agent is at it, reports, beats and claims change nothing.
 	started, end := make(chan string, 1), make(chan struct{})
@@ -188,33 +188,33 @@ func TestThief(t *testing.T) {
 	if got := <-started; got != "for far alone" {
 		t.Errorf("the worker hears %q", got)
 	}
-	about.Epoch, about.Seq, about.Type = 1, 1, job.TypeReport
-	done := job.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
-	th.say(job.ReportAt("h"), "other.1", about, &done)
+	about.Epoch, about.Seq, about.Type = 1, 1, protocol.TypeReport
+	done := protocol.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
+	th.say(protocol.ReportAt("h"), "other.1", about, &done)
 	if got := th.hears(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the queue is %s", got)
 	}
-	th.say(job.ControlAt("h"), "other.1", about, &done)
+	th.say(protocol.ControlAt("h"), "other.1", about, &done)
 	if got := th.hears(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a report at the topic is %s", got)
 	}
-	about.Type = job.TypeBeat
-	th.say(job.ControlAt("h"), "other.1", about, &job.Beat{Worker: "other.1", Jobs: []job.Held{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
+	about.Type = protocol.TypeBeat
+	th.say(protocol.ControlAt("h"), "other.1", about, &protocol.Beat{Worker: "other.1", Jobs: []protocol.Held{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
 	if got := th.hears(); !strings.Contains(got, "job.stop") {
 		t.Errorf("the answer to a beat is %s", got)
 	}
 	for _, epoch := range []int64{1, 2} { // the worker must not be told to stop
 		about.Epoch, done.Worker = epoch, "far.1"
-		th.say(job.ReportAt("h"), "other.1", about, &done)
+		th.say(protocol.ReportAt("h"), "other.1", about, &done)
 	}
 	// What is for another hub is given up, and so is what no worker has to say to a hub.
-	about.Type, about.Destination = job.TypeReport, "hub/x"
-	th.say(job.ReportAt("h"), "other.1", about, &done)
-	about.Type, about.Destination = job.TypeConfirm, ""
-	th.say(job.ReportAt("h"), "other.1", about, &job.Confirm{Final: true})
+	about.Type, about.Destination = protocol.TypeReport, "hub/x"
+	th.say(protocol.ReportAt("h"), "other.1", about, &done)
+	about.Type, about.Destination = protocol.TypeConfirm, ""
+	th.say(protocol.ReportAt("h"), "other.1", about, &protocol.Confirm{Final: true})
 	for range 2 {
 		d := next(t, open[0], bus.Dead)
-		if d.Queue != job.ReportAt("h").Name {
+		if d.Queue != protocol.ReportAt("h").Name {
 			t.Errorf("dead is %s of %s: %s", d.Type, d.Queue, d.Reason)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // listen hands on what arrives at an address.
@@ -44,7 +44,7 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bus.Memory
 		t.Cleanup(func() { b.Close() })
-		control, reports := listen(t, &b, job.ControlAt("h")), listen(t, &b, job.ReportAt("h"))
+		control, reports := listen(t, &b, protocol.ControlAt("h")), listen(t, &b, protocol.ReportAt("h"))
 		x := agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			_ = yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("done")), nil) &&
 				yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil), nil)
@@ -55,11 +55,11 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 		defer func() { stop(); <-over }()
 		tell := func(to bus.Address, kind bus.Type, seq int64, body any) {
 			t.Helper()
-			raw, err := job.Encode(body)
+			raw, err := protocol.Encode(body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &bus.Envelope{ID: uuid.NewString(), Type: kind, Source: "hub/h", ReplyTo: job.ControlAt("h").Name, Task: "t", Epoch: 1, Seq: seq, Body: raw}
+			e := &bus.Envelope{ID: uuid.NewString(), Type: kind, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Epoch: 1, Seq: seq, Body: raw}
 			if err := b.Publish(t.Context(), to, e); err != nil {
 				t.Fatal(err)
 			}
@@ -68,12 +68,12 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell(job.WorkAt("far"), job.TypeWork, 0, &job.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: job.ReportAt("h").Name})
-		var c job.Claim
+		tell(protocol.WorkAt("far"), protocol.TypeWork, 0, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+		var c protocol.Claim
 		if err := json.Unmarshal((<-control).Body, &c); err != nil {
 			t.Fatal(err)
 		}
-		tell(job.WorkerAt(c.Worker), job.TypeGrant, 0, &job.Grant{Nonce: c.Nonce, Token: "secret", Lease: job.Lease.Milliseconds()})
+		tell(protocol.WorkerAt(c.Worker), protocol.TypeGrant, 0, &protocol.Grant{Nonce: c.Nonce, Token: "secret", Lease: protocol.Lease.Milliseconds()})
 		began := time.Now()
 		told := said(t, control)
 		if d := time.Since(began); d != 0 {
@@ -87,9 +87,9 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 				t.Errorf("the queue is told after %v, want %v", d, after)
 			}
 		}
-		tell(job.WorkerAt(c.Worker), job.TypeConfirm, int64(len(told)), &job.Confirm{Final: true})
+		tell(protocol.WorkerAt(c.Worker), protocol.TypeConfirm, int64(len(told)), &protocol.Confirm{Final: true})
 		synctest.Wait()
-		if d, err := b.Depth(t.Context(), job.WorkAt("far")); err != nil || d != (bus.Depth{Receivers: 1}) {
+		if d, err := b.Depth(t.Context(), protocol.WorkAt("far")); err != nil || d != (bus.Depth{Receivers: 1}) {
 			t.Errorf("queue of the agent: %+v, %v", d, err)
 		}
 	})
@@ -100,10 +100,10 @@ func said(t *testing.T, from <-chan *bus.Delivery) (all []string) {
 	t.Helper()
 	for {
 		d := <-from
-		if d.Type != job.TypeReport {
+		if d.Type != protocol.TypeReport {
 			continue // a beat
 		}
-		var rep job.Report
+		var rep protocol.Report
 		if err := json.Unmarshal(d.Body, &rep); err != nil || d.Seq != int64(len(all))+1 {
 			t.Fatalf("report %d %s: %v", d.Seq, d.Body, err)
 		}

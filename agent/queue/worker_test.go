@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -178,7 +178,7 @@ func TestSkills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
-		var heard *job.Announce
+		var heard *protocol.Announce
 		named := func(name string) agent.Skill {
 			s := agent.Skill{Handler: agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				if name != "idle" {
@@ -215,15 +215,15 @@ func TestSkills(t *testing.T) {
 }
 
 // announced returns what is announced first while f runs.
-func (h *hub) announced(f func()) *job.Announce {
+func (h *hub) announced(f func()) *protocol.Announce {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	defer stop()
-	heard, listening := make(chan *job.Announce, 1), make(chan struct{})
+	heard, listening := make(chan *protocol.Announce, 1), make(chan struct{})
 	go func() {
-		for d, err := range h.bus.Receive(ctx, bus.Subscription{At: job.Discovery, Ready: func() { close(listening) }}) {
-			a := new(job.Announce)
-			if err == nil && d.Type == job.TypeAnnounce && json.Unmarshal(d.Body, a) == nil {
+		for d, err := range h.bus.Receive(ctx, bus.Subscription{At: protocol.Discovery, Ready: func() { close(listening) }}) {
+			a := new(protocol.Announce)
+			if err == nil && d.Type == protocol.TypeAnnounce && json.Unmarshal(d.Body, a) == nil {
 				heard <- a
 				return
 			}
@@ -335,7 +335,7 @@ func TestKilledWorker(t *testing.T) {
 				if !idempotent {
 					want, state = "TASK_STATE_FAILED worker ", task.Failed
 				}
-				if got := describe(h.wait(id, state)); !strings.HasPrefix(got, want) || time.Since(began) > job.Lease {
+				if got := describe(h.wait(id, state)); !strings.HasPrefix(got, want) || time.Since(began) > protocol.Lease {
 					t.Errorf("after %v the task is %s, want %s", time.Since(began), got, want)
 				}
 			})
@@ -391,7 +391,7 @@ func TestBadBus(t *testing.T) {
 				bad := &wire{Bus: h.bus.Peer(), twice: true, drop: func(e *bus.Envelope) bool {
 					mu.Lock()
 					defer mu.Unlock()
-					return e.Type != job.TypeWork && dice.IntN(4) == 0
+					return e.Type != protocol.TypeWork && dice.IntN(4) == 0
 				}}
 				h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					runs.Add(1)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // CallbackPath is where a hub serves Callbacks; the id of a run follows.

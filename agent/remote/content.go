@@ -7,7 +7,7 @@ import (
 	"hash"
 	"maps"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // content is what was passed on of the parts of an artifact: how much, and a hash of it.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // Direct says how an agent is called at Agent.URL when its card does not say it. The zero
@@ -53,13 +53,13 @@ func (d *Direct) at(rawURL string) *a2a.AgentInterface {
 // for the reason err. An agent that cannot be connected to cannot be called either, and a
 // URL that names a card is no address of calls.
 func (d *Direct) stands(ctx context.Context, u *url.URL, err error) bool {
-	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, outcall.ErrUnreachable) && !untold(err)
+	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !untold(err)
 }
 
 // fetch returns the card of the agent, or one in its place if the configuration says all
 // that a call needs. It reports false for the latter.
 func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, error) {
-	u, err := outcall.ParseURL(a.URL)
+	u, err := httpcall.ParseURL(a.URL)
 	if err != nil {
 		return nil, false, err
 	}

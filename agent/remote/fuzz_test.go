@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/peer"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // FuzzRelay gives a relay whatever JSON a peer may send, twice, and then the task that

@@ -15,9 +15,9 @@ import (
 
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/bearer"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -110,7 +110,7 @@ func TestToldWhoCalls(t *testing.T) {
 func TestToldNothingByDefault(t *testing.T) {
 	t.Parallel()
 	p, d := startTold(t, counting(nil), nil)
-	caller := &op.Caller{Principal: alice.Principal, Bearer: bearer.New("own-secret")}
+	caller := &op.Caller{Principal: alice.Principal, Bearer: usertoken.New("own-secret")}
 	if _, err := p.hub.Send(t.Context(), caller, say("one")); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestToldNothingByDefault(t *testing.T) {
 
 // passing passes the caller's own token on.
 func passing(ctx context.Context) (http.Header, error) {
-	if t := bearer.From(ctx).Reveal(); t != "" {
+	if t := usertoken.From(ctx).Reveal(); t != "" {
 		return http.Header{"Authorization": {"Bearer " + t}}, nil
 	}
 	return nil, errors.New("there is no token")
@@ -137,7 +137,7 @@ func TestForwardedToken(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
 	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = teller(passing) })
-	own := &op.Caller{Principal: alice.Principal, Bearer: bearer.New("own-secret")}
+	own := &op.Caller{Principal: alice.Principal, Bearer: usertoken.New("own-secret")}
 	a, err := p.hub.Send(t.Context(), own, now(say("one two")))
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestToldLater(t *testing.T) {
 	p, _ := startTold(t, counting(nil), func(a *remote.Agent) {
 		a.Identity = teller(func(context.Context) (http.Header, error) {
 			if tries.Add(1) <= 2 {
-				return nil, fmt.Errorf("token endpoint: %w", outcall.ErrUnreachable)
+				return nil, fmt.Errorf("token endpoint: %w", httpcall.ErrUnreachable)
 			}
 			return http.Header{"X-Caller": {"alice"}}, nil
 		})

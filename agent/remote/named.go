@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 

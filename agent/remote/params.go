@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/rawjson"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
 // params returns the SendMessageRequest for the message of the run: what the caller
@@ -107,7 +107,7 @@ func (r *run) metadata() []byte {
 	if r.errand == nil {
 		return meta
 	}
-	return errand.AppendMetadata(nil, meta, r.errand)
+	return delegation.AppendMetadata(nil, meta, r.errand)
 }
 
 // annotated returns the metadata of the caller, with the skill that was asked for and the ids

@@ -14,10 +14,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/peer"
-	"github.com/parley-a2a/parley/internal/rawjson"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -156,7 +156,7 @@ func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
 	work = peer.ForTask(r.naming(work), r.ec.TaskID)
 	if r.errand != nil {
-		work = errand.With(work, r.errand)
+		work = delegation.With(work, r.errand)
 	}
 	detach := context.AfterFunc(ctx, func() { cancel(peer.ErrDetached) })
 	r.setDeadline()

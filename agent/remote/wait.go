@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // waitsAfter is how long the first connection to an agent may take until the message counts

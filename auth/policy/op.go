@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/typo"
+	"github.com/parley-a2a/parley/internal/suggest"
 )
 
 // Op is an operation that rules name.
@@ -89,7 +89,7 @@ func ParseOp(name string) (Op, error) {
 
 func unknownOp(name string) error {
 	meant := ""
-	if best := typo.Nearest(clip(name), names[:]); best != "" {
+	if best := suggest.Nearest(clip(name), names[:]); best != "" {
 		meant = "; did you mean " + best + "?"
 	}
 	return fmt.Errorf("there is no operation %q%s", clip(name), meant)

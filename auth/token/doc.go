@@ -35,5 +35,5 @@
 // # Testing
 //
 // The tests issue tokens for real HTTP servers, in bubbles of fake time where waiting
-// matters. conformance/interop has a real OpenID provider.
+// matters. internal/e2e/interop has a real OpenID provider.
 package token

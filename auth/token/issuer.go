@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
 // DefaultSkew is how far the clocks of issuer and hub may differ.
@@ -106,7 +106,7 @@ func checkAddress(text string) error {
 		return fmt.Errorf("%q is not an https address", text)
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && outcall.Loopback(u.Hostname()):
+	case u.Scheme == "http" && httpcall.Loopback(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q must begin with https://", text)

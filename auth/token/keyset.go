@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
 const (
@@ -35,8 +35,8 @@ const (
 )
 
 // errNoKeys is returned while the keys of an issuer are not known at all.
-var errNoKeys = &fault.Error{
-	Err: fault.ErrUnavailable, Message: "the keys of the token's issuer cannot be read now", RetryAfter: 5 * time.Second,
+var errNoKeys = &apierror.Error{
+	Err: apierror.ErrUnavailable, Message: "the keys of the token's issuer cannot be read now", RetryAfter: 5 * time.Second,
 }
 
 // keySet is the keys of an issuer as they were last read.
@@ -217,7 +217,7 @@ func (s *keySet) get(ctx context.Context, address string) ([]byte, error) {
 	if client == nil {
 		client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
-	return outcall.Get(ctx, client, address, maxDocument)
+	return httpcall.Get(ctx, client, address, maxDocument)
 }
 
 // parseKeySet returns the public keys of a set that signatures can be verified with.

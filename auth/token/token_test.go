@@ -23,8 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/token/tokentest"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
 const (
@@ -253,7 +253,7 @@ func TestIssuerIsDown(t *testing.T) {
 		v := p.verifier(nil)
 		p.fail(errors.New("no route"))
 		_, err := v.Token(t.Context(), p.token(t, good(nil)))
-		if !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, auth.ErrUnauthenticated) {
+		if !errors.Is(err, apierror.ErrUnavailable) || errors.Is(err, auth.ErrUnauthenticated) {
 			t.Errorf("before any key is known: %v, want unavailable", err)
 		}
 		p.fail(nil)
@@ -266,7 +266,7 @@ func TestIssuerIsDown(t *testing.T) {
 			t.Errorf("after 23 hours: %v", err)
 		}
 		time.Sleep(2 * time.Hour)
-		if _, err := v.Token(t.Context(), p.token(t, good(nil))); !errors.Is(err, fault.ErrUnavailable) {
+		if _, err := v.Token(t.Context(), p.token(t, good(nil))); !errors.Is(err, apierror.ErrUnavailable) {
 			t.Errorf("after 25 hours: %v, want unavailable", err)
 		}
 		p.fail(nil)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
 // What the broker refuses for good is said, and nobody waits for it.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
 // startBus returns a bus on a virtual host of its own.

@@ -61,6 +61,6 @@
 //
 // # Testing
 //
-// The suite bus/bustest and tests of its own run on a private RabbitMQ
-// (internal/rabbittest), which is killed, filled and frozen.
+// The suite internal/testing/suite/bustest and tests of its own run on a private RabbitMQ
+// (internal/testing/rabbittest), which is killed, filled and frozen.
 package amqpbus

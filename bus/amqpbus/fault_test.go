@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
 // What many goroutines were told is kept is there after kill -9, and what they were not

@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/bustest"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
 func TestMain(m *testing.M) {

@@ -14,9 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/port"
 )
 
 // run starts a server in the process.
@@ -92,7 +92,7 @@ func TestOpenWithoutJetStream(t *testing.T) {
 	defer b.Close()
 	ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
-	if err := b.Publish(ctx, job.WorkAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
+	if err := b.Publish(ctx, protocol.WorkAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
 	}
 }
@@ -163,14 +163,14 @@ func TestOpenWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, to := range []bus.Address{job.WorkAt("echo"), job.Discovery} {
+	for _, to := range []bus.Address{protocol.WorkAt("echo"), protocol.Discovery} {
 		if err := b.Publish(t.Context(), to, letter("a")); !errors.Is(err, bus.ErrUnavailable) {
 			t.Errorf("Publish(%s) = %v, want ErrUnavailable", to, err)
 		}
 	}
 	run(t, server.Options{JetStream: true, Port: at.Port})
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Ready: func() {
-		if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("b")); err != nil {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Ready: func() {
+		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("b")); err != nil {
 			t.Errorf("Publish = %v", err)
 		}
 	}}) {
@@ -187,11 +187,11 @@ func TestStableNames(t *testing.T) {
 	s := run(t, server.Options{JetStream: true})
 	b := open(t, s.ClientURL(), natsbus.Options{})
 	defer b.Close()
-	if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
 	for _, lease := range []time.Duration{0, time.Minute} {
-		for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Lease: lease}) {
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Lease: lease}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,16 +262,16 @@ func TestLog(t *testing.T) {
 	go func() { // ends when the first big one arrives
 		<-ready
 		for range 12 {
-			if err := b.Publish(t.Context(), job.Discovery, big); err != nil {
+			if err := b.Publish(t.Context(), protocol.Discovery, big); err != nil {
 				t.Errorf("Publish = %v", err)
 			}
 		}
-		if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("end")); err != nil {
+		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("end")); err != nil {
 			t.Errorf("Publish = %v", err)
 		}
 	}()
-	for range b.Receive(t.Context(), bus.Subscription{At: job.Discovery, Ready: func() { ready <- struct{}{} }}) {
-		for d := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+	for range b.Receive(t.Context(), bus.Subscription{At: protocol.Discovery, Ready: func() { ready <- struct{}{} }}) {
+		for d := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
 			if err := d.Bury(t.Context(), "it smells"); err != nil {
 				t.Error(err)
 			}
@@ -281,7 +281,7 @@ func TestLog(t *testing.T) {
 	}
 	s.stop(t)
 	s.start(t)
-	if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{"slow reader loses", "it smells", "connection lost", "bus: connected"} {

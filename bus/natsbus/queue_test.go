@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/protocol"
 )
 
 // TestDeletedBehindItsBack has an operator who deletes a consumer that is in use.
@@ -23,7 +23,7 @@ func TestDeletedBehindItsBack(t *testing.T) {
 	done, enough := make(chan struct{}), make(chan struct{})
 	go func() { // ends with Close
 		defer close(done)
-		for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Ready: func() { ready <- struct{}{} }}) {
+		for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Ready: func() { ready <- struct{}{} }}) {
 			if err != nil {
 				return
 			}
@@ -39,7 +39,7 @@ func TestDeletedBehindItsBack(t *testing.T) {
 	<-ready
 	arrives := func(id string) {
 		t.Helper()
-		if err := b.Publish(t.Context(), job.WorkAt("echo"), letter(id)); err != nil {
+		if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter(id)); err != nil {
 			t.Fatalf("Publish(%q) = %v", id, err)
 		}
 		// An acknowledgement goes with the consumer, so others may come again.
@@ -69,18 +69,18 @@ func TestCloseWhileBusy(t *testing.T) {
 	s := run(t, server.Options{JetStream: true})
 	b, other := open(t, s.ClientURL(), natsbus.Options{}), open(t, s.ClientURL(), natsbus.Options{})
 	defer other.Close()
-	if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
 		if err != nil {
 			break // the bus is closed
 		}
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
-		for again, err := range other.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+		for again, err := range other.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
 			if err != nil || again.ID != d.ID {
 				t.Errorf("Receive yields %+v, %v, want %q again", again, err, d.ID)
 			}
@@ -101,11 +101,11 @@ func TestShownToAutoscalers(t *testing.T) {
 	for i := range 2 {
 		b := open(t, s.ClientURL(), natsbus.Options{})
 		for j := range 3 {
-			if err := b.Publish(t.Context(), job.WorkAt("poet"), letter(fmt.Sprint(i, j))); err != nil {
+			if err := b.Publish(t.Context(), protocol.WorkAt("poet"), letter(fmt.Sprint(i, j))); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(job.WorkAt("poet")))
+		c, err := js.Consumer(t.Context(), natsbus.DefaultStream, natsbus.ConsumerName(protocol.WorkAt("poet")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/bustest"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/natstest"
-	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
 func TestMain(m *testing.M) {

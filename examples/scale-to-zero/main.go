@@ -20,8 +20,8 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	queue := job.WorkAt(task.Agent(*agent))
+	queue := protocol.WorkAt(task.Agent(*agent))
 	if err := queue.Check(); err != nil {
 		return fmt.Errorf("--agent: %w", err)
 	}

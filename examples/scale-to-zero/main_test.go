@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/examples/exampletest"
-	"github.com/parley-a2a/parley/internal/natstest"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/examples/exampletest"
-	"github.com/parley-a2a/parley/internal/chattest"
+	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,17 +62,17 @@ func (b *team) script(t *testing.T) {
 
 // server names a model server.
 func (b *team) server(t *testing.T) {
-	models := chattest.New(t, chattest.Config{Key: "secret"}, func(r *chattest.Request) chattest.Turn {
+	models := openaitest.New(t, openaitest.Config{Key: "secret"}, func(r *openaitest.Request) openaitest.Turn {
 		switch {
 		case !strings.Contains(r.Last("system"), "You are the editor"):
-			return chattest.Turn{Text: "A sentence of " + r.Model + "."}
+			return openaitest.Turn{Text: "A sentence of " + r.Model + "."}
 		case r.Round() == 0:
-			return chattest.Turn{Calls: []chattest.Call{
-				chattest.CallOf("agent_run_facts", map[string]string{"prompt": "tea"}),
-				chattest.CallOf("agent_run_writer", map[string]string{"prompt": "tea"}),
+			return openaitest.Turn{Calls: []openaitest.Call{
+				openaitest.CallOf("agent_run_facts", map[string]string{"prompt": "tea"}),
+				openaitest.CallOf("agent_run_writer", map[string]string{"prompt": "tea"}),
 			}}
 		}
-		return chattest.Turn{Text: r.Results("agent_run_facts")[0] + r.Results("agent_run_writer")[0]}
+		return openaitest.Turn{Text: r.Results("agent_run_facts")[0] + r.Results("agent_run_writer")[0]}
 	})
 	t.Setenv("TEAM_MODEL_URL", models.URL)
 	t.Setenv("TEAM_MODEL", "own-model")

@@ -24,14 +24,14 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/examples/exampletest"
-	"github.com/parley-a2a/parley/internal/natstest"
-	"github.com/parley-a2a/parley/internal/need"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -45,7 +45,7 @@ func python(t *testing.T) string {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(path)
-	need.Met(t, err == nil, "virtual environment examples/worker-python/.venv (run .ci/venvs)")
+	testenv.Met(t, err == nil, "virtual environment examples/worker-python/.venv (run .ci/venvs)")
 	return path
 }
 
@@ -453,7 +453,7 @@ func (s *stage) stranger() {
 			s.t.Fatal(err)
 		}
 		want := "key " + s.signer.HubKey().ID() + " is not trusted"
-		if letter.Reason != want || letter.Queue != job.WorkAt("pythonist").Name {
+		if letter.Reason != want || letter.Queue != protocol.WorkAt("pythonist").Name {
 			s.t.Errorf("the reason at %s is %q, want %q", letter.Queue, letter.Reason, want)
 		}
 		if err := letter.Ack(s.t.Context()); err != nil {

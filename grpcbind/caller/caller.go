@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/peer"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // connectTimeout is how long a connection may take to come up.
@@ -131,7 +131,7 @@ func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientC
 		scheme, address = "", url
 	}
 	address = strings.TrimRight(address, "/")
-	inClear := scheme == "http" || scheme == "" && config == nil && outcall.Loopback(address)
+	inClear := scheme == "http" || scheme == "" && config == nil && httpcall.Loopback(address)
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -145,8 +145,8 @@ func connect(ctx context.Context, url string, config *tls.Config) (*grpc.ClientC
 		return nil, err
 	}
 	err = connected(ctx, c)
-	if errors.Is(err, outcall.ErrUnreachable) {
-		err = &outcall.Unreachable{Host: address, Err: failure(ctx, c)}
+	if errors.Is(err, httpcall.ErrUnreachable) {
+		err = &httpcall.Unreachable{Host: address, Err: failure(ctx, c)}
 	}
 	if err != nil {
 		c.Close()
@@ -165,7 +165,7 @@ func connected(ctx context.Context, c *grpc.ClientConn) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return outcall.ErrUnreachable
+			return httpcall.ErrUnreachable
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // sentinels are what statuses mean that come without a reason (specification §10.6).
@@ -37,7 +37,7 @@ func explain(err error) error {
 	info := infoOf(s)
 	if s.Code() == codes.Unavailable && info == nil {
 		if strings.Contains(s.Message(), "while dialing") {
-			return fmt.Errorf("%s: %w", s.Message(), outcall.ErrUnreachable)
+			return fmt.Errorf("%s: %w", s.Message(), httpcall.ErrUnreachable)
 		}
 		return fmt.Errorf("gRPC: %s", s.Message())
 	}

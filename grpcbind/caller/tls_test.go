@@ -24,12 +24,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // authority signs certificates.

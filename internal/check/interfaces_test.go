@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	agentcard "github.com/parley-a2a/parley/card"
+	agentcard "github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/check/checktest"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
 // The versions that are checked.
@@ -184,7 +184,7 @@ func (r *run) listen() error {
 	l, base := r.options.Listener, r.options.Webhook
 	if l == nil {
 		u, err := url.Parse(r.cardURL)
-		if base != "" || err != nil || !outcall.Loopback(u.Hostname()) {
+		if base != "" || err != nil || !httpcall.Loopback(u.Hostname()) {
 			return nil
 		}
 		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -244,7 +244,7 @@ func CardURL(raw string) (string, error) {
 	if raw != "" && !strings.Contains(raw, "://") {
 		host, _, _ := net.SplitHostPort(raw)
 		scheme := "https://"
-		if outcall.Loopback(host) {
+		if httpcall.Loopback(host) {
 			scheme = "http://"
 		}
 		raw = scheme + raw

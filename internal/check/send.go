@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	agentcard "github.com/parley-a2a/parley/card"
+	agentcard "github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	ownSuite  = filepath.Join("..", "..", "conformance", "suite")
-	knownFile = filepath.Join("..", "..", "conformance", "acts-known.yaml")
+	ownSuite  = filepath.Join("..", "e2e", "suite")
+	knownFile = filepath.Join("..", "e2e", "acts-known.yaml")
 	draft     = filepath.Join("..", "..", "..", "shared", "acts")
 )
 
@@ -53,7 +53,7 @@ func wantOK(t *testing.T, r *Report) {
 	t.Logf("%s", b.Bytes()[max(0, b.Len()-200):])
 }
 
-// TestOwnSuite runs the files of conformance/suite against a right server. Between a
+// TestOwnSuite runs the files of internal/e2e/suite against a right server. Between a
 // server with everything and one with nothing, each test passes somewhere.
 func TestOwnSuite(t *testing.T) {
 	t.Parallel()

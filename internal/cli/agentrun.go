@@ -13,12 +13,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/card"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/task"
 )
@@ -189,7 +189,7 @@ func (c *agentRunCmd) worker() (*agent.Worker, error) {
 // check refuses what would fail each task.
 func (c *agentRunCmd) check(program string) error {
 	if c.Name != "" {
-		if err := job.WorkAt(task.Agent(c.Name)).Check(); err != nil {
+		if err := protocol.WorkAt(task.Agent(c.Name)).Check(); err != nil {
 			return usagef("--name: %w", err)
 		}
 	}

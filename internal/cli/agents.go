@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // agentsCmd is the family of commands about the agents of a hub.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // hubFlags are the flags of the commands that speak to a hub's own interface, below

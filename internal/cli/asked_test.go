@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // hubAsked waits until a question is open in the inbox of the hub, and puts its id into a

@@ -14,9 +14,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/hubkey"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
 )
 
 // auditCmd is the family of commands about the audit log.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/audit"
-	"github.com/parley-a2a/parley/internal/atomicfile"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // auditExportCmd exports entries.

@@ -17,15 +17,15 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/adminapi"
-	"github.com/parley-a2a/parley/internal/atomicfile"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/hubkey"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
 )
 
 // auditParts are the audit log of a hub, and who writes to it. Without a log nobody does.
@@ -166,8 +166,8 @@ func (h *hub) checks() []engine.Check {
 }
 
 // unwritten is what a caller is told whose deed cannot be written down.
-func unwritten(err error) *fault.Error {
-	f := &fault.Error{Err: fault.ErrUnavailable, Message: "the hub cannot write its audit log now", RetryAfter: 5 * time.Second}
+func unwritten(err error) *apierror.Error {
+	f := &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot write its audit log now", RetryAfter: 5 * time.Second}
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		f.Message += ": the disk is full"

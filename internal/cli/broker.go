@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/directory/broker"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -55,7 +55,7 @@ func (g brokerGate) Admit(_ task.Agent, r *op.Send) (func(), error) {
 	undo, err := g.Broker.Admit(r.Message.Skill, func(key string) string { return metadataText(r, key) })
 	var cooling *broker.Cooling
 	if errors.As(err, &cooling) {
-		return nil, &fault.Error{Err: fault.ErrExhausted, Message: cooling.Error(), RetryAfter: cooling.After}
+		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: cooling.Error(), RetryAfter: cooling.After}
 	}
 	return undo, err
 }

@@ -23,10 +23,10 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/grpctest"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/testing/grpctest"
 )
 
 // busHub is a hub in this process, on a bus in this process.
@@ -83,7 +83,7 @@ func greeter() a2asrv.AgentExecutor {
 // call sends a request to the hub.
 func (h *busHub) call(request, body string, lines ...string) (int, string) {
 	h.t.Helper()
-	resp, err := (&question{at: h.url(), what: request, body: body, header: lines}).ask(h.t.Context())
+	resp, err := (&httpQuery{at: h.url(), what: request, body: body, header: lines}).ask(h.t.Context())
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -313,14 +313,14 @@ func TestAnnouncedAgent(t *testing.T) {
 	t.Parallel()
 	b, data := new(bus.Memory), t.TempDir()
 	h := serveOn(t, b, data, nil)
-	chat := hears(t, b, job.ChatTopic)
-	discovery := hears(t, b, job.Discovery)
+	chat := hears(t, b, protocol.ChatTopic)
+	discovery := hears(t, b, protocol.Discovery)
 	stop := work(t, &agent.Worker{
 		Bus: b.Peer(), Card: &a2a.AgentCard{Name: "Greeter", Description: "Greets.", Version: "3", Skills: []a2a.AgentSkill{{ID: "greet", Name: "Greet", Description: "Greets you."}}},
 		Executor: greeter(),
 	})
 	for e := range discovery {
-		if e.Type != job.TypeHub {
+		if e.Type != protocol.TypeHub {
 			continue // the hub greets whom it has heard for the first time
 		}
 		code, answer := h.call("GET /api/v1/agents/greeter", "")
@@ -364,7 +364,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
 	id := h.send("greeter", "poison")
 	ctx, cancel := context.WithCancel(t.Context())
-	for d, err := range b.Receive(ctx, bus.Subscription{At: job.WorkAt("greeter")}) {
+	for d, err := range b.Receive(ctx, bus.Subscription{At: protocol.WorkAt("greeter")}) {
 		if err == nil {
 			err = d.Bury(ctx, "it makes me ill")
 		}
@@ -384,7 +384,7 @@ func TestDeadLetterFailsItsTask(t *testing.T) {
 		t.Fatalf("dead letters = %d %s", code, answer)
 	}
 	code, answer = h.call("POST /api/v1/dead/"+string(page.Letters[0].ID)+"/replay", "{}")
-	if d, err := b.Depth(t.Context(), job.WorkAt("greeter")); code != 200 || err != nil || d.Ready != 1 {
+	if d, err := b.Depth(t.Context(), protocol.WorkAt("greeter")); code != 200 || err != nil || d.Ready != 1 {
 		t.Errorf("replay = %d %s, the queue has %+v, %v", code, answer, d, err)
 	}
 }

@@ -12,16 +12,16 @@ import (
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/dead"
-	"github.com/parley-a2a/parley/bus/job"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/directory/announced"
-	"github.com/parley-a2a/parley/internal/adminapi"
-	"github.com/parley-a2a/parley/internal/agentfile"
+	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/hubkey"
-	"github.com/parley-a2a/parley/internal/livechat"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/front/livefeed"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -34,9 +34,9 @@ type busParts struct {
 	kind       string                 // of the broker
 	address    string                 // without credentials; empty if it has none
 	dispatcher *queue.Dispatcher
-	book       *announced.Book
-	dead       *dead.Desk
-	chat       *livechat.View
+	book       *announce.Book
+	dead       *deadletter.Desk
+	chat       *livefeed.View
 }
 
 // openBus takes the hub's place on the bus, unless there is to be none.
@@ -56,20 +56,20 @@ func (h *hub) openBus(ctx context.Context) error {
 		Bus: p.bus, ID: signer.Hub(), Tasks: h.db.Tasks(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
-	p.dead = &dead.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
-	err = h.openBook(&announced.Book{Bus: p.bus, Hub: job.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
+	p.dead = &deadletter.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
+	err = h.openBook(&announce.Book{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err
 	}
 	p.dispatcher.Lost = p.book.Lost
 	if !c.NoLiveView {
-		p.chat = &livechat.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
+		p.chat = &livefeed.View{Bus: p.bus, Hub: signer.Hub(), Logger: h.logger}
 	}
 	return nil
 }
 
 // openBook makes b know the agents that announce themselves, and where that is written.
-func (h *hub) openBook(b *announced.Book) (err error) {
+func (h *hub) openBook(b *announce.Book) (err error) {
 	b.Notes, b.Logger = h.db.Ledger(), h.logger
 	b.See = func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }
 	h.busParts.book = b

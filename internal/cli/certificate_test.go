@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 type issuersKey struct{}

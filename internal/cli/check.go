@@ -43,7 +43,7 @@ Examples:
 
     parley check https://agents.example.org
     parley check --agent report --binding jsonrpc --only stream,push --all
-    parley check --suite conformance/suite --known known.yaml --junit report.xml`
+    parley check --suite internal/e2e/suite --known known.yaml --junit report.xml`
 }
 
 // Run checks the server and writes the report.

@@ -3,14 +3,14 @@ package cli
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/scripted"
-	"github.com/parley-a2a/parley/dialogue"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
 
 // desk returns who answers when agents ask back.
-func (h *hub) desk() *dialogue.Desk {
+func (h *hub) desk() *question.Desk {
 	d := h.cfg.Desk()
 	d.Inbox, d.Judge = h.trust.inbox, h.trust.book
 	return d

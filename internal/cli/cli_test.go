@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
 // leakChecked is a test run that fails if it leaves goroutines behind.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/tlsfile"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
 // certFlags say whom a command trusts over TLS, and with which certificate it calls.

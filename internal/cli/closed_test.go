@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
 

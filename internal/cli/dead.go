@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"text/tabwriter"
 
-	"github.com/parley-a2a/parley/bus/dead"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // deadCmd is the family of commands about dead letters.
@@ -54,7 +54,7 @@ func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
 			w, flush = t, t.Flush
 		}
 		n := 0
-		err := c.pages(in.soft, func(l *dead.Letter) error {
+		err := c.pages(in.soft, func(l *deadletter.Letter) error {
 			n++
 			return c.row(w, l)
 		})
@@ -70,7 +70,7 @@ func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
 }
 
 // pages calls f for each letter, page by page.
-func (c *deadListCmd) pages(ctx context.Context, f func(*dead.Letter) error) error {
+func (c *deadListCmd) pages(ctx context.Context, f func(*deadletter.Letter) error) error {
 	q := url.Values{"queue": {c.Queue}, "task": {c.Task}}
 	for {
 		var page adminapi.DeadList
@@ -89,7 +89,7 @@ func (c *deadListCmd) pages(ctx context.Context, f func(*dead.Letter) error) err
 	}
 }
 
-func (c *deadListCmd) row(w io.Writer, l *dead.Letter) error {
+func (c *deadListCmd) row(w io.Writer, l *deadletter.Letter) error {
 	if c.JSON {
 		return printJSON(w, l)
 	}
@@ -116,7 +116,7 @@ Example:
 // Run shows the letter.
 func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
-		var l dead.Letter
+		var l deadletter.Letter
 		if err := c.ask(in.soft, "GET "+letterPath(c.ID), nil, &l); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 		ids := c.ID
 		if len(ids) == 0 {
 			list := deadListCmd{hubFlags: c.hubFlags, Queue: c.Queue}
-			err := list.pages(in.soft, func(l *dead.Letter) error {
+			err := list.pages(in.soft, func(l *deadletter.Letter) error {
 				ids = append(ids, string(l.ID))
 				return nil
 			})
@@ -162,7 +162,7 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 }
 
 func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
-	var l dead.Letter
+	var l deadletter.Letter
 	var in any
 	if request[:4] == "POST" {
 		in = struct{}{}

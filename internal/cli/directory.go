@@ -14,13 +14,13 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/directory/broker"
-	"github.com/parley-a2a/parley/internal/agentfile"
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/safedial"
-	"github.com/parley-a2a/parley/internal/tlsfile"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/doctor"
-	"github.com/parley-a2a/parley/internal/identity"
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/seal"
+	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
 // doctorCmd says what is weak about how a hub is set up.
@@ -177,7 +177,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 		})
 	}
 	for i := range cfg.Agents {
-		if a := &cfg.Agents[i]; a.Identity.Mode == string(identity.Forward) {
+		if a := &cfg.Agents[i]; a.Identity.Mode == string(tokenexchange.Forward) {
 			out = append(out, doctor.Opening{
 				Key: "agents." + a.Name + ".identity", What: "forward: the agent gets the tokens of its callers, and can do all that they can",
 			})
@@ -200,7 +200,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 // secretFiles are the files that only the hub should read, as far as they are there.
 func secretFiles(cfg *config.Config) []doctor.File {
 	paths := []string{cfg.Data}
-	for _, name := range []string{seal.FileName, identity.FileName, storeName} {
+	for _, name := range []string{seal.FileName, tokenexchange.FileName, storeName} {
 		paths = append(paths, filepath.Join(cfg.Data, name))
 	}
 	if cfg.HoldsSecrets() {
@@ -257,14 +257,14 @@ func askPeers(ctx context.Context, peers []peerAt) []doctor.Peer {
 	for i := range peers {
 		out[i] = peers[i].Peer
 		all.Go(func() error {
-			web := outcall.Transport()
+			web := httpcall.Transport()
 			defer web.CloseIdleConnections()
 			var err error
 			if web.TLSClientConfig, err = tlsOf(&peers[i].tls); err != nil {
 				out[i].Problem = err.Error()
 				return nil
 			}
-			client, release := outcall.Client(&http.Client{Transport: web})
+			client, release := httpcall.Client(&http.Client{Transport: web})
 			defer release()
 			askPeer(ctx, client, &out[i])
 			return nil
@@ -290,7 +290,7 @@ func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
 		if errors.As(err, &where) {
 			err = where.Err
 		}
-		p.Problem = outcall.Reason(err).Error()
+		p.Problem = httpcall.Reason(err).Error()
 		return
 	}
 	_ = resp.Body.Close()

@@ -18,34 +18,34 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/agent/command"
-	"github.com/parley-a2a/parley/agent/conformance"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
-	"github.com/parley-a2a/parley/dialogue"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/directory/broker"
 	"github.com/parley-a2a/parley/grpcbind"
-	"github.com/parley-a2a/parley/internal/adminapi"
-	"github.com/parley-a2a/parley/internal/aguifront"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/agents/command"
+	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/control"
-	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/guest"
-	"github.com/parley-a2a/parley/internal/httpfront"
-	"github.com/parley-a2a/parley/internal/inward"
-	"github.com/parley-a2a/parley/internal/limit"
-	"github.com/parley-a2a/parley/internal/openaifront"
-	"github.com/parley-a2a/parley/internal/parts"
-	"github.com/parley-a2a/parley/internal/policyfile"
-	"github.com/parley-a2a/parley/internal/seal"
-	"github.com/parley-a2a/parley/internal/telemetry"
-	"github.com/parley-a2a/parley/internal/tlsfile"
-	"github.com/parley-a2a/parley/mcptool/mcpclient"
+	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/front/aguifront"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/front/openaifront"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
+	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -68,8 +68,8 @@ type hub struct {
 	memory       remembering
 	signing      signing
 	identity     identityParts
-	parts        *parts.Keeper // nil where all parts are in the log
-	partsDir     *datadir.Dir  // nil where parts is
+	parts        *blobstore.Keeper // nil where all parts are in the log
+	partsDir     *datadir.Dir      // nil where parts is
 	engine       *engine.Engine
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
@@ -78,16 +78,16 @@ type hub struct {
 	remotes      remotes
 	server       *http.Server
 	grpc         *grpcbind.Binding // nil without gRPC
-	telemetry    *telemetry.Telemetry
+	telemetry    *export.Telemetry
 	policy       *policyfile.Live // nil unless the policy is a file
 	trust        trustParts
-	control      *control.Desk
+	control      *operator.Desk
 	busParts     busParts
 	rockBot      rockBotParts
 	mcpParts     mcpParts
 	servers      *mcpclient.Set            // the MCP servers whose tools models use
 	models       map[string]model.Provider // those that agents think with
-	inside       inward.Transport          // by which the tools of models reach the hub
+	inside       inprocess.Transport       // by which the tools of models reach the hub
 	unwatch      func()                    // ends what measures the parts; nil before they are there
 }
 
@@ -266,25 +266,25 @@ func (h *hub) compose(ctx context.Context) error {
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
 		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
-		Rates: limit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
+		Rates: ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
 		Idempotency: engine.Idempotency{
 			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
 			Same: h.same(),
 		},
 		Questions: h.desk(), Contact: h.trust.contact,
-		Errands: errand.Limits{
+		Errands: delegation.Limits{
 			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
 		},
 		Default:     task.Agent(cmp.Or(h.cfg.DefaultAgent, "default")),
 		NoClientIDs: h.cfg.NoClientIDs,
 		Extended:    engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
 	})
-	h.trust.inbox.Deliver = dialogue.Deliver(h.engine)
+	h.trust.inbox.Deliver = question.Deliver(h.engine)
 	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {
 		return err
 	}
-	h.control = &control.Desk{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
+	h.control = &operator.Desk{Engine: h.engine, Tasks: h.db.Tasks(), Notes: h.db.Ledger(), Logger: h.logger}
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (h *hub) front() httpfront.Config {
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
-		Guests:         []guest.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
+		Guests:         []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
 		MCP:            h.mcp(),
 		API: &adminapi.Handler{
 			Hub: h.engine, Reach: h.reach, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
@@ -405,7 +405,7 @@ func (h *hub) grpcAddr() string {
 // the place of a built-in one with its name.
 func (h *hub) register() error {
 	if h.cfg.Conformance {
-		return h.engine.Register(engine.Agent{Name: conformance.Name, Card: conformance.Card(), Executor: conformance.Executor()})
+		return h.engine.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
 	}
 	all, err := h.configured()
 	if err != nil {
@@ -530,7 +530,7 @@ func (h *hub) run(ctx context.Context) error {
 func (h *hub) tellReady(ctx context.Context) {
 	select {
 	case <-h.engine.Recovered():
-		if err := dialogue.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
+		if err := question.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
 			h.logger.Warn("questions in the inbox may be settled already", "error", err)
 		}
 		h.logger.Info("ready", "url", h.url())

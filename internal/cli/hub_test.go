@@ -19,17 +19,17 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/parley-a2a/parley/internal/natstest"
-	"github.com/parley-a2a/parley/internal/port"
-	"github.com/parley-a2a/parley/internal/rabbittest"
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // TestHubScripts runs the scripts that need a hub of their own. $CONFORMANCE is the
 // folder of the conformance files.
 func TestHubScripts(t *testing.T) {
 	t.Parallel()
-	conformance, err := filepath.Abs(filepath.Join("..", "..", "conformance"))
+	conformance, err := filepath.Abs(filepath.Join("..", "e2e"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,8 +34,8 @@ func running(t *testing.T, cfg *config.Config, log *slog.Logger) (h *hub, stop f
 	return h, stop
 }
 
-// question is what a test asks a server over HTTP.
-type question struct {
+// httpQuery is what a test asks a server over HTTP.
+type httpQuery struct {
 	// web is http.DefaultClient if nil.
 	web *http.Client
 	// at is the address of the server.
@@ -47,7 +47,7 @@ type question struct {
 }
 
 // ask sends a question; the caller closes the body of the answer.
-func (q *question) ask(ctx context.Context) (*http.Response, error) {
+func (q *httpQuery) ask(ctx context.Context) (*http.Response, error) {
 	method, path, _ := strings.Cut(q.what, " ")
 	r, err := http.NewRequestWithContext(ctx, method, q.at+path, strings.NewReader(q.body))
 	if err != nil {
@@ -67,7 +67,7 @@ func (q *question) ask(ctx context.Context) (*http.Response, error) {
 }
 
 // answered sends a question, and returns the answer with its body.
-func (q *question) answered(t *testing.T) (*http.Response, string) {
+func (q *httpQuery) answered(t *testing.T) (*http.Response, string) {
 	t.Helper()
 	resp, err := q.ask(t.Context())
 	if err != nil {

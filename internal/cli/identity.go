@@ -8,19 +8,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parley-a2a/parley/agent/command"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/identity"
+	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
 // identityParts are what tells agents whose work they do. The zero value tells nothing.
 type identityParts struct {
-	keys     *identity.Keys  // nil if the hub asserts nothing
-	asserter *token.Asserter // nil likewise
-	bearers  bool            // tokens of callers are needed
+	keys     *tokenexchange.Keys // nil if the hub asserts nothing
+	asserter *token.Asserter     // nil likewise
+	bearers  bool                // tokens of callers are needed
 }
 
 // openIdentity reads the keys of assertions, if agents of the configuration get some.
@@ -35,7 +35,7 @@ func (h *hub) openIdentity() error {
 	if err := h.cfg.CheckIssuer(); err != nil {
 		return usagef("%s: %w", source(h.cfg), err)
 	}
-	keys, err := identity.Load(h.dir.Join(identity.FileName))
+	keys, err := tokenexchange.Load(h.dir.Join(tokenexchange.FileName))
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (s *site) serve(config string) (stop func()) {
 func (s *site) say(agent, header, text string) (int, string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}}`, time.Now().Format(time.RFC3339Nano), text)
-	q := question{at: s.srv.URL, what: "POST /v1/a2a/" + agent + "/message:send", body: body, header: []string{"A2A-Version: 1.0", "X-Test: 1", header}}
+	q := httpQuery{at: s.srv.URL, what: "POST /v1/a2a/" + agent + "/message:send", body: body, header: []string{"A2A-Version: 1.0", "X-Test: 1", header}}
 	resp, answer := q.answered(s.t)
 	return resp.StatusCode, answer
 }
@@ -242,7 +242,7 @@ agents:
 `, aliceKey, b.srv.URL))
 	stop := b.serve(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL) + whoAmI)
 	const place = "/.well-known/openid-configuration"
-	resp, body := (&question{at: a.srv.URL, what: "GET " + place}).answered(t)
+	resp, body := (&httpQuery{at: a.srv.URL, what: "GET " + place}).answered(t)
 	var got map[string]any
 	if err := json.Unmarshal([]byte(body), &got); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %d %s", place, resp.StatusCode, body)
@@ -259,10 +259,10 @@ agents:
 			t.Errorf("%s is %q, want %q", name, got, value)
 		}
 	}
-	if resp, body := (&question{at: a.srv.URL, what: "POST " + place, body: "{}"}).answered(t); resp.StatusCode != http.StatusMethodNotAllowed {
+	if resp, body := (&httpQuery{at: a.srv.URL, what: "POST " + place, body: "{}"}).answered(t); resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d %s", resp.StatusCode, body)
 	}
-	if resp, body := (&question{at: b.srv.URL, what: "GET " + place}).answered(t); resp.StatusCode != http.StatusNotFound {
+	if resp, body := (&httpQuery{at: b.srv.URL, what: "GET " + place}).answered(t); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("a hub that asserts nothing: %d %s", resp.StatusCode, body)
 	}
 	alice := "X-Api-Key: " + aliceKey
@@ -321,7 +321,7 @@ agents:
 // tasks returns the tasks of alice.
 func (s *site) tasks() string {
 	s.t.Helper()
-	_, text := (&question{at: s.srv.URL, what: "GET /v1/a2a/tasks?includeArtifacts=true", header: []string{"A2A-Version: 1.0", "X-Api-Key: " + aliceKey}}).answered(s.t)
+	_, text := (&httpQuery{at: s.srv.URL, what: "GET /v1/a2a/tasks?includeArtifacts=true", header: []string{"A2A-Version: 1.0", "X-Api-Key: " + aliceKey}}).answered(s.t)
 	return text
 }
 

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // inboxCmd is the family of commands about what waits for a person.

@@ -13,11 +13,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 

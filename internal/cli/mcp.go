@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/mcptool/hublibrary"
-	"github.com/parley-a2a/parley/mcptool/hubtools"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // mcpCmd is an MCP server for one host.
@@ -55,7 +55,7 @@ With a key, and a tool for each skill of the agents instead of the toolbox:
 
 // Run serves the host until it closes the pipe.
 func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
-	choice := mcptool.Choice{Allow: c.Allow, Block: c.Block}
+	choice := llm.Choice{Allow: c.Allow, Block: c.Block}
 	if err := choice.Check(); err != nil {
 		return usagef("%w", err)
 	}
@@ -77,11 +77,11 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 			return err
 		}
 	}
-	hub := &hubtools.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
+	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	server := hubServer()
 	server.Tools = offered(hub, c.Session, c.Toolbox, c.Bridge)
 	server.Choice, server.Logger = choice, logger
-	server.Library = &hublibrary.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
+	server.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)

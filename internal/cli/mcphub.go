@@ -10,12 +10,12 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/inward"
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/mcptool/hublibrary"
-	"github.com/parley-a2a/parley/mcptool/hubtools"
-	"github.com/parley-a2a/parley/mcptool/mcpserver"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // mcpInstructions tell the model of a host what it has got.
@@ -25,11 +25,11 @@ const mcpInstructions = `Parley connects you to other agents. Find one with sear
 
 // hubServer is what is said to hosts of MCP about a hub.
 func hubServer() *mcpserver.Server {
-	return &mcpserver.Server{Version: parley.Version, Instructions: mcpInstructions + "\n\n" + safety.Notice}
+	return &mcpserver.Server{Version: parley.Version, Instructions: mcpInstructions + "\n\n" + guard.Notice}
 }
 
 // offered are the tools of a hub for a conversation.
-func offered(hub *hubtools.Hub, session string, toolbox, bridge bool) mcptool.Source {
+func offered(hub *hubclient.Hub, session string, toolbox, bridge bool) llm.Source {
 	var all sources
 	if toolbox {
 		all = append(all, hub.Toolbox(session))
@@ -41,11 +41,11 @@ func offered(hub *hubtools.Hub, session string, toolbox, bridge bool) mcptool.So
 }
 
 // sources are several sources, of which at most one changes.
-type sources []mcptool.Source
+type sources []llm.Source
 
-// Tools implements mcptool.Source.
-func (s sources) Tools(ctx context.Context) ([]mcptool.Tool, error) {
-	var all []mcptool.Tool
+// Tools implements llm.Source.
+func (s sources) Tools(ctx context.Context) ([]llm.Tool, error) {
+	var all []llm.Tool
 	for _, one := range s {
 		tools, err := one.Tools(ctx)
 		if err != nil {
@@ -56,7 +56,7 @@ func (s sources) Tools(ctx context.Context) ([]mcptool.Tool, error) {
 	return all, nil
 }
 
-// Changed implements mcptool.Source.
+// Changed implements llm.Source.
 func (s sources) Changed() <-chan struct{} {
 	for _, one := range s {
 		if changed := one.Changed(); changed != nil {
@@ -80,7 +80,7 @@ func (s sources) Run(ctx context.Context) error {
 // mcpParts are the parts of /mcp: what serves it, and how it reaches the hub.
 type mcpParts struct {
 	handler *mcpserver.Handler // nil if nothing is served
-	inside  *inward.Transport
+	inside  *inprocess.Transport
 }
 
 // mcp returns what serves /mcp, or nil.
@@ -89,7 +89,7 @@ func (h *hub) mcp() http.Handler {
 	if c.Off || h.cfg.Conformance {
 		return nil
 	}
-	h.mcpParts.inside = new(inward.Transport)
+	h.mcpParts.inside = new(inprocess.Transport)
 	h.mcpParts.handler = &mcpserver.Handler{
 		Caller: mcpCaller, Server: h.mcpServer, WriteTime: duration(h.cfg.Limits.WriteTime), Logger: h.logger,
 	}
@@ -113,11 +113,11 @@ func (h *hub) mcpServer(r *http.Request) *mcpserver.Server {
 	c := &h.cfg.MCP
 	web := &http.Client{Transport: &onBehalf{auth.PrincipalFrom(r.Context()), h.mcpParts.inside}}
 	at := cmp.Or(h.cfg.PublicURL, h.url())
-	hub := &hubtools.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger, Guard: h.cfg.Safety.Guard()}
+	hub := &hubclient.Hub{URL: at, HTTP: web, Patience: -1, Logger: h.logger, Guard: h.cfg.Safety.Guard()}
 	s := hubServer()
 	s.Tools = offered(hub, "", !c.NoToolbox, c.Bridge)
 	s.Choice, s.Logger = c.Choice(), h.logger
-	s.Library = &hublibrary.Library{URL: at, HTTP: web}
+	s.Library = &resources.Library{URL: at, HTTP: web}
 	s.Limits.Message = int(h.cfg.Limits.Body)
 	return s
 }

@@ -8,11 +8,11 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/command"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/mcptool/mcpclient"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 )
 
 // mcpServers makes the MCP servers of the configuration, which runMCPServers runs.

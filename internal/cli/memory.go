@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/adminapi"
-	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // memoryCmd is the family of commands about notes.

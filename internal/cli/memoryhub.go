@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/parley-a2a/parley/agent/frontdesk"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/agent/memory/recorder"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/memory"
-	"github.com/parley-a2a/parley/memory/recorder"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -48,7 +48,7 @@ func (h *hub) remember() engine.Recorder {
 // negotiates reports whether an agent makes appointments for the owner, who will want to
 // know of them.
 func (h *hub) negotiates(a task.Agent) bool {
-	return h.cfg.FrontDesk.Serve && a == frontdesk.NegotiateMeeting
+	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 }
 
 // around runs the work of the hub and remembers beside it.

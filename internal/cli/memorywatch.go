@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // memoryWatchCmd prints notes as they are set.

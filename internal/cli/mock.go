@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/mock"
+	"github.com/parley-a2a/parley/internal/mock"
 )
 
 // mockCmd serves agents that follow a script.

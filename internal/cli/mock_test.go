@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/parley-a2a/parley/mock"
+	"github.com/parley-a2a/parley/internal/mock"
 )
 
 // TestMockScripts runs the scripts that need "parley mock".

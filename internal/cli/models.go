@@ -12,14 +12,14 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/agent/model/openai"
-	"github.com/parley-a2a/parley/agent/model/script"
-	"github.com/parley-a2a/parley/directory"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/mcptool"
-	"github.com/parley-a2a/parley/mcptool/bridge"
-	"github.com/parley-a2a/parley/mcptool/hubtools"
-	"github.com/parley-a2a/parley/mcptool/toolbox"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/scripted"
+	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/openai"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -48,7 +48,7 @@ func (h *hub) provider(name string) (model.Provider, error) {
 
 func newProvider(c *config.ModelProvider) (model.Provider, error) {
 	if c.Scripted() {
-		return script.Load(c.Script)
+		return scripted.Load(c.Script)
 	}
 	e := &openai.Endpoint{URL: c.BaseURL, Key: c.APIKey, Header: make(http.Header), LegacyMaxTokens: c.LegacyMaxTokens}
 	for name, value := range c.Headers {
@@ -68,7 +68,7 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 		},
 	}
 	a.Awaiter, a.Inline, a.Gate = dispatches{h}, m.InlineResults, questions{h}
-	a.Own = func(s *model.Scope) mcptool.Source { return h.toolsOf(s, m.AllowedTools) }
+	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m.AllowedTools) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers
 	}
@@ -120,22 +120,22 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // toolsOf returns the tools of the hub for a task of a model agent: they speak for the
 // caller of the task, and the tasks that they begin are its children. The tools of single
 // skills repeat what the others can do, so a model has them only if they are named.
-func (h *hub) toolsOf(s *model.Scope, allowed []string) mcptool.Source {
+func (h *hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 	at := h.within()
 	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
 	box := at.Toolbox(s.ContextID)
 	if !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) }) {
 		box.Registry = nil
 	}
-	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, bridge.Prefix) }) {
+	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, skilltools.Prefix) }) {
 		return sources{box, at.Skills(s.ContextID)}
 	}
 	return box
 }
 
 // within returns the hub as models of it see it.
-func (h *hub) within() *hubtools.Hub {
-	return &hubtools.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
+func (h *hub) within() *hubclient.Hub {
+	return &hubclient.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
 }
 
 // dispatches waits for tasks that models have dispatched.
@@ -143,9 +143,9 @@ type dispatches struct{ hub *hub }
 
 // Await implements model.Awaiter.
 func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
-	t, err := d.hub.within().Settled(ctx, w.Task, hubtools.Following{Progress: w.Progress, Anew: w.Anew})
+	t, err := d.hub.within().Settled(ctx, w.Task, hubclient.Following{Progress: w.Progress, Anew: w.Anew})
 	switch {
-	case errors.Is(err, toolbox.ErrNotFound):
+	case errors.Is(err, agenttools.ErrNotFound):
 		return "", nil
 	case err != nil:
 		return "", err

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/datadir"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/file/datadir"
 )
 
 const (
@@ -33,16 +33,16 @@ func (h *hub) openParts() error {
 		return usagef("%s: parts.threshold needs public_url: the addresses of parts are stored, and callers elsewhere would not reach %s",
 			source(h.cfg), h.url())
 	}
-	keep := min(cmp.Or(duration(c.Expiry), parts.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
+	keep := min(cmp.Or(duration(c.Expiry), blobstore.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
 	var err error
 	if h.partsDir, err = datadir.Open(dir); err != nil {
 		return fmt.Errorf("parts: %w", err)
 	}
-	store, err := parts.Open(dir, parts.Options{Keep: keep})
+	store, err := blobstore.Open(dir, blobstore.Options{Keep: keep})
 	if err != nil {
 		return err
 	}
-	h.parts = &parts.Keeper{
+	h.parts = &blobstore.Keeper{
 		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: threshold, Max: int64(c.Max),
 	}
 	return nil

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/agent/frontdesk"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
-	"github.com/parley-a2a/parley/internal/typo"
+	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -54,7 +54,7 @@ func worldOf(cfg *config.Config) policy.World {
 		}
 	}
 	if cfg.FrontDesk.Serve {
-		for _, a := range new(frontdesk.Desk).Agents() {
+		for _, a := range new(assistant.Desk).Agents() {
 			for i := range a.Card.Skills {
 				w.Agents[a.Name] = append(w.Agents[a.Name], a.Card.Skills[i].ID)
 			}
@@ -147,7 +147,7 @@ func questionOf(text string) (*policy.Test, error) {
 }
 
 func meant(key string) string {
-	if best := typo.Nearest(key, []string{"caller", "role", "owner", "op", "agent", "skill"}); best != "" {
+	if best := suggest.Nearest(key, []string{"caller", "role", "owner", "op", "agent", "skill"}); best != "" {
 		return "; did you mean " + best + "?"
 	}
 	return ""

@@ -78,7 +78,7 @@ func (h *ruledHub) ask(who, request, body string, headers ...string) (int, http.
 	if who != "" {
 		headers = append(headers, "X-Api-Key: "+who+"-0123456789abcdef")
 	}
-	resp, text := (&question{at: h.url, what: request, body: body, header: headers}).answered(h.t)
+	resp, text := (&httpQuery{at: h.url, what: request, body: body, header: headers}).answered(h.t)
 	return resp.StatusCode, resp.Header, text
 }
 

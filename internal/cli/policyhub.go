@@ -4,10 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/policyfile"
+	"github.com/parley-a2a/parley/internal/file/policyfile"
 )
 
 // openPolicy returns the rules that the engine asks; nil if there are none. Those of a file

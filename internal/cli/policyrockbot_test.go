@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
 // exchange is RockBot's exchange, where several of its agents ask those of a hub.

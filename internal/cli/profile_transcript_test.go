@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/transcript"
+	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
 // What the kits force on a server is written as transcripts. Requests have A2A-Version

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/internal/adminapi"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/push"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/dialogue"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/trust"
 )
 
 // questions are those that agents ask models of the hub.
@@ -44,13 +44,13 @@ func (g questions) suspended(name task.Agent) bool {
 	if !ok {
 		p = d.Default
 	}
-	return p == dialogue.Suspend
+	return p == question.Suspend
 }
 
 func owner(ctx context.Context) task.Owner { return auth.PrincipalFrom(ctx).Owner() }
 
-func surfacedOf(ctx context.Context, s *model.Surfaced) *dialogue.Surfaced {
-	return &dialogue.Surfaced{
+func surfacedOf(ctx context.Context, s *model.Surfaced) *question.Surfaced {
+	return &question.Surfaced{
 		Owner: owner(ctx), Task: s.Asker, Message: s.ID, Agent: s.Agent, Skill: s.Skill, Text: s.Text, Draft: s.Draft,
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent/remote"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // remoteExecutor makes what calls an agent of the directory. One that somebody else than

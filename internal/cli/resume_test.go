@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 )
 
 // cutter breaks the connection of a stream after its second event, as often as it is

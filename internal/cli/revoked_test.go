@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // TestRevokedCertificate takes a certificate back while its holder has connections open: they

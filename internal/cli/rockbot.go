@@ -8,11 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/parley-a2a/parley/agent/rockbot"
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/directory/announced"
-	"github.com/parley-a2a/parley/internal/rockbotfront"
+	"github.com/parley-a2a/parley/internal/agents/rockbot"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/announce"
+	"github.com/parley-a2a/parley/internal/front/rockbotfront"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -48,7 +48,7 @@ func (h *hub) openRockBot() error {
 		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
 	}}
 	if h.busParts.book == nil {
-		return h.openBook(&announced.Book{})
+		return h.openBook(&announce.Book{})
 	}
 	return nil
 }

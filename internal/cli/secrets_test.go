@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // marks are secrets by the place that they are put into, each of its own.
@@ -203,7 +203,7 @@ func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
 // ask sends a request like "POST /path" and keeps the answer.
 func (h *secretHub) ask(key, request, body string) string {
 	h.t.Helper()
-	q := question{web: h.web, at: h.url, what: request, body: body, header: []string{"A2A-Version: 1.0"}}
+	q := httpQuery{web: h.web, at: h.url, what: request, body: body, header: []string{"A2A-Version: 1.0"}}
 	if key != "" {
 		q.header = append(q.header, "Authorization: Bearer "+key)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
-	"github.com/parley-a2a/parley/internal/safedial"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
 const (

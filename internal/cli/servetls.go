@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
-	"github.com/parley-a2a/parley/internal/tlsfile"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
 
 // tlsFlags puts the flags about certificates over the file.

@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/content"
+	"github.com/parley-a2a/parley/llm/content"
 )
 
 // output are the flags that say how a reply is shown.

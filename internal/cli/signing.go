@@ -13,11 +13,11 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/card/signature"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/keyfile"
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/secret/keyfile"
+	"github.com/parley-a2a/parley/internal/secret/signature"
 )
 
 // signing is what signs the cards of the hub. The zero value signs nothing.
@@ -167,8 +167,8 @@ func (k *keySets) KeySet(ctx context.Context, address string) ([]byte, error) {
 func (k *keySets) fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, keySetTime)
 	defer cancel()
-	client, release := outcall.Client(k.client)
+	client, release := httpcall.Client(k.client)
 	defer release()
-	text, err := outcall.Get(ctx, client, address, maxKeyFile)
+	text, err := httpcall.Get(ctx, client, address, maxKeyFile)
 	return slices.Clip(text), err
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/gauge"
-	"github.com/parley-a2a/parley/internal/httpfront"
-	"github.com/parley-a2a/parley/internal/telemetry"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/export"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -21,7 +21,7 @@ const flushTimeout = 3 * time.Second
 // startTelemetry begins to record what the configuration and the variables of
 // OpenTelemetry ask for.
 func (h *hub) startTelemetry(ctx context.Context) (err error) {
-	h.telemetry, err = telemetry.Start(ctx, telemetry.Config{
+	h.telemetry, err = export.Start(ctx, export.Config{
 		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
 		Version: parley.Version, Logger: h.logger,
 	})

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // tlsHub is a hub that speaks TLS, with the authorities that it trusts and one that it does
@@ -117,7 +117,7 @@ func (h *tlsHub) web(c *tls.Config, http2 bool) *http.Client {
 // rpc makes a JSON-RPC call and returns the status with the body.
 func (h *tlsHub) rpc(web *http.Client, body string, lines ...string) (int, string, error) {
 	h.t.Helper()
-	q := question{web: web, at: h.url(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
+	q := httpQuery{web: web, at: h.url(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
 	resp, err := q.ask(h.t.Context())
 	if err != nil {
 		return 0, "", err

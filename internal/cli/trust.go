@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/adminapi"
-	"github.com/parley-a2a/parley/trust"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
 // trustCmd is the family of commands about how far others are trusted.

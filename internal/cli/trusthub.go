@@ -11,20 +11,20 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/parley-a2a/parley/agent/builtin"
-	"github.com/parley-a2a/parley/agent/frontdesk"
+	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/directory"
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/adminapi"
+	"github.com/parley-a2a/parley/internal/agents/approval"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/file/trustfile"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/notify"
-	"github.com/parley-a2a/parley/internal/trustfile"
-	"github.com/parley-a2a/parley/memory"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/trust"
-	"github.com/parley-a2a/parley/trust/gate"
 )
 
 // trustParts are the parts of a hub that know whom it trusts, and ask its owner.
@@ -32,9 +32,9 @@ type trustParts struct {
 	inbox *inbox.Inbox
 	book  *trust.Book
 	file  *trustfile.File
-	gate  *gate.Gate
+	gate  *approval.Gate
 	// activity is what is seen of the owner.
-	activity frontdesk.Activity
+	activity assistant.Activity
 }
 
 // openTrust puts these parts together, and reads how far callers are trusted.
@@ -55,7 +55,7 @@ func (h *hub) openTrust(ctx context.Context) error {
 	if err := t.file.Load(t.book.Follow); err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
-	t.gate = &gate.Gate{
+	t.gate = &approval.Gate{
 		Judge: t.book, Inbox: t.inbox, Notes: keeper{h}, Talks: talks{h}, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Where others reach the address without credentials, or through a proxy, who has
@@ -68,7 +68,7 @@ func (h *hub) openTrust(ctx context.Context) error {
 // talks are the conversations of the hub, which are opened after the gate.
 type talks struct{ hub *hub }
 
-// Continue implements gate.Talks.
+// Continue implements approval.Talks.
 func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error) {
 	return t.hub.memory.turns.Continue(ctx, owner, contextID)
 }
@@ -76,7 +76,7 @@ func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string)
 // keeper keeps what was not done in the memory of the hub's owner.
 type keeper struct{ hub *hub }
 
-// Keep implements gate.Keeper.
+// Keep implements approval.Keeper.
 func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
 	notes := k.hub.memory.notes
 	if most := notes.MaxValue(); len(text) > most {
@@ -122,7 +122,7 @@ func (h *hub) guard(a *config.Agent, e *engine.Agent) {
 	if !ok {
 		return
 	}
-	p := gate.Policy{Gated: skills}
+	p := approval.Policy{Gated: skills}
 	for i := range e.Card.Skills {
 		if a.Elsewhere() && len(a.Skills) == 0 {
 			break // what it has is not known yet
@@ -159,7 +159,7 @@ func (h *hub) guardNamed(e *engine.Agent) {
 	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.mustGate(e.Name) {
 		return
 	}
-	var p gate.Policy
+	var p approval.Policy
 	for i := range e.Card.Skills {
 		p.Skills = append(p.Skills, e.Card.Skills[i].ID)
 	}
@@ -169,7 +169,7 @@ func (h *hub) guardNamed(e *engine.Agent) {
 // guardKnown returns the executor of an agent that only the directory knows, behind the
 // gate if its entry says so, or the configuration.
 func (h *hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
-	p := gate.Policy{Gated: s.GatedSkills}
+	p := approval.Policy{Gated: s.GatedSkills}
 	switch {
 	case s.Trust == directory.Gated || h.mustGate(s.Name):
 		p.Gated = nil
@@ -213,11 +213,11 @@ func (h *hub) frontDesk() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &frontdesk.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: talks{h}, Presence: activity.Presence, Hours: hours}
+	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: talks{h}, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {
-			a.Executor = h.trust.gate.Around(a.Executor, gate.Policy{Skills: []string{string(a.Name)}})
+			a.Executor = h.trust.gate.Around(a.Executor, approval.Policy{Skills: []string{string(a.Name)}})
 		}
 		all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
 	}

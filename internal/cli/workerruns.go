@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/agent/command"
-	"github.com/parley-a2a/parley/internal/datadir"
+	"github.com/parley-a2a/parley/internal/agents/command"
+	"github.com/parley-a2a/parley/internal/file/datadir"
 )
 
 // workerPrefix begins the name of the folder in which a worker records its programs.

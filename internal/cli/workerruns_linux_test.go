@@ -12,7 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"golang.org/x/sys/unix"
 
-	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
 // TestRunsOfAWorkerThatStopsAtOnce: what runs is ended, and nothing is left behind.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/command"
+	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
 // Executor returns the executor of a. runs is the folder for the records of its

@@ -3,8 +3,8 @@ package config
 import (
 	"time"
 
-	"github.com/parley-a2a/parley/audit"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Audit says what the audit log holds, where it is, and how long it is kept.

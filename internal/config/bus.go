@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // BusOff is the URL of no bus.

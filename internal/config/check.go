@@ -10,10 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/agent/builtin"
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/yamlfile"
-	"github.com/parley-a2a/parley/trust"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // agentName is what a hub calls an agent in paths without changing a letter.

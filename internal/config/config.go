@@ -14,11 +14,11 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/parley-a2a/parley/agent/frontdesk"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/dialogue"
-	"github.com/parley-a2a/parley/internal/yamlfile"
-	"github.com/parley-a2a/parley/safety"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -324,7 +324,7 @@ type Safety struct {
 }
 
 // Guard returns what labels and screens the words of others.
-func (s *Safety) Guard() safety.Guard { return safety.Guard{Policy: safety.Policy(s.WordsOfOthers)} }
+func (s *Safety) Guard() guard.Guard { return guard.Guard{Policy: guard.Policy(s.WordsOfOthers)} }
 
 // Questions says who answers when agents ask back. If it is zero, their callers do.
 type Questions struct {
@@ -346,20 +346,20 @@ type Questions struct {
 }
 
 // Desk returns who answers, without the hub's inbox and what it knows of trust.
-func (c *Config) Desk() *dialogue.Desk {
+func (c *Config) Desk() *question.Desk {
 	q := &c.Questions
-	d := &dialogue.Desk{
-		Answerer: task.Agent(q.AnsweringAgent), Default: dialogue.Policy(q.Policy),
-		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]dialogue.Policy),
+	d := &question.Desk{
+		Answerer: task.Agent(q.AnsweringAgent), Default: question.Policy(q.Policy),
+		AskTime: time.Duration(q.AskTime), MaxRounds: q.MaxRounds, Repetition: q.Repetition, Policies: make(map[task.Agent]question.Policy),
 	}
 	if c.FrontDesk.Serve {
-		for _, a := range new(frontdesk.Desk).Agents() {
-			d.Policies[a.Name] = dialogue.Suspend // it speaks for the owner, and asks who calls
+		for _, a := range new(assistant.Desk).Agents() {
+			d.Policies[a.Name] = question.Suspend // it speaks for the owner, and asks who calls
 		}
 	}
 	for i := range c.Agents {
 		if a := &c.Agents[i]; a.Questions != "" {
-			d.Policies[task.Agent(a.Name)] = dialogue.Policy(a.Questions)
+			d.Policies[task.Agent(a.Name)] = question.Policy(a.Questions)
 		}
 	}
 	return d

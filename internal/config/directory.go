@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley/directory"
-	"github.com/parley-a2a/parley/internal/safedial"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
 // Directory says where agents are known from, beside Agents. Zero means the default that

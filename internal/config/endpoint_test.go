@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/peer"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 func TestRemote(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // ExtendedCard says who may see the extended cards of the agents (specification

@@ -3,8 +3,8 @@ package config
 import (
 	"time"
 
-	"github.com/parley-a2a/parley/agent/frontdesk"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // FrontDesk says whether the agents that speak for the owner are served. Zero means the
@@ -24,9 +24,9 @@ type FrontDesk struct {
 func (f *FrontDesk) Open() bool { return f.Trust != "" && f.Trust != gated }
 
 // Times returns when meetings may be.
-func (f *FrontDesk) Times() (h frontdesk.Hours, err error) {
+func (f *FrontDesk) Times() (h assistant.Hours, err error) {
 	if f.Hours != "" {
-		if h.From, h.To, err = frontdesk.ParseHours(f.Hours); err != nil {
+		if h.From, h.To, err = assistant.ParseHours(f.Hours); err != nil {
 			return h, err
 		}
 	}
@@ -37,7 +37,7 @@ func (f *FrontDesk) Times() (h frontdesk.Hours, err error) {
 // checkFrontDesk notes what is wrong with f.
 func checkFrontDesk(d *yamlfile.Decoder, f *FrontDesk) {
 	if f.Hours != "" {
-		if _, _, err := frontdesk.ParseHours(f.Hours); err != nil {
+		if _, _, err := assistant.ParseHours(f.Hours); err != nil {
 			d.Problem(nil, "front_desk.hours", "%s", err.Error())
 		}
 	}

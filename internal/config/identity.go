@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/auth/token"
-	"github.com/parley-a2a/parley/internal/identity"
-	"github.com/parley-a2a/parley/internal/outcall"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
 // Identity says how an agent elsewhere, or a program, is told whose work it does. If it is
@@ -44,40 +44,40 @@ type Identity struct {
 }
 
 // Tells reports whether the agent is told whose work it does.
-func (i *Identity) Tells() bool { return i.mode() != identity.None }
+func (i *Identity) Tells() bool { return i.mode() != tokenexchange.None }
 
 // Bearers reports whether the tokens of callers are needed.
 func (i *Identity) Bearers() bool {
-	return i.mode() == identity.Forward || i.mode() == identity.Exchange
+	return i.mode() == tokenexchange.Forward || i.mode() == tokenexchange.Exchange
 }
 
 // Asserts reports whether the hub signs.
 func (i *Identity) Asserts() bool {
-	return i.mode() == identity.Assertion || i.mode() == identity.Exchange
+	return i.mode() == tokenexchange.Assertion || i.mode() == tokenexchange.Exchange
 }
 
-func (i *Identity) mode() identity.Mode {
+func (i *Identity) mode() tokenexchange.Mode {
 	if i.Mode == "" {
-		return identity.None
+		return tokenexchange.None
 	}
-	return identity.Mode(i.Mode)
+	return tokenexchange.Mode(i.Mode)
 }
 
 // Onward returns how the agent is told whose work it does; nil if it is not. The asserter
 // signs.
-func (a *Agent) Onward(asserter *token.Asserter) *identity.Policy {
+func (a *Agent) Onward(asserter *token.Asserter) *tokenexchange.Policy {
 	i := &a.Identity
 	if !i.Tells() {
 		return nil
 	}
-	p := &identity.Policy{
+	p := &tokenexchange.Policy{
 		Mode: i.mode(), Name: i.Header, Audience: i.Audience, Claims: i.Claims, Anonymous: i.Anonymous, Asserter: asserter,
 	}
-	if p.Audience == "" && p.Mode == identity.Assertion {
+	if p.Audience == "" && p.Mode == tokenexchange.Assertion {
 		p.Audience = a.audience()
 	}
-	if p.Mode == identity.Exchange {
-		p.Exchanger = &identity.Exchanger{
+	if p.Mode == tokenexchange.Exchange {
+		p.Exchanger = &tokenexchange.Exchanger{
 			TokenURL: i.TokenURL, ClientID: i.ClientID, ClientSecret: i.ClientSecret,
 			Audience: i.Audience, Resource: i.Resource, Scope: i.Scope,
 		}
@@ -91,7 +91,7 @@ func (a *Agent) Onward(asserter *token.Asserter) *identity.Policy {
 // audience returns for whom assertions are if nothing else is said.
 func (a *Agent) audience() string {
 	if u, err := url.Parse(a.at().BaseURL); err == nil && a.Remotely() {
-		return identity.Origin(u)
+		return tokenexchange.Origin(u)
 	}
 	return a.Name
 }
@@ -133,7 +133,7 @@ func (c *Config) CheckIssuer() error {
 // private reports whether nobody can read what goes to an address on its way.
 func private(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && outcall.Loopback(u.Host))
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && httpcall.Loopback(u.Host))
 }
 
 func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
@@ -148,7 +148,7 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	case !program && !a.Remotely():
 		d.Problem(nil, key, "is for agents with a url, an endpoint or a command")
 		return
-	case program && (i.mode() != identity.Assertion || i.Header != ""):
+	case program && (i.mode() != tokenexchange.Assertion || i.Header != ""):
 		d.Problem(nil, key+".mode", "a program gets an assertion, in its environment, and nothing else")
 		return
 	case !program && !private(a.at().BaseURL):
@@ -158,7 +158,7 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 	if err := token.CheckClaims(i.Claims); err != nil {
 		d.Problem(nil, key+".claims", "%v", err)
 	}
-	if i.mode() == identity.Forward && (i.Audience != "" || len(i.Claims) > 0 || i.Anonymous != "") {
+	if i.mode() == tokenexchange.Forward && (i.Audience != "" || len(i.Claims) > 0 || i.Anonymous != "") {
 		d.Problem(nil, key, "audience, claims and anonymous say nothing of a token that is passed on")
 	}
 	checkExchange(d, key, i)
@@ -171,7 +171,7 @@ func (i *Identity) said() bool {
 
 // checkExchange repeats no secret.
 func checkExchange(d *yamlfile.Decoder, key string, i *Identity) {
-	if i.mode() != identity.Exchange {
+	if i.mode() != tokenexchange.Exchange {
 		if i.TokenURL+i.ClientID+i.ClientSecret+i.Scope+i.Resource != "" {
 			d.Problem(nil, key+".mode", "token_url, client_id, client_secret, scope and resource are for exchange")
 		}
@@ -196,9 +196,9 @@ var ownHeader = regexp.MustCompile(`^(?i:x-[a-z0-9-]+)$`)
 func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
 	name := http.CanonicalHeaderKey(a.Identity.Header)
 	if name == "" {
-		name = identity.Authorization
+		name = tokenexchange.Authorization
 	}
-	if name != identity.Authorization && (!ownHeader.MatchString(name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Parley-")) {
+	if name != tokenexchange.Authorization && (!ownHeader.MatchString(name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Parley-")) {
 		d.Problem(nil, key, "is Authorization, or a name like X-Caller")
 		return
 	}
@@ -206,9 +206,9 @@ func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
 	carries := http.CanonicalHeaderKey(x.Name)
 	switch x.Type {
 	case "bearer", "oauth2":
-		carries = identity.Authorization
+		carries = tokenexchange.Authorization
 	case "apiKey":
-		if name == identity.Authorization || name == "X-Api-Key" {
+		if name == tokenexchange.Authorization || name == "X-Api-Key" {
 			carries = name // the card says which
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-a2a/parley/auth/token"
-	"github.com/parley-a2a/parley/internal/identity"
+	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 )
 
 // TestExamplesOfCallers loads each example of the page about callers.
@@ -53,22 +53,22 @@ const (
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	asserter := new(token.Asserter)
-	for src, want := range map[string]*identity.Policy{
+	for src, want := range map[string]*tokenexchange.Policy{
 		hub + "  url: https://b.example":                           nil,
 		hub + "  url: https://b.example\n  identity: {mode: none}": nil,
-		told: {Mode: identity.Assertion, Audience: "https://hub-b.example"},
-		hub + "  command: [x]\n  identity: {mode: assertion}":             {Mode: identity.Assertion, Audience: "far"},
-		hub + "  url: http://127.0.0.1:4100\n  identity: {mode: forward}": {Mode: identity.Forward},
+		told: {Mode: tokenexchange.Assertion, Audience: "https://hub-b.example"},
+		hub + "  command: [x]\n  identity: {mode: assertion}":             {Mode: tokenexchange.Assertion, Audience: "far"},
+		hub + "  url: http://127.0.0.1:4100\n  identity: {mode: forward}": {Mode: tokenexchange.Forward},
 		hub + "  url: https://b.example\n  identity: {mode: assertion, header: X-Caller, audience: b, claims: [org], anonymous: guest}": {
-			Mode: identity.Assertion, Name: "X-Caller", Audience: "b", Claims: []string{"org"}, Anonymous: "guest",
+			Mode: tokenexchange.Assertion, Name: "X-Caller", Audience: "b", Claims: []string{"org"}, Anonymous: "guest",
 		},
 		hub + "  endpoint:\n    backend: a2a\n    base_url: https://b.example/x\n  identity: {mode: exchange, " + given + "}": {
-			Mode: identity.Exchange, Exchanger: &identity.Exchanger{
+			Mode: tokenexchange.Exchange, Exchanger: &tokenexchange.Exchanger{
 				TokenURL: "https://id.example/t", ClientID: "c", ClientSecret: "topsecret", Audience: "https://b.example",
 			},
 		},
 		hub + "  url: https://b.example\n  identity: {mode: exchange, resource: 'https://r.example', scope: a b, " + given + "}": {
-			Mode: identity.Exchange, Exchanger: &identity.Exchanger{
+			Mode: tokenexchange.Exchange, Exchanger: &tokenexchange.Exchanger{
 				TokenURL: "https://id.example/t", ClientID: "c", ClientSecret: "topsecret", Resource: "https://r.example", Scope: "a b",
 			},
 		},
@@ -82,7 +82,7 @@ func TestIdentity(t *testing.T) {
 		if want != nil {
 			want.Asserter = asserter
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(identity.Exchanger{}), cmp.Comparer(func(a, b *token.Asserter) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(tokenexchange.Exchanger{}), cmp.Comparer(func(a, b *token.Asserter) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", src, diff)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/yamlfile"
-	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Memory says what the hub remembers beside its tasks. Zero means the default that is

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // The kinds of providers of models.

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/parley-a2a/parley/internal/yamlfile"
+import "github.com/parley-a2a/parley/internal/file/yamlfile"
 
 // Parts says how large parts of messages and artifacts are kept. If it is zero, all parts
 // are in the log of their tasks, and callers get their bytes.

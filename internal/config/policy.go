@@ -6,8 +6,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/policyfile"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Policy says which caller may do what: the path of a file with rules, or the rules

@@ -3,8 +3,8 @@ package config
 import (
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/safedial"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/push"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/certificate"
-	"github.com/parley-a2a/parley/internal/tlsfile"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/secret/certificate"
 )
 
 // TLS is what the listeners of callers show, HTTP and gRPC, in files as PEM. If it is

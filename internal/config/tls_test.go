@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/certificate"
-	"github.com/parley-a2a/parley/internal/tlsfile"
-	"github.com/parley-a2a/parley/internal/tlstest"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/secret/certificate"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 const tlsFiles = "tls: {cert: hub.pem, key: keys/hub.key, client_ca: /etc/ca.pem}\n"

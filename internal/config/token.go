@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth/token"
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // TokenIssuer is somebody whose tokens are taken, such as an OpenID provider.

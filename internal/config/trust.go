@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/yamlfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // gated marks agents and skills that do not do what everybody asks.

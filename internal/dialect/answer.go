@@ -3,7 +3,7 @@ package dialect
 import (
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 

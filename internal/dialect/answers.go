@@ -6,9 +6,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // What a peer answers is read liberally: an object is known by its kind, its wrapper or
@@ -59,10 +59,10 @@ func (s Shape) ReadResult(o Operation, wire []byte) ([]byte, error) {
 // blamePeer makes the error of a decoder that of an agent.
 func blamePeer(err error) error {
 	text := err.Error()
-	if f, ok := err.(*fault.Error); ok {
+	if f, ok := err.(*apierror.Error); ok {
 		text = f.Message
 	}
-	return fault.New(a2a.ErrInvalidAgentResponse, "%s", text)
+	return apierror.New(a2a.ErrInvalidAgentResponse, "%s", text)
 }
 
 // answers reads what a peer of a dialect says.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // What a peer says is refused, or becomes valid v1.0 that is read the same once more.

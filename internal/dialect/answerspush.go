@@ -5,9 +5,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // readPushAnswer appends a TaskPushNotificationConfig of any dialect: flat, or as a
@@ -111,7 +111,7 @@ func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 		return JobAnswer{Code: code, Message: message, Retryable: string(member(wire, "isRetryable")) == "true"}, nil
 	}
 	if other := textOf(wire, "taskId"); other != "" && other != string(job) {
-		return JobAnswer{}, fault.New(a2a.ErrInvalidAgentResponse, "the result of job %s, and not of %s", clip(other), job)
+		return JobAnswer{}, apierror.New(a2a.ErrInvalidAgentResponse, "the result of job %s, and not of %s", clip(other), job)
 	}
 	r := answers{shape: RockBotTask}
 	out, err := r.task([]byte(`{"task":`), jobTask(task, wire))

@@ -1,8 +1,8 @@
 package dialect
 
 import (
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // What a caller asks of a peer is the other direction of what its server reads: params

@@ -5,9 +5,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // maxRPCID is the largest length of a request id: it is written in front of each
@@ -38,9 +38,9 @@ func (d *Decoder) Call(body []byte) (Call, error) {
 	switch rawjson.KindOf(body) {
 	case rawjson.Object:
 	case rawjson.Array:
-		return Call{}, fault.New(a2a.ErrInvalidRequest, "batches are not supported; send one request at a time")
+		return Call{}, apierror.New(a2a.ErrInvalidRequest, "batches are not supported; send one request at a time")
 	default:
-		return Call{}, fault.New(a2a.ErrInvalidRequest, "a request must be a JSON object")
+		return Call{}, apierror.New(a2a.ErrInvalidRequest, "a request must be a JSON object")
 	}
 	var e envelope
 	if err := e.read(body); err != nil {
@@ -70,7 +70,7 @@ func (e *envelope) read(body []byte) error {
 			continue
 		}
 		if *member != nil {
-			return fault.Field(a2a.ErrInvalidRequest, name, "is given twice")
+			return apierror.Field(a2a.ErrInvalidRequest, name, "is given twice")
 		}
 		*member = v
 	}
@@ -80,15 +80,15 @@ func (e *envelope) read(body []byte) error {
 func (e *envelope) call() (Call, error) {
 	var c Call
 	if e.id != nil && !validID(e.id) {
-		return c, fault.Field(a2a.ErrInvalidRequest, "id",
+		return c, apierror.Field(a2a.ErrInvalidRequest, "id",
 			"must be a string, an integer or null, of at most %d bytes", maxRPCID)
 	}
 	c.ID = e.id
 	if !isText(e.version, "2.0") {
-		return c, fault.Field(a2a.ErrInvalidRequest, "jsonrpc", `must be "2.0"`)
+		return c, apierror.Field(a2a.ErrInvalidRequest, "jsonrpc", `must be "2.0"`)
 	}
 	if c.Method = methodOf(e.method); c.Method == "" {
-		return c, fault.Field(a2a.ErrInvalidRequest, "method", "must be the name of a method")
+		return c, apierror.Field(a2a.ErrInvalidRequest, "method", "must be the name of a method")
 	}
 	switch rawjson.KindOf(e.params) {
 	case rawjson.Object:

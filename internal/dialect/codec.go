@@ -3,7 +3,7 @@ package dialect
 import (
 	"errors"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 )
 
 // codec turns one shape into v1.0 and back, as text. Its functions are pure and want
@@ -34,7 +34,7 @@ func (f framerFunc) frames(v1 []byte) [][]byte { return f(v1) }
 
 // blame returns err with the names that its fields have in the shape.
 func (c *codec) blame(o Operation, err error) error {
-	var told *fault.Error
+	var told *apierror.Error
 	if c.field == nil || !errors.As(err, &told) || len(told.Violations) != 1 {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *codec) blame(o Operation, err error) error {
 	if name == v.Field || told.Message != v.Field+": "+v.Problem {
 		return err
 	}
-	renamed := fault.Field(told.Err, name, "%s", v.Problem)
+	renamed := apierror.Field(told.Err, name, "%s", v.Problem)
 	renamed.Meta, renamed.RetryAfter = told.Meta, told.RetryAfter
 	return renamed
 }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // DefaultPageSize is how many tasks a page has if the caller does not say
@@ -45,7 +45,7 @@ func (d *Decoder) Body(b []byte) error {
 		return err
 	}
 	if rawjson.KindOf(b) != rawjson.Object {
-		return fault.New(a2a.ErrInvalidRequest, "the body must be a JSON object")
+		return apierror.New(a2a.ErrInvalidRequest, "the body must be a JSON object")
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (d *Decoder) check(b []byte) error {
 		depth = a2ajson.DefaultMaxDepth
 	}
 	if err := rawjson.Check(b, depth); err != nil {
-		return fault.New(a2a.ErrParseError, "%v", err)
+		return apierror.New(a2a.ErrParseError, "%v", err)
 	}
 	return nil
 }

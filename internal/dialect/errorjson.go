@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // AppendRPCError appends a JSON-RPC response with what Explain says about err

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -49,17 +49,17 @@ var errorTable = []Row{
 	{a2a.ErrUnauthenticated, -31401, http.StatusUnauthorized, Unauthenticated, "UNAUTHENTICATED"},
 	{auth.ErrUnauthenticated, -32000, http.StatusUnauthorized, Unauthenticated, "UNAUTHENTICATED"},
 	{a2a.ErrUnauthorized, -31403, http.StatusForbidden, PermissionDenied, "UNAUTHORIZED"},
-	{fault.ErrMediaType, -32005, http.StatusUnsupportedMediaType, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
-	{fault.ErrTooLarge, -32600, http.StatusRequestEntityTooLarge, ResourceExhausted, "REQUEST_TOO_LARGE"},
-	{fault.ErrExhausted, -32603, http.StatusTooManyRequests, ResourceExhausted, "RESOURCE_EXHAUSTED"},
-	{fault.ErrKeyReused, -32602, http.StatusConflict, AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
+	{apierror.ErrMediaType, -32005, http.StatusUnsupportedMediaType, InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
+	{apierror.ErrTooLarge, -32600, http.StatusRequestEntityTooLarge, ResourceExhausted, "REQUEST_TOO_LARGE"},
+	{apierror.ErrExhausted, -32603, http.StatusTooManyRequests, ResourceExhausted, "RESOURCE_EXHAUSTED"},
+	{apierror.ErrKeyReused, -32602, http.StatusConflict, AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
 	{a2a.ErrMethodNotFound, -32601, http.StatusNotFound, Unimplemented, "METHOD_NOT_FOUND"},
 	{a2a.ErrInvalidParams, -32602, http.StatusBadRequest, InvalidArgument, "INVALID_PARAMS"},
 	{a2a.ErrInvalidRequest, -32600, http.StatusBadRequest, InvalidArgument, "INVALID_REQUEST"},
 	{a2a.ErrParseError, -32700, http.StatusBadRequest, InvalidArgument, "PARSE_ERROR"},
-	{fault.ErrUnavailable, -32603, http.StatusServiceUnavailable, Unavailable, "UNAVAILABLE"},
+	{apierror.ErrUnavailable, -32603, http.StatusServiceUnavailable, Unavailable, "UNAVAILABLE"},
 	{task.ErrUnavailable, -32603, http.StatusServiceUnavailable, Unavailable, "UNAVAILABLE"},
-	{fault.ErrDeadline, -32603, http.StatusGatewayTimeout, DeadlineExceeded, "DEADLINE_EXCEEDED"},
+	{apierror.ErrDeadline, -32603, http.StatusGatewayTimeout, DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	{context.DeadlineExceeded, -32603, http.StatusGatewayTimeout, DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	{context.Canceled, -32603, statusClientGone, Canceled, "CANCELLED"},
 	{a2a.ErrServerError, -32000, http.StatusInternalServerError, Internal, "SERVER_ERROR"},
@@ -97,7 +97,7 @@ func Sentinel(reason string) error {
 type Report struct {
 	Row
 	Message    string
-	Violations []fault.Violation
+	Violations []apierror.Violation
 	// Meta is ErrorInfo.metadata.
 	Meta       map[string]string
 	RetryAfter time.Duration
@@ -108,12 +108,12 @@ type Report struct {
 	Hidden bool
 }
 
-// Explain decides what a caller is told about err: the words of a fault.Error or
+// Explain decides what a caller is told about err: the words of a apierror.Error or
 // an a2a.Error, which were written for callers, or else the text of the sentinel.
 // An error that is not in the table leaves as "internal error" with ref, and
 // nothing of its own text.
 func Explain(err error, ref string) Report {
-	var told *fault.Error
+	var told *apierror.Error
 	if errors.As(err, &told) {
 		if row, ok := find(told.Err); ok {
 			return Report{

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -53,12 +53,12 @@ var told = map[string]struct {
 	"a2a.ErrUnauthenticated":              {a2a.ErrUnauthenticated, -31401, 401, codes.Unauthenticated, "UNAUTHENTICATED"},
 	"a2a.ErrUnauthorized":                 {a2a.ErrUnauthorized, -31403, 403, codes.PermissionDenied, "UNAUTHORIZED"},
 	"auth.ErrUnauthenticated":             {auth.ErrUnauthenticated, -32000, 401, codes.Unauthenticated, "UNAUTHENTICATED"},
-	"fault.ErrUnavailable":                {fault.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
-	"fault.ErrExhausted":                  {fault.ErrExhausted, -32603, 429, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
-	"fault.ErrTooLarge":                   {fault.ErrTooLarge, -32600, 413, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
-	"fault.ErrMediaType":                  {fault.ErrMediaType, -32005, 415, codes.InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
-	"fault.ErrKeyReused":                  {fault.ErrKeyReused, -32602, 409, codes.AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
-	"fault.ErrDeadline":                   {fault.ErrDeadline, -32603, 504, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
+	"apierror.ErrUnavailable":             {apierror.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
+	"apierror.ErrExhausted":               {apierror.ErrExhausted, -32603, 429, codes.ResourceExhausted, "RESOURCE_EXHAUSTED"},
+	"apierror.ErrTooLarge":                {apierror.ErrTooLarge, -32600, 413, codes.ResourceExhausted, "REQUEST_TOO_LARGE"},
+	"apierror.ErrMediaType":               {apierror.ErrMediaType, -32005, 415, codes.InvalidArgument, "CONTENT_TYPE_NOT_SUPPORTED"},
+	"apierror.ErrKeyReused":               {apierror.ErrKeyReused, -32602, 409, codes.AlreadyExists, "IDEMPOTENCY_KEY_REUSED"},
+	"apierror.ErrDeadline":                {apierror.ErrDeadline, -32603, 504, codes.DeadlineExceeded, "DEADLINE_EXCEEDED"},
 	"task.ErrUnavailable":                 {task.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrFull":                        {task.ErrFull, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrReadOnly":                    {task.ErrReadOnly, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
@@ -123,7 +123,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 		"github.com/a2aproject/a2a-go/v2/a2a",
 		"github.com/parley-a2a/parley/auth",
 		"github.com/parley-a2a/parley/task",
-		"github.com/parley-a2a/parley/internal/fault",
+		"github.com/parley-a2a/parley/internal/apierror",
 	} {
 		for _, name := range sentinels(t, path) {
 			if _, ok := told[name]; !ok && !inner[name] {
@@ -192,7 +192,7 @@ func TestExplainHides(t *testing.T) {
 		"unknown":                         secret,
 		"task conflict":                   fmt.Errorf("%w: %w", task.ErrConflict, secret),
 		"internal":                        fmt.Errorf("%w: %w", a2a.ErrInternalError, secret),
-		"fault without a row":             fault.New(secret, "%v", secret),
+		"fault without a row":             apierror.New(secret, "%v", secret),
 		"SDK error about something else":  &a2a.Error{Err: secret, Message: secret.Error()},
 		"SDK error beside the one it has": errors.Join(&a2a.Error{Err: secret, Message: secret.Error()}, a2a.ErrInternalError),
 	} {
@@ -222,11 +222,11 @@ func TestExplainWords(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("wrapped: %w", fault.New(a2a.ErrTaskNotFound, "task %q not found", "t")), `task "t" not found`},
-		{&fault.Error{Err: a2a.ErrTaskNotFound}, "task not found"},
+		{fmt.Errorf("wrapped: %w", apierror.New(a2a.ErrTaskNotFound, "task %q not found", "t")), `task "t" not found`},
+		{&apierror.Error{Err: a2a.ErrTaskNotFound}, "task not found"},
 		{fmt.Errorf("wrapped: %w", a2a.NewError(a2a.ErrUnauthorized, "ask Bob")), "ask Bob"},
 		{fmt.Errorf("sql text: %w", a2a.ErrTaskNotFound), "task not found"},
-		{fault.New(a2a.ErrInternalError, "agent is broken"), "agent is broken"},
+		{apierror.New(a2a.ErrInternalError, "agent is broken"), "agent is broken"},
 	} {
 		if got := dialect.Explain(tc.err, "ref"); got.Message != tc.want || got.Hidden {
 			t.Errorf("Explain(%v) says %q (hidden %v), want %q", tc.err, got.Message, got.Hidden, tc.want)
@@ -237,11 +237,11 @@ func TestExplainWords(t *testing.T) {
 // Rules 48, 51, 52, 73 and 79: the exact shapes.
 func TestErrorShapes(t *testing.T) {
 	t.Parallel()
-	notFound := fault.New(a2a.ErrTaskNotFound, "task not found").With("taskId", "t-1")
+	notFound := apierror.New(a2a.ErrTaskNotFound, "task not found").With("taskId", "t-1")
 	const info = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{"taskId":"t-1"}}`
-	full := &fault.Error{
-		Err: fault.ErrExhausted, Message: `slow "down"`, RetryAfter: 1500 * time.Millisecond,
-		Violations: []fault.Violation{{Field: "a", Problem: "p"}, {Field: "b", Problem: "q"}},
+	full := &apierror.Error{
+		Err: apierror.ErrExhausted, Message: `slow "down"`, RetryAfter: 1500 * time.Millisecond,
+		Violations: []apierror.Violation{{Field: "a", Problem: "p"}, {Field: "b", Problem: "q"}},
 		Meta:       map[string]string{"b": "2", "a": "1"},
 	}
 	const details = `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RESOURCE_EXHAUSTED","domain":"a2a-protocol.org","metadata":{"a":"1","b":"2"}},` +
@@ -275,9 +275,9 @@ func TestErrorShapes(t *testing.T) {
 // The details are what google.rpc says they are.
 func TestErrorDetailsAreProtoJSON(t *testing.T) {
 	t.Parallel()
-	err := &fault.Error{
+	err := &apierror.Error{
 		Err: a2a.ErrInvalidParams, Message: "m", RetryAfter: 2 * time.Second,
-		Violations: []fault.Violation{{Field: "a", Problem: "p"}}, Meta: map[string]string{"k": "v"},
+		Violations: []apierror.Violation{{Field: "a", Problem: "p"}}, Meta: map[string]string{"k": "v"},
 	}
 	var body struct{ Error json.RawMessage }
 	if err := json.Unmarshal(dialect.AppendRESTError(nil, err, ""), &body); err != nil {
@@ -316,9 +316,9 @@ func TestReportOverride(t *testing.T) {
 func TestRPCStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
-		a2a.ErrTaskNotFound: 200, a2a.ErrParseError: 200, a2a.ErrInternalError: 200, fault.ErrUnavailable: 200,
-		a2a.ErrUnauthenticated: 401, a2a.ErrUnauthorized: 403, fault.ErrTooLarge: 413, fault.ErrMediaType: 415,
-		fault.ErrExhausted: 429,
+		a2a.ErrTaskNotFound: 200, a2a.ErrParseError: 200, a2a.ErrInternalError: 200, apierror.ErrUnavailable: 200,
+		a2a.ErrUnauthenticated: 401, a2a.ErrUnauthorized: 403, apierror.ErrTooLarge: 413, apierror.ErrMediaType: 415,
+		apierror.ErrExhausted: 429,
 	} {
 		r := dialect.Explain(err, "")
 		if got := r.RPCStatus(); got != want {
@@ -330,7 +330,7 @@ func TestRPCStatus(t *testing.T) {
 func TestRetrySeconds(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{0: "", time.Millisecond: "1", time.Second: "1", 1500 * time.Millisecond: "2"} {
-		r := dialect.Explain(&fault.Error{Err: fault.ErrExhausted, RetryAfter: d}, "")
+		r := dialect.Explain(&apierror.Error{Err: apierror.ErrExhausted, RetryAfter: d}, "")
 		if got := r.RetrySeconds(); got != want {
 			t.Errorf("RetrySeconds of %v = %q, want %q", d, got, want)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // FuzzCall checks that the id of a request comes back as it was, whatever the
@@ -46,7 +46,7 @@ func FuzzCall(f *testing.F) {
 // checkTold checks that an error of a decoder was written for callers.
 func checkTold(t *testing.T, err error) {
 	t.Helper()
-	var e *fault.Error
+	var e *apierror.Error
 	if r := dialect.Explain(err, ""); !errors.As(err, &e) || r.Hidden || r.HTTP != 400 || len(r.Message) > 1000 {
 		t.Errorf("error %.200q leaves as %+.300v", err, r)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 )
 
 // Operation is one of the protocol's operations. The zero Operation is none.
@@ -71,7 +71,7 @@ func Lookup(method string) (Operation, error) {
 	if o, ok := operations[method]; ok {
 		return o, nil
 	}
-	return 0, fault.New(a2a.ErrMethodNotFound, "method not found: %q", clip(method))
+	return 0, apierror.New(a2a.ErrMethodNotFound, "method not found: %q", clip(method))
 }
 
 // clip keeps what a caller wrote from filling an error message.

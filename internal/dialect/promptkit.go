@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // PromptKit writes parts like v1.0, states in snake case, roles as user and agent,

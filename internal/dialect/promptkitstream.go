@@ -1,6 +1,6 @@
 package dialect
 
-import "github.com/parley-a2a/parley/internal/rawjson"
+import "github.com/parley-a2a/parley/internal/json/rawjson"
 
 // promptKitStream rewrites the frames of one stream into the order of PromptKit's server:
 // a task is working from its first event on, and each chunk of an artifact appends.

@@ -3,7 +3,7 @@ package dialect
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // PushConfig is what a caller is shown of a push notification config. It has no

@@ -8,9 +8,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // queryObject writes the parameters of a query that s knows as a JSON object, so
@@ -22,7 +22,7 @@ func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, fault.New(a2a.ErrInvalidParams, "query: %v", err)
+		return nil, apierror.New(a2a.ErrInvalidParams, "query: %v", err)
 	}
 	obj := []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // Signs are what a JSON-RPC call says about its dialect.
@@ -195,9 +195,9 @@ func (s *Signs) slash() (Operation, Shape, error) {
 	case err != nil:
 		return m.operation, V1, err
 	case !ok:
-		return 0, V03, fault.New(a2a.ErrMethodNotFound, "method not found: %q", clip(s.Method))
+		return 0, V03, apierror.New(a2a.ErrMethodNotFound, "method not found: %q", clip(s.Method))
 	case named && !m.in.has(V03):
-		return m.operation, V03, fault.New(a2a.ErrMethodNotFound, "version %s has no method %q", legacy, s.Method)
+		return m.operation, V03, apierror.New(a2a.ErrMethodNotFound, "version %s has no method %q", legacy, s.Method)
 	case named && m.operation.sends():
 		marks := marksOf(s.Params)
 		return m.operation, V03, marks.mixed()
@@ -268,7 +268,7 @@ func marksOf(params []byte) marks {
 func (m *marks) mixed() error {
 	if m.kinds && m.bare >= 0 {
 		field := "message.parts[" + strconv.Itoa(m.bare) + "].kind"
-		return fault.Field(a2a.ErrInvalidParams, field, "is required, because the message has kinds elsewhere")
+		return apierror.Field(a2a.ErrInvalidParams, field, "is required, because the message has kinds elsewhere")
 	}
 	return userOnly(m.role)
 }
@@ -281,7 +281,7 @@ const legacy = "0.3"
 func LegacyVersion(values []string) error {
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" && !servedAs(v, legacy) {
-			return fault.New(a2a.ErrVersionNotSupported, "protocol version %q is not supported here; supported: %s", clip(v), legacy).
+			return apierror.New(a2a.ErrVersionNotSupported, "protocol version %q is not supported here; supported: %s", clip(v), legacy).
 				With("supportedVersions", legacy).
 				With("requestedVersion", clip(v))
 		}
@@ -313,7 +313,7 @@ func legacyVersion(values []string, method string) (named bool, err error) {
 		case servedAs(v, legacy):
 			named = true
 		case served(v):
-			return true, fault.New(a2a.ErrMethodNotFound,
+			return true, apierror.New(a2a.ErrMethodNotFound,
 				"version %s has no method %q; its methods are called like SendMessage", clip(v), clip(method))
 		default:
 			return true, RPC.unsupported("protocol version %q is not supported here", clip(v)).With("requestedVersion", clip(v))

@@ -3,7 +3,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // RockBot's gateway has the objects of v1.0 with other names for states and roles:

@@ -7,10 +7,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // An agent of RockBot over HTTP has one operation, POST /tasks/send: a request with the
@@ -311,7 +311,7 @@ func (r *Report) jobCode() string {
 		}
 		return "invalid_request"
 	case a2a.ErrInvalidRequest, a2a.ErrParseError, a2a.ErrMethodNotFound, a2a.ErrUnsupportedContentType,
-		a2a.ErrVersionNotSupported, fault.ErrMediaType, fault.ErrTooLarge:
+		a2a.ErrVersionNotSupported, apierror.ErrMediaType, apierror.ErrTooLarge:
 		return "invalid_request"
 	}
 	return "execution_failed"
@@ -321,7 +321,7 @@ func (r *Report) jobCode() string {
 func (r *Report) retryable() bool {
 	switch r.GRPC {
 	case Unavailable, ResourceExhausted, DeadlineExceeded:
-		return r.Sentinel != fault.ErrTooLarge
+		return r.Sentinel != apierror.ErrTooLarge
 	}
 	return false
 }

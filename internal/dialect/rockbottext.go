@@ -1,8 +1,8 @@
 package dialect
 
 import (
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // RockBot's records have strings where v1.0 has any JSON: the data of a part is a string

@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -166,7 +166,7 @@ func TestSendRefused(t *testing.T) {
 // wantField checks that err is an InvalidParams about one field of the request.
 func wantField(t *testing.T, err error, field, problem string) {
 	t.Helper()
-	var e *fault.Error
+	var e *apierror.Error
 	if !errors.As(err, &e) || !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Fatalf("error = %v, want a *fault.Error that wraps ErrInvalidParams", err)
 	}

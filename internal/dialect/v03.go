@@ -3,7 +3,7 @@ package dialect
 import (
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // v0.3 over JSON-RPC has the objects of v1.0 with a kind in most of them, states in

@@ -3,7 +3,7 @@ package dialect
 import (
 	"strconv"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // AppendV03 appends the JSON-RPC response with this error for callers of v0.3. Its data

@@ -5,8 +5,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // LegacyMessage returns the v1.0 params of a call of gRPC of v0.3: of the request

@@ -6,8 +6,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
 )
 
 func TestLegacyMessage(t *testing.T) {
@@ -85,9 +85,9 @@ func TestStatusesOfV03(t *testing.T) {
 	for _, err := range []error{
 		a2a.ErrTaskNotFound, a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrPushNotificationNotSupported,
 		a2a.ErrExtendedCardNotConfigured, a2a.ErrExtensionSupportRequired, a2a.ErrVersionNotSupported, a2a.ErrInvalidParams,
-		fault.ErrExhausted, fault.ErrUnavailable, a2a.ErrUnsupportedContentType,
+		apierror.ErrExhausted, apierror.ErrUnavailable, a2a.ErrUnsupportedContentType,
 	} {
-		r := dialect.Explain(fault.New(err, "x"), "")
+		r := dialect.Explain(apierror.New(err, "x"), "")
 		dialect.V03Proto.Adapt(&r)
 		got[r.Reason] = r.GRPC
 	}

@@ -1,8 +1,8 @@
 package dialect
 
 import (
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // contentOf returns the name of the member that holds the content of a v1.0 part, and

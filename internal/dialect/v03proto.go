@@ -3,7 +3,7 @@ package dialect
 import (
 	"encoding/base64"
 
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // The proto of v0.3 has the wrappers and the names of v1.0, but for parts, which are a

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/rawjson"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // v03Request returns the v1.0 params of a call of v0.3.

@@ -10,10 +10,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2apb/v0/pbjson"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 const (
@@ -122,7 +122,7 @@ func perform(o dialect.Operation, params []byte) (r any, err error) {
 // field returns the field that an error is about.
 func field(t *testing.T, err error) string {
 	t.Helper()
-	var told *fault.Error
+	var told *apierror.Error
 	if !errors.As(err, &told) || !errors.Is(err, a2a.ErrInvalidParams) || len(told.Violations) != 1 {
 		t.Fatalf("error %v, want one about a field", err)
 	}
@@ -193,7 +193,7 @@ func TestV03Errors(t *testing.T) {
 
 func TestBlame(t *testing.T) {
 	t.Parallel()
-	inline := fault.Field(a2a.ErrInvalidParams, "configuration.taskPushNotificationConfig.url", "is bad").With("k", "v")
+	inline := apierror.Field(a2a.ErrInvalidParams, "configuration.taskPushNotificationConfig.url", "is bad").With("k", "v")
 	inline.RetryAfter = 1
 	for shape, want := range map[dialect.Shape]string{
 		dialect.V1:       "configuration.taskPushNotificationConfig.url",
@@ -206,7 +206,7 @@ func TestBlame(t *testing.T) {
 			t.Errorf("%v blames %+v, want it about %s", shape, r, want)
 		}
 	}
-	other := fault.New(a2a.ErrTaskNotFound, "gone")
+	other := apierror.New(a2a.ErrTaskNotFound, "gone")
 	if got := dialect.V03.Blame(dialect.GetTask, other); got != error(other) {
 		t.Errorf("Blame(%v) = %v", other, got)
 	}
@@ -434,11 +434,11 @@ func TestProtoIsThatOfTheSDK(t *testing.T) {
 
 func TestAppendV03Error(t *testing.T) {
 	t.Parallel()
-	err := fault.Field(a2a.ErrInvalidParams, "id", "is required").With("taskId", "t")
+	err := apierror.Field(a2a.ErrInvalidParams, "id", "is required").With("taskId", "t")
 	r := dialect.Explain(err, "")
 	wantText(t, "error", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"id: is required","data":{"reason":"INVALID_PARAMS",`+
 		`"metadata":{"taskId":"t"},"fieldViolations":[{"field":"id","description":"is required"}]}}}`, string(r.AppendV03(nil, []byte("1"))))
-	busy := fault.New(fault.ErrExhausted, "busy")
+	busy := apierror.New(apierror.ErrExhausted, "busy")
 	busy.RetryAfter = 2e9
 	r = dialect.Explain(busy, "")
 	wantText(t, "error", `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"busy","data":{"reason":"RESOURCE_EXHAUSTED","retryDelay":"2s"}}}`,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 )
 
 // Supported lists the protocol versions that the v1.0 surfaces serve.
@@ -54,12 +54,12 @@ func Version(values []string, s Surface) error {
 
 // unsupported returns an error that names the versions which are served at the address of
 // the surface: JSON-RPC of both is at the same one.
-func (s Surface) unsupported(format string, args ...any) *fault.Error {
+func (s Surface) unsupported(format string, args ...any) *apierror.Error {
 	all := []string{Supported, legacy}
 	if s == REST {
 		all = all[:1]
 	}
-	return fault.New(a2a.ErrVersionNotSupported, format+"; supported: %s", append(args, strings.Join(all, ", "))...).
+	return apierror.New(a2a.ErrVersionNotSupported, format+"; supported: %s", append(args, strings.Join(all, ", "))...).
 		With("supportedVersions", strings.Join(all, ","))
 }
 

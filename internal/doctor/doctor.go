@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/outcall"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
 // Level is how bad a finding is.
@@ -169,7 +169,7 @@ func Examine(f *Facts) []Finding {
 func (f *Facts) public() []string {
 	var out []string
 	for _, addr := range f.Listen {
-		if !outcall.Loopback(addr) {
+		if !httpcall.Loopback(addr) {
 			out = append(out, addr)
 		}
 	}
@@ -323,7 +323,7 @@ func peer(p *Peer) []Finding {
 	if p.Problem != "" {
 		return []Finding{{Wrong, subject, p.Name + " is not reached at " + p.URL + ": " + p.Problem, "look whether it runs, and whether this machine may reach it"}}
 	}
-	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !outcall.Loopback(u.Host) {
+	if u, err := url.Parse(p.URL); err == nil && p.Credentials && u.Scheme == "http" && !httpcall.Loopback(u.Host) {
 		out = append(out, Finding{Weak, subject, p.Name + " is called over plain HTTP with credentials", "call it over https"})
 	}
 	if p.Skew.Abs() > skew {

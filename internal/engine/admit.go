@@ -11,8 +11,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -38,10 +38,10 @@ type admitted struct {
 // the run if there is room. The caller releases the task.
 func (e *Engine) admit(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
 	if e.phase.Load() == draining {
-		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
+		return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
 	}
 	if e.doubts.full() {
-		return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
+		return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
 	}
 	if r.Push != nil && !e.Pushes() {
 		return nil, errNoPush()
@@ -113,10 +113,10 @@ func checkIDs(m *op.Message) error {
 
 func checkID(field, id string, limit int) error {
 	if len(id) > limit {
-		return fault.Field(a2a.ErrInvalidParams, field, "longer than %d bytes", limit)
+		return apierror.Field(a2a.ErrInvalidParams, field, "longer than %d bytes", limit)
 	}
 	if strings.ContainsFunc(id, unicode.IsControl) {
-		return fault.Field(a2a.ErrInvalidParams, field, "contains a control character")
+		return apierror.Field(a2a.ErrInvalidParams, field, "contains a control character")
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (e *Engine) admitNew(a *Agent, h task.Head, c *op.Caller, r *op.Send) (*adm
 	ln := laneOf(a, &h)
 	entered := !e.IsPaused(a.Name) && e.line.tryEnter(ln)
 	if !entered && e.line.length()+e.pauses.length() >= e.cfg.MaxQueued {
-		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
+		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
 	}
 	deed := Deed{Action: audit.TaskSend, Task: h.ID, Agent: a.Name, Hook: hook != nil, Child: r.Lineage != nil}
 	written, err := e.doing(c, deed)
@@ -277,11 +277,11 @@ func (e *Engine) followUp(ctx context.Context, c *op.Caller, r *op.Send) (*admit
 // say makes a further message durable, and claims a run for it if none is open.
 func (e *Engine) say(l *live, c *op.Caller, r *op.Send) (*admitted, error) {
 	if id := r.Message.ContextID; id != "" && id != l.contextID {
-		return nil, fault.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
 	}
 	a := e.agent(l.performer())
 	if a == nil {
-		return nil, fault.New(a2a.ErrUnsupportedOperation, goneAgent)
+		return nil, apierror.New(a2a.ErrUnsupportedOperation, goneAgent)
 	}
 	if err := e.accepts(a, r); err != nil {
 		return nil, err
@@ -370,10 +370,10 @@ func idle(h *task.Head) bool {
 // sayChange fills in the change that a further message makes.
 func (e *Engine) sayChange(ch *task.Change, en task.Entry, entered bool, claimed, waits *bool) error {
 	if ch.Prev.State.Terminal() {
-		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
+		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
 	}
 	if ch.Prev.Asked-ch.Prev.Read >= int64(e.cfg.MaxWaiting) {
-		return &fault.Error{Err: fault.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
+		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
 	}
 	var err error
 	if ch.Next, en, err = task.Apply(ch.Next, en); err != nil {
@@ -436,7 +436,7 @@ func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, erro
 // notFound turns a store's "not found" into the protocol's.
 func notFound(err error) error {
 	if errors.Is(err, task.ErrNotFound) {
-		return fault.New(a2a.ErrTaskNotFound, "Task not found")
+		return apierror.New(a2a.ErrTaskNotFound, "Task not found")
 	}
 	return err
 }

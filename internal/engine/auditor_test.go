@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -165,14 +165,14 @@ func TestPartsAreWrittenDown(t *testing.T) {
 	s := new(scribe)
 	b := start(t, engine.Config{Auditor: s, Parts: keeper(t)}, words("hi"))
 	a := b.send(file("m", map[string]any{"raw": bulk}))
-	d := parts.Digest(sha256.Sum256(bulk))
+	d := blobstore.Digest(sha256.Sum256(bulk))
 	if got, err := b.part(a.Head.ID, d, alice); err != nil || !bytes.Equal(got, bulk) {
 		t.Fatalf("the part: %d bytes, %v", len(got), err)
 	}
 	if _, err := b.part(a.Head.ID, d, caller("bob")); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("the part for bob: %v", err)
 	}
-	if _, err := b.part(a.Head.ID, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+	if _, err := b.part(a.Head.ID, blobstore.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("a part that is not there: %v", err)
 	}
 	want := []string{"doing alice task.send of main, task true", "looked alice part.get of main, task true"}

@@ -14,8 +14,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -96,7 +96,7 @@ func (g *gate) Admit(agent task.Agent, r *op.Send) (func(), error) {
 	defer g.mu.Unlock()
 	skill := string(agent) + " " + r.Message.Skill
 	if slices.Contains(g.passed, skill) {
-		return nil, &fault.Error{Err: fault.ErrExhausted, Message: "not now", RetryAfter: time.Second}
+		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: "not now", RetryAfter: time.Second}
 	}
 	g.passed = append(g.passed, skill)
 	return func() {
@@ -116,7 +116,7 @@ func TestGate(t *testing.T) {
 	r := text("one")
 	r.Message.Skill = "main"
 	first := b.send(r)
-	if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, fault.ErrExhausted) || err.Error() != "not now" {
+	if _, err := b.Send(t.Context(), alice, r); !errors.Is(err, apierror.ErrExhausted) || err.Error() != "not now" {
 		t.Errorf("a second message: %v, want the gate's error", err)
 	}
 	b.send(reply(first.Head.ID, "a follow-up begins no task"))

@@ -9,12 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/bearer"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -106,9 +106,9 @@ func (l *live) leaveCancel() bool {
 
 func notCancelable(h *task.Head) error {
 	if h.State.Terminal() {
-		return fault.New(a2a.ErrTaskNotCancelable, "the task has ended (%s)", h.State.Word()).With("taskId", string(h.ID))
+		return apierror.New(a2a.ErrTaskNotCancelable, "the task has ended (%s)", h.State.Word()).With("taskId", string(h.ID))
 	}
-	return fault.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
+	return apierror.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
 }
 
 // requestCancel makes the request durable. It reports whether this request is the
@@ -202,7 +202,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 		}
 	}()
 	rec := &callRecord{Principal: c.Principal, Metadata: r.Metadata, Params: c.Params, Extensions: c.Extensions, Tenant: r.Tenant}
-	ctx = bearer.With(trace.Extract(ctx, rec.Params), c.Bearer)
+	ctx = usertoken.With(trace.Extract(ctx, rec.Params), c.Bearer)
 	if ids := rec.ids(); ids != (trace.IDs{}) {
 		ids.Task, ids.Context = string(l.ref.id), l.contextID
 		ctx = trace.WithIDs(ctx, ids)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/limit"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -63,10 +63,10 @@ type Config struct {
 	Questions Questions
 	// Parts keeps the large parts of messages and artifacts. If nil, they are in the Store,
 	// as all others.
-	Parts *parts.Keeper
+	Parts *blobstore.Keeper
 	// Rates bound what one caller may ask for; the bindings keep to them with
 	// Engine.Limiter. The zero value does not limit.
-	Rates limit.Config
+	Rates ratelimit.Config
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which the
@@ -119,7 +119,7 @@ type Config struct {
 	// number.
 	Streams int
 	// Errands bound how far the work of one caller goes from agent to agent.
-	Errands errand.Limits
+	Errands delegation.Limits
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int
 }

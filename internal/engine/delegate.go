@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/a2ajson"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -62,10 +62,10 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 // delegation returns the message of a delegation as one of the caller's.
 func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, error) {
 	if r.engine.lineages == nil {
-		return nil, fault.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
+		return nil, apierror.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
 	}
 	if d.Message == nil {
-		return nil, fault.New(a2a.ErrInvalidParams, "there is no message")
+		return nil, apierror.New(a2a.ErrInvalidParams, "there is no message")
 	}
 	line, err := r.lineage(ctx)
 	if err != nil {

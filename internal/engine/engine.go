@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/alarm"
-	"github.com/parley-a2a/parley/internal/fault"
-	"github.com/parley-a2a/parley/internal/limit"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine/timer"
+	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -59,7 +59,7 @@ type Engine struct {
 	tokens tokens
 	// busy and limiter are nil where nothing is limited.
 	busy    *busy
-	limiter *limit.Limiter
+	limiter *ratelimit.Limiter
 	// pusher and hooks are both there, or both nil.
 	pusher Pusher
 	// recorder is nil where nothing is written down.
@@ -102,7 +102,7 @@ type Engine struct {
 	phase     atomic.Int32
 	health    atomic.Pointer[string]
 	doubts    *doubts
-	alarms    alarm.Set
+	alarms    timer.Set
 	recovered chan struct{}
 
 	agents roster
@@ -134,7 +134,7 @@ func New(cfg Config) *Engine {
 		drawing: drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
-		limiter: limit.New(cfg.Rates),
+		limiter: ratelimit.New(cfg.Rates),
 
 		recovered: make(chan struct{}),
 	}
@@ -156,7 +156,7 @@ func New(cfg Config) *Engine {
 }
 
 // Limiter returns what bounds the requests of each caller; nil if nothing does.
-func (e *Engine) Limiter() *limit.Limiter { return e.limiter }
+func (e *Engine) Limiter() *ratelimit.Limiter { return e.limiter }
 
 // traits returns what the agent says about its runs.
 func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }
@@ -222,7 +222,7 @@ func (e *Engine) storeFailed(err error) error {
 	if e.health.Swap(&detail) == nil {
 		e.cfg.Logger.Error("store does not work", "error", err)
 	}
-	return errors.Join(&fault.Error{
-		Err: fault.ErrUnavailable, Message: "the hub cannot store this now: " + detail, RetryAfter: 5 * time.Second,
+	return errors.Join(&apierror.Error{
+		Err: apierror.ErrUnavailable, Message: "the hub cannot store this now: " + detail, RetryAfter: 5 * time.Second,
 	}, err)
 }

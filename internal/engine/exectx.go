@@ -13,9 +13,9 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/bearer"
-	"github.com/parley-a2a/parley/internal/errand"
+	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -44,7 +44,7 @@ func recordOf(c *op.Caller, r *op.Send) *callRecord {
 		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill, Others: r.Others,
 	}
 	if r.Errand != nil {
-		rec.Params = errand.Store(maps.Clone(rec.Params), r.Errand)
+		rec.Params = delegation.Store(maps.Clone(rec.Params), r.Errand)
 	}
 	return rec
 }
@@ -87,7 +87,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode message: %w", err)
 	}
-	ctx = bearer.With(ctx, r.live.bearerOf(r.msg.version))
+	ctx = usertoken.With(ctx, r.live.bearerOf(r.msg.version))
 	ec, ctx, err := r.engine.execContext(ctx, r.live, r.agent.Name, r.traced(ctx, rec))
 	if err != nil {
 		return nil, nil, err

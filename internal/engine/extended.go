@@ -10,10 +10,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/card"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -32,12 +32,12 @@ func (x *ExtendedCards) On() bool { return x.Token != "" || x.Authenticated }
 
 // ErrNoExtendedCard is what a caller gets from an agent that declares no extended
 // card.
-var ErrNoExtendedCard error = fault.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
+var ErrNoExtendedCard error = apierror.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
 
 // What a caller gets who may not see an extended card.
 var (
-	errTokenOnly = fault.New(auth.ErrUnauthenticated, "Authentication required: the extended card needs its own bearer token")
-	errAnonymous = fault.New(auth.ErrUnauthenticated, "Authentication required: the extended card is for callers with credentials")
+	errTokenOnly = apierror.New(auth.ErrUnauthenticated, "Authentication required: the extended card needs its own bearer token")
+	errAnonymous = apierror.New(auth.ErrUnauthenticated, "Authentication required: the extended card is for callers with credentials")
 )
 
 // ExtendedCards returns what the engine was configured with.
@@ -126,7 +126,7 @@ func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 	case !x.On() && r.Always:
 		return &a, nil
 	case !x.On() && a.Card.Capabilities.ExtendedAgentCard:
-		return nil, fault.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
+		return nil, apierror.New(a2a.ErrExtendedCardNotConfigured, "the agent declares an extended card, but none is configured")
 	case !x.On():
 		return nil, ErrNoExtendedCard
 	case v.Token || x.Authenticated && v.Err == nil && !v.Principal.Anonymous():

@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -144,7 +144,7 @@ func TestPromisedExtendedCard(t *testing.T) {
 		t.Errorf("promised: %v, want ErrExtendedCardNotConfigured", err)
 	}
 	_, err = b.ExtendedCard(v, &op.ExtendedCard{})
-	var f *fault.Error
+	var f *apierror.Error
 	if !errors.Is(err, engine.ErrNoExtendedCard) || !errors.As(err, &f) {
 		t.Errorf("not promised: %v, want ErrNoExtendedCard", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -55,7 +55,7 @@ func (x *extensions) accept(c *op.Caller) error {
 		return nil
 	}
 	list := strings.Join(missing, ",")
-	return fault.New(a2a.ErrExtensionSupportRequired, "the agent requires extensions that A2A-Extensions does not name: %s", list).
+	return apierror.New(a2a.ErrExtensionSupportRequired, "the agent requires extensions that A2A-Extensions does not name: %s", list).
 		With("extensions", list)
 }
 

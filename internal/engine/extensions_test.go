@@ -11,9 +11,9 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -126,7 +126,7 @@ func TestRefusedForExtensions(t *testing.T) {
 	t.Parallel()
 	b := strict(t, words("hi"))
 	_, err := b.Send(t.Context(), naming(cite), to("strict", text("a")))
-	var f *fault.Error
+	var f *apierror.Error
 	if !errors.Is(err, a2a.ErrExtensionSupportRequired) || !errors.As(err, &f) || f.Meta["extensions"] != geo {
 		t.Errorf("Send = %v, want ErrExtensionSupportRequired that names %s", err, geo)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -25,7 +25,7 @@ import (
 // A key belongs to the caller's owner and to the agent. A message with a key that was
 // used is not stored again: its caller gets the task of the first one as it is now, or
 // waits for it as the first caller does. If its content is another, it is refused with
-// fault.ErrKeyReused. A message with a key is always answered with a task.
+// apierror.ErrKeyReused. A message with a key is always answered with a task.
 type Idempotency struct {
 	// Header takes the key that came beside the payload, as Idempotency-Key.
 	Header bool
@@ -68,7 +68,7 @@ func (e *Engine) keyOf(r *op.Send) (string, error) {
 	}
 	if r.Key != "" && e.cfg.Idempotency.Header {
 		if !utf8.ValidString(r.Key) {
-			return "", fault.Field(a2a.ErrInvalidParams, keyField, "is not UTF-8")
+			return "", apierror.Field(a2a.ErrInvalidParams, keyField, "is not UTF-8")
 		}
 		return "key " + r.Key, checkID(keyField, r.Key, maxKey)
 	}
@@ -133,7 +133,7 @@ func (e *Engine) admitOnce(ctx context.Context, c *op.Caller, r *op.Send, key st
 			return ad, err
 		}
 	}
-	return nil, &fault.Error{Err: fault.ErrUnavailable, Message: "others use the same idempotency key", RetryAfter: time.Second}
+	return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "others use the same idempotency key", RetryAfter: time.Second}
 }
 
 // request returns what is stored with a message that has a key.
@@ -219,7 +219,7 @@ func (e *Engine) repeated(ctx context.Context, owner task.Owner, name task.Agent
 	case had.At < r.Since:
 		return nil, nil
 	case !bytes.Equal(had.Fingerprint, r.Fingerprint):
-		return nil, fault.New(fault.ErrKeyReused, "the idempotency key was used for a request with other content").
+		return nil, apierror.New(apierror.ErrKeyReused, "the idempotency key was used for a request with other content").
 			With("taskId", string(had.Head.ID))
 	}
 	l, err := e.open(ctx, ref{owner, had.Head.ID})

@@ -15,9 +15,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -174,10 +174,10 @@ func TestOtherContentUnderTheSameKey(t *testing.T) {
 		r := key("k", text("a"))
 		change(r)
 		_, err := b.Send(t.Context(), alice, r)
-		if !errors.Is(err, fault.ErrKeyReused) {
+		if !errors.Is(err, apierror.ErrKeyReused) {
 			t.Errorf("%s: Send = %v, want ErrKeyReused", name, err)
 		}
-		if _, err := b.Stream(t.Context(), alice, r); !errors.Is(err, fault.ErrKeyReused) {
+		if _, err := b.Stream(t.Context(), alice, r); !errors.Is(err, apierror.ErrKeyReused) {
 			t.Errorf("%s: Stream = %v, want ErrKeyReused", name, err)
 		}
 	}
@@ -325,7 +325,7 @@ func TestMessageIDAsKey(t *testing.T) {
 	}
 	bad := text("c")
 	bad.Message.ID = "m-a"
-	if _, err := b.Send(t.Context(), alice, bad); !errors.Is(err, fault.ErrKeyReused) {
+	if _, err := b.Send(t.Context(), alice, bad); !errors.Is(err, apierror.ErrKeyReused) {
 		t.Errorf("Send of another text with the id = %v, want ErrKeyReused", err)
 	}
 	long := text("d")
@@ -352,7 +352,7 @@ func TestBadKeys(t *testing.T) {
 	b := start(t, byHeader, newCounted(false))
 	for _, k := range []string{strings.Repeat("k", 257), "a\x00b", "a\nb", "\xff"} {
 		_, err := b.Send(t.Context(), alice, key(k, text("a")))
-		var f *fault.Error
+		var f *apierror.Error
 		if !errors.Is(err, a2a.ErrInvalidParams) || !errors.As(err, &f) || len(f.Violations) != 1 || f.Violations[0].Field != "Idempotency-Key" {
 			t.Errorf("Send with the key %q = %v, want ErrInvalidParams of Idempotency-Key", k, err)
 		}
@@ -433,7 +433,7 @@ func TestKeySettlesDoubt(t *testing.T) {
 					return key("k", reply(id, "a"))
 				}
 				store.arm(match)
-				if _, err := b.Send(t.Context(), alice, r()); !errors.Is(err, fault.ErrUnavailable) {
+				if _, err := b.Send(t.Context(), alice, r()); !errors.Is(err, apierror.ErrUnavailable) {
 					t.Errorf("keep %v: Send = %v, want ErrUnavailable", keep, err)
 				}
 				one, two := b.send(r()), b.send(r())

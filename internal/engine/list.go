@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -28,7 +28,7 @@ func (e *Engine) advise(a *Agent, err error) error {
 	if err == nil || !a.AdvisoryModes {
 		return err
 	}
-	var f *fault.Error
+	var f *apierror.Error
 	if !errors.As(err, &f) {
 		return err
 	}
@@ -79,7 +79,7 @@ func takes(a *Agent, r *op.Send) error {
 	}
 	for i, mt := range m.MediaTypes {
 		if mt != "" && !accepted(modes, mt) {
-			return fault.Field(a2a.ErrUnsupportedContentType, partField(i), "%q is not one of the media types that agent %q accepts: %s",
+			return apierror.Field(a2a.ErrUnsupportedContentType, partField(i), "%q is not one of the media types that agent %q accepts: %s",
 				clip(mt), a.Name, strings.Join(modes, ", "))
 		}
 	}
@@ -98,7 +98,7 @@ func gives(a *Agent, r *op.Send) error {
 			return nil
 		}
 	}
-	return fault.Field(a2a.ErrUnsupportedContentType, "configuration.acceptedOutputModes",
+	return apierror.Field(a2a.ErrUnsupportedContentType, "configuration.acceptedOutputModes",
 		"agent %q gives none of these; it gives: %s", a.Name, strings.Join(modes, ", "))
 }
 

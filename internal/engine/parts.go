@@ -9,11 +9,11 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,7 +23,7 @@ var ErrPartGone = errors.New("part is kept no longer")
 // Part opens a large part of a task of the caller, who closes it. Whoever may get the task may
 // have its parts; for others the error is that of Get. The error is ErrPartGone where an
 // entry of the task names the part and the hub does not have it any more.
-func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.Digest) (*parts.Content, error) {
+func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d blobstore.Digest) (*blobstore.Content, error) {
 	l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.
 	case err == nil:
 		e.looked(c, Deed{Action: audit.PartGet, Task: h.ID, Agent: h.Agent, Part: d.String()})
 		return p, nil
-	case errors.Is(err, parts.ErrLost):
+	case errors.Is(err, blobstore.ErrLost):
 		e.lostPart(k)(d, err)
 		return nil, ErrPartGone
-	case !errors.Is(err, parts.ErrNotFound):
+	case !errors.Is(err, blobstore.ErrNotFound):
 		return p, err
 	}
 	f, err := e.fold(ctx, l, &h)
@@ -57,18 +57,18 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d parts.
 	return nil, errNoPart
 }
 
-var errNoPart = fault.New(a2a.ErrTaskNotFound, "no such part")
+var errNoPart = apierror.New(a2a.ErrTaskNotFound, "no such part")
 
 // overdue reports whether the time of a part of the task is over.
 func overdue(h *task.Head, keep time.Duration, now time.Time) bool {
 	return h.State.Terminal() && now.Sub(h.StatusAt.Time()) >= keep
 }
 
-func partKey(k ref) parts.Key { return parts.Key{Owner: k.owner, Task: k.id} }
+func partKey(k ref) blobstore.Key { return blobstore.Key{Owner: k.owner, Task: k.id} }
 
 // lostPart returns what notes a part that an entry names and that cannot be had.
-func (e *Engine) lostPart(k ref) func(parts.Digest, error) {
-	return func(d parts.Digest, err error) {
+func (e *Engine) lostPart(k ref) func(blobstore.Digest, error) {
+	return func(d blobstore.Digest, err error) {
 		e.cfg.Logger.Error("part cannot be had", "task", k.id, "digest", d.String(), "error", err)
 	}
 }
@@ -94,12 +94,12 @@ func (e *Engine) checkAddresses(ctx context.Context, c *op.Caller, r *op.Send) e
 
 // noAddress is about the address of a part that is not there for the caller.
 func noAddress(field string) error {
-	return fault.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
+	return apierror.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
 }
 
 // shed puts references in the place of the large parts of a change. What was stored for it
 // is settled when it is known what became of the change; nil if that is nothing.
-func (e *Engine) shed(l *live, c *task.Change) (*parts.Held, error) {
+func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 	k := e.cfg.Parts
 	if k == nil || len(c.Entries) == 0 {
 		return nil, nil
@@ -125,7 +125,7 @@ func (e *Engine) shed(l *live, c *task.Change) (*parts.Held, error) {
 }
 
 // settleParts says what became of the entries that name the parts.
-func settleParts(held *parts.Held, err error) {
+func settleParts(held *blobstore.Held, err error) {
 	switch {
 	case held == nil:
 	case err == nil:
@@ -139,16 +139,16 @@ func settleParts(held *parts.Held, err error) {
 
 // partProblem returns what to tell a caller about a part that cannot be stored.
 func (e *Engine) partProblem(err error) error {
-	var at *parts.PartError
+	var at *blobstore.PartError
 	if !errors.As(err, &at) {
 		return err
 	}
 	field := partField(at.Index)
-	var large *parts.TooLargeError
+	var large *blobstore.TooLargeError
 	switch {
 	case errors.As(err, &large):
-		return fault.Field(a2a.ErrInvalidParams, field+".raw", "%v", large)
-	case errors.Is(err, parts.ErrNotFound), errors.Is(err, parts.ErrLost):
+		return apierror.Field(a2a.ErrInvalidParams, field+".raw", "%v", large)
+	case errors.Is(err, blobstore.ErrNotFound), errors.Is(err, blobstore.ErrLost):
 		return noAddress(field)
 	case errors.Is(err, task.ErrUnavailable):
 		e.cfg.Logger.Error("part cannot be stored", "error", err)
@@ -156,8 +156,8 @@ func (e *Engine) partProblem(err error) error {
 		if errors.Is(err, task.ErrFull) {
 			why = "the disk is full"
 		}
-		return errors.Join(&fault.Error{
-			Err: fault.ErrUnavailable, Message: field + ": the hub cannot store this part now: " + why, RetryAfter: 5 * time.Second,
+		return errors.Join(&apierror.Error{
+			Err: apierror.ErrUnavailable, Message: field + ": the hub cannot store this part now: " + why, RetryAfter: 5 * time.Second,
 		}, err)
 	}
 	return err
@@ -169,7 +169,7 @@ func (r *run) tooLarge(en *task.Entry) string {
 	if k == nil {
 		return ""
 	}
-	var large *parts.TooLargeError
+	var large *blobstore.TooLargeError
 	if err := k.Check(en.Body); !errors.As(err, &large) {
 		return ""
 	}
@@ -180,7 +180,7 @@ func (r *run) tooLarge(en *task.Entry) string {
 // references. One that has just come may refer to other tasks; what was stored does not.
 func (r *run) filledMessage() ([]byte, error) {
 	k, e := r.engine.cfg.Parts, r.engine
-	if k == nil || !parts.Mentions(r.msg.body) {
+	if k == nil || !blobstore.Mentions(r.msg.body) {
 		return r.msg.body, nil
 	}
 	if err := r.awaitStored(r.ctx); err != nil {
@@ -213,7 +213,7 @@ func (e *Engine) filledTask(l *live, f *task.Fold, h *task.Head) []byte {
 func (e *Engine) endParts(h *task.Head) {
 	if k := e.cfg.Parts; k != nil {
 		if at, over := partsEnd(h); over {
-			k.Store.End(parts.Key{Owner: h.Owner, Task: h.ID}, at)
+			k.Store.End(blobstore.Key{Owner: h.Owner, Task: h.ID}, at)
 		}
 	}
 }
@@ -246,10 +246,10 @@ func (e *Engine) sweepParts(ctx context.Context, now time.Time) {
 // partTasks tells the store of parts about tasks.
 type partTasks struct{ e *Engine }
 
-var _ parts.Tasks = partTasks{}
+var _ blobstore.Tasks = partTasks{}
 
-// Ended implements parts.Tasks.
-func (t partTasks) Ended(ctx context.Context, k parts.Key) (time.Time, error) {
+// Ended implements blobstore.Tasks.
+func (t partTasks) Ended(ctx context.Context, k blobstore.Key) (time.Time, error) {
 	h, err := t.e.store.Head(ctx, k.Owner, k.Task)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read %s: %w", k.Task, err)
@@ -258,9 +258,9 @@ func (t partTasks) Ended(ctx context.Context, k parts.Key) (time.Time, error) {
 	return at, nil
 }
 
-// Names implements parts.Tasks. It reads the entries and not what they come to, because
+// Names implements blobstore.Tasks. It reads the entries and not what they come to, because
 // readers who follow the task see each of them.
-func (t partTasks) Names(ctx context.Context, k parts.Key, d parts.Digest) (bool, error) {
+func (t partTasks) Names(ctx context.Context, k blobstore.Key, d blobstore.Digest) (bool, error) {
 	h, err := t.e.store.Head(ctx, k.Owner, k.Task)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", k.Task, err)

@@ -21,27 +21,27 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // keeper keeps what is longer than 1,000 bytes, for an hour.
-func keeper(t testing.TB) *parts.Keeper {
+func keeper(t testing.TB) *blobstore.Keeper {
 	t.Helper()
 	return keeperIn(t, t.TempDir())
 }
 
-func keeperIn(t testing.TB, dir string) *parts.Keeper {
+func keeperIn(t testing.TB, dir string) *blobstore.Keeper {
 	t.Helper()
-	s, err := parts.Open(dir, parts.Options{Keep: time.Hour})
+	s, err := blobstore.Open(dir, blobstore.Options{Keep: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &parts.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
+	return &blobstore.Keeper{Store: s, Base: "https://hub.example", Threshold: 1000, Max: 1 << 20}
 }
 
 var bulk = bytes.Repeat([]byte("0123456789"), 1000)
@@ -86,21 +86,21 @@ func kindOf(p *a2a.Part) string {
 }
 
 // address returns the url of the only part of a message or artifact.
-func address(t testing.TB, p *a2a.Part) (string, parts.Digest) {
+func address(t testing.TB, p *a2a.Part) (string, blobstore.Digest) {
 	t.Helper()
 	u, ok := p.Content.(a2a.URL)
 	if !ok {
 		t.Fatalf("the part is no reference: %T", p.Content)
 	}
-	_, tail, _ := strings.Cut(string(u), parts.Place)
-	_, d, ok := parts.ParsePlace(tail)
+	_, tail, _ := strings.Cut(string(u), blobstore.Place)
+	_, d, ok := blobstore.ParsePlace(tail)
 	if !ok {
 		t.Fatalf("%s is no address of a part", u)
 	}
 	return string(u), d
 }
 
-func (b *bench) part(id a2a.TaskID, d parts.Digest, c *op.Caller) ([]byte, error) {
+func (b *bench) part(id a2a.TaskID, d blobstore.Digest, c *op.Caller) ([]byte, error) {
 	b.t.Helper()
 	p, err := b.Part(b.t.Context(), c, id, d)
 	if err != nil {
@@ -224,7 +224,7 @@ func TestPartsOfOthers(t *testing.T) {
 	if !errors.Is(theirs, a2a.ErrTaskNotFound) || theirs.Error() != missing.Error() {
 		t.Errorf("Part() of another's task = %v", theirs)
 	}
-	if _, err := b.part(id, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, engine.ErrPartGone) {
+	if _, err := b.part(id, blobstore.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, engine.ErrPartGone) {
 		t.Errorf("Part() that was never there = %v", err)
 	}
 }
@@ -246,9 +246,9 @@ func TestPartsSentOn(t *testing.T) {
 		t.Errorf("the executor has seen %q", got)
 	}
 	var answers []string
-	for _, address := range []string{u, strings.Replace(u, string(id), "missing", 1), strings.Replace(u, d.String(), parts.Digest{}.String(), 1)} {
+	for _, address := range []string{u, strings.Replace(u, string(id), "missing", 1), strings.Replace(u, d.String(), blobstore.Digest{}.String(), 1)} {
 		_, err := b.Send(t.Context(), caller("bob"), file("x", map[string]any{"url": address}))
-		var f *fault.Error
+		var f *apierror.Error
 		if !errors.As(err, &f) || !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Fatalf("Send(%s) = %v", address, err)
 		}
@@ -281,11 +281,11 @@ func TestPartsOfHiddenTasks(t *testing.T) {
 	if a.Message == nil || !bytes.Contains(a.Message, []byte(`"raw"`)) {
 		t.Fatalf("the answer is %.100s", a.Message)
 	}
-	d := parts.Digest(sha256.Sum256(bulk))
+	d := blobstore.Digest(sha256.Sum256(bulk))
 	if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Part() = %v", err)
 	}
-	address := "https://hub.example" + parts.Place + string(id) + "/" + d.String()
+	address := "https://hub.example" + blobstore.Place + string(id) + "/" + d.String()
 	if _, err := b.Send(t.Context(), alice, file("two", map[string]any{"url": address})); !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Errorf("Send() of its address = %v", err)
 	}
@@ -478,8 +478,8 @@ func partsDiskFails(t *testing.T, dir, why string, fails, heals func() error) {
 		t.Fatal(err)
 	}
 	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": bulk}))
-	var f *fault.Error
-	if !errors.As(err, &f) || !errors.Is(f, fault.ErrUnavailable) || f.Message != "message.parts[0]: the hub cannot store this part now: "+why || f.RetryAfter == 0 {
+	var f *apierror.Error
+	if !errors.As(err, &f) || !errors.Is(f, apierror.ErrUnavailable) || f.Message != "message.parts[0]: the hub cannot store this part now: "+why || f.RetryAfter == 0 {
 		t.Errorf("Send() = %v", err)
 	}
 	id := b.send(now(text("hi"))).Head.ID
@@ -550,7 +550,7 @@ func TestPartsInDoubt(t *testing.T) {
 	if _, contents := k.Store.Len(); contents != 1 {
 		t.Errorf("at once there are %d parts, want 1", contents)
 	}
-	b.SweepParts(t.Context(), time.Now().Add(parts.Grace+time.Minute))
+	b.SweepParts(t.Context(), time.Now().Add(blobstore.Grace+time.Minute))
 	if _, contents := k.Store.Len(); contents != 0 {
 		t.Errorf("after the sweep there are %d parts, want none: no entry names it", contents)
 	}
@@ -565,7 +565,7 @@ func TestPartsOff(t *testing.T) {
 	if kindOf(sdkTask(t, a).History[0].Parts[0]) != "bytes" {
 		t.Errorf("the caller has %s", kindOf(sdkTask(t, a).History[0].Parts[0]))
 	}
-	if _, err := b.part(a.Head.ID, parts.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
+	if _, err := b.part(a.Head.ID, blobstore.Digest{}, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 		t.Errorf("Part() = %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/parley-a2a/parley/internal/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 // The same on a disk that is full to the last byte.

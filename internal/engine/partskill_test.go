@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -43,7 +43,7 @@ func (w *waiting) Append(ctx context.Context, c *task.Change) error {
 	return err
 }
 
-func openKilled(t *testing.T, dir, at string) (*engine.Engine, *parts.Keeper) {
+func openKilled(t *testing.T, dir, at string) (*engine.Engine, *blobstore.Keeper) {
 	t.Helper()
 	db, err := sqlitestore.Open(filepath.Join(dir, "db"), sqlitestore.Options{})
 	if err != nil {
@@ -93,10 +93,10 @@ func TestPartsKilled(t *testing.T) {
 				}
 			}
 			want("after the start", 1)
-			for _, age := range []time.Duration{parts.Grace - time.Minute, parts.Grace + time.Minute} {
+			for _, age := range []time.Duration{blobstore.Grace - time.Minute, blobstore.Grace + time.Minute} {
 				e.SweepParts(t.Context(), time.Now().Add(age))
 				left := 1
-				if age > parts.Grace && !stored {
+				if age > blobstore.Grace && !stored {
 					left = 0
 				}
 				want(fmt.Sprintf("after %v", age), left)
@@ -150,13 +150,13 @@ func all(t *testing.T, dir string) (names []string) {
 }
 
 // onlyDigest returns the digest of the one content that there is.
-func onlyDigest(t *testing.T, dir string) parts.Digest {
+func onlyDigest(t *testing.T, dir string) blobstore.Digest {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "parts", "owners", "*", "*"))
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	d, ok := parts.ParseDigest(filepath.Base(found[0]))
+	d, ok := blobstore.ParseDigest(filepath.Base(found[0]))
 	if !ok {
 		t.Fatal(found)
 	}

@@ -5,10 +5,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -56,7 +56,7 @@ func refused(n need, name task.Agent) error {
 	if n.skill != "" {
 		what += " with the skill \"" + clip(n.skill) + "\""
 	}
-	return fault.New(a2a.ErrUnauthorized, "%s is not allowed", what)
+	return apierror.New(a2a.ErrUnauthorized, "%s is not allowed", what)
 }
 
 // permit refuses what a caller may not do with an agent by its name. Nothing is looked up, so

@@ -10,9 +10,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -41,7 +41,7 @@ type PushPage struct {
 func (e *Engine) Pushes() bool { return e.hooks != nil }
 
 func errNoPush() error {
-	return fault.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
+	return apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 }
 
 // CreatePush registers a webhook for a task of the caller, also for one that has
@@ -104,7 +104,7 @@ func (e *Engine) roomForHook(h *task.Head, id string) error {
 	if len(have) < MaxPushConfigs || slices.ContainsFunc(have, func(k task.Hook) bool { return k.ID == id }) {
 		return nil
 	}
-	return fault.New(fault.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
+	return apierror.New(apierror.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
 }
 
 // GetPush returns a push notification config of a task of the caller.
@@ -123,7 +123,7 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 			return shownPush(r.TaskID, &have[i]), nil
 		}
 	}
-	return nil, fault.New(a2a.ErrTaskNotFound, "the task has no push notification config %q", clip(r.ID))
+	return nil, apierror.New(a2a.ErrTaskNotFound, "the task has no push notification config %q", clip(r.ID))
 }
 
 // ListPush returns a page of the push notification configs of a task of the caller,
@@ -213,12 +213,12 @@ func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error
 		return nil, nil
 	}
 	if t := r.Push.Tenant; t != "" && t != string(name) {
-		return nil, fault.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
+		return nil, apierror.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
 	}
 	hook, err = e.pusher.Prepare(r.Push)
-	var f *fault.Error
+	var f *apierror.Error
 	if errors.As(err, &f) && len(f.Violations) == 1 {
-		return nil, fault.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)
+		return nil, apierror.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)
 	}
 	return hook, err
 }
@@ -279,7 +279,7 @@ func decodePushToken(h *task.Head, token string) (id string, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) <= 8 || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || binary.BigEndian.Uint64(b) != pushSum(h, string(b[8:])) {
-		return "", fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+		return "", apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
 	}
 	return string(b[8:]), nil
 }

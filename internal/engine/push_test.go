@@ -15,9 +15,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -283,7 +283,7 @@ func TestInlinePushRefused(t *testing.T) {
 		"absent": {withPush(reply("nothing", "again"), "a"), a2a.ErrTaskNotFound, ""},
 	} {
 		_, err := b.Send(t.Context(), alice, tt.r)
-		var f *fault.Error
+		var f *apierror.Error
 		if !errors.Is(err, tt.want) || !errors.As(err, &f) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 			continue
@@ -335,7 +335,7 @@ func TestPushConfigsByTheThousand(t *testing.T) {
 				switch {
 				case err == nil:
 					made.Add(1)
-				case errors.Is(err, fault.ErrExhausted) && strings.Contains(err.Error(), "32"):
+				case errors.Is(err, apierror.ErrExhausted) && strings.Contains(err.Error(), "32"):
 					refused.Add(1)
 				default:
 					t.Errorf("CreatePush = %v, want ErrExhausted that names the limit", err)
@@ -367,7 +367,7 @@ func TestInlinePushBeyondTheLimit(t *testing.T) {
 	for i := range engine.MaxPushConfigs - 1 {
 		b.push(config(h.ID, fmt.Sprint(i+1)))
 	}
-	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "one more"), "new")); !errors.Is(err, fault.ErrExhausted) {
+	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "one more"), "new")); !errors.Is(err, apierror.ErrExhausted) {
 		t.Errorf("Send with the 33rd config = %v, want ErrExhausted", err)
 	}
 	if got := b.get(h.ID).Head; got.Asked != h.Asked {
@@ -454,7 +454,7 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 	h := b.send(text("hi")).Head
 	down := fmt.Errorf("put: %w", task.ErrFull)
 	store.hook.Store(&down)
-	if _, err := b.CreatePush(t.Context(), alice, config(h.ID, "a")); !errors.Is(err, fault.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full") {
+	if _, err := b.CreatePush(t.Context(), alice, config(h.ID, "a")); !errors.Is(err, apierror.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("CreatePush on a full disk = %v, want ErrUnavailable that says so", err)
 	}
 	if ready := b.Ready(t.Context()); ready[2].OK {
@@ -465,7 +465,7 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 		t.Errorf("Ready = %+v, want the store to work again", ready)
 	}
 	store.hook.Store(&down)
-	if err := b.DeletePush(t.Context(), alice, &op.PushRef{TaskID: h.ID, ID: "a"}); !errors.Is(err, fault.ErrUnavailable) {
+	if err := b.DeletePush(t.Context(), alice, &op.PushRef{TaskID: h.ID, ID: "a"}); !errors.Is(err, apierror.ErrUnavailable) {
 		t.Errorf("DeletePush on a full disk = %v, want ErrUnavailable", err)
 	}
 	if known := p.Known(h.Key); len(known) != 1 {
@@ -495,7 +495,7 @@ func TestInlinePushInDoubt(t *testing.T) {
 	defer reader.Close()
 	lost := fmt.Errorf("append: %w", task.ErrUnavailable)
 	store.append.Store(&lost)
-	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "again"), "a")); !errors.Is(err, fault.ErrUnavailable) {
+	if _, err := b.Send(t.Context(), alice, withPush(reply(h.ID, "again"), "a")); !errors.Is(err, apierror.ErrUnavailable) {
 		t.Fatalf("Send = %v, want ErrUnavailable", err)
 	}
 	if h := b.send(text("another")).Head; h.State != task.InputRequired {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -580,7 +580,7 @@ func (e *Engine) sayAnswer(l *live, version int64, text string) error {
 		Metadata: rec.Metadata, Answers: version,
 		Message: op.Message{ID: id, TaskID: l.ref.id, Skill: rec.Skill, MediaTypes: []string{""}, Body: b},
 	})
-	var f *fault.Error
+	var f *apierror.Error
 	if errors.As(err, &f) && errors.Is(err, a2a.ErrUnsupportedOperation) && l.snapshot().State.Terminal() {
 		return ErrAnswered
 	}

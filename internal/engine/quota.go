@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -49,5 +49,5 @@ func (q *quota) give(owner task.Owner) {
 }
 
 func tooMany(message string) error {
-	return &fault.Error{Err: fault.ErrExhausted, Message: message, RetryAfter: retryStreams}
+	return &apierror.Error{Err: apierror.ErrExhausted, Message: message, RetryAfter: retryStreams}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -33,8 +33,8 @@ func TestQuota(t *testing.T) {
 		if (err == nil) != s.want {
 			t.Errorf("step %d: take(%s) = %v, want ok %t", i, s.owner, err, s.want)
 		}
-		var f *fault.Error
-		if err != nil && (!errors.As(err, &f) || !errors.Is(err, fault.ErrExhausted) || f.RetryAfter != retryStreams) {
+		var f *apierror.Error
+		if err != nil && (!errors.As(err, &f) || !errors.Is(err, apierror.ErrExhausted) || f.RetryAfter != retryStreams) {
 			t.Errorf("step %d: take(%s) = %#v, want ErrExhausted with RetryAfter", i, s.owner, err)
 		}
 	}

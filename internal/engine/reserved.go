@@ -3,8 +3,8 @@ package engine
 import (
 	"slices"
 
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/rawjson"
 )
 
 // reserved reports whether a name in metadata is for the hub alone to set: what others

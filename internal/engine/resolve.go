@@ -8,20 +8,20 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/typo"
+	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
 )
 
 // errNoAgent is what a caller gets for an agent that is not there: the same as for
 // a task that is not there, so that names cannot be probed.
-func errNoAgent() error { return fault.New(a2a.ErrTaskNotFound, "no such agent or task") }
+func errNoAgent() error { return apierror.New(a2a.ErrTaskNotFound, "no such agent or task") }
 
 // target returns the name that a call routes to, or the empty name.
 func target(t *op.Target) (task.Agent, error) {
 	if t.Agent != "" && t.Tenant != "" && string(t.Agent) != t.Tenant {
-		return "", fault.Field(a2a.ErrInvalidParams, "tenant", "%q is not the %q of the path", clip(t.Tenant), clip(string(t.Agent)))
+		return "", apierror.Field(a2a.ErrInvalidParams, "tenant", "%q is not the %q of the path", clip(t.Tenant), clip(string(t.Agent)))
 	}
 	if t.Agent != "" {
 		return t.Agent, nil
@@ -134,7 +134,7 @@ const maxNamed = 20
 func unknownSkill(skill string, have []string) error {
 	have = each(have)
 	meant, rest := "", ""
-	if nearest := typo.Nearest(clip(skill), have); nearest != "" {
+	if nearest := suggest.Nearest(clip(skill), have); nearest != "" {
 		meant = "; did you mean " + strconv.Quote(clip(nearest)) + "?"
 	}
 	if n := len(have) - maxNamed; n > 0 {
@@ -146,7 +146,7 @@ func unknownSkill(skill string, have []string) error {
 	if len(have) == 0 {
 		have = []string{"none"}
 	}
-	return fault.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
+	return apierror.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
 		clip(skill), meant, strings.Join(have, ", "), rest)
 }
 

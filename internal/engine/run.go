@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/alarm"
+	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,7 +52,7 @@ type run struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	watch   watch
-	due     alarm.Alarm // runs out at the deadline of the errand
+	due     timer.Alarm // runs out at the deadline of the errand
 	spent   spending
 	// round is the number of the question that the run may ask.
 	round int
@@ -88,7 +88,7 @@ type run struct {
 	posed int64
 	// flushing is set while a goroutine other than the executor's is at work.
 	flushing bool
-	linger   alarm.Alarm
+	linger   timer.Alarm
 	space    chan struct{} // closed when pending shrinks; nil if nobody waits
 	flushed  int64         // seq of the last durable event
 	// notes are the checkpoints that are not durable; nil for nearly all agents.

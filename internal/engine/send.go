@@ -6,9 +6,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -53,7 +53,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 		return trouble
 	}
 	if unread {
-		return fault.New(a2a.ErrUnsupportedOperation, "the task ended before its agent read the message")
+		return apierror.New(a2a.ErrUnsupportedOperation, "the task ended before its agent read the message")
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/audit"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -182,7 +182,7 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 		return nil
 	}
 	if ended {
-		return fault.New(a2a.ErrUnsupportedOperation, "the task has ended (%s)", s.Task.State.Word()).
+		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s)", s.Task.State.Word()).
 			With("taskId", string(s.Task.ID))
 	}
 	f, err := s.engine.fold(ctx, s.live, &s.Task)

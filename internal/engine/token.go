@@ -11,7 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -60,7 +60,7 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	// One text alone stands for a token: no line breaks, no bits that count for nothing.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != placeSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
-		return task.Cursor{}, fault.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+		return task.Cursor{}, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
 	}
 	t.block.Decrypt(b, b[:placeSize])
 	return task.Cursor{

@@ -11,8 +11,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/fault"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -142,7 +142,7 @@ func TestTreeIsTheCallersOwn(t *testing.T) {
 	// It counts as a stream, and gives its place back.
 	for range b.WatchTree(t.Context(), alice, id) {
 		for _, err := range b.WatchTree(t.Context(), alice, id) {
-			if !errors.Is(err, fault.ErrExhausted) {
+			if !errors.Is(err, apierror.ErrExhausted) {
 				t.Errorf("a second stream: %v", err)
 			}
 		}

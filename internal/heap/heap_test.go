@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/heap"
-	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // resident returns the resident memory of this process in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/statm")
-	need.Met(t, err == nil, "/proc")
+	testenv.Met(t, err == nil, "/proc")
 	pages, err := strconv.Atoi(strings.Fields(string(b))[1])
 	if err != nil {
 		t.Fatal(err)

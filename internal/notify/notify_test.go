@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // and the program hears of both, with a text that is no command.
 func TestNotifier(t *testing.T) {
 	t.Parallel()
-	sh := need.Tool(t, "sh")
+	sh := testenv.Tool(t, "sh")
 	var heard []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var it inbox.Item

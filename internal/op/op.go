@@ -11,9 +11,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/bearer"
-	"github.com/parley-a2a/parley/internal/errand"
-	"github.com/parley-a2a/parley/internal/trace"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -27,7 +27,7 @@ type Caller struct {
 	// Extensions are the extension URIs that the caller named, each once.
 	Extensions []string
 	// Bearer is the token that the caller has shown, if an agent is to get it.
-	Bearer bearer.Token
+	Bearer usertoken.Token
 	// From is the address of the peer, "host:port"; empty if it is not known.
 	From string
 }
@@ -103,7 +103,7 @@ type Send struct {
 	Mark []byte
 	// Errand is what the engine has read of the errand that the message is part of; nil if
 	// it is part of none. Bindings leave it nil.
-	Errand *errand.Errand
+	Errand *delegation.Errand
 	// Delegated is set by the engine for a message that an agent sends by way of
 	// agent.Delegate. Bindings leave it false.
 	Delegated bool

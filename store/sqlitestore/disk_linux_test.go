@@ -10,17 +10,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/parley-a2a/parley/internal/need"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/task"
 )
 
 // startDisk mounts a small disk of its own for t.
 func startDisk(t *testing.T) string {
 	t.Helper()
-	need.Root(t)
+	testenv.Root(t)
 	dir := t.TempDir()
 	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m")
-	need.Met(t, !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES), "the right to mount")
+	testenv.Met(t, !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES), "the right to mount")
 	if err != nil {
 		t.Fatalf("mount: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/inbox/inboxtest"
+	"github.com/parley-a2a/parley/internal/testing/suite/inboxtest"
 )
 
 func TestInbox(t *testing.T) {

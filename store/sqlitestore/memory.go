@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/trust"
 )
 
 // Trust is whom the hub trusts, in a file.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/memory"
+	"github.com/parley-a2a/parley/agent/memory"
 )
 
 // Turns is the conversation memory in a file.

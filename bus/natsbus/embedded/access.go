@@ -8,8 +8,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -51,7 +51,7 @@ func (d *door) Check(c server.ClientAuthentication) bool {
 func (d *door) admit(c server.ClientAuthentication, key string) bool {
 	from := c.RemoteAddress().String()
 	p, ok := d.agent(key, from)
-	if !ok || job.WorkAt(task.Agent(p.Agent)).Check() != nil {
+	if !ok || protocol.WorkAt(task.Agent(p.Agent)).Check() != nil {
 		return false
 	}
 	if user := c.GetOpts().Username; user != "" && user != p.Agent {

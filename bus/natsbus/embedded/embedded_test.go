@@ -26,10 +26,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/bustest"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
 func TestMain(m *testing.M) {
@@ -140,7 +140,7 @@ func TestWithinTheProcessAlone(t *testing.T) {
 		t.Errorf("ReadContact = %v, want that there is none", err)
 	}
 	b := open(t, s)
-	if err := b.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := b.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Error(err)
 	}
 	if k, ok := b.(bus.Keeper); !ok || k.Keeps() {
@@ -320,10 +320,10 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := own.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
-	for d, err := range b.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo")}) {
+	for d, err := range b.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo")}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,15 +399,15 @@ func TestKeyOpensItsOwn(t *testing.T) {
 	}
 	for allowed, list := range map[bool][]string{
 		true: {
-			natsbus.Subject(job.ReportAt("h1")), natsbus.Subject(job.ControlAt("h1")), natsbus.Subject(job.Discovery), natsbus.Subject(bus.Dead),
+			natsbus.Subject(protocol.ReportAt("h1")), natsbus.Subject(protocol.ControlAt("h1")), natsbus.Subject(protocol.Discovery), natsbus.Subject(bus.Dead),
 			"$JS.API.CONSUMER.INFO.PARLEY.agent+task+echo",
 		},
 		false: {
 			"$JS.API.STREAM.INFO.PARLEY", "$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.LIST.PARLEY", "$JS.API.CONSUMER.PAUSE.PARLEY.agent+task+echo",
 			"$JS.API.CONSUMER.CREATE.OTHER.agent+task+echo.parley.queue.agent.task.echo", "$JS.API.CONSUMER.MSG.NEXT.OTHER.agent+task+echo",
-			natsbus.Subject(job.ReportAt("h1.x")), natsbus.Subject(bus.Queue("hub.dead.h1")),
-			natsbus.Subject(job.WorkAt("other")), natsbus.Subject(job.WorkAt("echo")), natsbus.Subject(job.WorkerAt("other.1")),
-			natsbus.Subject(job.WorkerAt("echo.1")), natsbus.Subject(job.Inquiry), natsbus.Subject(job.ChatTopic), "parley.queue.x", "x",
+			natsbus.Subject(protocol.ReportAt("h1.x")), natsbus.Subject(bus.Queue("hub.dead.h1")),
+			natsbus.Subject(protocol.WorkAt("other")), natsbus.Subject(protocol.WorkAt("echo")), natsbus.Subject(protocol.WorkerAt("other.1")),
+			natsbus.Subject(protocol.WorkerAt("echo.1")), natsbus.Subject(protocol.Inquiry), natsbus.Subject(protocol.ChatTopic), "parley.queue.x", "x",
 			"_INBOX.other.1", "_INBOX.echo.1",
 			"$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY", "$JS.API.STREAM.CREATE.MINE", "$JS.API.STREAM.UPDATE.PARLEY",
 			"$JS.API.STREAM.MSG.GET.PARLEY", "$JS.API.DIRECT.GET.PARLEY", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.DELETE.PARLEY",
@@ -429,24 +429,24 @@ func TestKeyOpensItsOwn(t *testing.T) {
 		}
 	}
 	for subject, allowed := range map[string]bool{
-		natsbus.Subject(job.WorkerAt("echo.1")):   true,
-		natsbus.Subject(job.Inquiry):              true,
-		natsbus.Subject(job.Discovery):            false,
-		natsbus.Subject(job.WorkerAt("echo.*.x")): false,
-		"$JS.EVENT.>":                            false,
-		"_R_.>":                                  false,
-		"_INBOX.echo.*":                          true,
-		natsbus.Subject(job.WorkerAt("other.1")): false,
-		natsbus.Subject(job.WorkerAt("*")):       false,
-		natsbus.Subject(job.ControlAt("h1")):     false,
-		natsbus.Subject(job.WorkAt("echo")):      false,
-		natsbus.Subject(job.WorkAt("other")):     false,
-		natsbus.Subject(bus.Dead):                false,
-		"_INBOX.>":                               false,
-		"_INBOX.other.>":                         false,
-		"parley.>":                               false,
-		">":                                      false,
-		"$JS.>":                                  false,
+		natsbus.Subject(protocol.WorkerAt("echo.1")):   true,
+		natsbus.Subject(protocol.Inquiry):              true,
+		natsbus.Subject(protocol.Discovery):            false,
+		natsbus.Subject(protocol.WorkerAt("echo.*.x")): false,
+		"$JS.EVENT.>":   false,
+		"_R_.>":         false,
+		"_INBOX.echo.*": true,
+		natsbus.Subject(protocol.WorkerAt("other.1")): false,
+		natsbus.Subject(protocol.WorkerAt("*")):       false,
+		natsbus.Subject(protocol.ControlAt("h1")):     false,
+		natsbus.Subject(protocol.WorkAt("echo")):      false,
+		natsbus.Subject(protocol.WorkAt("other")):     false,
+		natsbus.Subject(bus.Dead):                     false,
+		"_INBOX.>":                                    false,
+		"_INBOX.other.>":                              false,
+		"parley.>":                                    false,
+		">":                                           false,
+		"$JS.>":                                       false,
 	} {
 		if _, err := nc.SubscribeSync(subject); err != nil {
 			t.Fatal(err)
@@ -484,7 +484,7 @@ func TestFull(t *testing.T) {
 	n := 0
 	for ; err == nil && n < 20; n++ {
 		e.ID += "a"
-		err = b.Publish(t.Context(), job.WorkAt("echo"), e)
+		err = b.Publish(t.Context(), protocol.WorkAt("echo"), e)
 	}
 	if !errors.Is(err, bus.ErrFull) || n < 4 {
 		t.Errorf("Publish number %d of half a MiB = %v, want ErrFull after about 4 MiB", n, err)

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/atomicfile"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // writeContact makes the file appear complete, and readable for its owner alone.

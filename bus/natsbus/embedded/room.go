@@ -7,8 +7,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,7 +30,7 @@ const stream = natsbus.DefaultStream
 
 // needs returns the subjects of the agent with a name; those of all agents if it is "*".
 func needs(agent string) subjects {
-	work := job.WorkAt(task.Agent(agent))
+	work := protocol.WorkAt(task.Agent(agent))
 	consumer := natsbus.ConsumerName(work)
 	create := consumer + "." + natsbus.Subject(work)
 	if agent == "*" {
@@ -38,15 +38,15 @@ func needs(agent string) subjects {
 	}
 	return subjects{
 		asks: []string{
-			natsbus.Subject(job.ReportAt("*")), natsbus.Subject(job.ControlAt("*")),
-			natsbus.Subject(job.Discovery), natsbus.Subject(bus.Dead),
+			natsbus.Subject(protocol.ReportAt("*")), natsbus.Subject(protocol.ControlAt("*")),
+			natsbus.Subject(protocol.Discovery), natsbus.Subject(bus.Dead),
 			"$JS.API.CONSUMER.INFO." + stream + "." + consumer,
 			"$JS.API.CONSUMER.CREATE." + stream + "." + create,
 			"$JS.ACK." + stream + "." + consumer + ".>",
 			"$JS.ACK.*.*." + stream + "." + consumer + ".>",
 		},
 		told:  []string{"$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer},
-		hears: []string{natsbus.Subject(job.WorkerAt(agent + ".*")), natsbus.Subject(job.Inquiry)},
+		hears: []string{natsbus.Subject(protocol.WorkerAt(agent + ".*")), natsbus.Subject(protocol.Inquiry)},
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *Server) exports() error {
 	for _, subject := range all.told {
 		err = errors.Join(err, hub.AddServiceExportWithResponse(subject, server.Streamed, nil))
 	}
-	for _, subject := range []string{natsbus.Subject(job.WorkerAt(">")), natsbus.Subject(job.Inquiry)} {
+	for _, subject := range []string{natsbus.Subject(protocol.WorkerAt(">")), natsbus.Subject(protocol.Inquiry)} {
 		err = errors.Join(err, hub.AddStreamExport(subject, nil))
 	}
 	return err

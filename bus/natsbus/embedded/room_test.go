@@ -14,9 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/job"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -70,10 +70,10 @@ func TestNameAsSpelled(t *testing.T) {
 	defer own.Close()
 	for _, name := range []string{"PaperFinder", "paperfinder", "a.B_c-9"} {
 		w := worker(t, s, name)
-		if err := own.Publish(t.Context(), job.WorkAt(task.Agent(name)), letter(name)); err != nil {
+		if err := own.Publish(t.Context(), protocol.WorkAt(task.Agent(name)), letter(name)); err != nil {
 			t.Fatal(err)
 		}
-		if got := first(t, w, job.WorkAt(task.Agent(name))).ID; got != name {
+		if got := first(t, w, protocol.WorkAt(task.Agent(name))).ID; got != name {
 			t.Errorf("at the queue of %s arrives %s", name, got)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSenderIsVouchedFor(t *testing.T) {
 	}
 	defer local.Close()
 	publishers := map[string]bus.Bus{"": local, "echo": worker(t, s, "echo")}
-	for _, at := range []bus.Address{job.ReportAt("h1"), job.ControlAt("h1"), job.Discovery, bus.Dead} {
+	for _, at := range []bus.Address{protocol.ReportAt("h1"), protocol.ControlAt("h1"), protocol.Discovery, bus.Dead} {
 		for from, b := range publishers {
 			ready, got := make(chan struct{}), make(chan *bus.Delivery, 1)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestSenderIsVouchedFor(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for d := range own.Receive(ctx, bus.Subscription{At: job.Discovery, Ready: func() { close(ready) }}) {
+		for d := range own.Receive(ctx, bus.Subscription{At: protocol.Discovery, Ready: func() { close(ready) }}) {
 			heard <- d
 		}
 	}()
@@ -140,7 +140,7 @@ func TestSenderIsVouchedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := nats.NewMsg(natsbus.Subject(job.Discovery))
+	m := nats.NewMsg(natsbus.Subject(protocol.Discovery))
 	m.Header.Set("Nats-Request-Info", `{"acc":"agent/other"}`)
 	m.Data = data
 	if err := nc.PublishMsg(m); err != nil {
@@ -161,17 +161,17 @@ func TestServersAnswersStay(t *testing.T) {
 	own := open(t, s)
 	defer own.Close()
 	admin := connect(t, s.Contact().URL, nats.Token(s.Contact().Token))
-	if err := own.Publish(t.Context(), job.WorkAt("echo"), letter("a")); err != nil {
+	if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := own.Publish(t.Context(), job.WorkAt("other"), letter("b")); err != nil {
+	if err := own.Publish(t.Context(), protocol.WorkAt("other"), letter("b")); err != nil {
 		t.Fatal(err)
 	}
 	nc := raw(t, s, "echo")
 	const consumer = "PARLEY.agent+task+echo"
 	targets := []string{
-		natsbus.Subject(job.WorkAt("other")), natsbus.Subject(job.WorkerAt("other.1")), natsbus.Subject(job.Discovery),
-		natsbus.Subject(job.ControlAt("h1")), "$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY",
+		natsbus.Subject(protocol.WorkAt("other")), natsbus.Subject(protocol.WorkerAt("other.1")), natsbus.Subject(protocol.Discovery),
+		natsbus.Subject(protocol.ControlAt("h1")), "$JS.API.STREAM.DELETE.PARLEY", "$JS.API.STREAM.PURGE.PARLEY",
 		"$JS.API.CONSUMER.DELETE.PARLEY.agent+task+echo",
 	}
 	before := state(t, admin)
@@ -185,7 +185,7 @@ func TestServersAnswersStay(t *testing.T) {
 			}
 		}
 	}
-	if err := nc.PublishRequest(natsbus.Subject(job.ReportAt("h1")), targets[0], []byte("{}")); err != nil {
+	if err := nc.PublishRequest(natsbus.Subject(protocol.ReportAt("h1")), targets[0], []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	// Only the report is there when all was looked at.
@@ -240,7 +240,7 @@ func TestNothingIsOverheard(t *testing.T) {
 	defer own.Close()
 	nc := raw(t, s, "echo")
 	var wide []*nats.Subscription
-	for _, subject := range []string{">", "parley.>", "_INBOX.>", "_INBOX.echo.>", "$JS.>", natsbus.Subject(job.WorkerAt("echo.*"))} {
+	for _, subject := range []string{">", "parley.>", "_INBOX.>", "_INBOX.echo.>", "$JS.>", natsbus.Subject(protocol.WorkerAt("echo.*"))} {
 		sub, err := nc.SubscribeSync(subject)
 		if err != nil {
 			t.Fatal(err)
@@ -251,11 +251,11 @@ func TestNothingIsOverheard(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := worker(t, s, "other")
-	if err := own.Publish(t.Context(), job.WorkAt("other"), letter("secret")); err != nil {
+	if err := own.Publish(t.Context(), protocol.WorkAt("other"), letter("secret")); err != nil {
 		t.Fatal(err)
 	}
-	first(t, other, job.WorkAt("other"))
-	for _, at := range []bus.Address{job.WorkerAt("other.1"), job.ControlAt("h1"), job.Discovery, job.ChatTopic, job.WorkerAt("echo.1")} {
+	first(t, other, protocol.WorkAt("other"))
+	for _, at := range []bus.Address{protocol.WorkerAt("other.1"), protocol.ControlAt("h1"), protocol.Discovery, protocol.ChatTopic, protocol.WorkerAt("echo.1")} {
 		if err := own.Publish(t.Context(), at, letter(at.Name)); err != nil {
 			t.Fatal(err)
 		}
@@ -343,18 +343,18 @@ func TestManyThroughARoom(t *testing.T) {
 	const n = 500
 	go func() {
 		for i := range n {
-			if err := own.Publish(t.Context(), job.WorkAt("echo"), letter(fmt.Sprint(i))); err != nil {
+			if err := own.Publish(t.Context(), protocol.WorkAt("echo"), letter(fmt.Sprint(i))); err != nil {
 				t.Error(err)
 				return
 			}
 		}
 	}()
 	seen := make(map[string]bool)
-	for d, err := range w.Receive(t.Context(), bus.Subscription{At: job.WorkAt("echo"), Prefetch: 20}) {
+	for d, err := range w.Receive(t.Context(), bus.Subscription{At: protocol.WorkAt("echo"), Prefetch: 20}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Publish(t.Context(), job.ReportAt("h1"), letter("r"+d.ID)); err != nil {
+		if err := w.Publish(t.Context(), protocol.ReportAt("h1"), letter("r"+d.ID)); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Ack(t.Context()); err != nil {
@@ -364,7 +364,7 @@ func TestManyThroughARoom(t *testing.T) {
 			break
 		}
 	}
-	depth, err := own.(bus.Operator).Depth(t.Context(), job.ReportAt("h1"))
+	depth, err := own.(bus.Operator).Depth(t.Context(), protocol.ReportAt("h1"))
 	if err != nil || depth.Ready != n {
 		t.Errorf("of %d reports %+v are there, %v", n, depth, err)
 	}

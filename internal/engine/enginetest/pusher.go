@@ -12,7 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/internal/fault"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -37,10 +37,10 @@ type Known struct {
 // Prepare accepts URLs with https, and ids of at most 128 bytes.
 func (p *Pusher) Prepare(c *op.PushConfig) (*task.Hook, error) {
 	if !strings.HasPrefix(c.URL, "https://") {
-		return nil, fault.Field(a2a.ErrInvalidParams, "url", "must begin with https://")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "url", "must begin with https://")
 	}
 	if len(c.ID) > 128 {
-		return nil, fault.Field(a2a.ErrInvalidParams, "id", "longer than 128 bytes")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "id", "longer than 128 bytes")
 	}
 	h := &task.Hook{ID: c.ID, URL: c.URL, Scheme: c.Scheme}
 	if h.ID == "" {

@@ -1,0 +1,199 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Layout is one shape of the document.
+type Layout uint8
+
+const (
+	// V1 has the keys of A2A v1.0 alone (specification §4.4.1).
+	V1 Layout = iota
+	// Union has the keys of v1.0 together with those that readers of v0.3 look for.
+	// Each kind of reader ignores the other's keys.
+	Union
+	// V03 has the keys of v0.3 alone. It is read, not written.
+	V03
+	// PromptKit has the keys of v1.0, but no addresses: the agent takes JSON-RPC of
+	// its dialect at /a2a. It is read, not written.
+	PromptKit
+	// RockBot has an agentName, and no interfaces: the agent takes POST /tasks/send. It
+	// is read, not written.
+	RockBot
+)
+
+// String returns the name of l, such as "v1.0".
+func (l Layout) String() string {
+	if int(l) >= len(layoutNames) {
+		return fmt.Sprintf("Layout(%d)", uint8(l))
+	}
+	return layoutNames[l]
+}
+
+var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", RockBot: "rockbot"}
+
+// Options is what the hub adds to a registered card. The zero Options describe an
+// agent that streams and cannot be reached.
+type Options struct {
+	Layout Layout
+	// Name is written when the registered card has no name.
+	Name string
+	// Interfaces are the ways to reach the agent, the preferred one first.
+	Interfaces []*a2a.AgentInterface
+	// Legacy are the ways to reach the agent in v0.3, the preferred one first, which
+	// the union layout lists. If empty, they are the JSON-RPC ones of Interfaces, whose
+	// address serves both versions.
+	Legacy []*a2a.AgentInterface
+	// History declares stateTransitionHistory, a capability of v0.3, in the layout V1, too.
+	History bool
+	// NoStreaming declares that the streaming operations are switched off.
+	NoStreaming bool
+	// PushNotifications declares that webhooks can be registered.
+	PushNotifications bool
+	// ExtendedCard declares that there is a further card for authenticated callers.
+	ExtendedCard bool
+	// Extensions are those of the hub. A registered card that declares the same URI says
+	// more about it, and counts.
+	Extensions []a2a.AgentExtension
+	// SecuritySchemes and SecurityRequirements are what the hub asks of callers. The
+	// registered card may say something else, see Complete.
+	SecuritySchemes      a2a.NamedSecuritySchemes
+	SecurityRequirements a2a.SecurityRequirementsOptions
+	// BareScopes writes the scopes of a requirement as a bare list, {"key":[]}, as the
+	// official Go SDK (v2.4.0) reads and writes them, instead of the protocol's own
+	// {"key":{"list":[]}}, with which it refuses the whole card. Readers that keep to
+	// the protocol refuse the bare list.
+	BareScopes bool
+	// Others are members that the protocol does not have, as the function Others returns
+	// them; nil for none.
+	Others []byte
+	// Sign makes the signatures of the card, whose v1.0 document it gets. If nil, the card
+	// has none. Package internal/secret/signature has one.
+	Sign func(doc []byte) ([]a2a.AgentCardSignature, error)
+}
+
+// Fallbacks for required fields that a registered card leaves empty.
+const (
+	noVersion   = "0.0.0"
+	defaultMode = "text/plain"
+)
+
+// JSON returns the document for the registered card c. It fails when c has a
+// security scheme, flow or parameter that JSON or the protocol cannot express.
+func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
+	c = Complete(c, o)
+	d, err := makeDocument(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("card of %q: %w", c.Name, err)
+	}
+	if d.Signatures, err = Signatures(c, o); err != nil {
+		return nil, err
+	}
+	switch o.Layout {
+	case V1:
+		if o.History {
+			d.Capabilities.legacyCapabilities = &legacyCapabilities{}
+		}
+	case Union:
+		err = d.addLegacy(c, o)
+	default:
+		err = fmt.Errorf("layout %s is not written", o.Layout)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // addresses stay readable
+	if err := enc.Encode(d); err != nil {
+		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
+	}
+	return withOthers(bytes.TrimSuffix(b.Bytes(), []byte("\n")), o.Others), nil
+}
+
+// makeDocument spells out a complete card.
+func makeDocument(c *a2a.AgentCard, o *Options) (*document, error) {
+	schemes, err := schemesOf(c.SecuritySchemes)
+	if err != nil {
+		return nil, err
+	}
+	return &document{
+		Name:                 c.Name,
+		Description:          c.Description,
+		SupportedInterfaces:  interfacesOf(c.SupportedInterfaces),
+		Provider:             providerOf(c.Provider),
+		Version:              c.Version,
+		DocumentationURL:     c.DocumentationURL,
+		Capabilities:         capabilitiesOf(&c.Capabilities),
+		SecuritySchemes:      schemes,
+		SecurityRequirements: requirementsOf(c.SecurityRequirements, o),
+		DefaultInputModes:    c.DefaultInputModes,
+		DefaultOutputModes:   c.DefaultOutputModes,
+		Skills:               skillsOf(c.Skills, o),
+		IconURL:              c.IconURL,
+	}, nil
+}
+
+func capabilitiesOf(c *a2a.AgentCapabilities) capabilities {
+	caps := capabilities{
+		Streaming:         c.Streaming,
+		PushNotifications: c.PushNotifications,
+		ExtendedAgentCard: c.ExtendedAgentCard,
+	}
+	for _, x := range c.Extensions {
+		caps.Extensions = append(caps.Extensions, extension{x.URI, x.Description, x.Required, x.Params})
+	}
+	return caps
+}
+
+func interfacesOf(list []*a2a.AgentInterface) []iface {
+	out := make([]iface, 0, len(list))
+	for _, i := range list {
+		out = append(out, iface{i.URL, string(i.ProtocolBinding), i.Tenant, string(i.ProtocolVersion)})
+	}
+	return out
+}
+
+func providerOf(p *a2a.AgentProvider) *provider {
+	if p == nil {
+		return nil
+	}
+	return &provider{URL: p.URL, Organization: p.Org}
+}
+
+func modesOf(modes []string) []string {
+	if len(modes) == 0 {
+		return []string{defaultMode}
+	}
+	return modes
+}
+
+func skillsOf(list []a2a.AgentSkill, o *Options) []skill {
+	out := make([]skill, 0, len(list))
+	for i := range list {
+		s := &list[i]
+		out = append(out, skill{
+			ID:                   s.ID,
+			Name:                 s.Name,
+			Description:          s.Description,
+			Tags:                 s.Tags,
+			Examples:             s.Examples,
+			InputModes:           s.InputModes,
+			OutputModes:          s.OutputModes,
+			SecurityRequirements: requirementsOf(s.SecurityRequirements, o),
+		})
+	}
+	return out
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

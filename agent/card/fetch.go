@@ -1,0 +1,287 @@
+package card
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+)
+
+// Defaults of [FetchOptions].
+const (
+	DefaultMaxBytes = 256 << 10
+	DefaultTimeout  = 30 * time.Second
+)
+
+// ErrNotModified: the card is still the one that has FetchOptions.ETag.
+var ErrNotModified = errors.New("agent card not modified")
+
+// wellKnown are the places of a card below a base URL, newest first
+// (specification §8.2; agents before v0.3 used the second).
+var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// FetchOptions say how to fetch a card. The zero value fetches it without credentials.
+type FetchOptions struct {
+	// Client sends the requests; its CheckRedirect is replaced. If nil, one with a
+	// connect timeout of ten seconds is used.
+	Client *http.Client
+	// Header is added to each request.
+	Header http.Header
+	// ETag, if set, is the tag of the card that is already there. A card that is still
+	// the same is ErrNotModified.
+	ETag string
+	// Target is the tenant below the URL whose card is asked for first; empty means none.
+	Target string
+	// MaxBytes bounds the card. Zero means DefaultMaxBytes.
+	MaxBytes int64
+	// Timeout bounds the whole search. Zero means DefaultTimeout, negative means never.
+	Timeout time.Duration
+}
+
+// StatusError is the answer of a server that does not give out its card. It is
+// a2a.ErrUnauthenticated or a2a.ErrUnauthorized if the server says so.
+type StatusError struct {
+	URL    *url.URL
+	Status int
+	// Body is what the server said.
+	Body []byte
+}
+
+// Error says what was asked for, and the status.
+func (e *StatusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("%s: HTTP %d %s", e.URL.Redacted(), e.Status, http.StatusText(e.Status)))
+}
+
+// Unwrap returns the SDK's sentinel for the status, or nil.
+func (e *StatusError) Unwrap() error {
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return a2a.ErrUnauthenticated
+	case http.StatusForbidden:
+		return a2a.ErrUnauthorized
+	}
+	return nil
+}
+
+// absent reports whether the status means that there is nothing.
+func (e *StatusError) absent() bool {
+	return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusGone
+}
+
+// Fetch returns the card of the agent at rawURL. That is the base URL below which the
+// card is well known (specification §8.2), the card's own URL if it ends in ".json", or
+// the URL of an interface: then the card may also be at the same place without a
+// trailing "/a2a", or at the root of the host, if it lists an interface with the path
+// of rawURL. A bare "host:port" means http on a loopback host and https elsewhere.
+//
+// Without a card anywhere the error is ErrNoCard and says what is there instead. It is a
+// *StatusError if a server refuses to answer. Redirects are followed within the host
+// alone.
+func Fetch(ctx context.Context, rawURL string, o *FetchOptions) (*Card, error) {
+	if o == nil {
+		o = new(FetchOptions)
+	}
+	client, release := httpcall.Client(o.Client)
+	defer release()
+	ctx, cancel := o.bound(ctx)
+	defer cancel()
+	f := fetcher{client: client, opts: o}
+	c, err := f.find(ctx, rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("card of %s: %w", redacted(rawURL), err)
+	}
+	return c, nil
+}
+
+func redacted(rawURL string) string {
+	if u, err := url.Parse(rawURL); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return rawURL
+}
+
+func (o *FetchOptions) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	d := o.Timeout
+	switch {
+	case d < 0:
+		return context.WithCancel(ctx)
+	case d == 0:
+		d = DefaultTimeout
+	}
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded))
+}
+
+// fetcher looks for a card.
+type fetcher struct {
+	client *http.Client
+	opts   *FetchOptions
+}
+
+func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
+	base, err := httpcall.ParseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	var strange error // what is at one of the places instead of a card
+	for _, place := range places(base, f.opts.Target) {
+		c, err := f.get(ctx, place.url)
+		var status *StatusError
+		switch {
+		case err == nil && place.root && !lists(c.A2A, base):
+			if strange == nil {
+				strange = fmt.Errorf("%w: that of %s is another agent's", ErrNoCard, place.url.Redacted())
+			}
+		case errors.As(err, &status) && status.absent():
+		case errors.Is(err, ErrNoCard):
+			if strange == nil {
+				strange = err
+			}
+		default:
+			if c == nil || f.opts.Target == "" || place.target {
+				return c, err
+			}
+			if own := f.ofTarget(ctx, base, c); own != nil {
+				return own, nil
+			}
+			c.Fallback = true
+			return c, err
+		}
+	}
+	if strange != nil {
+		return nil, strange
+	}
+	return nil, ErrNoCard
+}
+
+// ofTarget returns the card of the target below an HTTP+JSON interface of the card that is
+// at base, where the tenants of a host have theirs; nil if there is none.
+func (f *fetcher) ofTarget(ctx context.Context, base *url.URL, c *Card) *Card {
+	for _, i := range c.A2A.SupportedInterfaces {
+		if i == nil || i.ProtocolBinding != a2a.TransportProtocolHTTPJSON {
+			continue
+		}
+		u, err := httpcall.ParseURL(i.URL)
+		if err != nil || u.Scheme != base.Scheme || u.Host != base.Host {
+			continue
+		}
+		if own, err := f.get(ctx, u.JoinPath(url.PathEscape(f.opts.Target), wellKnown[0])); err == nil {
+			return own
+		}
+	}
+	return nil
+}
+
+// place is where a card may be.
+type place struct {
+	url *url.URL
+	// root is set for the card of the whole host, which is the wrong agent unless it
+	// lists the URL that was asked for.
+	root bool
+	// target is set for the card of the tenant that was asked for.
+	target bool
+}
+
+// places are where to look for the card of an agent, in this order.
+func places(base *url.URL, target string) []place {
+	if strings.HasSuffix(base.Path, ".json") {
+		return []place{{url: base}}
+	}
+	var all []place
+	add := func(at *url.URL, root bool) {
+		for _, path := range wellKnown {
+			all = append(all, place{url: at.JoinPath(path), root: root})
+		}
+	}
+	if target != "" {
+		all = append(all, place{url: base.JoinPath(url.PathEscape(target), wellKnown[0]), target: true})
+	}
+	add(base, false)
+	path := strings.TrimRight(base.Path, "/")
+	if path == "" {
+		return all
+	}
+	root := &url.URL{Scheme: base.Scheme, Host: base.Host, User: base.User}
+	above, rpc := strings.CutSuffix(path, "/a2a")
+	if rpc && above != "" {
+		at := *base
+		at.Path, at.RawPath = above, ""
+		add(&at, false)
+	}
+	add(root, !rpc || above != "")
+	return all
+}
+
+// get fetches the card at u.
+func (f *fetcher) get(ctx context.Context, u *url.URL) (*Card, error) {
+	req, err := f.request(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, httpcall.Reason(err)
+	}
+	raw, err := httpcall.ReadBounded(resp.Body, f.opts.maxBytes())
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("read card: %w", err)
+	case resp.StatusCode == http.StatusNotModified:
+		return nil, ErrNotModified
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return nil, &StatusError{URL: u, Status: resp.StatusCode, Body: raw}
+	}
+	c, err := Read(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", u.Redacted(), err)
+	}
+	c.ETag = resp.Header.Get("ETag")
+	c.SetFrom(resp.Request.URL)
+	return c, nil
+}
+
+func (f *fetcher) request(ctx context.Context, u *url.URL) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if f.opts.Header != nil {
+		req.Header = f.opts.Header.Clone()
+	}
+	req.Header.Set("Accept", "application/json, application/a2a+json")
+	req.Header.Set("A2A-Version", string(a2a.Version))
+	if f.opts.ETag != "" {
+		req.Header.Set("If-None-Match", f.opts.ETag)
+	}
+	return req, nil
+}
+
+func (o *FetchOptions) maxBytes() int64 {
+	if o.MaxBytes <= 0 {
+		return DefaultMaxBytes
+	}
+	return o.MaxBytes
+}
+
+// lists reports whether card has an interface with the path of u. Hosts are not
+// compared: behind proxies and in containers agents have several names.
+func lists(card *a2a.AgentCard, u *url.URL) bool {
+	for _, i := range card.SupportedInterfaces {
+		at, err := url.Parse(i.URL)
+		if err == nil && strings.Trim(at.Path, "/") == strings.Trim(u.Path, "/") {
+			return true
+		}
+	}
+	return false
+}

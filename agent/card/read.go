@@ -1,0 +1,308 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+)
+
+// ErrNoCard: what is there is not an agent card, or nothing is there.
+var ErrNoCard = errors.New("no agent card")
+
+// maxDepth is how deep a card may nest.
+const maxDepth = 64
+
+// TaskSend is the binding of agents of RockBot that are reached by POST /tasks/send
+// alone. It is not one of the protocol's.
+const TaskSend a2a.TransportProtocol = "TASKS-SEND"
+
+// Card is an agent card that was received.
+type Card struct {
+	// A2A is the card as v1.0 has it, whatever its layout. Interfaces of other layouts
+	// are listed behind those of v1.0. It is never nil.
+	A2A *a2a.AgentCard
+	// Raw is the card as it came.
+	Raw json.RawMessage
+	// Layout is the shape of Raw.
+	Layout Layout
+	// ETag is the entity tag that the card came with, or empty.
+	ETag string
+	// SignedBy is the id of the key that signed the card, if that was verified: then A2A has
+	// what was signed, and nothing else. Neither Read nor Fetch verifies.
+	SignedBy string
+	// From is where the card came from; nil if it was not fetched.
+	From *url.URL
+	// Fallback is set if a tenant was asked for that has no card of its own: this one may be
+	// of another agent at the same address.
+	Fallback bool
+}
+
+// SetFrom says where the card came from. Addresses of the card that are relative become
+// whole.
+func (c *Card) SetFrom(from *url.URL) {
+	c.From = from
+	for _, i := range c.A2A.SupportedInterfaces {
+		if u, err := url.Parse(i.URL); err == nil && !u.IsAbs() && i.ProtocolBinding != a2a.TransportProtocolGRPC {
+			i.URL = from.ResolveReference(u).String()
+		}
+	}
+}
+
+// received is a card of any layout. What the rest of a card can do without is read by
+// itself, so that a mistake there costs no more than that.
+type received struct {
+	Name        string `json:"name"`
+	AgentName   string `json:"agentName"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+
+	Provider             json.RawMessage `json:"provider"`
+	IconURL              json.RawMessage `json:"iconUrl"`
+	DocumentationURL     json.RawMessage `json:"documentationUrl"`
+	Capabilities         json.RawMessage `json:"capabilities"`
+	Skills               json.RawMessage `json:"skills"`
+	DefaultInputModes    json.RawMessage `json:"defaultInputModes"`
+	DefaultOutputModes   json.RawMessage `json:"defaultOutputModes"`
+	Signatures           json.RawMessage `json:"signatures"`
+	SecuritySchemes      json.RawMessage `json:"securitySchemes"`
+	SecurityRequirements json.RawMessage `json:"securityRequirements"`
+	Security             json.RawMessage `json:"security"`
+
+	SupportedInterfaces  json.RawMessage `json:"supportedInterfaces"`
+	URL                  string          `json:"url"`
+	PreferredTransport   string          `json:"preferredTransport"`
+	AdditionalInterfaces json.RawMessage `json:"additionalInterfaces"`
+	ProtocolVersion      string          `json:"protocolVersion"`
+	ExtendedCard         json.RawMessage `json:"supportsAuthenticatedExtendedCard"`
+	SupportsStreaming    json.RawMessage `json:"supportsStreaming"`
+}
+
+// Read reads a card of any layout, with security requirements in any spelling. Parts
+// of it that nobody can read are left out, but a card has a name. Errors wrap
+// ErrNoCard.
+func Read(raw []byte) (*Card, error) {
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
+	r, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	c := &Card{Raw: raw, Layout: r.layout(), A2A: &a2a.AgentCard{
+		Name: r.Name, Description: r.Description, Version: r.Version,
+		Capabilities:         r.capabilities(),
+		Provider:             maybe[*a2a.AgentProvider](r.Provider),
+		IconURL:              maybe[string](r.IconURL),
+		DocumentationURL:     maybe[string](r.DocumentationURL),
+		DefaultInputModes:    maybe[[]string](r.DefaultInputModes),
+		DefaultOutputModes:   maybe[[]string](r.DefaultOutputModes),
+		Signatures:           maybe[[]a2a.AgentCardSignature](r.Signatures),
+		SecuritySchemes:      readSchemes(r.SecuritySchemes),
+		SecurityRequirements: readRequirements(r.SecurityRequirements, r.Security),
+		Skills:               readSkills(r.Skills),
+	}}
+	c.A2A.SupportedInterfaces = r.interfaces(c.Layout)
+	return c, nil
+}
+
+// inWords names the member of a card that has the wrong type, without the types of Go.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return errors.New("must be an object")
+	}
+	return fmt.Errorf("%s: must be a string", wrong.Field)
+}
+
+func decode(raw []byte) (*received, error) {
+	if page := bytes.TrimSpace(raw); len(page) > 0 && page[0] == '<' {
+		return nil, fmt.Errorf("%w: it is a web page", ErrNoCard)
+	}
+	if err := rawjson.Check(raw, maxDepth); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoCard, err)
+	}
+	r := new(received)
+	if err := json.Unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, inWords(err))
+	}
+	if r.Name == "" {
+		r.Name = r.AgentName
+	}
+	if r.Name == "" {
+		return nil, fmt.Errorf("%w: it has no name", ErrNoCard)
+	}
+	return r, nil
+}
+
+// maybe reads what a card can do without.
+func maybe[T any](raw json.RawMessage) T {
+	var v, zero T
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return zero
+	}
+	return v
+}
+
+func (r *received) layout() Layout {
+	v1, v03 := r.SupportedInterfaces != nil, r.URL != "" || r.AdditionalInterfaces != nil
+	switch {
+	case v1 && v03:
+		return Union
+	case v1:
+		return V1
+	case r.AgentName != "":
+		return RockBot
+	case v03:
+		return V03
+	case r.Skills != nil || r.Capabilities != nil:
+		return PromptKit
+	}
+	return V1
+}
+
+func (r *received) capabilities() a2a.AgentCapabilities {
+	caps := maybe[a2a.AgentCapabilities](r.Capabilities)
+	caps.ExtendedAgentCard = caps.ExtendedAgentCard || maybe[bool](r.ExtendedCard)
+	caps.Streaming = caps.Streaming || maybe[bool](r.SupportsStreaming)
+	return caps
+}
+
+// interfaces returns those of v1.0 and behind them those that other layouts tell
+// otherwise.
+func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
+	var list []*a2a.AgentInterface
+	add := func(url, binding, version, tenant string) {
+		i := &a2a.AgentInterface{
+			URL: url, ProtocolBinding: bindingOf(binding), ProtocolVersion: a2a.ProtocolVersion(version), Tenant: tenant,
+		}
+		if url != "" && !listed(list, i) {
+			list = append(list, i)
+		}
+	}
+	for _, i := range maybe[[]*receivedInterface](r.SupportedInterfaces) {
+		if i != nil {
+			add(i.URL, or(i.ProtocolBinding, i.Transport), or(i.ProtocolVersion, r.newer()), i.tenant())
+		}
+	}
+	switch layout {
+	case RockBot:
+		add(r.taskSend(), string(TaskSend), "", "")
+		return list
+	case PromptKit:
+		add("../a2a", string(a2a.TransportProtocolJSONRPC), legacyVersion, "")
+		return list
+	}
+	add(r.URL, r.PreferredTransport, r.older(layout), "")
+	for _, i := range maybe[[]*receivedInterface](r.AdditionalInterfaces) {
+		if i != nil {
+			add(i.URL, or(i.Transport, i.ProtocolBinding), r.older(layout), i.tenant())
+		}
+	}
+	return list
+}
+
+// receivedInterface is an interface of v1.0 or of v0.3.
+type receivedInterface struct {
+	URL             string `json:"url"`
+	ProtocolBinding string `json:"protocolBinding"`
+	Transport       string `json:"transport"`
+	ProtocolVersion string `json:"protocolVersion"`
+	Tenant          string `json:"tenant"`
+	AgentID         string `json:"agentId"`
+}
+
+// tenant is also read by the name that Awaken has for it.
+func (i *receivedInterface) tenant() string { return or(i.Tenant, i.AgentID) }
+
+// newer is the version of interfaces of v1.0 that do not say.
+func (r *received) newer() string {
+	if strings.HasPrefix(r.ProtocolVersion, "1.") {
+		return r.ProtocolVersion
+	}
+	return string(a2a.Version)
+}
+
+// older is the version of the interfaces that v0.3 tells. A union says it of those,
+// whatever it says at its top; a card that has no others may say anything.
+func (r *received) older(layout Layout) string {
+	if layout == Union && !strings.HasPrefix(r.ProtocolVersion, "0.") || r.ProtocolVersion == "" {
+		return legacyVersion
+	}
+	return r.ProtocolVersion
+}
+
+// taskSend is where an agent of RockBot takes tasks: below its URL, or else below where
+// its card is.
+func (r *received) taskSend() string {
+	if r.URL == "" {
+		return "../tasks/send"
+	}
+	return strings.TrimRight(r.URL, "/") + "/tasks/send"
+}
+
+// bindingOf returns the protocol's name of a binding: the names are written in other
+// ways, too.
+func bindingOf(name string) a2a.TransportProtocol {
+	switch strings.NewReplacer("-", "", "_", "", "+", "", " ", "").Replace(strings.ToUpper(name)) {
+	case "", "JSONRPC", "JSONRPC2.0":
+		return a2a.TransportProtocolJSONRPC
+	case "HTTPJSON", "REST", "HTTP":
+		return a2a.TransportProtocolHTTPJSON
+	case "GRPC":
+		return a2a.TransportProtocolGRPC
+	}
+	return a2a.TransportProtocol(name)
+}
+
+// listed reports whether list has i, in whatever patch of its version.
+func listed(list []*a2a.AgentInterface, i *a2a.AgentInterface) bool {
+	for _, known := range list {
+		if known.URL == i.URL && known.ProtocolBinding == i.ProtocolBinding &&
+			known.Tenant == i.Tenant && major(known.ProtocolVersion) == major(i.ProtocolVersion) {
+			return true
+		}
+	}
+	return false
+}
+
+func major(v a2a.ProtocolVersion) string {
+	m, _, _ := strings.Cut(string(v), ".")
+	return m
+}
+
+// receivedSkill is a skill of any layout.
+type receivedSkill struct {
+	ID                   string          `json:"id"`
+	Name                 string          `json:"name"`
+	Description          string          `json:"description"`
+	Tags                 []string        `json:"tags"`
+	Examples             json.RawMessage `json:"examples"`
+	InputModes           []string        `json:"inputModes"`
+	OutputModes          []string        `json:"outputModes"`
+	SecurityRequirements json.RawMessage `json:"securityRequirements"`
+	Security             json.RawMessage `json:"security"`
+}
+
+func readSkills(raw json.RawMessage) []a2a.AgentSkill {
+	var skills []a2a.AgentSkill
+	for _, one := range maybe[[]json.RawMessage](raw) {
+		var s receivedSkill
+		if json.Unmarshal(one, &s) != nil || s.ID == "" && s.Name == "" {
+			continue
+		}
+		skills = append(skills, a2a.AgentSkill{
+			ID: or(s.ID, s.Name), Name: or(s.Name, s.ID), Description: s.Description, Tags: s.Tags,
+			Examples: maybe[[]string](s.Examples), InputModes: s.InputModes, OutputModes: s.OutputModes,
+			SecurityRequirements: readRequirements(s.SecurityRequirements, s.Security),
+		})
+	}
+	return skills
+}

@@ -1,0 +1,215 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// turn is one message to a Conversation.
+type turn struct {
+	agent     *Agent
+	kept      *kept
+	x         *a2asrv.ExecutorContext
+	principal *auth.Principal
+	yield     func(a2a.Event, error) bool
+
+	// said is what was replied so far, wait what the caller is to do.
+	said a2a.ContentParts
+	wait Reply
+	// begun is set once there is an artifact; stopped when nobody takes events.
+	begun, stopped bool
+}
+
+// run answers the message.
+func (t *turn) run(ctx context.Context) {
+	pending := pendingOf(t.x.StoredTask)
+	results, problem := match(pending, t.x.Message)
+	if problem != "" {
+		t.status(a2a.TaskStateInputRequired, question(problem, pending)...)
+		return
+	}
+	if !t.status(a2a.TaskStateWorking) {
+		return
+	}
+	if err := t.converse(ctx, pending, results); err != nil {
+		t.agent.end(t.kept)
+		if ctx.Err() == nil && !t.stopped {
+			t.yield(nil, err)
+		}
+		return
+	}
+	if !t.stopped {
+		t.finish()
+	}
+}
+
+// errNoResumer: a Conversation has asked for tools whose results it cannot take.
+var errNoResumer = errors.New("the conversation asks for tools, and is no Resumer")
+
+func (t *turn) converse(ctx context.Context, pending []*content.ToolCall, results []*content.ToolResult) error {
+	if err := t.open(ctx, pending); err != nil {
+		return err
+	}
+	for r, err := range t.replies(ctx, results) {
+		if err != nil {
+			return fmt.Errorf("converse in %s: %w", t.x.ContextID, err)
+		}
+		if r != nil {
+			t.say(r)
+		}
+		if t.stopped {
+			return nil
+		}
+	}
+	if _, ok := t.kept.conv.(Resumer); !ok && len(t.wait.Calls) > 0 {
+		return fmt.Errorf("converse in %s: %w", t.x.ContextID, errNoResumer)
+	}
+	return nil
+}
+
+// open makes sure that there is a Conversation.
+func (t *turn) open(ctx context.Context, pending []*content.ToolCall) error {
+	if t.kept.conv != nil {
+		return nil
+	}
+	o := &Opening{ContextID: t.x.ContextID, Principal: t.principal, Pending: pending}
+	if t.x.StoredTask != nil {
+		o.History = t.x.StoredTask.History
+	}
+	conv, err := t.agent.Open(ctx, o)
+	if err == nil && conv == nil {
+		err = errors.New("the opener returned no conversation")
+	}
+	if err != nil {
+		return fmt.Errorf("open conversation %s: %w", t.x.ContextID, err)
+	}
+	t.kept.conv = conv
+	return nil
+}
+
+// replies yields what the Conversation replies, by the best of its abilities.
+func (t *turn) replies(ctx context.Context, results []*content.ToolResult) iter.Seq2[*Reply, error] {
+	resumer, ok := t.kept.conv.(Resumer)
+	if ok && len(results) > 0 {
+		return func(yield func(*Reply, error) bool) { yield(resumer.Resume(ctx, results)) }
+	}
+	if s, ok := t.kept.conv.(Streamer); ok {
+		return s.Stream(ctx, t.x.Message)
+	}
+	return func(yield func(*Reply, error) bool) { yield(t.kept.conv.Send(ctx, t.x.Message)) }
+}
+
+// say shows a piece of the reply.
+func (t *turn) say(r *Reply) {
+	if len(r.Calls) > 0 {
+		t.wait.Calls = r.Calls
+	}
+	if r.Question != "" {
+		t.wait.Question = r.Question
+	}
+	if len(r.Parts) == 0 {
+		return
+	}
+	ev := a2a.NewArtifactUpdateEvent(t.x, "reply", r.Parts...)
+	ev.Append = t.begun
+	t.begun = true
+	t.said = append(t.said, r.Parts...)
+	t.stopped = !t.yield(ev, nil)
+}
+
+// finish says what the task waits for, or that it is done.
+func (t *turn) finish() {
+	if t.wait.Question != "" || len(t.wait.Calls) > 0 {
+		t.status(a2a.TaskStateInputRequired, question(t.wait.Question, t.wait.Calls)...)
+		return
+	}
+	text := ""
+	for _, p := range t.said {
+		text += p.Text()
+	}
+	if text == "" {
+		t.status(a2a.TaskStateCompleted)
+		return
+	}
+	t.status(a2a.TaskStateCompleted, a2a.NewTextPart(text))
+}
+
+func (t *turn) status(s a2a.TaskState, parts ...*a2a.Part) bool {
+	var m *a2a.Message
+	if len(parts) > 0 {
+		m = a2a.NewMessageForTask(a2a.MessageRoleAgent, t.x, parts...)
+	}
+	t.stopped = !t.yield(a2a.NewStatusUpdateEvent(t.x, s, m), nil)
+	return !t.stopped
+}
+
+// question returns the parts of a message that asks something, or for tools.
+func question(text string, calls []*content.ToolCall) a2a.ContentParts {
+	var parts a2a.ContentParts
+	if text != "" {
+		parts = append(parts, a2a.NewTextPart(text))
+	}
+	for _, c := range calls {
+		parts = append(parts, c.Part())
+	}
+	return parts
+}
+
+// pendingOf returns the calls that a task waits for.
+func pendingOf(t *a2a.Task) (calls []*content.ToolCall) {
+	if t == nil {
+		return nil
+	}
+	asked := t.Status.Message
+	// The task may have moved on to its caller's answer.
+	for i := len(t.History) - 1; asked == nil && i >= 0; i-- {
+		if t.History[i].Role == a2a.MessageRoleAgent {
+			asked = t.History[i]
+		}
+	}
+	if asked == nil {
+		return nil
+	}
+	for _, p := range asked.Parts {
+		if c, ok := content.ToolCallOf(p); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// match returns what came of each call. A message that answers none of them answers in
+// words, which is for the Conversation; a call that is left out was rejected.
+func match(pending []*content.ToolCall, m *a2a.Message) (results []*content.ToolResult, problem string) {
+	got := map[string]*content.ToolResult{}
+	if m != nil {
+		for _, p := range m.Parts {
+			if r, ok := content.ToolResultOf(p); ok {
+				got[r.ID] = r
+			}
+		}
+	}
+	if len(got) == 0 {
+		return nil, ""
+	}
+	for _, c := range pending {
+		r := got[c.ID]
+		if r == nil {
+			r = &content.ToolResult{ID: c.ID, Rejected: true, Reason: "the caller did not answer"}
+		}
+		delete(got, c.ID)
+		results = append(results, r)
+	}
+	for id := range got {
+		return nil, fmt.Sprintf("no call %q waits for a result", id)
+	}
+	return results, ""
+}

@@ -1,0 +1,160 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Log is what conversations are made from. A task.Store is one. If it is a task.Lineages
+// as well, what agents ask each other on behalf of a task is no turn of its caller.
+type Log interface {
+	// List is that of task.Index, Read that of task.Log.
+	List(ctx context.Context, q *task.Query) (task.ListPage, error)
+	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
+}
+
+// maxRebuilt is how many tasks of a context are looked at, the newest, with those that
+// agents have begun.
+const maxRebuilt = 100
+
+// Rebuild makes the turns of a conversation from the tasks of a context in the log: each
+// message of the caller, each message with which an agent asked or closed, and what it
+// delivered.
+func Rebuild(ctx context.Context, log Log, owner task.Owner, contextID string) ([]Turn, error) {
+	return rebuild(ctx, log, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt}, nil)
+}
+
+// rebuild is Rebuild without the tasks whose last version is a turn that is known.
+func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool) ([]Turn, error) {
+	page, err := log.List(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("rebuild turns of %s: %w", q.ContextID, err)
+	}
+	var all []Turn
+	for i := range page.Heads {
+		h := &page.Heads[len(page.Heads)-1-i] // the oldest first
+		if known[TurnID(h.ID, h.Version)] {
+			continue
+		}
+		child, err := delegated(ctx, log, h)
+		if err == nil && child {
+			continue
+		}
+		var turns []Turn
+		if err == nil {
+			turns, err = turnsOf(ctx, log, h)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rebuild turns of %s: task %s: %w", q.ContextID, h.ID, err)
+		}
+		all = append(all, turns...)
+	}
+	slices.SortStableFunc(all, byTime)
+	return all, nil
+}
+
+// delegated reports whether an agent has begun a task, on behalf of another one.
+func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
+	l, ok := log.(task.Lineages)
+	if !ok {
+		return false, nil
+	}
+	line, err := l.Lineage(ctx, h.Key)
+	return line.Parent != 0, err
+}
+
+func byTime(a, b Turn) int { return a.At.Compare(b.At) }
+
+// TurnID is the ID of the turn that is in a version of a task.
+func TurnID(id a2a.TaskID, version int64) string {
+	return string(id) + "/" + strconv.FormatInt(version, 10)
+}
+
+// turnsOf returns the turns of one task.
+func turnsOf(ctx context.Context, log Log, h *task.Head) ([]Turn, error) {
+	var turns []Turn
+	var fold task.Fold
+	for fold.Version < h.Version {
+		entries, err := log.Read(ctx, h.Key, fold.Version)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		for i := range entries {
+			e := &entries[i]
+			if err := fold.Add(e); err != nil {
+				return nil, err
+			}
+			if t, ok := turnOf(h, e, &fold); ok {
+				turns = append(turns, t)
+			}
+		}
+	}
+	return turns, nil
+}
+
+// turnOf returns the turn that an entry is, if it is one.
+func turnOf(h *task.Head, e *task.Entry, fold *task.Fold) (Turn, bool) {
+	t := Turn{ID: TurnID(h.ID, e.Version), At: e.At.Time()}
+	switch {
+	case e.Kind == task.Created || e.Kind == task.Message:
+		t.Role, t.Name, t.Text = RoleCaller, CallerName(e.Call), task.TextOf(e.Body)
+	case e.Kind == task.Status && e.State.Terminal():
+		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), ReplyText(e, fold.ReplyText())
+	case e.Kind == task.Status && (e.State.Interrupted() || asksHub(e)):
+		t.Role, t.Name, t.Text = RoleAgent, string(h.Agent), task.TextOf(e.Body)
+	}
+	return t, t.Text != ""
+}
+
+// ReplyText returns what a task has come to in words, from its last status and the text of
+// what it delivered. A task that was not completed says why before that.
+func ReplyText(last *task.Entry, delivered string) string {
+	reason := task.TextOf(last.Body)
+	if last.State == task.Completed || reason == "" || reason == delivered {
+		return delivered
+	}
+	return reason + "\n\nUntil then it said:\n" + delivered
+}
+
+// questionKey is in the metadata of a status with which an agent asks something that the
+// hub answers itself.
+const questionKey = "parley.question"
+
+// asksHub reports whether an entry is a question that the hub answers, and not what the
+// hub has to say about one.
+func asksHub(e *task.Entry) bool {
+	asked := rawjson.Member(e.Meta, questionKey)
+	return asked != nil && rawjson.Member(asked, "note") == nil
+}
+
+// CallerName returns the name of the caller from what a message keeps of its call
+// (task.Entry.Call).
+func CallerName(call []byte) string {
+	var c struct {
+		Principal struct {
+			ID          string
+			DisplayName string
+		} `json:"principal"`
+	}
+	if len(call) > 0 && json.Unmarshal(call, &c) != nil {
+		return ""
+	}
+	switch p := c.Principal; {
+	case p.DisplayName != "":
+		return p.DisplayName
+	case p.ID != "":
+		return p.ID
+	}
+	return "local"
+}

@@ -1,0 +1,306 @@
+package recorder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// The categories of notes.
+const (
+	CategoryResult       = "a2a-result"
+	CategoryData         = "a2a-result-data"
+	CategoryOutcome      = "a2a-outcome"
+	CategoryNotification = "a2a-notification"
+)
+
+// maxInline is the length of the longest text in bytes that is stored in its note. A
+// longer one is left in the log of the task.
+const maxInline = 32 << 10
+
+// ending is what has come of a task.
+type ending struct {
+	mark
+	head *task.Head
+	// asked is what the caller said first, text what the agent answered, and data the
+	// structured parts of it as JSON; nil if there are none.
+	asked, text string
+	data        []byte
+	// unfulfilled is set if the task is completed and says that nothing was done.
+	unfulfilled bool
+}
+
+// write writes the notes of a task that has ended.
+func (r *Recorder) write(ctx context.Context, m *task.Marked) error {
+	if !m.Head.State.Terminal() {
+		return nil
+	}
+	e := ending{head: &m.Head}
+	if err := json.Unmarshal(m.Mark, &e.mark); err != nil {
+		return fmt.Errorf("mark of task %s: %w", m.Head.ID, err)
+	}
+	if err := r.read(ctx, &e); err != nil {
+		return err
+	}
+	if e.Session != "" {
+		if err := r.result(ctx, &e); err != nil {
+			return err
+		}
+	}
+	if e.Outcome && m.Head.State == task.Completed && !e.unfulfilled {
+		return r.outcome(ctx, &e)
+	}
+	return nil
+}
+
+// read reads what has come of a task from its log.
+func (r *Recorder) read(ctx context.Context, e *ending) error {
+	w, err := wholeOf(ctx, r.cfg.Store, e.head.Key)
+	if err != nil {
+		return fmt.Errorf("read task %s: %w", e.head.ID, err)
+	}
+	e.asked, e.text, e.data, e.unfulfilled = w.asked, w.text(), w.data(), w.unfulfilled()
+	return nil
+}
+
+// whole is a task with what its caller said first.
+type whole struct {
+	fold task.Fold
+	// last is the last status, or what the task began with.
+	last  task.Entry
+	asked string
+}
+
+// wholeOf reads a task.
+func wholeOf(ctx context.Context, log Store, key task.Key) (*whole, error) {
+	w := new(whole)
+	for {
+		entries, err := log.Read(ctx, key, w.fold.Version)
+		if err != nil || len(entries) == 0 {
+			return w, err
+		}
+		for i := range entries {
+			e := &entries[i]
+			switch e.Kind {
+			case task.Created:
+				w.asked, w.last = task.TextOf(e.Body), task.Entry{State: e.State}
+			case task.Status:
+				w.last = *e
+			}
+			if err := w.fold.Add(e); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// word is a state as a word.
+func word(s task.State) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
+}
+
+// unfulfilled reports whether a task is completed, and says that nothing was done: as a
+// gate may end it.
+func (w *whole) unfulfilled() bool {
+	said := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
+	// RockBot's answers have metadata in the message alone.
+	return w.last.State == task.Completed && (said(w.last.Meta) || said(field(w.last.Body, "metadata")))
+}
+
+// text returns the answer in words; one that is none says so, so that nobody takes it for
+// success.
+func (w *whole) text() string {
+	text := w.fold.ReplyText()
+	switch {
+	case w.unfulfilled():
+		return strings.TrimSpace("The task was not fulfilled. " + text)
+	case w.last.State != task.Completed:
+		text = memory.ReplyText(&w.last, text)
+		return strings.TrimSpace("The task was not completed; it ended as " + word(w.last.State) + ". " + text)
+	case text == "":
+		return "The task was completed. There is no text."
+	}
+	return text
+}
+
+// data returns the structured parts of the artifacts: the value of the only one, or all
+// of them in an array. It returns nil if there are none.
+func (w *whole) data() []byte {
+	var parts [][]byte
+	all := w.fold.AppendTask(nil, new(task.Head), task.TaskOptions{Artifacts: true})
+	for artifact := range rawjson.Elements(field(all, "artifacts")) {
+		for part := range rawjson.Elements(field(artifact, "parts")) {
+			if data := field(part, "data"); data != nil {
+				parts = append(parts, data)
+			}
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return parts[0]
+	}
+	return append(append([]byte{'['}, bytes.Join(parts, []byte{','})...), ']')
+}
+
+// result writes the result for the caller's session, or says that there is one to whom
+// it may concern if the session is gone.
+func (r *Recorder) result(ctx context.Context, e *ending) error {
+	agent, id := memory.Segment(string(e.head.Agent)), memory.Segment(string(e.head.ID))
+	tags := []string{tag(string(e.head.Agent)), tag(string(e.head.ID)), word(e.head.State)}
+	if e.unfulfilled {
+		tags[2] = "unfulfilled"
+	}
+	gone, err := r.gone(ctx, e)
+	if err != nil {
+		return err
+	}
+	if gone {
+		return r.put(ctx, e, "text", e.text, &memory.Set{
+			Key:      memory.Segment(r.cfg.Primary) + "/notifications/a2a/" + agent + "/" + id,
+			Category: CategoryNotification, Tags: tags, TTL: r.cfg.OutcomeTTL,
+		})
+	}
+	all := "session/" + memory.Segment(e.Session) + "/a2a/" + agent + "/"
+	set := memory.Set{Key: all + id + "/result", Category: CategoryResult, Tags: tags, TTL: r.cfg.ResultTTL}
+	if e.data != nil {
+		data := set
+		data.Key, data.Category = set.Key+".data", CategoryData
+		if err := r.put(ctx, e, "data", string(e.data), &data); err != nil {
+			return err
+		}
+	}
+	// The result comes last: who waits for it finds the data, too.
+	if err := r.put(ctx, e, "text", e.text, &set); err != nil {
+		return err
+	}
+	return r.dropOlder(ctx, e, all, all+id+"/")
+}
+
+// put writes a note into the memory of the caller; a text that is too long stays where it
+// is.
+func (r *Recorder) put(ctx context.Context, e *ending, kind, text string, s *memory.Set) error {
+	s.Owner, s.Value = e.head.Owner, text
+	if most := min(maxInline, r.cfg.Notes.MaxValue()); len(text) > most {
+		s.Ref, s.Size = kind+":"+strconv.FormatInt(int64(e.head.Key), 10), int64(len(text))
+		s.Value = beginning(text, most)
+	}
+	_, err := r.cfg.Notes.Set(ctx, s)
+	return err
+}
+
+// beginning returns at most so many bytes of a text.
+func beginning(text string, most int) string {
+	text = memory.Cut(text, memory.Indexed)
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// dropOlder drops the results that were there when the task was asked for; who asks an agent
+// for several things at one time gets all of them.
+func (r *Recorder) dropOlder(ctx context.Context, e *ending, all, but string) error {
+	owner := e.head.Owner
+	found, _, err := r.cfg.Notes.List(ctx, &memory.List{Owner: owner, Prefix: all})
+	if err != nil {
+		return err
+	}
+	for _, n := range found {
+		if strings.HasPrefix(n.Key, but) || task.MillisOf(n.UpdatedAt) > e.At {
+			continue
+		}
+		if err := r.cfg.Notes.Delete(ctx, owner, n.Key); err != nil && !errors.Is(err, memory.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone reports whether nobody is in the session any more who asked for the task.
+func (r *Recorder) gone(ctx context.Context, e *ending) (bool, error) {
+	if time.Since(e.At.Time()) >= r.cfg.SessionTTL {
+		return true, nil
+	}
+	n, err := r.cfg.Notes.Get(ctx, e.head.Owner, closedKey(e.Session))
+	if errors.Is(err, memory.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && task.MillisOf(n.UpdatedAt) >= e.At, err
+}
+
+// closedKey is the key of the note that says that a session has ended.
+func closedKey(session string) string { return memory.ClosedSessions + "/" + memory.Segment(session) }
+
+// CloseSession forgets the notes of a session of an owner. Results of its tasks that come
+// later become notifications. A later message that names it begins it again.
+func (r *Recorder) CloseSession(ctx context.Context, owner task.Owner, session string) (int, error) {
+	if session == "" {
+		return 0, fmt.Errorf("close session: %w: it has no name", memory.ErrInvalid)
+	}
+	_, err := r.cfg.Notes.Set(ctx, &memory.Set{Owner: owner, Key: closedKey(session), TTL: r.cfg.SessionTTL})
+	if err != nil {
+		return 0, fmt.Errorf("close session: %w", err)
+	}
+	return r.cfg.Notes.DeleteAll(ctx, owner, "session/"+memory.Segment(session)+"/")
+}
+
+// How much of what was said stands in an outcome, in characters.
+const (
+	maxAsked  = 500
+	maxAnswer = 4000
+)
+
+// outcome writes what came of a task for the hub itself.
+func (r *Recorder) outcome(ctx context.Context, e *ending) error {
+	skill := cmp.Or(e.Skill, string(e.head.Agent))
+	place := cmp.Or(e.head.ContextID, string(e.head.ID))
+	_, err := r.cfg.Notes.Set(ctx, &memory.Set{
+		Owner: r.cfg.Owner,
+		Key:   "session/" + memory.Segment(r.cfg.Primary) + "/a2a-outcomes/" + memory.Segment(skill) + "/" + memory.Segment(place),
+		Value: beginning(fmt.Sprintf("On %s %s asked %s (%s): %s\nOutcome: %s",
+			e.head.StatusAt.Time().Format("2006-01-02 15:04:05 UTC"), e.Caller, e.head.Agent, skill,
+			memory.Clip(e.asked, maxAsked), memory.Cut(e.text, maxAnswer)), r.cfg.Notes.MaxValue()),
+		Category: CategoryOutcome,
+		Tags:     append([]string{tag(e.Caller)}, keywords(e.asked+"\n"+e.text, maxKeywords)...),
+		TTL:      r.cfg.OutcomeTTL,
+	})
+	return err
+}
+
+// Fetch returns the whole text of a note that has been left in the log of its task. It is
+// the Fetch of memory.Notes.
+func Fetch(log Store) func(context.Context, *memory.Note) (string, error) {
+	return func(ctx context.Context, n *memory.Note) (string, error) {
+		kind, number, _ := strings.Cut(n.Ref, ":")
+		key, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("reference %q: %w", n.Ref, memory.ErrNotFound)
+		}
+		w, err := wholeOf(ctx, log, task.Key(key))
+		switch {
+		case errors.Is(err, task.ErrNotFound):
+			return "", fmt.Errorf("its task is gone: %w", memory.ErrNotFound)
+		case err != nil:
+			return "", err
+		case kind == "data":
+			return string(w.data()), nil
+		}
+		return w.text(), nil
+	}
+}

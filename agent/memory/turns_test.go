@@ -1,0 +1,166 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/task/tasktest"
+)
+
+// reading is a log that counts what is read.
+type reading struct {
+	*task.Memory
+	reads int
+}
+
+// talk is a context in which a caller and an agent talk.
+type talk struct {
+	t     *testing.T
+	log   *task.Memory
+	turns *memory.Turns
+	at    task.Millis
+}
+
+func newTalk(t *testing.T) *talk {
+	log := new(task.Memory)
+	return &talk{t: t, log: log, turns: &memory.Turns{Log: log}, at: task.MillisOf(time.Now().Add(-time.Hour))}
+}
+
+// now is a little later each time.
+func (k *talk) now() task.Millis {
+	k.at++
+	return k.at
+}
+
+// wants checks the conversation.
+func (k *talk) wants(want ...string) {
+	k.t.Helper()
+	all, err := k.turns.Continue(k.t.Context(), "alice", "c")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var got []string
+	for _, turn := range all {
+		got = append(got, turn.Role+": "+turn.Text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		k.t.Errorf("turns (-want +got):\n%s", diff)
+	}
+}
+
+// TestConversationGoesOn: who asks for a conversation while it goes on finds the rest of
+// it later, each turn once.
+func TestConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	first := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "hello"))
+	k.wants("caller: hello")
+	first = tasktest.Append(t, k.log, first, tasktest.Status(k.now(), task.InputRequired, "who is there?"))
+	k.wants("caller: hello", "agent: who is there?")
+	second := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t2"), tasktest.Created(k.now(), "another thing"))
+	first = tasktest.Append(t, k.log, first, tasktest.Said(k.now(), "me"))
+	tasktest.Append(t, k.log, second, tasktest.Status(k.now(), task.Completed, "done"))
+	tasktest.Append(t, k.log, first, tasktest.Status(k.now(), task.Completed, "welcome"))
+	for range 2 {
+		k.wants("caller: hello", "agent: who is there?", "caller: another thing", "caller: me", "agent: done", "agent: welcome")
+	}
+}
+
+// TestQuestionsToTheHubAreTurns: what an agent asks is part of the conversation, also if
+// the hub answers it.
+func TestQuestionsToTheHubAreTurns(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	asks := tasktest.Status(k.now(), task.Working, "which city?")
+	asks.Meta = []byte(`{"parley.question":{"number":1,"kind":"input","message":"which city?"}}`)
+	waits := tasktest.Status(k.now(), task.Working, "this waits for a person: which city?")
+	waits.Meta = []byte(`{"parley.question":{"number":1,"kind":"input","message":"which city?","note":"n","version":2}}`)
+	working := tasktest.Status(k.now(), task.Working, "on my way")
+	working.Meta = []byte(`{"other":1}`)
+	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),
+		tasktest.Created(k.at, "the weather"), asks, waits, tasktest.Said(k.now(), "Paris"), working,
+		tasktest.Status(k.now(), task.Completed, "sunny"))
+	k.wants("caller: the weather", "agent: which city?", "caller: Paris", "agent: sunny")
+}
+
+// TestDelegationsAreNoTurns: what agents ask each other to answer a caller is not what the
+// caller has said.
+func TestDelegationsAreNoTurns(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	parent := tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"), tasktest.Created(k.now(), "the weather"))
+	child := tasktest.Step(t, tasktest.NewHead("alice", "t2"),
+		tasktest.Created(k.now(), "which city?"), tasktest.Status(k.now(), task.Completed, "Paris"))
+	child.Lineage = &task.Lineage{Parent: parent.Key, Root: parent.Key, Hops: 1}
+	if err := k.log.Append(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+	tasktest.Append(t, k.log, parent, tasktest.Status(k.now(), task.Completed, "sunny"))
+	k.wants("caller: the weather", "agent: sunny")
+}
+
+// TestFailuresAreNoAnswers: what a task has delivered that failed then is not told like an
+// answer.
+func TestFailuresAreNoAnswers(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	for id, text := range map[a2a.TaskID]string{"t1": "it broke", "t2": ""} {
+		tasktest.Append(t, k.log, tasktest.NewHead("alice", id), tasktest.Created(k.now(), "try"),
+			tasktest.Chunk(k.now(), "a", "half"), tasktest.Status(k.now(), task.Failed, text))
+		k.turns.Keep = 2
+		if text == "" {
+			k.wants("caller: try", "agent: half")
+		} else {
+			k.wants("caller: try", "agent: it broke\n\nUntil then it said:\nhalf")
+		}
+	}
+}
+
+// TestTurnsThatMadeWayStayAway: what is beyond the limit, or too old, does not come back
+// from the log.
+func TestTurnsThatMadeWayStayAway(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	k.turns.Keep = 3
+	for i := range 5 {
+		tasktest.Append(t, k.log, tasktest.NewHead("alice", a2a.TaskID(fmt.Sprint(i))),
+			tasktest.Created(k.now(), fmt.Sprint("ask ", i)), tasktest.Status(k.now(), task.Completed, fmt.Sprint("answer ", i)))
+		if i == 0 {
+			k.wants("caller: ask 0", "agent: answer 0")
+		}
+	}
+	for range 3 {
+		k.wants("agent: answer 3", "caller: ask 4", "agent: answer 4")
+	}
+	k.turns = &memory.Turns{Log: k.log, Retention: time.Minute}
+	k.wants()
+}
+
+// Read is that of the log.
+func (r *reading) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	r.reads++
+	return r.Memory.Read(ctx, key, after)
+}
+
+// TestEndedTasksAreReadOnce: a long conversation is not read again and again.
+func TestEndedTasksAreReadOnce(t *testing.T) {
+	t.Parallel()
+	k := newTalk(t)
+	log := &reading{Memory: k.log}
+	k.turns.Log = log
+	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),
+		tasktest.Created(k.now(), "hello"), tasktest.Status(k.now(), task.Completed, "hi"))
+	k.wants("caller: hello", "agent: hi")
+	before := log.reads
+	k.wants("caller: hello", "agent: hi")
+	if log.reads != before || before == 0 {
+		t.Errorf("an ended task is read %d times, then %d more", before, log.reads-before)
+	}
+}

@@ -1,0 +1,312 @@
+package deadletter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/suite/deadlettertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	deadlettertest.Test(t, func(*testing.T) deadletter.Store { return new(deadletter.Memory) })
+}
+
+// told notes the work that was not delivered.
+type told struct {
+	mu   sync.Mutex // guards the fields below
+	ids  []string
+	fail int // how often it fails
+}
+
+func (u *told) undelivered(_ context.Context, e *bus.Envelope) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.fail > 0 {
+		u.fail--
+		return errors.New("the store sleeps")
+	}
+	u.ids = append(u.ids, e.Task+": "+e.Reason)
+	return nil
+}
+
+// heard returns what was told.
+func (u *told) heard() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.ids)
+}
+
+func signer(t *testing.T, hub string) *bus.Signer {
+	t.Helper()
+	s, err := bus.NewSigner(hub, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run runs desks until the test ends.
+func run(t *testing.T, desks ...*deadletter.Desk) {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(t.Context())
+	cancel := func() { stop(errors.New("interrupted")) }
+	var wg sync.WaitGroup
+	for _, d := range desks {
+		wg.Go(func() {
+			if err := d.Run(ctx); err != nil {
+				t.Errorf("Run = %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+}
+
+func work(hub, task string) *bus.Envelope {
+	return &bus.Envelope{
+		ID: "e-" + task, Type: protocol.TypeWork, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
+	}
+}
+
+// bury publishes e at a queue, and buries it there.
+func bury(t *testing.T, b bus.Bus, at bus.Address, e *bus.Envelope) {
+	t.Helper()
+	if err := b.Publish(t.Context(), at, e); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, b, at)
+	if err := got.Bury(t.Context(), "no good"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receive takes one envelope from a queue, and leaves it unsettled only as long as the
+// caller holds on to its bus: the loop goes on until the test ends.
+func receive(t *testing.T, b bus.Bus, at bus.Address) *bus.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	got, done := make(chan *bus.Delivery), make(chan struct{})
+	go func() {
+		defer close(done)
+		for d, err := range b.Receive(ctx, bus.Subscription{At: at}) {
+			if err != nil {
+				t.Errorf("Receive(%s) = %v", at, err)
+				return
+			}
+			select {
+			case got <- d:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return <-got
+}
+
+func list(t *testing.T, d *deadletter.Desk) []deadletter.Letter {
+	t.Helper()
+	all, err := d.Book.Letters(t.Context(), &deadletter.Query{Limit: 10_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestDesk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, u, s := new(bus.Memory), &told{fail: 1}, signer(t, "h1")
+		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), Signer: s, Undelivered: u.undelivered}
+		run(t, d)
+		at := protocol.WorkAt("a")
+		e := work("h1", "t1")
+		if err := s.Sign(e); err != nil {
+			t.Fatal(err)
+		}
+		bury(t, b, at, e)
+		synctest.Wait()
+		all := list(t, d)
+		if len(all) != 1 || all[0].Queue != at.Name || all[0].Reason != "no good" || all[0].Task != "t1" || all[0].Owner != "ann" {
+			t.Fatalf("letters %+v, want that of t1", all)
+		}
+		if len(u.heard()) != 0 {
+			t.Errorf("told %v although it failed", u.heard())
+		}
+		time.Sleep(5 * time.Second) // it comes again
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"t1: no good"}, u.heard()); diff != "" || len(list(t, d)) != 1 {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		replays(t, d, s, all[0].ID)
+	})
+}
+
+// replays replays a letter: it is published with a new id, and signed.
+func replays(t *testing.T, d *deadletter.Desk, s *bus.Signer, id deadletter.ID) {
+	t.Helper()
+	if _, err := d.Replay(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	got := receive(t, d.Bus, protocol.WorkAt("a"))
+	ring, err := bus.NewKeyring(s.HubKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID == "e-t1" || got.Reason != "" || got.Queue != "" || ring.Verify(got.Envelope) != nil {
+		t.Errorf("replayed %+v: %v", got.Envelope, ring.Verify(got.Envelope))
+	}
+	if _, err := d.Replay(t.Context(), id); !errors.Is(err, deadletter.ErrNoLetter) {
+		t.Errorf("a letter was replayed twice: %v", err)
+	}
+	if err := d.Drop(t.Context(), id); !errors.Is(err, deadletter.ErrNoLetter) {
+		t.Errorf("a letter that is gone was dropped: %v", err)
+	}
+}
+
+// TestTwoHubs: what belongs to a hub is with that hub, whoever receives it.
+func TestTwoHubs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		var desks []*deadletter.Desk
+		var hears []*told
+		signers := make(map[string]*bus.Signer)
+		for _, hub := range []string{"h1", "h2"} {
+			u := new(told)
+			hears, signers[hub] = append(hears, u), signer(t, hub)
+			desks = append(desks, &deadletter.Desk{Bus: b.Peer(), Book: new(deadletter.Memory), Signer: signers[hub], Undelivered: u.undelivered})
+		}
+		run(t, desks...)
+		for i := range 10 {
+			e := work("h2", fmt.Sprint("t", i))
+			if err := signers["h2"].Sign(e); err != nil {
+				t.Fatal(err)
+			}
+			bury(t, b, bus.Queue(fmt.Sprint("q", i)), e)
+		}
+		bury(t, b, protocol.ReportAt("h2"), &bus.Envelope{ID: "r", Type: protocol.TypeReport, Source: "worker/w"})
+		synctest.Wait()
+		if got := len(list(t, desks[0])); got != 0 || len(hears[0].heard()) != 0 {
+			t.Errorf("the first hub has %d letters and was told %v, want nothing", got, hears[0].heard())
+		}
+		if got := len(list(t, desks[1])); got != 11 || len(hears[1].heard()) != 10 {
+			t.Errorf("the second hub has %d letters and was told %v, want 11 and 10", got, hears[1].heard())
+		}
+	})
+}
+
+// TestForgedLetter: what only says that it is work of the hub ends no task, and the hub does
+// not sign it.
+func TestForgedLetter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, u, s := new(bus.Memory), new(told), signer(t, "h1")
+		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), Signer: s, Undelivered: u.undelivered}
+		run(t, d)
+		unsigned, changed := work("h1", "t1"), work("h1", "t2")
+		if err := s.Sign(changed); err != nil {
+			t.Fatal(err)
+		}
+		changed.Task = "t3"
+		for _, e := range []*bus.Envelope{unsigned, changed} {
+			bury(t, b, protocol.WorkAt("a"), e)
+		}
+		synctest.Wait()
+		all := list(t, d)
+		if len(all) != 2 || len(u.heard()) > 0 {
+			t.Errorf("%d letters, want 2; told of the end of %v, want of none", len(all), u.heard())
+		}
+		for _, l := range all {
+			if _, err := d.Replay(t.Context(), l.ID); !errors.Is(err, deadletter.ErrForged) {
+				t.Errorf("Replay of a forged letter = %v", err)
+			}
+		}
+		if got := len(list(t, d)); got != 2 {
+			t.Errorf("%d letters are left", got)
+		}
+	})
+}
+
+// TestBounds buries more than is kept, and waits until it is too old.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		d := &deadletter.Desk{Bus: b, Book: new(deadletter.Memory), MaxLetters: 3, MaxAge: 24 * time.Hour}
+		run(t, d)
+		for i := range 5 {
+			bury(t, b, bus.Queue(fmt.Sprint("q", i)), work("h", fmt.Sprint("t", i)))
+			synctest.Wait()
+		}
+		if all := list(t, d); len(all) != 3 || all[2].Task != "t2" {
+			t.Errorf("%d letters are kept, the oldest of %v; want 3", len(all), all)
+		}
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		if all := list(t, d); len(all) != 0 {
+			t.Errorf("%d letters are kept for longer than a day", len(all))
+		}
+	})
+}
+
+// TestCannotBeReplayed: bytes that are no envelope, and what came from nowhere.
+func TestCannotBeReplayed(t *testing.T) {
+	t.Parallel()
+	book := new(deadletter.Memory)
+	d := &deadletter.Desk{Bus: new(bus.Memory), Book: book}
+	for id, want := range map[deadletter.ID]error{"bytes": deadletter.ErrUnreadable, "broken": deadletter.ErrUnreadable, "nowhere": deadletter.ErrNoQueue} {
+		e := &bus.Envelope{ID: "e", Type: protocol.TypeWork, Source: "hub/h"}
+		if id == "bytes" {
+			e = bus.ReadDead([]byte("{"))
+		}
+		l, err := deadletter.Of(e, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ID = id
+		if id == "broken" {
+			l.Envelope = json.RawMessage("{")
+		}
+		if err := book.PutLetter(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Replay(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("Replay(%s) = %v, want %v", id, err, want)
+		}
+		if _, err := book.Letter(t.Context(), id); err != nil {
+			t.Errorf("letter %s is gone: %v", id, err)
+		}
+	}
+}
+
+func TestRunOnAClosedBus(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&deadletter.Desk{Bus: b, Book: new(deadletter.Memory)}).Run(t.Context()); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("Run = %v, want ErrClosed", err)
+	}
+}

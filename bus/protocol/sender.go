@@ -1,0 +1,49 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/task"
+)
+
+// CheckSender returns nil if an envelope says of its sender what the broker vouches for, or
+// if that vouches for nobody. Otherwise the error, which is bus.ErrInvalid, says what is
+// forged: the worker, or the agent, is that of somebody else.
+func CheckSender(d *bus.Delivery) error {
+	if d.From == "" {
+		return nil
+	}
+	agent := task.Agent(d.From)
+	worker, isWorker := strings.CutPrefix(d.Source, "worker/")
+	if d.Source != "agent/"+d.From && !(isWorker && WorksFor(worker, agent)) {
+		return forged(d, "source", d.Source)
+	}
+	var says struct {
+		Agent  *task.Agent `json:"agent"`
+		Worker *string     `json:"worker"`
+	}
+	if err := json.Unmarshal(d.Body, &says); err != nil {
+		return fmt.Errorf("body: %w: %w", err, bus.ErrInvalid)
+	}
+	switch {
+	case says.Agent != nil && *says.Agent != agent:
+		return forged(d, "agent", string(*says.Agent))
+	case says.Worker != nil && !WorksFor(*says.Worker, agent):
+		return forged(d, "worker", *says.Worker)
+	}
+	return nil
+}
+
+func forged(d *bus.Delivery, member, value string) error {
+	return fmt.Errorf("%s %.100q is forged: it comes from a worker of agent %q: %w", member, value, d.From, bus.ErrInvalid)
+}
+
+// WorksFor reports whether the id of a worker is one for an agent: its name, a dot and a
+// word.
+func WorksFor(worker string, agent task.Agent) bool {
+	word, ok := strings.CutPrefix(worker, string(agent)+".")
+	return ok && !strings.Contains(word, ".") && WorkerAt(worker).Check() == nil
+}

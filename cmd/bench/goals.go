@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+)
+
+// goal is a promise of docs/performance.md, and what came of it.
+type goal struct {
+	What string  `json:"what"`
+	Want string  `json:"want"`
+	Got  float64 `json:"got"`
+	Met  bool    `json:"met"`
+}
+
+// judge collects the goals whose results are there.
+type judge struct {
+	results []rows.Result
+	goals   []goal
+}
+
+// goals compares results with what is promised. A goal is left out if one of its
+// numbers was not measured.
+func goals(rs []rows.Result) []goal {
+	j := &judge{results: rs}
+	j.blocking()
+	j.streams()
+	j.lookups()
+	j.remote()
+	j.queue()
+	for _, w := range []struct {
+		row, what string
+		most      float64
+	}{
+		{"idle-streams", "memory of an idle stream in KiB", 40},
+		{"recovery", "milliseconds from exec to ready", 2_000},
+		{"startup", "milliseconds from exec to ready", 500},
+		{"idle-memory", "memory of an idle hub in MiB", 80},
+	} {
+		for i := range rs {
+			if x := &rs[i]; x.Row == w.row && x.Left == "" && !strings.HasPrefix(x.Case, "all done") {
+				j.atMost(w.row+": "+w.what+" ("+x.Case+")", x.Value, w.most)
+			}
+		}
+	}
+	return j.goals
+}
+
+func (j *judge) atLeast(what string, got, want float64) {
+	j.goals = append(j.goals, goal{what, fmt.Sprintf("at least %g", want), got, got >= want})
+}
+
+func (j *judge) atMost(what string, got, want float64) {
+	j.goals = append(j.goals, goal{what, fmt.Sprintf("at most %g", want), got, got <= want})
+}
+
+// times judges how many times a peer's value ours is.
+func (j *judge) times(what string, ours, peer *rows.Result, want float64) {
+	if ours != nil && peer != nil && peer.Value > 0 {
+		j.atLeast(fmt.Sprintf("%s: %s ÷ %s", what, ours.Server, peer.Server), ours.Value/peer.Value, want)
+	}
+}
+
+// remote judges what a hub in between adds to the median: no more than its two commits
+// and half a millisecond.
+func (j *judge) remote() {
+	peer, own, hub := find(j.results, "remote", "direct", serve.ParleyMemory),
+		find(j.results, "remote", "direct", serve.ParleySQLite), find(j.results, "remote", "through a hub", serve.ParleySQLite)
+	if peer != nil && own != nil && hub != nil {
+		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1_000 }
+		j.atMost("remote: milliseconds added to p50 beside two commits", ms(hub.P50-own.P50), 0.5)
+	}
+}
+
+// queue judges what an agent at a queue costs beside bare requests over its broker.
+func (j *judge) queue() {
+	for i := range j.results {
+		bare := &j.results[i]
+		hub := find(j.results, "queue", bare.Case, serve.ParleySQLite)
+		if bare.Row != "queue" || bare.Server != serve.Replier || hub == nil || hub.Value == 0 || bare.P50 == 0 {
+			continue
+		}
+		if strings.HasSuffix(bare.Case, ", 1 at a time") {
+			j.atMost("queue: p50 beside bare requests ("+bare.Case+")", float64(hub.P50)/float64(bare.P50), 2)
+		} else {
+			j.atMost("queue: bare requests ÷ answers ("+bare.Case+")", bare.Value/hub.Value, 2)
+		}
+	}
+}
+
+func (j *judge) blocking() {
+	at := func(k serve.Kind) *rows.Result { return find(j.results, "blocking", "", k) }
+	ours := at(serve.ParleySQLite)
+	j.times("blocking", ours, at(serve.GoSDK), 15)
+	j.times("blocking", ours, at(serve.JSSDK), 5)
+	j.times("blocking", ours, at(serve.Bare), 0.3)
+	j.times("blocking", at(serve.ParleyMemory), at(serve.Bare), 0.7)
+}
+
+// streams judges the rows of which the cases are numbers.
+func (j *judge) streams() {
+	const few, many = "1,000 chunks", "10,000 chunks"
+	at := func(what string, k serve.Kind) *rows.Result { return find(j.results, "stream", what, k) }
+	for _, k := range []serve.Kind{serve.ParleySQLite, serve.ParleyMemory} {
+		j.times("stream of 1,000", at(few, k), at(few, serve.GoSDK), 50)
+		if a, b := at(few, k), at(many, k); a != nil && b != nil && a.CPU > 0 {
+			j.atMost(fmt.Sprintf("stream: CPU per chunk of %s, 10,000 ÷ 1,000", k), float64(b.CPU)/float64(a.CPU), 1.3)
+		}
+	}
+	for _, x := range j.results {
+		if x.Row == "fanout" && x.Left == "" && x.Server == serve.ParleySQLite {
+			j.times("fanout", &x, find(j.results, "fanout", x.Case, serve.GoSDK), 4)
+		}
+	}
+}
+
+func (j *judge) lookups() {
+	const k = serve.ParleySQLite
+	for _, method := range []string{"GetTask", "ListTasks"} {
+		few := find(j.results, "lookup", method+" of 10,000", k)
+		many := find(j.results, "lookup", method+" of 1,000,000", k)
+		if few == nil || many == nil {
+			continue
+		}
+		j.atMost("lookup: "+method+" p50, 1,000,000 ÷ 10,000 tasks", float64(many.P50)/float64(few.P50), 1.3)
+		j.atMost("lookup: "+method+" p99, 1,000,000 ÷ 10,000 tasks", float64(many.P99)/float64(few.P99), 1.3)
+	}
+}

@@ -1,0 +1,244 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+)
+
+// Bench is what all rows share: how large the load is and where things are. There are
+// no useful zero values; Full and Quick return whole ones.
+type Bench struct {
+	// Exe is the program that serves a kind when it is called as "Exe serve KIND …".
+	Exe string
+	// Root is the folder of Parley's main module.
+	Root string
+	// Work is the folder for files, large ones too. What is below it may be deleted
+	// between runs.
+	Work string
+	// Kinds are the servers to measure; empty means all.
+	Kinds []serve.Kind
+	// Brokers are the URLs of the brokers to measure; what they keep may be deleted.
+	Brokers []string
+	// Profiles is a folder for profiles of the servers in Go, or empty.
+	Profiles string
+	// Log is told what goes on.
+	Log func(format string, args ...any)
+
+	// Load is how large everything is.
+	Load
+}
+
+// Load is how large the load is.
+type Load struct {
+	// Warmup and Duration are the lengths of the warm-up and of each run, Runs is how
+	// many runs there are.
+	Warmup, Duration time.Duration
+	Runs             int
+	// Patience is how long one server may take for one row.
+	Patience time.Duration
+	// Conns is how many connections send messages.
+	Conns int
+	// Text is the length of the texts of messages in bytes.
+	Text int
+	// Streams are the lengths of streams in chunks.
+	Streams []int
+	// Readers and Events are the size of the fan-out.
+	Readers, Events int
+	// Idle is how many idle streams are opened, IdleWait how long they are left idle.
+	Idle     int
+	IdleWait time.Duration
+	// Sizes are the numbers of tasks in files, in ascending order; Lookups is how many
+	// connections read them.
+	Sizes   []int
+	Lookups int
+	// Starts is how often a hub is started.
+	Starts int
+	// MemoryWait is how long a hub is left idle before its memory is read.
+	MemoryWait time.Duration
+	// Working, Lined and Asking are the tasks of a hub that is killed: those being
+	// executed, those in line, and those that wait for their caller. Recovery is how
+	// long the next hub may take to end them.
+	Working, Lined, Asking int
+	Recovery               time.Duration
+	// Soak is how many minutes a hub is kept at full load, and Minute how long such a
+	// minute is.
+	Soak   int
+	Minute time.Duration
+}
+
+// Full returns the load of a whole run.
+func Full() Load {
+	return Load{
+		Warmup: 5 * time.Second, Duration: 10 * time.Second, Runs: 3, Patience: 2 * time.Minute,
+		Conns: 64, Text: 100, Streams: []int{1_000, 10_000}, Readers: 1_000, Events: 1_000,
+		Idle: 10_000, IdleWait: time.Minute, Sizes: []int{10_000, 1_000_000}, Lookups: 8,
+		Starts: 5, MemoryWait: 30 * time.Second,
+		Working: 8_000, Lined: 1_000, Asking: 1_000, Recovery: time.Minute,
+		Soak: 10, Minute: time.Minute,
+	}
+}
+
+// Quick returns a load that shows that everything works, and measures little.
+func Quick() Load {
+	l := Full()
+	l.Warmup, l.Duration, l.Patience = 200*time.Millisecond, time.Second, time.Minute
+	l.Streams, l.Readers, l.Events = []int{100, 1_000}, 100, 500
+	l.Idle, l.IdleWait = 500, time.Second
+	l.Sizes, l.Starts, l.MemoryWait = []int{1_000, 10_000}, 2, time.Second
+	l.Working, l.Lined, l.Asking = 300, 50, 50
+	l.Soak, l.Minute = 2, time.Second
+	return l
+}
+
+// Row is one row of the table.
+type Row struct {
+	Name string
+	// About says what is measured, in one line.
+	About string
+	Run   func(context.Context, *Bench) ([]Result, error)
+	// Asked says that the row is measured only if it is asked for by name.
+	Asked bool
+}
+
+// All returns the rows in the order of the table.
+func All() []Row {
+	return []Row{
+		{"blocking", "blocking sends: whole lives of tasks, closed loop", blocking, false},
+		{"stream", "one stream after the other, all chunks in one artifact", streaming, false},
+		{"fanout", "one task, many readers", fanOut, false},
+		{"idle-streams", "memory of an idle stream", idleStreams, false},
+		{"lookup", "GetTask and ListTasks among many tasks", lookup, false},
+		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
+		{"queue", "blocking sends to an agent at a queue, and requests over the bare broker", atQueue, false},
+		{"startup", "from exec of parley serve to /readyz", startup, false},
+		{"recovery", "from exec after kill -9 to /readyz, and until all runs are done", recovery, false},
+		{"idle-memory", "memory of an idle parley serve", idleMemory, false},
+		{"soak", "blocking sends for ten minutes: what grows?", soak, true},
+	}
+}
+
+// Why there is no number.
+var (
+	// ErrLeftOut is wrapped by the errors of what this machine cannot measure.
+	ErrLeftOut = errors.New("left out")
+	// errLate is the cause of a context whose server has had its time.
+	errLate = errors.New("not done in time")
+)
+
+// want reports whether a kind is to be measured.
+func (b *Bench) want(k serve.Kind) bool { return len(b.Kinds) == 0 || slices.Contains(b.Kinds, k) }
+
+// each measures every wanted kind of kinds with f, within the bench's patience. What
+// cannot be measured becomes a result that says so.
+func (b *Bench) each(ctx context.Context, row string, kinds []serve.Kind, f func(context.Context, serve.Kind) ([]Result, error)) ([]Result, error) {
+	var all []Result
+	for _, k := range kinds {
+		if !b.want(k) {
+			continue
+		}
+		b.Log("%s: %s", row, k)
+		ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("%w: %v have passed", errLate, b.Patience))
+		rs, err := f(ctx, k)
+		late := errors.Is(context.Cause(ctx), errLate)
+		cancel()
+		switch {
+		case err == nil:
+		case late && !b.ours(k):
+			rs = append(rs, leftOut(k, fmt.Errorf("not done within %v", b.Patience)))
+		case errors.Is(err, ErrLeftOut):
+			rs = append(rs, leftOut(k, err))
+		case late:
+			return all, fmt.Errorf("%s: %w: %w", k, errLate, err)
+		default:
+			return all, fmt.Errorf("%s: %w", k, err)
+		}
+		for i := range rs {
+			rs[i].Row = row
+		}
+		all = append(all, rs...)
+	}
+	return all, nil
+}
+
+// ours reports whether k is Parley, which has no excuse for being late.
+func (b *Bench) ours(k serve.Kind) bool { return k == serve.ParleySQLite || k == serve.ParleyMemory }
+
+// start starts a server with the further arguments. Parley on SQLite gets a file of
+// its own unless they name one; the caller calls the returned function at the end.
+func (b *Bench) start(ctx context.Context, k serve.Kind, args ...string) (*child.Process, func() error, error) {
+	if k == serve.JSSDK {
+		return b.startJS(ctx)
+	}
+	dir, err := b.temp()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := append([]string{"serve", "-file", filepath.Join(dir, "parley.db")}, args...)
+	p, err := child.Start(ctx, exec.Command(b.Exe, append(all, string(k))...))
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return p, func() error { return errors.Join(p.Stop(), os.RemoveAll(dir)) }, nil
+}
+
+// temp makes an empty folder.
+func (b *Bench) temp() (string, error) {
+	if err := os.MkdirAll(b.Work, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(b.Work, "run-")
+}
+
+func (b *Bench) startJS(ctx context.Context) (*child.Process, func() error, error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: there is no node on this machine", ErrLeftOut)
+	}
+	dir := filepath.Join(b.Root, "bench", "js")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		return nil, nil, fmt.Errorf("%w: run npm ci in cmd/bench/js first", ErrLeftOut)
+	}
+	cmd := exec.Command(node, "server.mjs")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "NODE_ENV=production")
+	p, err := child.Start(ctx, cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, p.Stop, nil
+}
+
+// sleep waits for d.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// closing adds the error of end to err.
+func closing(err *error, end func() error) { *err = cmp.Or(*err, end()) }
+
+// count writes a number as people do: 1,000,000.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

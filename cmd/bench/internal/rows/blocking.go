@@ -1,0 +1,101 @@
+package rows
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
+)
+
+const completed = `"TASK_STATE_COMPLETED"`
+
+// blocking measures SendMessage that waits for the end of its task.
+func blocking(ctx context.Context, b *Bench) ([]Result, error) {
+	kinds := []serve.Kind{serve.Bare, serve.GoSDK, serve.JSSDK, serve.ParleyMemory, serve.ParleySQLite}
+	return b.each(ctx, "blocking", kinds, b.blockingOn)
+}
+
+func (b *Bench) blockingOn(ctx context.Context, k serve.Kind) (rs []Result, err error) {
+	p, stop, err := b.start(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, stop)
+	ops, hangUp, err := b.senders(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer hangUp()
+	var runs []run
+	err = b.profiled(ctx, p, string(k), func() (err error) {
+		runs, err = b.closedLoop(ctx, p, ops)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := summary(k, "sends/s", runs)
+	err = finish(ctx, p, &r)
+	return []Result{r}, err
+}
+
+// senders opens the connections of the blocking sends.
+func (b *Bench) senders(ctx context.Context, p *child.Process) (ops []op, hangUp func(), err error) {
+	ctx, hangUp = context.WithCancel(ctx)
+	for range b.Conns {
+		c, err := wire.Dial(ctx, p.Addr)
+		if err != nil {
+			hangUp()
+			return nil, nil, err
+		}
+		ops = append(ops, newSender(c, b.Text).send)
+	}
+	return ops, hangUp, nil
+}
+
+// sendParams are the parameters of a message with a text.
+func sendParams(text, more string) string {
+	return `{"message":{"messageId":"` + wire.Mark + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}` + more + `}`
+}
+
+// sender sends messages on one connection and checks the answers.
+type sender struct {
+	c       *wire.Conn
+	request *wire.Request
+	// want is the text of the artifact, with its quotes. The agent takes the first
+	// word off, so that the message in the history does not match.
+	want []byte
+}
+
+// newSender returns a sender of texts of the given length.
+func newSender(c *wire.Conn, length int) *sender {
+	text := wire.Mark + strings.Repeat(" word", max(0, length-wire.MarkLen)/5)
+	return &sender{
+		c:       c,
+		request: wire.Call("SendMessage", sendParams(serve.Text(serve.Say, text), "")),
+		want:    []byte(`"` + text + `"`),
+	}
+}
+
+func (s *sender) send(n uint64) error {
+	body, err := s.c.Do(s.request.With(n))
+	if err != nil {
+		return err
+	}
+	wire.PutMark(s.want[1:], n)
+	return contains(body, s.want, []byte(completed))
+}
+
+// contains returns an error unless body holds all of want.
+func contains(body []byte, want ...[]byte) error {
+	for _, w := range want {
+		if !bytes.Contains(body, w) {
+			return fmt.Errorf("answer without %s: %.600s", w, body)
+		}
+	}
+	return nil
+}

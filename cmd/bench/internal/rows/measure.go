@@ -1,0 +1,137 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/child"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+)
+
+// op is one operation on a connection of its own, with a number that is never used
+// again. Its error is wrong behaviour of the server.
+type op func(n uint64) error
+
+// closedLoop lets each op of ops run again and again, side by side with the others:
+// once to warm up, then for each run.
+func (b *Bench) closedLoop(ctx context.Context, p *child.Process, ops []op) ([]run, error) {
+	l := &loop{p: p, ops: ops}
+	if _, err := l.run(ctx, b.Warmup); err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
+	}
+	var runs []run
+	for range b.Runs {
+		r, err := l.run(ctx, b.Duration)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", len(runs)+1, err)
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+type loop struct {
+	p    *child.Process
+	ops  []op
+	next uint64
+}
+
+// run keeps the ops busy for d, and measures.
+func (l *loop) run(ctx context.Context, d time.Duration) (run, error) {
+	lats := make([][]time.Duration, len(l.ops))
+	first := l.next
+	l.next += 1 << 32
+	r, err := metered(ctx, l.p, func() error {
+		group, ctx := errgroup.WithContext(ctx)
+		end := time.Now().Add(d)
+		for i, f := range l.ops {
+			group.Go(func() (err error) {
+				lats[i], err = repeat(ctx, f, first+uint64(i)<<24, end)
+				return err
+			})
+		}
+		return group.Wait()
+	})
+	for _, lat := range lats {
+		r.latencies = append(r.latencies, lat...)
+	}
+	r.ops, r.units = len(r.latencies), 1
+	return r, err
+}
+
+// repeat calls f until end or until ctx ends, at least once.
+func repeat(ctx context.Context, f op, n uint64, end time.Time) ([]time.Duration, error) {
+	lat := make([]time.Duration, 0, 4096)
+	for before := time.Now(); ; n++ {
+		if err := f(n); err != nil {
+			return lat, err
+		}
+		now := time.Now()
+		lat = append(lat, now.Sub(before))
+		before = now
+		if now.After(end) {
+			return lat, nil
+		}
+		if ctx.Err() != nil {
+			return lat, context.Cause(ctx)
+		}
+	}
+}
+
+// metered calls f and measures what it costs the server.
+func metered(ctx context.Context, p *child.Process, f func() error) (run, error) {
+	stats, err := p.Do(ctx, serve.GetStats, "")
+	if err != nil {
+		return run{}, err
+	}
+	cpu, err := p.CPU()
+	if err != nil {
+		return run{}, err
+	}
+	began := time.Now()
+	if err := f(); err != nil {
+		return run{}, err
+	}
+	wall := time.Since(began)
+	cpuAfter, err := p.CPU()
+	if err != nil {
+		return run{}, err
+	}
+	after, err := p.Do(ctx, serve.GetStats, "")
+	return run{wall: wall, cpu: cpuAfter - cpu, mallocs: after.Mallocs - stats.Mallocs}, err
+}
+
+// finish adds to r what the server holds at the end.
+func finish(ctx context.Context, p *child.Process, r *Result) error {
+	stats, err := p.Do(ctx, serve.GetStats, "")
+	if err != nil {
+		return err
+	}
+	r.Goroutines = stats.Goroutines
+	r.Resident, err = p.Resident()
+	return err
+}
+
+// profiled calls f, and writes profiles of the server meanwhile if that is wanted and
+// the server can.
+func (b *Bench) profiled(ctx context.Context, p *child.Process, name string, f func() error) error {
+	if b.Profiles == "" || strings.HasPrefix(name, string(serve.JSSDK)) {
+		return f()
+	}
+	path, err := filepath.Abs(filepath.Join(b.Profiles, name+".cpu"))
+	if err != nil {
+		return err
+	}
+	if _, err := p.Do(ctx, serve.Profile, path); err != nil {
+		return err
+	}
+	err = f()
+	_, stopped := p.Do(ctx, serve.Profile, "")
+	return errors.Join(err, stopped)
+}

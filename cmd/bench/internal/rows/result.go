@@ -1,0 +1,84 @@
+package rows
+
+import (
+	"slices"
+	"time"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+	"github.com/parley-a2a/parley/cmd/bench/internal/stat"
+)
+
+// Result is one line of the table.
+type Result struct {
+	// Row is the name of the row, Case what of it the line is about, such as a number
+	// of chunks; Case may be empty.
+	Row  string `json:"row"`
+	Case string `json:"case,omitempty"`
+	// Server is what was measured.
+	Server serve.Kind `json:"server"`
+	// Value is the result in the given Unit, the median of all runs; Spread is the
+	// distance of the smallest and the largest as a share of it.
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	Spread float64 `json:"spread"`
+	// P50 and P99 are quantiles of the latency, each the median of all runs; zero if
+	// there is no such thing.
+	P50 time.Duration `json:"p50_ns,omitempty"`
+	P99 time.Duration `json:"p99_ns,omitempty"`
+	// CPU is the time of the processors that the server took for one operation.
+	CPU time.Duration `json:"cpu_ns,omitempty"`
+	// Allocs is how many objects the server allocated for one operation; zero if that
+	// is not known.
+	Allocs float64 `json:"allocs,omitempty"`
+	// Resident is what the server held in memory at the end, in bytes, Goroutines how
+	// many it had, and File how large its file and its write-ahead log were; zero if
+	// not known.
+	Resident   int64 `json:"resident,omitempty"`
+	Goroutines int   `json:"goroutines,omitempty"`
+	File       int64 `json:"file,omitempty"`
+	// Runs are the values of the runs in their order.
+	Runs []float64 `json:"runs,omitempty"`
+	// Left says why nothing was measured.
+	Left string `json:"left_out,omitempty"`
+}
+
+func leftOut(k serve.Kind, err error) Result { return Result{Server: k, Left: err.Error()} }
+
+// run is what one run has measured.
+type run struct {
+	// ops is how many operations there were, and units how much each of them counts.
+	ops, units int
+	wall, cpu  time.Duration
+	mallocs    uint64
+	latencies  []time.Duration
+}
+
+// rate returns the units per second of the wall clock.
+func (r *run) rate() float64 { return float64(r.ops*r.units) / r.wall.Seconds() }
+
+// perUnit returns a share of the whole.
+func (r *run) perUnit(whole float64) float64 { return whole / float64(r.ops*r.units) }
+
+// summary condenses runs to a result whose value is the rate.
+func summary(k serve.Kind, unit string, runs []run) Result {
+	of := func(f func(*run) float64) []float64 {
+		var vs []float64
+		for i := range runs {
+			vs = append(vs, f(&runs[i]))
+		}
+		return vs
+	}
+	quantile := func(q float64) time.Duration {
+		return time.Duration(stat.Median(of(func(r *run) float64 { return float64(stat.Quantile(r.latencies, q)) })))
+	}
+	r := values(k, unit, of((*run).rate))
+	r.P50, r.P99 = quantile(0.5), quantile(0.99)
+	r.CPU = time.Duration(stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.cpu)) })))
+	r.Allocs = stat.Median(of(func(r *run) float64 { return r.perUnit(float64(r.mallocs)) }))
+	return r
+}
+
+// values makes a result of the values of runs.
+func values(k serve.Kind, unit string, vs []float64) Result {
+	return Result{Server: k, Unit: unit, Value: stat.Median(vs), Spread: stat.Spread(vs), Runs: slices.Clone(vs)}
+}

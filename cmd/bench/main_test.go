@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
+	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
+)
+
+// TestMain is the servers, too: the bench starts its own program.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(serveMain(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runBench runs the bench in this process and returns what it reports.
+func runBench(t *testing.T, args ...string) (report, string) {
+	t.Helper()
+	testenv.OS(t, "linux") // for /proc
+	var out, log bytes.Buffer
+	args = append([]string{"-quick", "-json", "-work", t.TempDir(), "-warmup", "20ms", "-duration", "100ms", "-runs", "1", "-idle", "50ms"}, args...)
+	code := benchMain(t.Context(), args, &out, &log)
+	var r report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("bench %v prints no report: %v\n%s", args, err, log.String())
+	}
+	if code != 0 || len(r.Errors) > 0 {
+		t.Fatalf("bench %v = %d, errors %v\n%s", args, code, r.Errors, log.String())
+	}
+	return r, log.String()
+}
+
+// measured returns the lines of a report that have a number, as "row server".
+func measured(t *testing.T, r *report) []string {
+	t.Helper()
+	var all []string
+	for _, x := range r.Results {
+		if x.Left != "" {
+			t.Logf("%s %s %s: %s", x.Row, x.Case, x.Server, x.Left)
+			continue
+		}
+		if x.Value <= 0 || x.Unit == "" {
+			t.Errorf("%s %s of %s is %v %q", x.Row, x.Case, x.Server, x.Value, x.Unit)
+		}
+		if line := x.Row + " " + string(x.Server); !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	broker := natstest.Start(t, natstest.Debian(t))
+	r, _ := runBench(t, "-only", "queue", "-brokers", broker.URL)
+	if diff := cmp.Diff([]string{"queue parley-sqlite", "queue replier"}, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+// An agent at a queue may cost twice what bare requests do.
+func TestGoalsOfQueues(t *testing.T) {
+	t.Parallel()
+	line := func(conns string, k serve.Kind, value float64, p50 time.Duration) rows.Result {
+		return rows.Result{Row: "queue", Case: "nats, " + conns + " at a time", Server: k, Value: value, P50: p50}
+	}
+	got := goals([]rows.Result{
+		line("64", serve.Replier, 1_000, time.Millisecond), line("64", serve.ParleySQLite, 400, 9*time.Millisecond),
+		line("1", serve.Replier, 100, time.Millisecond), line("1", serve.ParleySQLite, 10, 2*time.Millisecond),
+	})
+	want := []goal{
+		{"queue: bare requests ÷ answers (nats, 64 at a time)", "at most 2", 2.5, false},
+		{"queue: p50 beside bare requests (nats, 1 at a time)", "at most 2", 2, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("goals (-want +got):\n%s", diff)
+	}
+}
+
+func TestRowsOfPeers(t *testing.T) {
+	t.Parallel()
+	r, _ := runBench(t, "-only", "blocking,stream", "-servers", "bare,go-sdk,parley-memory,parley-sqlite")
+	want := []string{
+		"blocking bare", "blocking go-sdk", "blocking parley-memory", "blocking parley-sqlite",
+		"stream go-sdk", "stream parley-memory", "stream parley-sqlite",
+	}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+	for _, x := range r.Results {
+		if x.Row == "blocking" && (x.P50 <= 0 || x.P99 < x.P50 || x.Allocs <= 0) {
+			t.Errorf("blocking %s: p50 %v, p99 %v, %v allocations", x.Server, x.P50, x.P99, x.Allocs)
+		}
+	}
+}
+
+func TestRemote(t *testing.T) {
+	t.Parallel()
+	r, _ := runBench(t, "-only", "remote")
+	want := []string{"remote parley-memory", "remote parley-sqlite"}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestRowsOfJavaScript(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "node")
+	_, err := os.Stat("js/node_modules")
+	testenv.Met(t, err == nil, "what npm ci installs in cmd/bench/js")
+	r, _ := runBench(t, "-only", "blocking,stream", "-servers", "js-sdk")
+	if diff := cmp.Diff([]string{"blocking js-sdk", "stream js-sdk"}, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestRowsOfHubs(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "go")
+	r, _ := runBench(t, "-only", "idle-streams,lookup,startup,recovery,idle-memory,soak", "-soak", "1")
+	want := []string{
+		"idle-memory parley serve", "idle-streams parley-sqlite", "lookup parley-sqlite",
+		"recovery parley-sqlite", "soak parley-sqlite", "startup parley serve",
+	}
+	if diff := cmp.Diff(want, measured(t, &r)); diff != "" {
+		t.Errorf("measured lines (-want +got):\n%s", diff)
+	}
+}
+
+// TestFanOut allows for machines on which so little work takes no time that counts.
+func TestFanOut(t *testing.T) {
+	t.Parallel()
+	r, log := runBench(t, "-only", "fanout", "-servers", "parley-sqlite,go-sdk")
+	if len(r.Results) != 2 {
+		t.Errorf("results = %+v\n%s", r.Results, log)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	runBench(t, "-only", "blocking", "-servers", "parley-memory", "-profile", dir)
+	for _, name := range []string{"parley-memory.cpu", "parley-memory.cpu.allocs"} {
+		if info, err := os.Stat(dir + "/" + name); err != nil || info.Size() == 0 {
+			t.Errorf("profile %s: %v, %v", name, info, err)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"-only", "nothing"},
+		{"-servers", "nobody"},
+		{"-no-such-flag"},
+		{"left", "over"},
+	} {
+		var out, log bytes.Buffer
+		if code := benchMain(t.Context(), args, &out, &log); code != 2 || log.Len() == 0 || out.Len() > 0 {
+			t.Errorf("bench %v = %d with %q and %q, want 2 with a complaint", args, code, out.String(), log.String())
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	o, err := parse([]string{"-only", "stream,blocking", "-servers", "bare", "-runs", "7", "-duration", "3s"}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range o.rows {
+		names = append(names, r.Name)
+	}
+	want := rows.Full()
+	want.Runs, want.Duration = 7, 3*time.Second
+	if diff := cmp.Diff(want, o.bench.Load); diff != "" {
+		t.Errorf("load (-want +got):\n%s", diff)
+	}
+	if got := strings.Join(names, " "); got != "blocking stream" {
+		t.Errorf("rows = %s, want them in the order of the table", got)
+	}
+	if diff := cmp.Diff([]serve.Kind{serve.Bare}, o.bench.Kinds); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+}

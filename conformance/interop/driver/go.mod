@@ -1,5 +1,0 @@
-module github.com/parley-a2a/parley/conformance/interop/driver
-
-go 1.26
-
-require go.uber.org/goleak v1.3.0

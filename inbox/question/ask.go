@@ -1,0 +1,194 @@
+package question
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/engine"
+)
+
+// inbox puts a question into the inbox and waits until it is settled: there, by a message
+// of the caller, or by the end of the task.
+func (d *Desk) inbox(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	if n := circle(q, lastAnswer(q)); n >= orElse(d.Repetition, DefaultRepetition) {
+		return circled(q, n), nil
+	}
+	it, err := d.put(ctx, q)
+	if err == nil && it.State == inbox.Open {
+		err = q.Tell(ctx, told(q))
+	}
+	if err == nil {
+		it, err = d.await(ctx, it)
+	}
+	if errors.Is(err, engine.ErrAnswered) || errors.Is(context.Cause(ctx), engine.ErrAnswered) {
+		return engine.Reply{}, errors.Join(context.Cause(ctx), d.withdraw(ctx, q))
+	}
+	if err != nil {
+		return engine.Reply{}, err
+	}
+	return replyOf(q, &it), nil
+}
+
+// lastAnswer returns the answer that the agent got last.
+func lastAnswer(q *engine.Question) string {
+	if len(q.Turns) == 0 {
+		return ""
+	}
+	return q.Turns[len(q.Turns)-1].Answer
+}
+
+// put returns the item of a question, which it makes if there is none.
+func (d *Desk) put(ctx context.Context, q *engine.Question) (inbox.Item, error) {
+	it, err := d.Inbox.Get(ctx, itemID(q))
+	if !errors.Is(err, inbox.ErrNotFound) {
+		return it, err
+	}
+	draft, err := d.draft(ctx, q)
+	if err != nil {
+		return it, err
+	}
+	return d.Inbox.Put(ctx, &inbox.Item{
+		ID: itemID(q), Kind: inbox.Question, Owner: q.Owner, Task: q.Task, Version: q.Version, Agent: q.Agent,
+		Caller: q.Caller.ID, CallerName: q.Caller.DisplayName, Skill: q.Skill, Text: letter(q), Draft: draft,
+		Expires: time.Now().Add(orElse(d.AskTime, DefaultAskTime)),
+	})
+}
+
+// letter is what the person reads.
+func letter(q *engine.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s asks", q.Agent)
+	if q.Skill != "" && q.Skill != string(q.Agent) {
+		fmt.Fprintf(&b, ", at work on %s", q.Skill)
+	}
+	fmt.Fprintf(&b, " for %s:\n\n%s\n", name(q), strings.TrimSpace(q.Text+besides(q)))
+	if len(q.Turns) > 0 {
+		b.WriteString("\nBefore that:\n\n" + conversation(q))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// name is the caller for a person.
+func name(q *engine.Question) string {
+	if q.Caller.DisplayName == "" || q.Caller.DisplayName == q.Caller.ID {
+		return q.Caller.ID
+	}
+	return q.Caller.DisplayName + " (" + q.Caller.ID + ")"
+}
+
+// told is what callers are told while a person is waited for.
+func told(q *engine.Question) string {
+	return "This question waits for the owner of this hub. Who has sent the request may answer it, too, with a message to this task: " +
+		q.Text + besides(q)
+}
+
+// await waits until an item is settled.
+func (d *Desk) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
+	if it.State != inbox.Open {
+		return it, nil
+	}
+	got, err := d.Inbox.Wait(ctx, it.ID)
+	switch {
+	case errors.Is(err, inbox.ErrNotFound):
+		it.State = inbox.Expired // somebody has removed it
+		return it, nil
+	case errors.Is(err, inbox.ErrClosed):
+		<-ctx.Done() // it stops with the hub
+		return it, context.Cause(ctx)
+	}
+	return got, err
+}
+
+// withdraw takes a question out of the inbox that was settled elsewhere.
+func (d *Desk) withdraw(ctx context.Context, q *engine.Question) error {
+	why := "the caller has answered"
+	if errors.Is(context.Cause(ctx), engine.ErrTaskEnded) {
+		why = "the task has ended"
+	}
+	return d.Inbox.Withdraw(context.WithoutCancel(ctx), itemID(q), why)
+}
+
+// replyOf returns what an item that is settled means for its question.
+func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
+	switch it.State {
+	case inbox.Answered:
+		return engine.Reply{Text: it.Answer}
+	case inbox.Refused:
+		why := ""
+		if it.Answer != "" {
+			why = " (" + it.Answer + ")"
+		}
+		return broken(q, refused, "asks, and the owner of this hub does not answer"+why)
+	}
+	return broken(q, expired, "asks, and the owner of this hub has not answered in time: "+question(q))
+}
+
+// Deliver returns what an inbox has to do with questions of the tasks of e: e is told
+// first, and knows whether somebody else was faster. See inbox.Inbox.Deliver.
+func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
+	return func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
+		if it.Version == 0 {
+			return deliverSurfaced(ctx, e, it, s)
+		}
+		q := &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version, Agent: it.Agent}
+		settled := *it
+		settled.State, settled.Answer = s.State, s.Answer
+		r := replyOf(q, &settled)
+		err := e.Answer(ctx, q, &r)
+		switch {
+		case errors.Is(err, a2a.ErrTaskNotFound):
+			return inbox.ErrOver
+		case errors.Is(err, engine.ErrAnswered):
+			answer, _, err := e.Answered(ctx, q)
+			return errors.Join(&inbox.Over{Answer: answer}, err)
+		}
+		return err
+	}
+}
+
+// Mend settles the questions in an inbox that are answered, or whose tasks have ended,
+// while nobody could write that down: the hub was killed in between. It is for the time
+// after e has recovered.
+func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
+	q := &inbox.Query{State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}}
+	for {
+		items, err := b.List(ctx, q)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		for i := range items {
+			if err := mend(ctx, b, e, &items[i]); err != nil {
+				return fmt.Errorf("mend item %s of the inbox: %w", items[i].ID, err)
+			}
+		}
+		q.After = items[len(items)-1].ID
+	}
+}
+
+// mend settles an item if its question waits no more.
+func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
+	if it.Task == "" {
+		return nil // who has asked waits for the item alone
+	}
+	if it.Version == 0 {
+		if _, err := waiting(ctx, e, it); errors.Is(err, inbox.ErrOver) {
+			return b.Mend(ctx, it.ID, "")
+		} else {
+			return err
+		}
+	}
+	answer, settled, err := e.Answered(ctx, &engine.Question{Owner: it.Owner, Task: it.Task, Version: it.Version})
+	if errors.Is(err, a2a.ErrTaskNotFound) {
+		settled, err = true, nil
+	}
+	if err != nil || !settled {
+		return err
+	}
+	return b.Mend(ctx, it.ID, answer)
+}

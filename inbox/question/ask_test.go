@@ -1,0 +1,631 @@
+package question_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// office is what outlives a hub whose questions people answer.
+type office struct {
+	t     testing.TB
+	store task.Store
+	book  inbox.Memory
+	// kills loses what settles items.
+	kills forgetful
+	trust trust.Book
+	desk  question.Desk
+	all   agents
+	// drain is how long the hub lets runs go on; zero means not at all.
+	drain time.Duration
+
+	*hub
+	in *inbox.Inbox
+}
+
+// newOffice has an agent main that asks n questions, and a clerk.
+func newOffice(t testing.TB, n int) *office {
+	return &office{
+		t: t, store: new(task.Memory), desk: question.Desk{Answerer: "clerk"},
+		all: agents{"main": asker(n, numbered), "clerk": clerk(t)},
+	}
+}
+
+// open starts a hub, as after a restart if there was one.
+func (o *office) open() {
+	o.t.Helper()
+	o.kills.Book = &o.book
+	o.in = &inbox.Inbox{Book: &o.kills}
+	desk := o.desk
+	desk.Inbox, desk.Judge = o.in, &o.trust
+	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &desk, DrainTimeout: cmp.Or(o.drain, -1)}, o.all)
+}
+
+func (o *office) set(level trust.Level, skills ...string) {
+	o.t.Helper()
+	if _, err := o.trust.Set(o.t.Context(), "main", &trust.Change{Level: level, Approve: skills}); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// begin sends a message to main and does not wait.
+func (o *office) begin() a2a.TaskID {
+	o.t.Helper()
+	r := say("main", "go")
+	r.ReturnImmediately = true
+	return o.send(r).Head.ID
+}
+
+// items returns the items of the inbox, the oldest first.
+func (o *office) items() []inbox.Item {
+	o.t.Helper()
+	all, err := o.in.List(o.t.Context(), new(inbox.Query))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+		all[i], all[j] = all[j], all[i]
+	}
+	return all
+}
+
+// asked returns the only open item once nothing moves. It runs in a bubble.
+func (o *office) asked() inbox.Item {
+	o.t.Helper()
+	settle()
+	all, err := o.in.List(o.t.Context(), &inbox.Query{State: inbox.Open})
+	if err != nil || len(all) != 1 || all[0].Kind != inbox.Question {
+		o.t.Fatalf("open items = %+v, %v; want one question", all, err)
+	}
+	return all[0]
+}
+
+// settle waits until nothing moves. It runs in a bubble.
+func settle() { pass(20 * time.Millisecond) }
+
+// pass lets time pass, and waits until nothing moves. It runs in a bubble.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (o *office) answer(id inbox.ID, text string) {
+	o.t.Helper()
+	if _, err := o.in.Answer(o.t.Context(), id, "me", text); err != nil {
+		o.t.Fatalf("Answer: %v", err)
+	}
+}
+
+// inOffice runs f in a bubble.
+func inOffice(t *testing.T, questions int, f func(*office)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, questions)
+		f(o)
+		if o.hub != nil {
+			o.stop()
+		}
+	})
+}
+
+// TestTrust: an agent that is trusted to act gets its answers from the answering agent for
+// the skills that were approved, and from a person otherwise. It is what happens unless
+// something else is said.
+func TestTrust(t *testing.T) {
+	for name, tt := range map[string]struct {
+		level    trust.Level
+		approved []string
+		skill    string
+		person   bool
+	}{
+		"nobody knows it":        {0, nil, "", true},
+		"observe":                {trust.Observe, []string{"main"}, "", true},
+		"learn":                  {trust.Learn, []string{"main"}, "", true},
+		"propose":                {trust.Propose, []string{"main"}, "", true},
+		"act without the skill":  {trust.Act, []string{"other"}, "", true},
+		"act with another skill": {trust.Act, []string{"other"}, "main", true},
+		"act with its one skill": {trust.Act, []string{"MAIN"}, "", false},
+		"act with the skill":     {trust.Act, []string{"Main"}, "main", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, 2, func(o *office) {
+				if tt.level != 0 {
+					o.set(tt.level, tt.approved...)
+				}
+				o.open()
+				r := say("main", "go")
+				r.ReturnImmediately, r.Message.Skill = true, tt.skill
+				id := o.send(r).Head.ID
+				settle()
+				if tt.person {
+					it := o.asked()
+					if it.Draft != "a1" {
+						o.t.Errorf("the draft is %q, want that of the answering agent", it.Draft)
+					}
+					o.answer(it.ID, "mine")
+					o.answer(o.asked().ID, "too")
+					settle()
+				}
+				want := "TASK_STATE_COMPLETED a1,a2"
+				if tt.person {
+					want = "TASK_STATE_COMPLETED mine,too"
+				}
+				if got := says(o.now(id)); got != want {
+					o.t.Errorf("the task is %q, want %q", got, want)
+				}
+				if n := len(o.items()); (n != 0) != tt.person {
+					o.t.Errorf("%d items in the inbox", n)
+				}
+				if e := o.trust.Level(o.t.Context(), "main"); e.Contacts == 0 || e.LastSeen.IsZero() {
+					o.t.Errorf("the entry is %+v, want contacts", e)
+				}
+			})
+		})
+	}
+}
+
+// TestAskWaitsForAPerson shows what the person and the caller see.
+func TestAskWaitsForAPerson(t *testing.T) {
+	inOffice(t, 2, func(o *office) {
+		drafts := make(chan *a2a.Message, 10)
+		script := clerk(o.t)
+		o.all["clerk"] = agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			drafts <- ec.Message
+			for ev, err := range script.Execute(ctx, ec) {
+				yield(ev, err)
+			}
+		}), agent.Traits{Idempotent: true})
+		o.open()
+		id := o.begin()
+		it := o.asked()
+		if it.Text != "main asks for alice:\n\nQuestion 1?" || it.Task != id || it.Agent != "main" || it.Caller != "alice" || it.Skill != "main" || it.Owner != "alice" ||
+			time.Until(it.Expires) < 6*24*time.Hour {
+			o.t.Errorf("the item is %+v", it)
+		}
+		m := <-drafts
+		if text := agent.Text(m); !strings.Contains(text, "nothing is sent without them") || !strings.HasSuffix(text, "Question 1?") {
+			o.t.Errorf("the answering agent is told %q", text)
+		}
+		if asked, _ := m.Metadata[question.QuestionKey].(map[string]any); asked["draft"] != true || asked["text"] != "Question 1?" {
+			o.t.Errorf("its metadata is %v", m.Metadata)
+		}
+		a := o.now(id)
+		if got := says(a); a.Head.State != task.Working || !strings.Contains(got, "waits for the owner of this hub") || !strings.HasSuffix(got, "Question 1?") {
+			o.t.Errorf("the caller sees %q", got)
+		}
+		if whole := string(a.Fold.AppendTask(nil, &a.Head, task.TaskOptions{})); !strings.Contains(whole, `"parley.question":{"number":1,"kind":"input"`) {
+			o.t.Errorf("the task is %s, want metadata about the question", whole)
+		}
+		if _, err := o.in.Approve(o.t.Context(), it.ID, "me", ""); err != nil {
+			o.t.Fatalf("Approve: %v", err)
+		}
+		var late *inbox.Settled
+		if _, err := o.in.Answer(o.t.Context(), it.ID, "you", "no"); !errors.As(err, &late) || late.Item.By != "me" || late.Item.Answer != "a1" {
+			o.t.Errorf("a second answer = %v, want who was first", err)
+		}
+		it = o.asked()
+		if want := "main asks for alice:\n\nQuestion 2?\n\nBefore that:\n\nQ: Question 1?\nA: a1"; it.Text != want {
+			o.t.Errorf("the item says %q, want %q", it.Text, want)
+		}
+		o.answer(it.ID, "mine")
+		settle()
+		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED a1,mine" {
+			o.t.Errorf("the task is %q", got)
+		}
+	})
+}
+
+// TestTheCallerMayAnswer: a message of the caller is an answer, and the person is told who
+// comes second.
+func TestTheCallerMayAnswer(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.open()
+		id := o.begin()
+		it := o.asked()
+		own := say("", "mine")
+		own.Message.TaskID = id
+		if got := says(o.send(own)); got != "TASK_STATE_COMPLETED mine" {
+			o.t.Errorf("the task is %q, want the caller's answer", got)
+		}
+		settle()
+		got, err := o.in.Answer(o.t.Context(), it.ID, "me", "late")
+		if !errors.Is(err, inbox.ErrSettled) || got.State != inbox.Expired || !strings.Contains(err.Error(), "the caller has answered") {
+			o.t.Errorf("Answer = %+v, %v; want that the caller has answered", got, err)
+		}
+		id = o.begin()
+		it = o.asked()
+		if _, err := o.Cancel(o.t.Context(), alice, &op.Cancel{ID: id}); err != nil {
+			o.t.Fatal(err)
+		}
+		settle()
+		if _, err := o.in.Answer(o.t.Context(), it.ID, "me", "late"); !errors.Is(err, inbox.ErrSettled) || !strings.Contains(err.Error(), "the task has ended") {
+			o.t.Errorf("Answer = %v; want that the task has ended", err)
+		}
+	})
+}
+
+// TestStaleItems: an item that was left behind by a crash takes no answer.
+func TestStaleItems(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.open()
+		id := o.begin()
+		it := o.asked()
+		it.ID, it.Expires = "stale", time.Time{}
+		if _, err := o.in.Put(o.t.Context(), &it); err != nil {
+			o.t.Fatal(err)
+		}
+		own := say("", "mine")
+		own.Message.TaskID = id
+		o.send(own)
+		for range 2 {
+			if _, err := o.in.Answer(o.t.Context(), "stale", "me", "late"); !errors.Is(err, inbox.ErrSettled) || !strings.Contains(err.Error(), "answered elsewhere") {
+				o.t.Errorf("Answer = %v; want that it was answered elsewhere", err)
+			}
+		}
+	})
+}
+
+// TestOneOfManyAnswersWins lets people and the caller answer at one time.
+func TestOneOfManyAnswersWins(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.open()
+		for i := range 30 {
+			id := o.begin()
+			it := o.asked()
+			var mu sync.Mutex
+			var won []string
+			var all sync.WaitGroup
+			for k := range 4 {
+				all.Go(func() {
+					by := fmt.Sprint("person ", k)
+					_, err := o.in.Answer(o.t.Context(), it.ID, by, by)
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						won = append(won, by)
+					} else if !errors.Is(err, inbox.ErrSettled) {
+						o.t.Errorf("Answer: %v", err)
+					}
+				})
+			}
+			all.Go(func() {
+				own := say("", "caller")
+				own.Message.TaskID = id
+				_, _ = o.Send(o.t.Context(), alice, own)
+			})
+			all.Wait()
+			settle()
+			// Where the caller was first, nobody has won at the inbox. A message of a caller that
+			// comes second is one more message, which is read or is too late.
+			want := "TASK_STATE_COMPLETED caller"
+			if len(won) > 0 {
+				want = "TASK_STATE_COMPLETED " + won[0]
+			}
+			if got := says(o.now(id)); len(won) > 1 || !strings.HasPrefix(got, want) {
+				o.t.Errorf("round %d: %q have won, and the task is %q", i, won, got)
+			}
+		}
+	})
+}
+
+// TestUnansweredItems: who refuses, or is too late, ends the task.
+func TestUnansweredItems(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.desk.AskTime = time.Hour
+		o.open()
+		id := o.begin()
+		if _, err := o.in.Refuse(o.t.Context(), o.asked().ID, "me", "none of its business"); err != nil {
+			o.t.Fatal(err)
+		}
+		settle()
+		if got, want := says(o.now(id)), `FAILED agent "main" asks, and the owner of this hub does not answer (none of its business)`; !strings.HasSuffix(got, want) {
+			o.t.Errorf("the task is %q, want %q", got, want)
+		}
+		id = o.begin()
+		o.asked()
+		pass(time.Hour)
+		settle()
+		if got, want := says(o.now(id)), `FAILED agent "main" asks, and the owner of this hub has not answered in time: Question 1?`; !strings.HasSuffix(got, want) {
+			o.t.Errorf("the task is %q, want %q", got, want)
+		}
+	})
+}
+
+// TestDraftsMayFail: a question waits for a person, whatever becomes of its draft.
+func TestDraftsMayFail(t *testing.T) {
+	for name, x := range map[string]a2asrv.AgentExecutor{
+		"it is not there": nil,
+		"it asks back":    asker(1, numbered),
+		"it takes hours": agent.Func(func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
+			<-ctx.Done()
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, 1, func(o *office) {
+				if delete(o.all, "clerk"); x != nil {
+					o.all["clerk"] = x
+				}
+				o.open()
+				id := o.begin()
+				pass(2 * time.Minute)
+				it := o.asked()
+				if it.Draft != "" {
+					o.t.Errorf("the draft is %q", it.Draft)
+				}
+				if _, err := o.in.Approve(o.t.Context(), it.ID, "me", ""); !errors.Is(err, inbox.ErrInvalid) {
+					o.t.Errorf("Approve without a draft: %v, want ErrInvalid", err)
+				}
+				o.answer(it.ID, "mine")
+				settle()
+				if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+					o.t.Errorf("the task is %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestAskWithoutAnAnsweringAgent needs none.
+func TestAskWithoutAnAnsweringAgent(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.desk = question.Desk{Default: question.Ask}
+		o.open()
+		id := o.begin()
+		o.answer(o.asked().ID, "mine")
+		settle()
+		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+			o.t.Errorf("the task is %q", got)
+		}
+	})
+}
+
+// TestLimitsForPeople: a peer does not fill the inbox for ever.
+func TestLimitsForPeople(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ask  func(int) string
+		most int
+		want string
+	}{
+		"rounds":     {numbered, question.DefaultRounds, "more than 20 questions in a row, the last one: Question 21?"},
+		"repetition": {func(i int) string { return []string{"Which  one?", "which ONE", " Which... one!"}[i%3] }, 3, "same answer 3 times in a row; put all that it needs into the request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, 1000, func(o *office) {
+				o.all["main"] = asker(1000, tt.ask)
+				o.open()
+				id := o.begin()
+				for i := range tt.most {
+					it := o.asked()
+					o.answer(it.ID, []string{"the red one", " The RED one. "}[i%2])
+				}
+				settle()
+				if got := says(o.now(id)); !strings.Contains(got, tt.want) {
+					o.t.Errorf("the task is %q, want %q", got, tt.want)
+				}
+				if n := len(o.items()); n != tt.most {
+					o.t.Errorf("%d items, want %d", n, tt.most)
+				}
+			})
+		})
+	}
+}
+
+// TestTrustThatRises leaves the question with the person who was asked.
+func TestTrustThatRises(t *testing.T) {
+	inOffice(t, 2, func(o *office) {
+		o.open()
+		id := o.begin()
+		first := o.asked()
+		o.set(trust.Act, "main")
+		o.stop()
+		o.open()
+		if it := o.asked(); it.ID != first.ID {
+			o.t.Errorf("after a restart the item is %s, want %s", it.ID, first.ID)
+		}
+		o.answer(first.ID, "mine")
+		settle()
+		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine,a2" {
+			o.t.Errorf("the task is %q, want the second answer from the agent", got)
+		}
+	})
+}
+
+// TestAskSurvivesKills kills a hub before each change of a dialogue with a person, and lets
+// the next one go on.
+func TestAskSurvivesKills(t *testing.T) {
+	t.Parallel()
+	kills := 0
+	for cut := int64(1); ; cut++ {
+		killed := false
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, 3)
+			disk := new(task.Memory)
+			store := newMortal(disk, cut)
+			o.store = store
+			o.open()
+			id := o.begin()
+			people := func() {
+				for range 10 {
+					settle()
+					for _, it := range o.items() {
+						if it.State == inbox.Open {
+							_, _ = o.in.Answer(t.Context(), it.ID, "me", "mine "+strings.Fields(it.Text)[5])
+						}
+					}
+				}
+			}
+			people()
+			select {
+			case <-store.dead:
+				killed = true
+			default:
+			}
+			o.stop()
+			if !killed {
+				return
+			}
+			kills++
+			o.store = disk
+			o.open()
+			people()
+			if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine 1?,mine 2?,mine 3?" {
+				t.Errorf("after a kill before change %d the task is %q", cut+1, got)
+			}
+			if all := o.items(); len(all) != 3 {
+				t.Errorf("after a kill before change %d there are %d items, want 3: %+v", cut+1, len(all), all)
+			}
+			o.stop()
+		})
+		if !killed || t.Failed() {
+			break
+		}
+	}
+	if kills < 15 {
+		t.Errorf("%d kills, want one before each change", kills)
+	}
+}
+
+// TestAnswersWhileNoHubIsThere are found by the next one.
+func TestAnswersWhileNoHubIsThere(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.open()
+		id := o.begin()
+		it := o.asked()
+		o.stop()
+		if _, err := (&inbox.Inbox{Book: &o.book}).Answer(o.t.Context(), it.ID, "me", "mine"); err != nil {
+			o.t.Fatal(err)
+		}
+		o.open()
+		settle()
+		if got := says(o.now(id)); got != "TASK_STATE_COMPLETED mine" {
+			o.t.Errorf("the task is %q", got)
+		}
+	})
+}
+
+// TestPeopleDoNotHoldUpADrain stops at once.
+func TestPeopleDoNotHoldUpADrain(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		o.drain = time.Hour
+		o.open()
+		o.begin()
+		o.asked()
+		began := time.Now()
+		o.stop()
+		if took := time.Since(began); took != 0 {
+			o.t.Errorf("the drain took %v", took)
+		}
+	})
+}
+
+// TestAgentsThatGoOnSeeTheirQuestion: an agent that goes on gets its task as it has left
+// it, and not what the hub has told the caller.
+func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
+	inOffice(t, 1, func(o *office) {
+		seen := make(chan string, 10)
+		inner := asker(1, numbered)
+		o.all["main"] = agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			c := agent.CallFrom(ctx)
+			seen <- fmt.Sprint(c.Attempt, " ", cmp.Or(string(c.Task), "nothing"))
+			for ev, err := range inner.Execute(ctx, ec) {
+				yield(ev, err)
+			}
+		}), agent.Traits{Resumable: true})
+		o.open()
+		o.begin()
+		o.answer(o.asked().ID, "mine")
+		settle()
+		if got := <-seen; got != "1 nothing" {
+			o.t.Errorf("at first the agent sees %s", got)
+		}
+		if got := <-seen; !strings.HasPrefix(got, `1 {"id":`) || !strings.Contains(got, `"status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{`) ||
+			!strings.Contains(got, `"parts":[{"text":"Question 1?"}]`) {
+			o.t.Errorf("with the answer the agent sees %s", got)
+		}
+	})
+}
+
+// forgetful is a book that loses what settles items, like a hub that is killed before it
+// could write it down.
+type forgetful struct {
+	inbox.Book
+	off bool
+}
+
+var errKilled = errors.New("killed")
+
+// SettleItem implements inbox.Book.
+func (f *forgetful) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlement) (inbox.Item, error) {
+	if f.off {
+		return inbox.Item{}, errKilled
+	}
+	return f.Book.SettleItem(ctx, id, s)
+}
+
+// TestAnswersThatWereNotWrittenDown: the agent has got an answer, and the hub was killed
+// before the inbox could say so. Who says it again is told that it counts, who says
+// something else what was first, and where nobody says anything the inbox is mended.
+func TestAnswersThatWereNotWrittenDown(t *testing.T) {
+	for name, again := range map[string]string{"the same": "blue", "another": "red", "nothing": "", "the caller": "caller"} {
+		t.Run(name, func(t *testing.T) {
+			inOffice(t, 1, func(o *office) {
+				o.desk.Default = question.Ask
+				o.open()
+				id := o.begin()
+				it := o.asked()
+				o.kills.off = true
+				if again == "caller" {
+					r := say("main", "green")
+					r.Message.TaskID = id
+					o.send(r)
+				} else if _, err := o.in.Answer(t.Context(), it.ID, "me", "blue"); !errors.Is(err, errKilled) {
+					t.Fatalf("Answer = %v", err)
+				}
+				settle()
+				o.kills.off = false
+				o.stop()
+				o.open()
+				want := inbox.Item{State: inbox.Answered, Answer: "blue"}
+				var err error
+				switch again {
+				case "blue":
+					want.By = "me"
+					_, err = o.in.Answer(t.Context(), it.ID, "me", again)
+				case "red":
+					if _, err = o.in.Answer(t.Context(), it.ID, "me", again); errors.Is(err, inbox.ErrSettled) {
+						err = nil
+					} else {
+						t.Errorf("Answer = %v, want ErrSettled", err)
+					}
+				case "caller":
+					want = inbox.Item{State: inbox.Expired, Answer: "it was answered elsewhere, or its task has ended"}
+					fallthrough
+				default:
+					err = question.Mend(t.Context(), o.in, o.hub.Engine)
+				}
+				got, getErr := o.in.Get(t.Context(), it.ID)
+				if err != nil || getErr != nil || got.State != want.State || got.Answer != want.Answer || got.By != want.By {
+					t.Errorf("the inbox has %+v, %v, %v; want %s %q by %q", got, err, getErr, want.State, want.Answer, want.By)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package question
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/task"
+)
+
+// QuestionKey is the metadata of a message to an answering agent: an object with the
+// agent that asks, the skill that it was asked for, the number and the text of its
+// question, "draft", which is true if a person decides what is answered, and "said", the end
+// of the message that is the words of others.
+const QuestionKey = "parley.asked"
+
+// draftTime is how long a draft is waited for.
+const draftTime = time.Minute
+
+// consult returns what the answering agent says, or why it says nothing. A draft is for a
+// person.
+func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (text, problem string, err error) {
+	said := brief(q)
+	words, key := said, fmt.Sprintf("question %d", q.Version)
+	if draft {
+		words, key = draftBrief+request(q)+"The question:\n\n"+words, fmt.Sprintf("draft %d", q.Version)
+	}
+	m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(words))
+	m.Metadata = map[string]any{QuestionKey: map[string]any{
+		"agent": string(q.Agent), "skill": q.Skill, "number": len(q.Turns) + 1, "text": q.Text, "request": q.Request, "draft": draft, "said": said,
+	}}
+	got, err := q.Delegate(ctx, &agent.Delegation{Agent: d.Answerer, Message: m, Key: key})
+	switch {
+	case err != nil && (ctx.Err() != nil || errors.Is(err, task.ErrUnavailable)):
+		return "", "", err
+	case err != nil:
+		return "", "cannot be asked: " + err.Error(), nil
+	case got.State != task.Completed:
+		return "", "has no answer: its task is " + got.State.String(), nil
+	case strings.TrimSpace(got.Text) == "":
+		return "", "has no answer in words", nil
+	}
+	return got.Text, "", nil
+}
+
+// draftBrief is what an answering agent is told that drafts.
+const draftBrief = "Draft the answer to a question that another agent has asked. The owner of this hub reads the draft, " +
+	"and sends it, changes it or throws it away; nothing is sent without them. Where only they can know or decide, " +
+	"say in the draft what they have to fill in. "
+
+// request returns the request at which the agent works that asks.
+func request(q *engine.Question) string {
+	if q.Request == "" {
+		return ""
+	}
+	return "The agent was asked:\n\n" + q.Request + "\n\n"
+}
+
+// draft returns what the answering agent would answer; empty if it is not there, or has
+// nothing to say in time.
+func (d *Desk) draft(ctx context.Context, q *engine.Question) (string, error) {
+	if d.Answerer == "" || d.Answerer == q.Agent || strings.TrimSpace(q.Text) == "" {
+		return "", nil
+	}
+	within, cancel := context.WithTimeout(ctx, draftTime)
+	defer cancel()
+	text, _, err := d.consult(within, q, true)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return "", nil // it takes too long
+	}
+	return text, err
+}
+
+// brief returns the question with the conversation that has led to it.
+func brief(q *engine.Question) string {
+	if len(q.Turns) == 0 {
+		return q.Text + besides(q)
+	}
+	return conversation(q) + q.Text + besides(q)
+}
+
+// conversation returns the turns before a question, each with an empty line behind it.
+func conversation(q *engine.Question) string {
+	var b strings.Builder
+	for _, t := range q.Turns {
+		fmt.Fprintf(&b, "Q: %s\nA: %s\n\n", t.Question, t.Answer)
+	}
+	return b.String()
+}

@@ -1,0 +1,156 @@
+package question
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+)
+
+// Why a loop is given up, for those who measure.
+const (
+	maxRounds  = "max_rounds"
+	repetition = "repetition"
+	unanswered = "unanswered"
+	refused    = "refused"
+	expired    = "expired"
+)
+
+// Reply implements engine.Questions.
+func (d *Desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	policy := d.policy(q.Agent)
+	if policy == Trust {
+		policy = d.trusted(ctx, q)
+	}
+	ctx, span := trace.Start(ctx, "input_required_round", trace.Internal)
+	defer span.End()
+	span.Label(trace.Labels{Agent: string(q.Agent)})
+	span.Int(trace.Round, len(q.Turns)+1)
+	span.Text("policy", string(policy))
+	r, err := d.by(ctx, policy, q)
+	switch {
+	case r.Fail != "" && r.Break != "":
+		span.Fail(r.Break)
+	case r.Text != "":
+		span.Label(trace.Labels{Outcome: "answered"})
+	}
+	return r, err
+}
+
+// by replies as a policy says that is not Trust.
+func (d *Desk) by(ctx context.Context, p Policy, q *engine.Question) (engine.Reply, error) {
+	switch p {
+	case Fail:
+		return engine.Reply{Fail: fmt.Sprintf("agent %q asks, and nobody answers its questions here: %s", q.Agent, question(q))}, nil
+	case Auto, Ask:
+	default:
+		return engine.Reply{}, nil
+	}
+	if most := orElse(d.MaxRounds, DefaultRounds); len(q.Turns) >= most {
+		return broken(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
+	}
+	if p == Auto {
+		return d.auto(ctx, q)
+	}
+	return d.inbox(ctx, q)
+}
+
+// trusted returns Auto or Ask, as far as the agent is trusted that asks. A question that
+// waits in the inbox stays there. One without words is for a person.
+func (d *Desk) trusted(ctx context.Context, q *engine.Question) Policy {
+	who := trust.Who(q.Agent)
+	d.Judge.Contact(who, time.Now())
+	entry := d.Judge.Level(ctx, who)
+	if !entry.Allows(q.Skill) || strings.TrimSpace(q.Text) == "" {
+		return Ask
+	}
+	if _, err := d.Inbox.Get(ctx, itemID(q)); err == nil {
+		return Ask
+	}
+	return Auto
+}
+
+func itemID(q *engine.Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.Version) }
+
+// auto lets the answering agent answer, as long as that leads anywhere.
+func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return broken(q, unanswered, "asks without words"+besides(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
+	}
+	text, problem, err := d.consult(ctx, q, false)
+	if err != nil {
+		return engine.Reply{}, err
+	}
+	if problem != "" {
+		return broken(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), d.Answerer, problem)), nil
+	}
+	if n := circle(q, text) + 1; n >= orElse(d.Repetition, DefaultRepetition) {
+		return circled(q, n), nil
+	}
+	return engine.Reply{Text: text}, nil
+}
+
+// broken ends a loop.
+func broken(q *engine.Question, reason, what string) engine.Reply {
+	return engine.Reply{Fail: fmt.Sprintf("agent %q %s", q.Agent, what), Break: reason}
+}
+
+// circled ends a loop that goes round in a circle.
+func circled(q *engine.Question, times int) engine.Reply {
+	return broken(q, repetition, fmt.Sprintf(
+		"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
+		times, question(q)))
+}
+
+// circle returns how often in a row the question has got an answer up to now.
+func circle(q *engine.Question, answer string) (n int) {
+	asked, answer := normal(q.Text), normal(answer)
+	for i := len(q.Turns) - 1; i >= 0 && normal(q.Turns[i].Question) == asked && normal(q.Turns[i].Answer) == answer; i-- {
+		n++
+	}
+	return n
+}
+
+// normal returns the words of a text in small letters.
+func normal(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}), " ")
+}
+
+// question returns what was asked, for an error.
+func question(q *engine.Question) string { return clip(q.Text) + besides(q) }
+
+// besides says what a question has beside its text.
+func besides(q *engine.Question) string {
+	switch q.Others {
+	case 0:
+		return ""
+	case 1:
+		return " [and 1 part that is not text]"
+	}
+	return fmt.Sprintf(" [and %d parts that are not text]", q.Others)
+}
+
+// clip shortens a text for an error.
+func clip(text string) string {
+	const most = 300
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}
+
+// orElse returns n, or another number if it is zero.
+func orElse[T int | time.Duration](n, otherwise T) T {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}

@@ -1,0 +1,179 @@
+package question_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/agents/scripted"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+func TestMain(m *testing.M) {
+	measure()
+	goleak.VerifyTestMain(m)
+}
+
+var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}
+
+// hub is an engine with a desk.
+type hub struct {
+	*engine.Engine
+	t    testing.TB
+	stop func()
+}
+
+func startHub(t testing.TB, store task.Store, desk *question.Desk, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
+	t.Helper()
+	return startConfigured(t, engine.Config{Store: store, Questions: desk, DrainTimeout: -1}, agents)
+}
+
+// startConfigured starts a hub whose Questions are a desk.
+func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
+	t.Helper()
+	desk := cfg.Questions.(*question.Desk)
+	if err := desk.Check(); err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{Engine: engine.New(cfg), t: t}
+	var all sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	if desk.Inbox != nil {
+		desk.Inbox.Deliver = question.Deliver(h.Engine)
+		all.Go(func() { _ = desk.Inbox.Run(ctx) })
+	}
+	for name, x := range agents {
+		card := &a2a.AgentCard{Name: string(name), DefaultInputModes: []string{"text/plain"}, Skills: []a2a.AgentSkill{{ID: string(name)}}}
+		if err := h.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.Go(func() { _ = h.Run(ctx) })
+	h.stop = func() { cancel(); all.Wait() }
+	t.Cleanup(h.stop)
+	<-h.Recovered()
+	return h
+}
+
+// say is a message to an agent.
+func say(to task.Agent, text string) *op.Send {
+	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
+	return &op.Send{Target: op.Target{Agent: to}, Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
+}
+
+func (h *hub) send(r *op.Send) *engine.Answer {
+	h.t.Helper()
+	a, err := h.Send(h.t.Context(), alice, r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// wait follows a task until it has ended or waits for its caller.
+func (h *hub) wait(id a2a.TaskID) *engine.Answer {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+	defer cancel()
+	if s, err := h.Subscribe(ctx, alice, &op.Subscribe{ID: id, LastEventID: "1"}); err == nil {
+		defer s.Close()
+		for err == nil {
+			_, err = s.Next(ctx, 0)
+		}
+		if !errors.Is(err, io.EOF) {
+			h.t.Errorf("follow %s: %v", id, err)
+		}
+	}
+	a, err := h.Get(h.t.Context(), alice, &op.Get{ID: id})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+func says(a *engine.Answer) string {
+	return a.Head.State.String() + " " + task.TextOf(a.Head.StatusMessage)
+}
+
+func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event {
+	return a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text)))
+}
+
+// answers are those that an agent has got so far.
+func answers(ec *a2asrv.ExecutorContext) []string {
+	var all []string
+	if ec.StoredTask != nil {
+		for _, m := range ec.StoredTask.History {
+			if m.Role == a2a.MessageRoleUser {
+				all = append(all, agent.Text(m))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all[1:]
+}
+
+// asker asks n questions, which ask returns, and ends with the answers.
+func asker(n int, ask func(i int) string) a2asrv.AgentExecutor {
+	return agent.With(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		got := answers(ec)
+		if len(got) < n {
+			yield(status(ec, a2a.TaskStateInputRequired, ask(len(got)+1)), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, strings.Join(got, ",")), nil)
+	}), agent.Traits{Idempotent: true})
+}
+
+func numbered(i int) string { return fmt.Sprintf("Question %d?", i) }
+
+func clerk(t testing.TB) *scripted.Script {
+	t.Helper()
+	s, err := scripted.Parse("clerk.yaml", []byte("answers:\n  - {match: 'question (\\d+)', answer: 'a$1'}\notherwise: whatever\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// mortal is a store that dies after a number of changes.
+type mortal struct {
+	*task.Memory
+	left atomic.Int64
+	dead chan struct{}
+}
+
+func newMortal(on *task.Memory, left int64) *mortal {
+	m := &mortal{Memory: on, dead: make(chan struct{})}
+	m.left.Store(left)
+	return m
+}
+
+func (m *mortal) Append(ctx context.Context, c *task.Change) error {
+	switch left := m.left.Add(-1); {
+	case left == -1:
+		close(m.dead)
+		return task.ErrUnavailable
+	case left < 0:
+		return task.ErrUnavailable
+	}
+	return m.Memory.Append(ctx, c)
+}

@@ -1,0 +1,819 @@
+package approval_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/agents/approval"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// notes is a approval.Keeper.
+type notes struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func (n *notes) Keep(_ context.Context, key, text string, ttl time.Duration) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all == nil {
+		n.all = make(map[string]string)
+	}
+	n.all[key] = fmt.Sprint(ttl, " ", text)
+	return nil
+}
+
+// world is what outlives a hub.
+type world struct {
+	t     *testing.T
+	store task.Store
+	book  inbox.Book
+	trust *trust.Book
+	notes *notes
+	gate  approval.Gate
+	// runs counts how often the agent behind the gate has run, by what it was told.
+	mu   sync.Mutex
+	runs []string
+	// agent is behind the gate; traits are its.
+	agent  agent.Func
+	traits agent.Traits
+	// questions answers what the agents ask; nil leaves it to callers.
+	questions engine.Questions
+	// drain is how long the hub lets runs go on; zero means not at all.
+	drain time.Duration
+
+	hub  *engine.Engine
+	in   *inbox.Inbox
+	stop func()
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, store: new(task.Memory), book: new(inbox.Memory), trust: new(trust.Book), notes: new(notes)}
+	w.agent = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		yield(status(ec, a2a.TaskStateCompleted, "done: "+agent.Text(ec.Message)), nil)
+	}
+	return w
+}
+
+func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event {
+	return a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text)))
+}
+
+// start starts a hub, as after a restart if there was one.
+func (w *world) start() {
+	w.t.Helper()
+	w.in = &inbox.Inbox{Book: w.book}
+	g := w.gate
+	g.Judge, g.Inbox, g.Notes = w.trust, w.in, w.notes
+	counted := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		w.mu.Lock()
+		w.runs = append(w.runs, agent.Text(ec.Message))
+		w.mu.Unlock()
+		w.agent(ctx, ec, yield)
+	}), w.traits)
+	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Contact: func(p *auth.Principal) {
+		w.trust.Contact(trust.Who(p.ID), time.Now())
+	}})
+	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
+		"desk": g.Around(counted, approval.Policy{Skills: []string{"desk"}}),
+		"shop": g.Around(counted, approval.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),
+		"brief": agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(status(ec, a2a.TaskStateCompleted, "in short: "+fmt.Sprint(len(agent.Text(ec.Message)) > 100)), nil)
+		}),
+	} {
+		card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name)}}}
+		if name == "shop" {
+			card.Skills = []a2a.AgentSkill{{ID: "sell"}, {ID: "show"}}
+		}
+		if err := w.hub.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := w.hub.Run(ctx); err != nil {
+			w.t.Errorf("Run: %v", err)
+		}
+	})
+	all.Go(func() { _ = w.in.Run(ctx) })
+	w.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
+	w.t.Cleanup(w.stop)
+	<-w.hub.Recovered()
+}
+
+// restart stops the hub while everything waits, and starts another one.
+func (w *world) restart() {
+	w.settle()
+	w.stop()
+	w.start()
+	w.settle()
+}
+
+func caller(id string) *op.Caller { return &op.Caller{Principal: &auth.Principal{ID: id}} }
+
+var bob = caller("bob")
+
+// pass lets time pass, and waits until nothing moves. It runs in a bubble.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	w.settle()
+}
+
+// settle waits until nothing moves, also what the hub does a little later. It runs in a
+// bubble.
+func (w *world) settle() {
+	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
+}
+
+// send sends a message to an agent and waits until nothing moves.
+func (w *world) send(c *op.Caller, name task.Agent, text string, change ...func(*op.Send)) a2a.TaskID {
+	w.t.Helper()
+	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
+	s := &op.Send{Target: op.Target{Agent: name}, ReturnImmediately: true, Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
+	for _, f := range change {
+		f(s)
+	}
+	a, err := w.hub.Send(w.t.Context(), c, s)
+	if err != nil {
+		w.t.Fatalf("Send(%q): %v", text, err)
+	}
+	w.settle()
+	return a.Head.ID
+}
+
+func skill(id string) func(*op.Send)         { return func(s *op.Send) { s.Message.Skill = id } }
+func continues(id a2a.TaskID) func(*op.Send) { return func(s *op.Send) { s.Message.TaskID = id } }
+
+// is checks the state of a task and what it says.
+func (w *world) is(c *op.Caller, id a2a.TaskID, state task.State, text string) {
+	w.t.Helper()
+	a, err := w.hub.Get(w.t.Context(), c, &op.Get{ID: id})
+	if err != nil {
+		w.t.Fatalf("Get: %v", err)
+	}
+	if a.Head.State != state || !strings.Contains(string(a.Head.StatusMessage), text) {
+		w.t.Errorf("the task is %v %s, want %v with %q", a.Head.State, a.Head.StatusMessage, state, text)
+	}
+}
+
+// open returns the open items.
+func (w *world) open() []inbox.Item {
+	w.t.Helper()
+	all, err := w.in.List(w.t.Context(), &inbox.Query{State: inbox.Open})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// one returns the only open item, which has the kind.
+func (w *world) one(kind inbox.Kind) inbox.Item {
+	w.t.Helper()
+	all := w.open()
+	if len(all) != 1 || all[0].Kind != kind {
+		w.t.Fatalf("open items = %+v, want one %s", all, kind)
+	}
+	return all[0]
+}
+
+func (w *world) ran(want int) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.runs) != want {
+		w.t.Errorf("the agent has run for %q, want %d runs", w.runs, want)
+	}
+}
+
+func (w *world) set(who trust.Who, l trust.Level, skills ...string) {
+	w.t.Helper()
+	if _, err := w.trust.Set(w.t.Context(), who, &trust.Change{Level: l, Approve: skills}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func bubble(t *testing.T, f func(*world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		f(w)
+		if w.stop != nil {
+			w.stop()
+		}
+	})
+}
+
+func TestObserveTellsThePersonAndDoesNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		for i, level := range []trust.Level{0, trust.Observe, trust.Learn} {
+			w.set("bob", level)
+			if w.stop == nil {
+				w.start()
+			}
+			id := w.send(bob, "desk", fmt.Sprint("meet me ", i))
+			w.is(bob, id, task.Rejected, `"fulfilled":false`)
+			notice := w.one(inbox.Notice)
+			if !strings.Contains(notice.Text, fmt.Sprint("meet me ", i)) || notice.Caller != "bob" || notice.Task != id || notice.Agent != "desk" {
+				w.t.Errorf("notice = %+v", notice)
+			}
+			folder := "a2a-inbox/" + string(id) + "/"
+			if got := w.notes.all[folder+"request"]; got != fmt.Sprint("24h0m0s meet me ", i) || w.notes.all[folder+"summary"] == "" {
+				w.t.Errorf("notes = %q", w.notes.all)
+			}
+			w.pass(24 * time.Hour)
+			if left := w.open(); len(left) != 0 {
+				w.t.Errorf("after a day there is %+v", left)
+			}
+		}
+		w.ran(0)
+		if e := w.trust.Level(w.t.Context(), "bob"); e.Contacts != 3 || e.FirstSeen.IsZero() || !e.LastSeen.After(e.FirstSeen) {
+			w.t.Errorf("entry = %+v, want three contacts", e)
+		}
+	})
+}
+
+func TestRefusalsMayCompleteWithFulfilledFalse(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.gate.Complete = true
+		w.gate.Summarizer = "brief"
+		w.start()
+		w.is(bob, w.send(bob, "desk", "please"), task.Completed, `"fulfilled":false`)
+		if got := w.one(inbox.Notice); !strings.Contains(got.Text, "in short: true") {
+			w.t.Errorf("notice = %q, want what the summarizer says", got.Text)
+		}
+		w.ran(0)
+	})
+}
+
+func TestSummaryWithoutItsAgentIsShort(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.gate.Summarizer = "nobody"
+		w.start()
+		w.is(bob, w.send(bob, "desk", strings.Repeat("ä ", 2000)), task.Rejected, "")
+		if got := w.one(inbox.Notice).Text; len(got) > 800 || !strings.HasSuffix(got, "…") {
+			w.t.Errorf("notice of %d bytes ends with %q", len(got), got[len(got)-8:])
+		}
+	})
+}
+
+func TestProposeRunsWhenApproved(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.start()
+		id := w.send(bob, "desk", "meet me")
+		w.is(bob, id, task.AuthRequired, "waits for the approval")
+		w.ran(0)
+		it := w.one(inbox.Approval)
+		if !strings.Contains(it.Text, "bob (trusted to propose) asks desk:\n\nmeet me") || it.Skill != "desk" {
+			w.t.Errorf("approval = %+v", it)
+		}
+		w.pass(time.Hour) // longer than a run may be silent
+		if _, err := w.in.Approve(w.t.Context(), it.ID, "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Completed, "done: meet me")
+		w.ran(1)
+	})
+}
+
+func TestRefusedAndExpiredApprovals(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.start()
+		id := w.send(bob, "desk", "one")
+		if _, err := w.in.Refuse(w.t.Context(), w.one(inbox.Approval).ID, "me", "not today."); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Rejected, "has refused this: not today. Nothing was done.")
+		id = w.send(bob, "desk", "two")
+		w.is(bob, id, task.AuthRequired, "")
+		w.pass(7 * 24 * time.Hour)
+		w.is(bob, id, task.Rejected, "in time")
+		w.ran(0)
+	})
+}
+
+func TestActRunsWhatIsApproved(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Act, "DESK", "show")
+		w.start()
+		w.is(bob, w.send(bob, "desk", "a"), task.Completed, "done: a")
+		w.is(bob, w.send(bob, "desk", "b", skill("Desk")), task.Completed, "done: b")
+		w.ran(2)
+		w.is(bob, w.send(bob, "shop", "c", skill("sell")), task.AuthRequired, "")
+		w.is(bob, w.send(bob, "shop", "d"), task.AuthRequired, "")
+		w.ran(2)
+	})
+}
+
+func TestOnlyWhatIsMarkedIsGated(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.start()
+		w.is(bob, w.send(bob, "shop", "a", skill("SHOW")), task.Completed, "done: a")
+		w.is(bob, w.send(bob, "shop", "b", skill("sell")), task.Rejected, "")
+		w.is(bob, w.send(bob, "shop", "c"), task.Rejected, "")
+		w.ran(1)
+	})
+}
+
+func TestTheOwnerIsNotGated(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.start()
+		me := caller(auth.Local)
+		key := &op.Caller{Principal: &auth.Principal{ID: "laptop", Org: auth.Local}}
+		admin := &op.Caller{Principal: &auth.Principal{ID: "ops", Roles: []string{auth.RoleAdmin}}}
+		for i, c := range []*op.Caller{me, key, admin} {
+			w.is(c, w.send(c, "desk", fmt.Sprint(i)), task.Completed, "done")
+		}
+		w.ran(3)
+		w.stop()
+		w.gate.Closed = true
+		w.start()
+		w.is(me, w.send(me, "desk", "x"), task.Rejected, "")
+		w.ran(3)
+	})
+}
+
+// TestClaimsGainNothing: metadata, headers, names and texts do not make a caller another.
+func TestClaimsGainNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("ann", trust.Act, "desk")
+		w.start()
+		claims := `{"trust":"act","trustLevel":4,"level":"Act","agentId":"ann","approvedSkills":["desk"],"parley.gate":"approved"}`
+		body := `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"I am ann, trusted to act"}],"metadata":` + claims + `}`
+		for _, c := range []*op.Caller{
+			{Principal: &auth.Principal{ID: "bob", DisplayName: "ann", Org: "ann", Claims: map[string]string{"trust": "act", "roles": "admin"}}, Params: map[string][]string{"x-agent-id": {"ann"}}},
+			{Principal: &auth.Principal{ID: "Ann"}},
+			{Principal: &auth.Principal{ID: "ann "}},
+			{Principal: &auth.Principal{ID: "org:local"}},
+		} {
+			id := w.send(c, "desk", "x", func(s *op.Send) { s.Metadata, s.Message.Body = []byte(claims), []byte(body) })
+			w.is(c, id, task.Rejected, "")
+		}
+		w.ran(0)
+	})
+}
+
+func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.start()
+		id, other := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
+		for range 3 {
+			w.restart()
+			w.is(bob, id, task.AuthRequired, "waits for the approval")
+		}
+		if n := len(w.open()); n != 2 {
+			w.t.Fatalf("%d items after restarts, want two", n)
+		}
+		w.stop() // one is approved, and one refused, while no hub is there
+		idle := &inbox.Inbox{Book: w.book}
+		for i, settle := range []func(context.Context, inbox.ID, string, string) (inbox.Item, error){idle.Approve, idle.Refuse} {
+			it := inbox.IDOf("bob", []a2a.TaskID{id, other}[i], 1)
+			if _, err := settle(w.t.Context(), it, "me", ""); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		w.start()
+		w.settle()
+		w.is(bob, id, task.Completed, "done: one")
+		w.is(bob, other, task.Rejected, "refused")
+		w.ran(1)
+	})
+}
+
+// TestWaitingApprovalsDoNotHoldUpADrain: a hub with an approval that waits stops at once,
+// and the next one waits on.
+func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.drain = time.Hour
+		w.start()
+		id, said := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took != 0 {
+			w.t.Errorf("the drain took %v", took)
+		}
+		w.start()
+		w.settle()
+		w.is(bob, id, task.AuthRequired, "waits for the approval")
+		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", id, 1), "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Completed, "done: one")
+		w.ran(1)
+		// A message that came while the approval waits is read after it.
+		w.send(bob, "desk", "more", continues(said))
+		w.stop()
+		w.start()
+		w.settle()
+		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", said, 1), "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, said, task.Completed, "done: two")
+		w.ran(2)
+	})
+}
+
+// TestApprovedRunsGetTheirTimeToDrain: what was approved is at work, and may end.
+func TestApprovedRunsGetTheirTimeToDrain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.drain = time.Hour
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			select {
+			case <-time.After(time.Minute):
+				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+			case <-ctx.Done():
+			}
+		}
+		w.start()
+		id := w.send(bob, "desk", "one")
+		if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took > time.Minute || took < 50*time.Second {
+			w.t.Errorf("the drain took %v, want what the agent needs", took)
+		}
+		w.start()
+		w.is(bob, id, task.Completed, "done")
+		w.ran(1)
+	})
+}
+
+// TestInterruptedRuns: what an agent behind the gate does after a crash depends on its
+// traits alone.
+func TestInterruptedRuns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		traits agent.Traits
+		says   bool // the agent has said more than that it works
+		state  task.State
+		runs   int
+	}{
+		"once":             {agent.Traits{}, false, task.Failed, 1},
+		"idempotent":       {agent.Traits{Idempotent: true}, false, task.Completed, 2},
+		"idempotent, told": {agent.Traits{Idempotent: true}, true, task.Failed, 1},
+		"resumable":        {agent.Traits{Resumable: true}, true, task.Completed, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.set("bob", trust.Propose)
+				w.traits = tt.traits
+				crash, saved, noted := true, "", ""
+				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					saved = string(agent.CallFrom(ctx).Saved)
+					for rec, err := range agent.Journal(ctx) {
+						noted = fmt.Sprint(string(rec), err)
+					}
+					if !crash {
+						yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+						return
+					}
+					_ = agent.Checkpoint(ctx, []byte("half"))
+					_ = agent.Record(ctx, []byte("one"))
+					yield(status(ec, a2a.TaskStateWorking, ""), nil)
+					if tt.says {
+						yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("part")), nil)
+					}
+					<-ctx.Done()
+				}
+				w.start()
+				id := w.send(bob, "desk", "go")
+				if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+					w.t.Fatal(err)
+				}
+				w.settle()
+				w.ran(1)
+				w.stop()
+				crash = false
+				w.start()
+				w.settle()
+				w.is(bob, id, tt.state, "")
+				w.ran(tt.runs)
+				if tt.traits.Resumable && saved != "half" {
+					w.t.Errorf("the agent goes on from %q, want its own checkpoint", saved)
+				}
+				if want := map[bool]string{true: "one<nil>"}[tt.traits.Resumable]; noted != want {
+					w.t.Errorf("the agent finds the record %q, want %q", noted, want)
+				}
+			})
+		})
+	}
+}
+
+// TestConfirmBehindTheGate: the gate passes on which extensions the agent confirms.
+func TestConfirmBehindTheGate(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Act, "desk")
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			agent.Confirm(ctx, []string{"urn:b"})
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}
+		w.start()
+		body := []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}]}`)
+		c := &op.Caller{Principal: bob.Principal, Extensions: []string{"urn:a", "urn:b"}}
+		a, err := w.hub.Send(w.t.Context(), c, &op.Send{Target: op.Target{Agent: "desk"}, Message: op.Message{ID: "m", MediaTypes: []string{""}, Body: body}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if got := w.hub.ActiveIn("desk", c.Extensions, a.Confirmed); !slices.Equal(got, []string{"urn:b"}) {
+			w.t.Errorf("the answer confirms %q, want urn:b alone", got)
+		}
+	})
+}
+
+// asker asks once and is done with the answer.
+func asker(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	if strings.HasPrefix(agent.Text(ec.Message), "answer") {
+		yield(status(ec, a2a.TaskStateCompleted, "thanks"), nil)
+		return
+	}
+	yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
+}
+
+func TestAnApprovalIsGoodForAnswers(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.set("eve", trust.Propose)
+		w.agent = asker
+		w.start()
+		of := func(id string) *op.Caller { return &op.Caller{Principal: &auth.Principal{ID: id, Org: "acme"}} }
+		begin := func(text string) a2a.TaskID {
+			id := w.send(of("bob"), "desk", text)
+			if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+				w.t.Fatal(err)
+			}
+			w.restart()
+			w.is(of("bob"), id, task.InputRequired, "which?")
+			return id
+		}
+		id := begin("one")
+		w.send(of("bob"), "desk", "answer", continues(id))
+		w.is(of("bob"), id, task.Completed, "thanks")
+		id = begin("two")
+		w.send(of("eve"), "desk", "answer of another", continues(id))
+		w.is(of("bob"), id, task.AuthRequired, "")
+		if it := w.one(inbox.Approval); it.Caller != "eve" {
+			w.t.Errorf("the approval is about %q, want eve", it.Caller)
+		}
+		w.in.Refuse(w.t.Context(), w.one(inbox.Approval).ID, "me", "")
+		w.settle()
+		id = begin("three")
+		w.set("bob", trust.Observe)
+		w.send(of("bob"), "desk", "answer too late", continues(id))
+		w.is(of("bob"), id, task.Rejected, "")
+	})
+}
+
+// TestInterruptedAnswers: an idempotent agent that is interrupted while it reads an answer
+// begins again, unless it has said something since.
+func TestInterruptedAnswers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, since bool // an artifact came before the answer, and after it
+		state         task.State
+		runs          int
+	}{
+		"nothing said":  {false, false, task.Completed, 3},
+		"said before":   {true, false, task.Completed, 3},
+		"said since":    {false, true, task.Failed, 2},
+		"said anything": {true, true, task.Failed, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.set("bob", trust.Act, "desk")
+				w.traits = agent.Traits{Idempotent: true}
+				crash := true
+				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					answers := strings.HasPrefix(agent.Text(ec.Message), "answer")
+					if !answers && tt.before || answers && crash && tt.since {
+						yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("part")), nil)
+					}
+					if answers && crash {
+						<-ctx.Done()
+						return
+					}
+					asker(ctx, ec, yield)
+				}
+				w.start()
+				id := w.send(bob, "desk", "one")
+				w.is(bob, id, task.InputRequired, "which?")
+				w.send(bob, "desk", "answer", continues(id))
+				w.ran(2)
+				w.stop()
+				crash = false
+				w.start()
+				w.settle()
+				w.is(bob, id, tt.state, "")
+				w.ran(tt.runs)
+			})
+		})
+	}
+}
+
+// inTalk puts a message into a context.
+func inTalk(s *op.Send) { s.Message.ContextID = "talk" }
+
+// TestThePersonIsToldWhatWasSaidBefore: what a caller says to a gated agent is remembered
+// with its name, through a restart and beyond the tasks, and the person who has to decide
+// is shown it.
+func TestThePersonIsToldWhatWasSaidBefore(t *testing.T) {
+	bubble(t, func(w *world) {
+		store := new(memory.MemTurns)
+		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		partner := &op.Caller{Principal: &auth.Principal{ID: "bob", DisplayName: "Bob Inc."}}
+		w.set("bob", trust.Learn)
+		w.start()
+		w.send(partner, "desk", "first words", inTalk)
+		w.set("bob", trust.Propose)
+		w.restart()
+		w.gate.Talks = &memory.Turns{Store: store} // the tasks are gone
+		w.restart()
+		w.send(partner, "desk", "second words", inTalk)
+		approval := w.open()[0]
+		if want := "second words\n\nBefore that:\nBob Inc.: first words"; approval.Kind != inbox.Approval || !strings.HasSuffix(approval.Text, want) {
+			w.t.Errorf("the approval says %q, want it to end with %q", approval.Text, want)
+		}
+		w.send(bob, "desk", "third words")
+		if it := w.open()[0]; strings.Contains(it.Text, "Before that") {
+			w.t.Errorf("in another context: %q", it.Text)
+		}
+		w.gate.Talks = &memory.Turns{Store: store, Log: w.store}
+		w.restart()
+		w.send(partner, "desk", "fourth words", inTalk)
+		want := "Bob Inc.: first words\ndesk: This agent does not do this for you. Its owner was told what you have asked for. Nothing was done.\nBob Inc.: second words"
+		if it := w.open()[0]; !strings.Contains(it.Text, want) || strings.Contains(it.Text, ": fourth words") {
+			w.t.Errorf("the approval says %q, want it to have %q, and itself once", it.Text, want)
+		}
+		turns, err := (&memory.Turns{Store: store}).Get(w.t.Context(), memory.SessionOf("bob", "talk", ""))
+		if err != nil || len(turns) < 4 || turns[0].Name != "Bob Inc." || turns[0].Role != memory.RoleCaller {
+			w.t.Errorf("turns = %+v, %v", turns, err)
+		}
+	})
+}
+
+// brokenTalks cannot be read.
+type brokenTalks struct{}
+
+func (brokenTalks) Continue(context.Context, task.Owner, string) ([]memory.Turn, error) {
+	return nil, errors.New("disk")
+}
+
+// TestWithoutItsMemoryTheGateStaysShut: what cannot be remembered is not done.
+func TestWithoutItsMemoryTheGateStaysShut(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.gate.Talks = brokenTalks{}
+		w.set("bob", trust.Act, "desk")
+		w.start()
+		id := w.send(bob, "desk", "do it", skill("desk"))
+		w.is(bob, id, task.Failed, "")
+		w.ran(0)
+	})
+}
+
+// TestGateGivesUpAfterThreeAttempts: what stops the hub each time is not tried for ever.
+func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Act, "desk")
+		w.traits = agent.Traits{Idempotent: true}
+		w.agent = func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-ctx.Done() }
+		w.start()
+		id := w.send(bob, "desk", "one")
+		for range 4 {
+			w.restart()
+		}
+		w.is(bob, id, task.Failed, "interrupted by restart in 3 attempts")
+		w.ran(3)
+	})
+}
+
+// helper answers in the place of callers.
+type helper struct{}
+
+func (helper) Takes(name task.Agent) bool { return name == "desk" }
+
+func (helper) Reply(context.Context, *engine.Question) (engine.Reply, error) {
+	return engine.Reply{Text: "answer of the hub"}, nil
+}
+
+// TestAnApprovalIsGoodForAnswersOfTheHub, which it gives in the caller's place.
+func TestAnApprovalIsGoodForAnswersOfTheHub(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.agent, w.questions = asker, helper{}
+		w.start()
+		id := w.send(bob, "desk", "one")
+		if _, err := w.in.Approve(w.t.Context(), w.one(inbox.Approval).ID, "me", ""); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Completed, "thanks")
+		w.ran(2)
+	})
+}
+
+func TestCanceledApprovalsAreWithdrawn(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.start()
+		id := w.send(bob, "desk", "one")
+		it := w.one(inbox.Approval)
+		if _, err := w.hub.Cancel(w.t.Context(), bob, &op.Cancel{ID: id}); err != nil {
+			w.t.Fatal(err)
+		}
+		w.settle()
+		w.is(bob, id, task.Canceled, "")
+		if _, err := w.in.Approve(w.t.Context(), it.ID, "me", ""); !errors.Is(err, inbox.ErrSettled) {
+			w.t.Errorf("to approve what was canceled: %v, want ErrSettled", err)
+		}
+		w.ran(0)
+	})
+}
+
+// TestManyApproveAtOnce: however many decide, the agent runs once or not at all.
+func TestManyApproveAtOnce(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.set("bob", trust.Propose)
+		w.start()
+		runs := 0
+		for i := range 10 {
+			id := w.send(bob, "desk", fmt.Sprint(i))
+			it := w.one(inbox.Approval)
+			var all sync.WaitGroup
+			for k := range 6 {
+				settle := w.in.Approve
+				if k%2 == 0 {
+					settle = w.in.Refuse
+				}
+				all.Go(func() {
+					if _, err := settle(w.t.Context(), it.ID, fmt.Sprint(k), ""); err != nil && !errors.Is(err, inbox.ErrSettled) {
+						w.t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			w.settle()
+			got, err := w.in.Get(w.t.Context(), it.ID)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if got.State == inbox.Approved {
+				runs++
+				w.is(bob, id, task.Completed, "done")
+			} else {
+				w.is(bob, id, task.Rejected, "refused")
+			}
+			w.ran(runs)
+		}
+	})
+}
+
+func TestOutsideAHubNothingIsDone(t *testing.T) {
+	t.Parallel()
+	g := &approval.Gate{Judge: new(trust.Book), Inbox: new(inbox.Inbox)}
+	x := g.Around(agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {
+		t.Error("the agent runs")
+	}), approval.Policy{})
+	n := 0
+	for ev, err := range x.Execute(t.Context(), &a2asrv.ExecutorContext{Message: a2a.NewMessage(a2a.MessageRoleUser)}) {
+		if n++; ev != nil || err == nil {
+			t.Errorf("event %v, %v", ev, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events, want one error", n)
+	}
+}

@@ -1,0 +1,165 @@
+package assistant
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/task"
+)
+
+// The names of the agents, and the ids of their skills.
+const (
+	NotifyUser        task.Agent = "notify-user"
+	QueryAvailability task.Agent = "query-availability"
+	NegotiateMeeting  task.Agent = "negotiate-meeting"
+)
+
+// Notes keep small things by their names. A ledger of a directory does.
+type Notes interface {
+	// Note returns what was put last under a name; nil if nothing was.
+	Note(ctx context.Context, name string) ([]byte, error)
+	// PutNote stores a note in place of the one with its name.
+	PutNote(ctx context.Context, name string, note []byte) error
+}
+
+// Talks remember conversations. A memory.Turns does.
+type Talks interface {
+	// Continue returns what was said in a context until now, the oldest first, and
+	// remembers it.
+	Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error)
+}
+
+// Desk is what the agents share.
+type Desk struct {
+	// Inbox is where the person looks. It is required.
+	Inbox *inbox.Inbox
+	// Notes keep negotiations and meetings. They are required.
+	Notes Notes
+	// Talks remember negotiations, so that one goes on which the Notes have forgotten. If
+	// nil, it begins again.
+	Talks Talks
+	// Presence says how the person does. If nil, nobody knows, and the person is Away.
+	Presence func(ctx context.Context) Presence
+	// Hours are when the person takes meetings. The zero Hours are from nine to five in
+	// UTC, Monday to Friday.
+	Hours Hours
+
+	mu sync.Mutex // held over changes of the diary, also while Notes work
+}
+
+// Agent is an agent of the desk, ready to be given to a hub.
+type Agent struct {
+	// Name is the agent's name and the id of its only skill.
+	Name task.Agent
+	// Card describes the agent. It has no interfaces: the hub knows its addresses.
+	Card *a2a.AgentCard
+	// Executor performs the agent's tasks.
+	Executor a2asrv.AgentExecutor
+}
+
+// Agents returns the agents of the desk. The cards belong to the caller.
+func (d *Desk) Agents() []Agent {
+	traits := agent.Traits{Idempotent: true, NoMessage: true}
+	return []Agent{
+		{NotifyUser, newCard(NotifyUser, "Notify the user", "Tells the person whom this hub belongs to.", "The build is broken."), agent.With(agent.Func(d.notify), traits)},
+		{QueryAvailability, newCard(QueryAvailability, "Query availability", "Says whether the person is available, busy, available with delays, or away.", "Are you there?"), agent.With(agent.Func(d.query), traits)},
+		{NegotiateMeeting, newCard(NegotiateMeeting, "Negotiate a meeting", "Finds a time for a meeting, over several turns.", "Could we meet on 2026-01-05 14:00 for 45 minutes?"), agent.With(agent.Func(d.negotiate), traits)},
+	}
+}
+
+func newCard(id task.Agent, name, description, example string) *a2a.AgentCard {
+	modes := []string{"text/plain", "application/json"}
+	return &a2a.AgentCard{
+		Name: string(id), Description: description, Version: "1.0.0", Capabilities: a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes: modes[:1:1], DefaultOutputModes: modes,
+		Skills: []a2a.AgentSkill{{ID: string(id), Name: name, Description: description, Tags: []string{"front-desk"}, Examples: []string{example}}},
+	}
+}
+
+// visitor is who calls, with what.
+type visitor struct {
+	ec    *a2asrv.ExecutorContext
+	id    string
+	name  string
+	owner task.Owner
+	// key is the same for all executions of the message; version is that of the message.
+	key     string
+	version int64
+	agent   task.Agent
+}
+
+func visitorOf(ctx context.Context, ec *a2asrv.ExecutorContext) *visitor {
+	v := &visitor{ec: ec, key: string(ec.TaskID)}
+	if p := auth.PrincipalFrom(ctx); p != nil {
+		v.id, v.name, v.owner = p.ID, p.DisplayName, p.Owner()
+	}
+	if v.name == "" {
+		v.name = v.id
+	}
+	if c := agent.CallFrom(ctx); c != nil {
+		v.key, v.agent = string(v.owner)+" "+c.Key, c.Agent
+		v.version, _ = strconv.ParseInt(c.Key[strings.LastIndexByte(c.Key, '/')+1:], 10, 64)
+	}
+	return v
+}
+
+// tell puts a notice into the inbox, once for each message.
+func (d *Desk) tell(ctx context.Context, v *visitor, text string, keep time.Duration) error {
+	_, err := d.Inbox.Put(ctx, &inbox.Item{
+		ID: inbox.IDOf(v.owner, v.ec.TaskID, v.version) + "-desk", Kind: inbox.Notice, Owner: v.owner, Task: v.ec.TaskID, Version: v.version,
+		Agent: v.agent, Caller: v.id, CallerName: v.name, Skill: string(v.agent), Text: text, Expires: time.Now().Add(keep),
+	})
+	return err
+}
+
+// messageTime is how long a message to the person is kept.
+const messageTime = 7 * 24 * time.Hour
+
+// notify tells the person what the message says.
+func (d *Desk) notify(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	v, text := visitorOf(ctx, ec), strings.TrimSpace(agent.Text(ec.Message))
+	if text == "" {
+		v.say(yield, a2a.TaskStateRejected, "There is no text to tell.")
+		return
+	}
+	if err := d.tell(ctx, v, v.name+" says:\n\n"+text, messageTime); err != nil {
+		yield(nil, err)
+		return
+	}
+	v.say(yield, a2a.TaskStateCompleted, "It is in the inbox of the person.")
+}
+
+// query says how the person does.
+func (d *Desk) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	p := Away
+	if d.Presence != nil {
+		p = d.Presence(ctx)
+	}
+	visitorOf(ctx, ec).conclude(yield, p.text(), map[string]any{"availability": string(p)})
+}
+
+// say yields a status with a text; it reports whether to go on.
+func (v *visitor) say(yield func(a2a.Event, error) bool, state a2a.TaskState, text string) bool {
+	return yield(a2a.NewStatusUpdateEvent(v.ec, state, a2a.NewMessageForTask(a2a.MessageRoleAgent, v.ec, a2a.NewTextPart(text))), nil)
+}
+
+// conclude ends the task with a text and data.
+func (v *visitor) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
+	part := a2a.NewDataPart(data)
+	part.MediaType = "application/json"
+	ev := a2a.NewArtifactUpdateEvent(v.ec, "answer", a2a.NewTextPart(text), part)
+	ev.Artifact.Name, ev.LastChunk = "answer", true
+	if yield(ev, nil) {
+		v.say(yield, a2a.TaskStateCompleted, text)
+	}
+}

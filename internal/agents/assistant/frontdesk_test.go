@@ -1,0 +1,284 @@
+package assistant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// office is a desk with somebody who calls. The time of a bubble begins on Saturday,
+// 2000-01-01 00:00 UTC.
+type office struct {
+	t     *testing.T
+	desk  *assistant.Desk
+	notes *dirstore.Memory
+	n     int
+}
+
+func newOffice(t *testing.T) *office {
+	o := &office{t: t, notes: new(dirstore.Memory)}
+	o.reopen()
+	return o
+}
+
+// reopen is a restart: the notes are what is left.
+func (o *office) reopen() { o.desk = &assistant.Desk{Inbox: new(inbox.Inbox), Notes: o.notes} }
+
+// ask sends a message of a caller in a context and returns state and text of the end.
+func (o *office) ask(name task.Agent, who, contextID, text string) string {
+	o.t.Helper()
+	o.n++
+	return o.repeat(name, who, contextID, text)
+}
+
+// repeat executes the same message once more.
+func (o *office) repeat(name task.Agent, who, contextID, text string) string {
+	o.t.Helper()
+	id := a2a.TaskID(fmt.Sprint("task-", o.n))
+	ctx := auth.WithPrincipal(o.t.Context(), &auth.Principal{ID: who})
+	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: string(id) + "/1", Agent: name}, nil))
+	ec := &a2asrv.ExecutorContext{TaskID: id, ContextID: contextID, Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
+	var last string
+	for _, a := range o.desk.Agents() {
+		if a.Name != name {
+			continue
+		}
+		for ev, err := range a.Executor.Execute(ctx, ec) {
+			if err != nil {
+				return "error: " + err.Error()
+			}
+			if ev, ok := ev.(*a2a.TaskStatusUpdateEvent); ok {
+				last = strings.TrimPrefix(string(ev.Status.State), "TASK_STATE_") + " " + agent.Text(ev.Status.Message)
+			}
+		}
+	}
+	return last
+}
+
+func (o *office) meet(who, contextID, text string) string {
+	o.t.Helper()
+	return o.ask(assistant.NegotiateMeeting, who, contextID, text)
+}
+
+func (o *office) want(got, want string) {
+	o.t.Helper()
+	if !strings.HasPrefix(got, want) {
+		o.t.Errorf("the desk says %q, want %q", got, want)
+	}
+}
+
+func TestNegotiation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.want(o.meet("ann", "c1", "Hello, shall we meet?"), "INPUT_REQUIRED When would suit you?")
+		o.want(o.meet("ann", "c1", "for 45 minutes"), "INPUT_REQUIRED When would suit you?")
+		o.want(o.meet("ann", "c1", "on 2000-01-03 08:00 or 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:00 (UTC), for 45 minutes?")
+		o.reopen()
+		o.want(o.meet("ann", "c1", "no, sorry"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:15")
+		o.want(o.meet("bob", "c1", "yes"), "INPUT_REQUIRED When would suit you?") // another's context of that name
+		o.want(o.meet("ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")
+		o.want(o.repeat(assistant.NegotiateMeeting, "ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")
+		items, err := o.desk.Inbox.List(t.Context(), new(inbox.Query))
+		if err != nil || len(items) != 1 || items[0].Text != "A meeting with ann: 2000-01-03 09:15 to 10:00 (UTC)." {
+			t.Errorf("the person is told %+v, %v", items, err)
+		}
+		o.want(o.meet("bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00 (UTC), for 60 minutes?")
+		o.want(o.repeat(assistant.NegotiateMeeting, "bob", "c2", "2000-01-03T09:45:00Z, an hour? 1 hour"), "INPUT_REQUIRED That does not work. How about 2000-01-03 10:00")
+		o.want(o.meet("bob", "c2", "2000-01-03T12:00+02:00 is better"), "COMPLETED Agreed: 2000-01-03 10:00 to 11:00")
+	})
+}
+
+// TestForgottenNegotiationsGoOn: the desk has forgotten a negotiation, and makes it again
+// from what was said.
+func TestForgottenNegotiationsGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		turns, n := new(memory.Turns), 0
+		forget := func() {
+			o.notes = new(dirstore.Memory)
+			o.reopen()
+			o.desk.Talks = turns
+		}
+		forget()
+		// say is meet, which is remembered.
+		say := func(text string) string {
+			n++
+			at := time.Now().Add(time.Duration(n) * time.Second)
+			id := a2a.TaskID(fmt.Sprint("task-", o.n+1))
+			remember := func(version int64, role, name, text string) {
+				s := memory.SessionOf("ann", "c", "")
+				if err := turns.Append(t.Context(), s, memory.Turn{ID: memory.TurnID(id, version), Role: role, Name: name, Text: text, At: at}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			remember(1, memory.RoleCaller, "Ann", text)
+			reply := o.meet("ann", "c", text)
+			_, words, _ := strings.Cut(reply, " ")
+			remember(2, memory.RoleAgent, string(assistant.NegotiateMeeting), words)
+			return reply
+		}
+		o.want(say("shall we meet for 45 minutes?"), "INPUT_REQUIRED When would suit you?")
+		o.want(say("on 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:00 (UTC), for 45 minutes?")
+		forget()
+		o.want(say("no"), "INPUT_REQUIRED That does not work. How about 2000-01-10 09:15 (UTC), for 45 minutes?")
+		forget()
+		o.want(say("yes"), "COMPLETED Agreed: 2000-01-10 09:15 to 10:00 (UTC).")
+		forget()
+		o.want(say("yes"), "INPUT_REQUIRED When would suit you?") // another one begins
+		for range 10 {
+			o.want(say("hm"), "INPUT_REQUIRED")
+			forget()
+		}
+		o.want(say("hm"), "COMPLETED No time was found.") // the rounds count, too
+		// What another agent was told in the context, or another caller, is none of it.
+		o.want(o.meet("bob", "c", "yes"), "INPUT_REQUIRED When would suit you?")
+	})
+}
+
+func TestNegotiationEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		var last string
+		n := 0
+		for n < 50 && !strings.HasPrefix(last, "COMPLETED") {
+			n++
+			last = o.meet("ann", "c", "whatever")
+		}
+		if n != 12 || last != "COMPLETED No time was found." {
+			t.Errorf("after %d rounds: %q", n, last)
+		}
+		for _, text := range []string{"1999-01-04 10:00", "2030-01-07 10:00", "2000-13-45 99:99", "2000-01-03 10:00 for 999 hours", strings.Repeat("2000-01-03 23:00 ", 10000)} {
+			if got := o.meet("eve", "d"+text[:9], text); strings.Contains(got, "Agreed") {
+				t.Errorf("%.40q: %s", text, got)
+			}
+		}
+	})
+}
+
+// TestMeetingsNeverOverlap: many ask for the same times at once.
+func TestMeetingsNeverOverlap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		executor := o.desk.Agents()[2].Executor
+		var mu sync.Mutex
+		agreed := map[string]int{}
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				id := a2a.TaskID(fmt.Sprint(i))
+				ctx := auth.WithPrincipal(t.Context(), &auth.Principal{ID: "ann"})
+				ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: string(id) + "/1"}, nil))
+				text := fmt.Sprintf("2000-01-03 %02d:00", 9+i%8)
+				ec := &a2asrv.ExecutorContext{TaskID: id, ContextID: string(id), Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
+				for ev := range executor.Execute(ctx, ec) {
+					if ev, ok := ev.(*a2a.TaskStatusUpdateEvent); ok && ev.Status.State == a2a.TaskStateCompleted {
+						mu.Lock()
+						agreed[agent.Text(ev.Status.Message)]++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		all.Wait()
+		if len(agreed) != 8 {
+			t.Errorf("agreed: %v, want eight meetings", agreed)
+		}
+		for text, n := range agreed {
+			if n != 1 {
+				t.Errorf("%s, %d times", text, n)
+			}
+		}
+	})
+}
+
+func TestNotifyUser(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.want(o.ask(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED It is in the inbox")
+	o.want(o.repeat(assistant.NotifyUser, "ann", "c", " the build is broken "), "COMPLETED")
+	o.want(o.ask(assistant.NotifyUser, "ann", "c", " "), "REJECTED There is no text")
+	items, err := o.desk.Inbox.List(t.Context(), new(inbox.Query))
+	if err != nil || len(items) != 1 || items[0].Text != "ann says:\n\nthe build is broken" || items[0].Kind != inbox.Notice {
+		t.Errorf("inbox = %+v, %v", items, err)
+	}
+}
+
+func TestAvailability(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, busy := newOffice(t), false
+		o.want(o.ask(assistant.QueryAvailability, "ann", "c", "there?"), "COMPLETED The person is away.")
+		a := &assistant.Activity{Busy: func(context.Context) bool { return busy }}
+		o.desk.Presence = a.Presence
+		var got []string
+		look := func() {
+			got = append(got, o.ask(assistant.QueryAvailability, "ann", "c", "there?"))
+		}
+		look()
+		a.Touch()
+		look()
+		busy = true
+		look()
+		busy = false
+		time.Sleep(15 * time.Minute)
+		look()
+		time.Sleep(8 * time.Hour)
+		busy = true
+		look()
+		var want []string
+		for _, p := range []assistant.Presence{assistant.Away, assistant.Available, assistant.Busy, assistant.Delayed, assistant.Away} {
+			want = append(want, "COMPLETED The person is "+string(p)+".")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("availability (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// brokenNotes do not work.
+type brokenNotes struct{ *dirstore.Memory }
+
+func (brokenNotes) PutNote(context.Context, string, []byte) error { return errors.New("disk") }
+
+func TestNothingIsAgreedThatIsNotStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.desk.Notes = brokenNotes{o.notes}
+		o.want(o.meet("ann", "c", "2000-01-03 10:00"), "error: disk")
+	})
+}
+
+func FuzzNegotiation(f *testing.F) {
+	f.Add("2000-01-03 10:00 for 45 minutes")
+	f.Add("yes")
+	f.Fuzz(func(t *testing.T, text string) {
+		o := newOffice(t)
+		for range 2 {
+			if got := o.meet("ann", "c", text); got == "" || strings.HasPrefix(got, "error") {
+				t.Errorf("%q: %s", text, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package assistant
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/agent/memory"
+)
+
+// The beginnings of what the desk says, by which it knows its own words again.
+const (
+	sayOffer  = "That does not work."
+	sayAgreed = "Agreed: "
+	sayNone   = "No time was found."
+)
+
+// said returns what was said in the negotiation before the message: the turns of the tasks
+// of this agent in the context.
+func (d *Desk) said(ctx context.Context, v *visitor) ([]memory.Turn, error) {
+	if d.Talks == nil || v.ec.ContextID == "" {
+		return nil, nil
+	}
+	turns, err := d.Talks.Continue(ctx, v.owner, v.ec.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	taskOf := func(t memory.Turn) string { return t.ID[:max(0, strings.LastIndexByte(t.ID, '/'))] }
+	mine := map[string]bool{string(v.ec.TaskID): true}
+	for _, t := range turns {
+		if t.Role == memory.RoleAgent && t.Name == string(v.agent) {
+			mine[taskOf(t)] = true
+		}
+	}
+	return slices.DeleteFunc(turns, func(t memory.Turn) bool {
+		return !mine[taskOf(t)] || t.ID == memory.TurnID(v.ec.TaskID, v.version)
+	}), nil
+}
+
+// remember takes a negotiation into the diary again that the diary has forgotten.
+func (d *Desk) remember(b *diary, key string, said []memory.Turn) {
+	if slices.ContainsFunc(b.Talks, func(t talk) bool { return t.Key == key }) {
+		return
+	}
+	t := talk{Key: key, Length: lengthDefault}
+	for _, turn := range said {
+		switch {
+		case turn.Role == memory.RoleCaller:
+			t.Rounds++
+			if length := lengthOf(turn.Text); length > 0 {
+				t.Length = length
+			}
+		case strings.HasPrefix(turn.Text, sayAgreed), strings.HasPrefix(turn.Text, sayNone):
+			t = talk{Key: key, Length: lengthDefault} // what follows is another one
+		case strings.HasPrefix(turn.Text, sayOffer):
+			if times := d.Hours.proposals(turn.Text); len(times) > 0 {
+				t.Offered = times[0]
+			}
+		}
+	}
+	if t.Rounds > 0 {
+		b.Talks = append(b.Talks, t)
+	}
+}

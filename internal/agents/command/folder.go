@@ -1,0 +1,223 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/task"
+)
+
+// runDir is the variable that marks a program with the folder of its run.
+const runDir = "PARLEY_RUN_DIR"
+
+// Files in the folder of a run.
+const (
+	inputFile   = "input"
+	messageFile = "message.json"
+	taskFile    = "task.json"
+	recordFile  = "process.json"
+)
+
+// folderPrefix begins the name of the folder of a run.
+const folderPrefix = "parley-run-"
+
+// realPath returns the one name of a folder by which a mark can be compared.
+func realPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// folder is what a run has on disk: what the program reads, and the record for Reap.
+// It is readable by the hub's user alone.
+type folder struct {
+	path string
+	// recorded is set when Reap will look here.
+	recorded bool
+	rec      record
+	env      []string
+}
+
+// newFolder makes the folder of a run.
+func newFolder(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) (*folder, error) {
+	f, err := emptyFolder(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.fill(ctx, a, ec); err != nil {
+		f.remove()
+		return nil, err
+	}
+	return f, nil
+}
+
+// emptyFolder makes a folder without files.
+func emptyFolder(a *Agent) (*folder, error) {
+	base := a.Runs
+	if base == "" {
+		base = os.TempDir()
+	} else if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, err
+	}
+	base, err := realPath(base)
+	if err != nil {
+		return nil, err
+	}
+	path, err := os.MkdirTemp(base, folderPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{path: path, recorded: a.Runs != ""}, nil
+}
+
+// fill writes the files and makes the environment.
+func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext) error {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		call = &agent.Call{Attempt: 1}
+	}
+	message, err := messageJSON(call, ec.Message)
+	if err != nil {
+		return err
+	}
+	if err := f.write(messageFile, message); err != nil {
+		return err
+	}
+	if err := f.write(inputFile, []byte(agent.Text(ec.Message))); err != nil {
+		return err
+	}
+	f.env = environment(a, map[string]string{
+		"PARLEY_MESSAGE_FILE": f.file(messageFile),
+		"PARLEY_TASK_ID":      string(ec.TaskID),
+		"PARLEY_CONTEXT_ID":   ec.ContextID,
+		"PARLEY_RUN_KEY":      call.Key,
+		"PARLEY_ATTEMPT":      strconv.Itoa(call.Attempt),
+		"PARLEY_SKILL":        call.Skill,
+		runDir:                f.path,
+
+		"PARLEY_CORRELATION_ID": call.CorrelationID,
+		"PARLEY_PARENT_ID":      call.ParentID,
+	})
+	f.env = append(f.env, trace.Environ(ctx)...)
+	if err := f.name(ctx, a); err != nil {
+		return err
+	}
+	if ec.StoredTask != nil {
+		if err := f.writeTask(call, ec.StoredTask); err != nil {
+			return err
+		}
+	}
+	f.rec = record{Task: ec.TaskID, Key: call.Key, Attempt: call.Attempt}
+	return f.record()
+}
+
+// caller is PARLEY_CALLER.
+type caller struct {
+	ID    string     `json:"id"`
+	Owner task.Owner `json:"owner"`
+	Name  string     `json:"name,omitempty"`
+	Org   string     `json:"org,omitempty"`
+	Roles []string   `json:"roles,omitempty"`
+}
+
+// name says whose work it is.
+func (f *folder) name(ctx context.Context, a *Agent) error {
+	p := auth.PrincipalFrom(ctx)
+	if p == nil {
+		return nil
+	}
+	text, err := json.Marshal(&caller{p.ID, p.Owner(), p.DisplayName, p.Org, p.Roles})
+	if err != nil {
+		return fmt.Errorf("encode caller: %w", err)
+	}
+	f.env = append(f.env, "PARLEY_CALLER="+string(text))
+	if a.Assert == nil {
+		return nil
+	}
+	assertion, err := a.Assert(ctx)
+	if err != nil {
+		return err
+	}
+	if assertion != "" {
+		f.env = append(f.env, "PARLEY_ASSERTION="+assertion)
+	}
+	return nil
+}
+
+// writeTask writes the task as the hub has it, with all digits of its numbers.
+func (f *folder) writeTask(call *agent.Call, t *a2a.Task) error {
+	b := call.Task
+	if len(b) == 0 {
+		var err error
+		if b, err = json.Marshal(t); err != nil {
+			return fmt.Errorf("encode task: %w", err)
+		}
+	}
+	f.env = append(f.env, "PARLEY_TASK_FILE="+f.file(taskFile))
+	return f.write(taskFile, b)
+}
+
+// messageJSON returns the message as it came, if the hub has it.
+func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
+	if len(call.Message) > 0 {
+		return call.Message, nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	return b, nil
+}
+
+// environment returns the hub's environment without its own variables and without a
+// trace that the hub itself was started in, then the agent's, then vars.
+func environment(a *Agent, vars map[string]string) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PARLEY_") && !strings.HasPrefix(v, "TRACEPARENT=") && !strings.HasPrefix(v, "TRACESTATE=") {
+			env = append(env, v)
+		}
+	}
+	env = append(env, a.Env...)
+	for name, value := range vars {
+		// A zero byte would end the value, and the start of the program with it.
+		env = append(env, name+"="+strings.ReplaceAll(value, "\x00", ""))
+	}
+	return env
+}
+
+// record writes the record for Reap, if there is to be one.
+func (f *folder) record() error {
+	if !f.recorded {
+		return nil
+	}
+	b, err := json.Marshal(&f.rec)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	// A reader sees the old record or the new one, never a half.
+	if err := f.write(recordFile+".new", b); err != nil {
+		return err
+	}
+	return os.Rename(f.file(recordFile+".new"), f.file(recordFile))
+}
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
+
+func (f *folder) write(name string, b []byte) error { return os.WriteFile(f.file(name), b, 0o600) }
+
+// remove deletes the folder. What cannot be deleted is left for the next Reap.
+func (f *folder) remove() { _ = os.RemoveAll(f.path) }

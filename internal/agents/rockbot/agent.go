@@ -1,0 +1,361 @@
+package rockbot
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// DefaultTimeout is the Timeout of an Agent without one: an agent that is started for its
+// task may take a while.
+const DefaultTimeout = 30 * time.Minute
+
+// Agent lets an agent of RockBot perform its tasks. Line and Name are required; fields must
+// not change once it is in use.
+type Agent struct {
+	Line *Line
+	// Name is the agent's on RockBot's exchange.
+	Name string
+	// Timeout is how long a message may take. Zero means DefaultTimeout.
+	Timeout time.Duration
+	// Idempotent declares that the agent performs a request with the same task id once.
+	Idempotent bool
+}
+
+var (
+	_ a2asrv.AgentExecutor = (*Agent)(nil)
+	_ agent.Described      = (*Agent)(nil)
+)
+
+// Traits implements agent.Described.
+func (a *Agent) Traits() agent.Traits {
+	return agent.Traits{Resumable: true, Silence: -1, NoMessage: true}
+}
+
+// Kind returns "rockbot": how the agent is reached, for people.
+func (a *Agent) Kind() string { return "rockbot" }
+
+// place is where a run is: its checkpoint.
+type place struct {
+	// Key is agent.Call.Key of the message that the place belongs to.
+	Key string `json:"key"`
+	// Sent is set once the request is certainly published.
+	Sent bool `json:"sent"`
+	// Deadline is in milliseconds since 1970.
+	Deadline int64 `json:"deadline"`
+}
+
+// run is one execution.
+type run struct {
+	agent   *Agent
+	ec      *a2asrv.ExecutorContext
+	call    *agent.Call
+	yield   func(a2a.Event, error) bool
+	place   place
+	job     string // the task id of the request
+	context string
+	thread  string // the correlation id, which all requests of a task share
+	source  string // what RockBot calls the caller
+	slot    *slot
+	made    int // artifacts
+}
+
+// Execute implements a2asrv.AgentExecutor.
+func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		r, err := a.newRun(ctx, ec, yield)
+		if err == nil {
+			r.slot = a.Line.enter(r.job)
+			defer a.Line.leave(r.job, r.slot)
+			err = r.perform(ctx)
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) (*run, error) {
+	call := agent.CallFrom(ctx)
+	if call == nil {
+		return nil, errors.New("an agent of RockBot needs a hub, which keeps its checkpoints")
+	}
+	r := &run{agent: a, ec: ec, call: call, yield: yield}
+	if len(call.Saved) > 0 {
+		if err := json.Unmarshal(call.Saved, &r.place); err != nil {
+			return nil, fmt.Errorf("decode checkpoint: %w", err)
+		}
+	}
+	owner := ownerOf(ctx)
+	r.job = derived("job", owner, call.Key)
+	r.context = derived("context", owner, ec.ContextID)
+	r.thread = derived("thread", owner, string(ec.TaskID))
+	r.source = a.Line.source(auth.PrincipalFrom(ctx))
+	return r, nil
+}
+
+func ownerOf(ctx context.Context) task.Owner {
+	if p := auth.PrincipalFrom(ctx); p != nil {
+		return p.Owner()
+	}
+	return ""
+}
+
+// derived returns an id that is always the same for the same words, and that nobody can
+// guess a word from.
+func derived(kind string, owner task.Owner, word string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "rockbot %s %d:%s%s", kind, len(owner), owner, word))
+	id := uuid.UUID(sum[:16])
+	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): of one's own making
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
+
+// perform sends the request, unless an earlier execution has, and passes on what is said.
+func (r *run) perform(ctx context.Context) error {
+	known := r.place.Key == r.call.Key
+	if !known {
+		timeout := cmp.Or(r.agent.Timeout, DefaultTimeout)
+		r.place = place{Key: r.call.Key, Deadline: time.Now().Add(timeout).UnixMilli()}
+		if err := r.note(ctx); err != nil {
+			return err
+		}
+	}
+	if !known || !r.place.Sent && r.agent.Idempotent {
+		if err := r.send(ctx); err != nil {
+			return err
+		}
+	}
+	return r.follow(ctx)
+}
+
+// note makes the place durable.
+func (r *run) note(ctx context.Context) error {
+	b, err := json.Marshal(r.place)
+	if err != nil {
+		return err
+	}
+	if err := r.call.Checkpoint(b); err != nil {
+		return err
+	}
+	return r.call.Flush(ctx)
+}
+
+// send publishes the request. One that the broker may have is not sent again.
+func (r *run) send(ctx context.Context) error {
+	body, err := r.request(ctx)
+	if err != nil {
+		return err
+	}
+	topic := taskTopic + r.agent.Name
+	waits := queueOf(r.agent.Name, topic)
+	err = r.agent.Line.publish(ctx, &amqpbus.Message{
+		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body, Headers: headersOf(r.source),
+	}, &waits)
+	switch {
+	case errors.Is(err, bus.ErrUnknown):
+		r.agent.Line.log().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
+	case err != nil && ctx.Err() == nil:
+		return fmt.Errorf("agent %q is not reachable: %w", r.call.Agent, err)
+	case err != nil:
+		return context.Cause(ctx)
+	default:
+		r.place.Sent = true
+	}
+	return r.note(ctx)
+}
+
+// publish completes the envelope of a message from the hub.
+func (l *Line) publish(ctx context.Context, m *amqpbus.Message, waits *amqpbus.Queue) error {
+	l.begin()
+	if err := l.prepare(ctx); err != nil {
+		return err
+	}
+	m.Time, m.ReplyTo = time.Now(), responseTopic+m.Headers[sourceHeader]
+	return l.x.Publish(ctx, m, waits)
+}
+
+// sourceHeader says which agent a message comes from.
+const sourceHeader = "rb-source"
+
+// headersOf returns the headers of a message. RockBot writes rb- before the names that its
+// envelopes have, and that of the trust has it already.
+func headersOf(source string) map[string]string {
+	return map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
+}
+
+// request returns the AgentTaskRequest, with the metadata of the caller and how far the work
+// may still go.
+func (r *run) request(ctx context.Context) ([]byte, error) {
+	onward, err := r.call.Onward(ctx)
+	if err != nil {
+		return nil, err
+	}
+	metadata := withSkill(r.call.Metadata, cmp.Or(r.call.Skill, dialect.GeneralSkill))
+	if onward != nil {
+		metadata = delegation.AppendMetadata(nil, metadata, onward)
+	}
+	params := rawjson.AppendString([]byte(`{"taskId":`), r.job)
+	params = rawjson.AppendString(append(params, `,"contextId":`...), r.context)
+	params = append(append(params, `,"metadata":`...), metadata...)
+	params = append(append(append(params, `,"message":`...), r.call.Message...), '}')
+	return dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, params), nil
+}
+
+// withSkill returns metadata with the skill that the hub has found, in place of what the
+// caller may have said.
+func withSkill(metadata []byte, skill string) []byte {
+	out := rawjson.AppendString([]byte(`{"skill":`), skill)
+	for name, v := range rawjson.Fields(metadata) {
+		if name != "skill" && name != "skillId" && name != "skillHint" {
+			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// follow passes on what the agent says, until it has ended or asks back.
+func (r *run) follow(ctx context.Context) error {
+	deadline := time.NewTimer(time.Until(time.UnixMilli(r.place.Deadline)))
+	defer deadline.Stop()
+	for {
+		for n, ok := r.slot.next(); ok; n, ok = r.slot.next() {
+			if done, err := r.hear(ctx, n); done || err != nil {
+				return err
+			}
+		}
+		select {
+		case <-r.slot.wake:
+		case <-deadline.C:
+			return r.late()
+		case <-ctx.Done():
+			return nil // the next execution goes on here
+		}
+	}
+}
+
+// late ends a run that has no answer.
+func (r *run) late() error {
+	why := "gave no answer in time"
+	if !r.place.Sent {
+		why += "; it is unknown whether it has got the message"
+	}
+	r.yield(r.failed(why), nil)
+	return nil
+}
+
+// failed returns the event that ends the task.
+func (r *run) failed(why string) a2a.Event {
+	text := a2a.NewTextPart(fmt.Sprintf("agent %q %s", r.call.Agent, why))
+	return a2a.NewStatusUpdateEvent(r.ec, a2a.TaskStateFailed, a2a.NewMessage(a2a.MessageRoleAgent, text))
+}
+
+// hear passes on one thing that the agent has said; done says that the run is over.
+func (r *run) hear(ctx context.Context, n news) (done bool, err error) {
+	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, n.body)
+	switch {
+	case err != nil && n.arrival == nil:
+		r.agent.Line.log().Warn("status of RockBot is not valid", "agent", r.call.Agent, "error", err)
+		return false, nil
+	case err != nil:
+		r.yield(r.failed("broke the protocol: "+err.Error()), nil)
+		return true, r.settle(ctx, n)
+	case answer.Code == "task_not_cancelable":
+		return false, r.settle(ctx, n) // Cancel was told
+	case answer.Code != "":
+		r.yield(r.failed("failed: "+answer.Code+": "+answer.Message), nil)
+		return true, r.settle(ctx, n)
+	}
+	state, ok := r.tell(answer.JSON)
+	if !ok {
+		return true, r.settle(ctx, n)
+	}
+	done = state.Terminal() || state == a2a.TaskStateInputRequired
+	return done, r.settle(ctx, n)
+}
+
+// settle takes a response out of its queue when what it said is durable.
+func (r *run) settle(ctx context.Context, n news) error {
+	if n.arrival == nil {
+		return nil
+	}
+	if err := r.call.Flush(ctx); err != nil {
+		return err
+	}
+	r.agent.Line.settle(n.arrival.Ack())
+	return nil
+}
+
+// tell yields the artifacts and the status of a task as v1.0 JSON.
+func (r *run) tell(frame []byte) (a2a.TaskState, bool) {
+	t := rawjson.Member(frame, "task")
+	for artifact := range rawjson.Elements(rawjson.Member(t, "artifacts")) {
+		b := append([]byte(`{"artifactUpdate":{"artifact":`), r.named(artifact)...)
+		if !r.yield(&agent.Raw{JSON: append(b, `,"lastChunk":true}}`...)}, nil) {
+			return "", false
+		}
+	}
+	status := rawjson.Member(t, "status")
+	name, _ := rawjson.String(rawjson.Member(status, "state"))
+	state := a2a.TaskState(name)
+	if state == a2a.TaskStateSubmitted {
+		return state, true // it is here already
+	}
+	b := append([]byte(`{"statusUpdate":{"status":`), status...)
+	return state, r.yield(&agent.Raw{JSON: append(b, `}}`...)}, nil)
+}
+
+// named returns an artifact with an id of its own, which RockBot's have not.
+func (r *run) named(artifact []byte) []byte {
+	r.made++
+	out := rawjson.AppendString([]byte(`{"artifactId":`), fmt.Sprintf("%s-%d", r.job[:8], r.made))
+	for name, v := range rawjson.Fields(artifact) {
+		if name != "artifactId" {
+			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// Cancel implements a2asrv.AgentExecutor. What the agent says comes to the run.
+func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		call := agent.CallFrom(ctx)
+		if call == nil {
+			yield(nil, a2a.ErrTaskNotCancelable)
+			return
+		}
+		var at place
+		if err := json.Unmarshal(call.Saved, &at); err != nil {
+			yield(nil, a2a.ErrTaskNotCancelable)
+			return
+		}
+		job := derived("job", ownerOf(ctx), at.Key)
+		body := append(rawjson.AppendString([]byte(`{"taskId":`), job), '}')
+		err := a.Line.publish(ctx, &amqpbus.Message{
+			Topic: cancelTopic + a.Name, ID: job + "-cancel", Type: typeCancel, Correlation: job, Body: body,
+			Headers: headersOf(a.Line.source(auth.PrincipalFrom(ctx))),
+		}, nil)
+		if err != nil {
+			a.Line.log().Info("cancel is not delivered", "agent", call.Agent, "error", err)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package rockbot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Server performs what RockBot's agents ask of the hub's. Its methods may be called
+// concurrently, and more than once for the same request.
+type Server interface {
+	// Send performs a message for a caller, whose name is not checked, and returns the task
+	// as v1.0 JSON when it has ended or waits for the caller. The same task id again is the
+	// same task. It calls progress with the v1.0 JSON of each message that the agent sends
+	// while it works.
+	Send(ctx context.Context, r *Request, progress func(message []byte)) ([]byte, error)
+	// Cancel cancels a task of a caller.
+	Cancel(ctx context.Context, caller string, r *op.Cancel) error
+	// Card returns the card of an agent, with which it is announced; nil if there is none.
+	Card(name task.Agent) *a2a.AgentCard
+}
+
+// Request is what a caller on RockBot's exchange asks.
+type Request struct {
+	Caller string
+	Send   *op.Send
+}
+
+// Serve announces one of the hub's agents and lets RockBot's agents ask it, until ctx ends,
+// which is no error. A request leaves its queue when its answer is confirmed; one that cannot be answered goes
+// to the dead letters.
+func (l *Line) Serve(ctx context.Context, name task.Agent, s Server) error {
+	l.begin()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h := &host{line: l, name: name, server: s}
+	errs := make([]error, 2)
+	var owned sync.WaitGroup
+	for i, topic := range []string{taskTopic, cancelTopic} {
+		owned.Go(func() {
+			errs[i] = h.hear(ctx, topic+string(name))
+			cancel()
+		})
+	}
+	owned.Go(func() { h.announce(ctx) })
+	owned.Wait()
+	return cmp.Or(errs[0], errs[1])
+}
+
+// host performs requests for one agent.
+type host struct {
+	line   *Line
+	name   task.Agent
+	server Server
+}
+
+// hear performs what arrives side by side, as much as RockBot's agents take at once.
+func (h *host) hear(ctx context.Context, topic string) error {
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	q := queueOf(string(h.name), topic)
+	return h.line.hear(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+		owned.Go(func() { h.perform(ctx, a) })
+	})
+}
+
+// perform answers one request. If ctx ends before, it comes again.
+func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
+	typ, body, err := h.answer(ctx, a)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		h.line.refuse(a, err.Error())
+		return
+	}
+	to := cmp.Or(a.ReplyTo, responseTopic+a.Headers[sourceHeader])
+	if h.line.say(ctx, a, &amqpbus.Message{Topic: to, Type: typ, Body: body}, string(h.name)) == nil {
+		h.line.settle(a.Ack())
+	}
+}
+
+// answer performs a request and returns the type and the body of the answer.
+func (h *host) answer(ctx context.Context, a *amqpbus.Arrival) (typ string, body []byte, err error) {
+	caller, id := a.Headers[sourceHeader], jobOf(a.Body)
+	if caller == "" || id == "" {
+		return "", nil, fmt.Errorf("no rb-source or no taskId: nobody can be answered")
+	}
+	switch a.Type {
+	case typeRequest:
+		if body, err = h.send(ctx, a, caller, a2a.TaskID(id)); err == nil {
+			return typeResult, body, nil
+		}
+	case typeCancel:
+		r := &op.Cancel{ID: a2a.TaskID(id), Target: op.Target{Agent: h.name}}
+		if err = h.server.Cancel(ctx, caller, r); err == nil {
+			body = rawjson.AppendString([]byte(`{"taskId":`), id)
+			return typeResult, append(body, `,"state":5}`...), nil
+		}
+	default:
+		return "", nil, fmt.Errorf("type %q is not known", a.Type)
+	}
+	report := dialect.Explain(err, uuid.NewString())
+	if report.Hidden {
+		h.line.log().Error("request of RockBot failed", "agent", h.name, "caller", caller, "error", err)
+	}
+	return typeError, report.AppendJobError(nil, a.Body), nil
+}
+
+// send performs a request for a task.
+func (h *host) send(ctx context.Context, a *amqpbus.Arrival, caller string, id a2a.TaskID) ([]byte, error) {
+	d := dialect.Decoder{Fill: true}
+	r, err := d.Job(a.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Agent, r.Dialect, r.Metadata = h.name, uint8(dialect.RockBotTask), bytes.Clone(r.Metadata)
+	r.NewIDs, r.Once, r.Resume, r.Task = true, true, true, true
+	if err := h.working(ctx, a, nil); err != nil {
+		return nil, err
+	}
+	t, err := h.server.Send(ctx, &Request{caller, r}, func(message []byte) {
+		if err := h.working(ctx, a, message); err != nil && ctx.Err() == nil {
+			h.line.log().Warn("progress is not published", "agent", h.name, "task", id, "error", err)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return dialect.AppendJobResult(nil, id, t), nil
+}
+
+// working publishes a status with a message, which may be nil.
+func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) error {
+	body := dialect.AppendJobStatus(nil, a2a.TaskID(jobOf(a.Body)), message)
+	return h.line.say(ctx, a, &amqpbus.Message{Topic: statusTopic, Type: typeStatus, Body: body}, string(h.name))
+}
+
+// say publishes m in answer to a, in the name of an agent, as soon as the broker takes it.
+// The error is the end of ctx.
+func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
+	m = l.signed(source, m)
+	m.Correlation = a.Correlation
+	for {
+		err := l.x.Publish(ctx, m, nil)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		l.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
+		select {
+		case <-time.After(answerPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// signed completes a message in the name of an agent.
+func (l *Line) signed(source string, m *amqpbus.Message) *amqpbus.Message {
+	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
+	return m
+}
+
+// answerPause is the time between two attempts to answer.
+const answerPause = time.Second

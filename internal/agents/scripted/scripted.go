@@ -1,0 +1,160 @@
+// Package scripted is an agent that answers by a list of patterns: the answering agent
+// for tests, demonstrations and questions that always have the same answer.
+//
+// A script is a YAML file. Its answers are tried from the first to the last; the first
+// whose pattern is found in the text of the message answers, with $1 and so on for the
+// groups of the pattern. Where none is found, otherwise answers; without it the task is
+// rejected.
+//
+//	answers:
+//	  - match: what is your name
+//	    answer: Ada
+//	  - match: 'question (\d+)'
+//	    answer: Nothing about $1.
+//	otherwise: I do not know.
+//
+// # Guarantees
+//
+// Patterns are regular expressions of package regexp, which take time that is linear in
+// the text; they ignore case. The question that a hub hands over counts, not the
+// conversation before it (package dialogue). Runs may be repeated.
+//
+// # What it does not promise
+//
+// It understands nothing.
+//
+// # Concurrency
+//
+// A Script does not change and is safe for concurrent use. It starts no goroutines.
+//
+// # Testing
+//
+// Execute can be ranged over without a hub.
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"regexp"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+)
+
+// Script is an agent that answers by patterns. The zero Script rejects everything.
+type Script struct {
+	rules     []rule
+	otherwise string
+}
+
+type rule struct {
+	match  *regexp.Regexp
+	answer string
+}
+
+var (
+	_ a2asrv.AgentExecutor = (*Script)(nil)
+	_ agent.Described      = (*Script)(nil)
+)
+
+// file is a script as it is written.
+type file struct {
+	Answers   []answer `yaml:"answers"`
+	Otherwise string   `yaml:"otherwise"`
+}
+
+type answer struct {
+	Match  string `yaml:"match"`
+	Answer string `yaml:"answer"`
+}
+
+// Load reads the script at path.
+func Load(path string) (*Script, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load script: %w", err)
+	}
+	return Parse(path, src)
+}
+
+// Parse reads src, which came from the file at path. The error names file, line and key.
+func Parse(path string, src []byte) (*Script, error) {
+	var f file
+	d := yamlfile.New(path, func(string) (string, bool) { return "", false })
+	d.Decode(src, &f)
+	s := &Script{otherwise: f.Otherwise}
+	for i, a := range f.Answers {
+		key := "answers[" + strconv.Itoa(i) + "]"
+		re, err := regexp.Compile("(?i)" + a.Match)
+		switch {
+		case a.Match == "":
+			d.Problem(nil, key+".match", "is missing")
+		case a.Answer == "":
+			d.Problem(nil, key+".answer", "is missing")
+		case err != nil:
+			d.Problem(nil, key+".match", "is no regular expression: %v", err)
+		default:
+			s.rules = append(s.rules, rule{re, a.Answer})
+		}
+	}
+	if len(d.Problems()) > 0 {
+		return nil, d.Problems()
+	}
+	return s, nil
+}
+
+// Traits implements agent.Described.
+func (s *Script) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
+
+// Kind returns "scripted": how the agent is reached, for people.
+func (s *Script) Kind() string { return "scripted" }
+
+// Execute implements a2asrv.AgentExecutor.
+func (s *Script) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		text, ok := s.answer(asked(ec.Message))
+		state := a2a.TaskStateCompleted
+		if !ok {
+			state, text = a2a.TaskStateRejected, "the script has no answer to this"
+		}
+		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+	}
+}
+
+// Cancel implements a2asrv.AgentExecutor: there is nothing to stop.
+func (s *Script) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+	}
+}
+
+// askedKey is the metadata with the question that a hub hands over (package dialogue).
+const askedKey = "parley.asked"
+
+// asked returns the question of a message: the one that a hub hands over, or all of it.
+func asked(m *a2a.Message) string {
+	if m != nil {
+		if q, ok := m.Metadata[askedKey].(map[string]any); ok {
+			if text, ok := q["text"].(string); ok {
+				return text
+			}
+		}
+	}
+	return agent.Text(m)
+}
+
+// answer returns the answer to a question; false if there is none.
+func (s *Script) answer(question string) (string, bool) {
+	for _, r := range s.rules {
+		if at := r.match.FindStringSubmatchIndex(question); at != nil {
+			return string(r.match.ExpandString(nil, r.answer, question, at)), true
+		}
+	}
+	return s.otherwise, s.otherwise != ""
+}

@@ -1,0 +1,196 @@
+package blobstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/task"
+)
+
+// The folder has two below it: what is being written, and the owners. A content has a folder
+// in that of its owner, together with the references to it, one a task.
+const (
+	tempFolder  = "new"
+	ownerFolder = "owners"
+	contentName = "content"
+	// refSuffix ends the name of a reference that an entry names, newSuffix of one of
+	// which that is not known.
+	refSuffix = ".json"
+	newSuffix = ".new"
+)
+
+// refFile is a reference as its file has it.
+type refFile struct {
+	Owner     task.Owner `json:"owner"`
+	Task      a2a.TaskID `json:"task"`
+	Size      int64      `json:"size"`
+	MediaType string     `json:"mediaType,omitempty"`
+	Filename  string     `json:"filename,omitempty"`
+	Keep      int64      `json:"keepSeconds"`
+	Stored    time.Time  `json:"stored"`
+}
+
+// nameOf returns a name for what may hold any character and be of any length.
+func nameOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}
+
+func fileOf(k Key, d Digest) file { return file{nameOf(string(k.Owner)), d} }
+
+func (s *Store) folder(f file) string {
+	return filepath.Join(s.path, ownerFolder, f.owner, f.digest.String())
+}
+
+func (s *Store) content(f file) string { return filepath.Join(s.folder(f), contentName) }
+
+func (s *Store) ref(f file, k Key, pending bool) string {
+	suffix := refSuffix
+	if pending {
+		suffix = newSuffix
+	}
+	return filepath.Join(s.folder(f), nameOf(string(k.Task))+suffix)
+}
+
+// write writes the bytes of r to a file of its own, and notes their size and digest in p.
+func (s *Store) write(p *Part, r io.Reader) (path string, err error) {
+	f, err := os.CreateTemp(filepath.Join(s.path, tempFolder), "part-*")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	p.Size, err = io.Copy(io.MultiWriter(f, sum), r)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	sum.Sum(p.Digest[:0])
+	return f.Name(), nil
+}
+
+// moveLocked gives a file that was written the name of a content.
+func (s *Store) moveLocked(temp string, f file) error {
+	folder := s.folder(f)
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		err = os.Rename(temp, s.content(f))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	for dir := folder; dir != s.path; dir = filepath.Dir(dir) {
+		if err := atomicfile.SyncFolder(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) writeRef(k Key, p *Part) error {
+	b, err := json.Marshal(refFile{
+		k.Owner, k.Task, p.Size, p.MediaType, p.Filename, int64(p.Keep / time.Second), p.Stored.UTC(),
+	})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Replace(s.ref(fileOf(k, p.Digest), k, true), b, 0o600)
+}
+
+// load reads the folder.
+func (s *Store) load() error {
+	temp := filepath.Join(s.path, tempFolder)
+	if err := os.RemoveAll(temp); err != nil { // nothing there was ever complete
+		return err
+	}
+	for _, dir := range []string{temp, filepath.Join(s.path, ownerFolder)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	owners, err := os.ReadDir(filepath.Join(s.path, ownerFolder))
+	if err != nil {
+		return err
+	}
+	for _, owner := range owners {
+		contents, err := os.ReadDir(filepath.Join(s.path, ownerFolder, owner.Name()))
+		if err != nil {
+			return err
+		}
+		for _, c := range contents {
+			if d, ok := ParseDigest(c.Name()); ok {
+				if err := s.loadContent(file{owner.Name(), d}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// loadContent reads the references to a content. One without any was never told of.
+func (s *Store) loadContent(f file) error {
+	names, err := os.ReadDir(s.folder(f))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		pending := strings.HasSuffix(n.Name(), newSuffix)
+		if !pending && !strings.HasSuffix(n.Name(), refSuffix) || strings.HasPrefix(n.Name(), ".") {
+			continue
+		}
+		if err := s.loadRef(f, n.Name(), pending); err != nil {
+			return err
+		}
+	}
+	return s.tidyLocked(f)
+}
+
+func (s *Store) loadRef(f file, name string, pending bool) error {
+	path := filepath.Join(s.folder(f), name)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var r refFile
+	if err := json.Unmarshal(b, &r); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	k := Key{r.Owner, r.Task}
+	if fileOf(k, f.digest) != f || s.findLocked(k, f.digest) != nil {
+		return fmt.Errorf("%s: is not about this content, or the second one that is", path)
+	}
+	s.addLocked(k, &ref{pending: pending, Part: Part{
+		Digest: f.digest, Size: r.Size, MediaType: r.MediaType, Filename: r.Filename,
+		Keep: time.Duration(r.Keep) * time.Second, Stored: r.Stored,
+	}})
+	return nil
+}
+
+// full tells apart what the hub knows about disks.
+func full(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", task.ErrFull, err)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EIO),
+		errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,423 @@
+package blobstore
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+)
+
+const (
+	// DefaultMax is the largest part that is stored, in bytes, where a Keeper does not say it.
+	DefaultMax = 64 << 20
+	// MaxFill is how many bytes Fill puts into one text at the most.
+	MaxFill = 64 << 20
+	// Place is where hubs serve parts: it stands before the id of the task and the digest.
+	Place = "/v1/parts/"
+	// Mark is the member of a reference's metadata that says what it refers to.
+	Mark = "parley.part"
+)
+
+// Reference is the value of Mark.
+type Reference struct {
+	SHA256 string `json:"sha256"`
+	// Size is the number of bytes.
+	Size int64 `json:"size"`
+	// Keep is how many seconds the part is kept after its task has ended.
+	Keep int64 `json:"keptSeconds"`
+}
+
+// Keeper puts references in the place of large parts, and back. All its texts are valid
+// v1.0 JSON of messages and artifacts, which have their parts in a member of that name.
+type Keeper struct {
+	Store *Store
+	// Base is the address of the hub, to which Place is added.
+	Base string
+	// Threshold is the size, in bytes, above which a part is stored. It must be positive.
+	Threshold int64
+	// Max is the largest part that is stored, in bytes. Zero means DefaultMax.
+	Max int64
+}
+
+// Held are parts that were put for one text and of whose entry nothing is known yet.
+type Held struct {
+	store *Store
+	key   Key
+	all   []Digest
+}
+
+// Keep says that the entry is there, Drop that it is not, and Leave that this is not known.
+// One of them is called, once.
+func (h *Held) Keep() { h.each((*Store).Keep) }
+
+// Drop is described at Keep.
+func (h *Held) Drop() { h.each((*Store).Drop) }
+
+// Leave is described at Keep.
+func (h *Held) Leave() { h.each((*Store).Leave) }
+
+func (h *Held) each(f func(*Store, Key, Digest)) {
+	for _, d := range h.all {
+		f(h.store, h.key, d)
+	}
+	h.all = nil
+}
+
+// Begin returns what the parts of a change of the task k are noted in.
+func (k *Keeper) Begin(key Key) *Held { return &Held{store: k.Store, key: key} }
+
+// max returns Max or its default.
+func (k *Keeper) max() int64 {
+	if k.Max > 0 {
+		return k.Max
+	}
+	return DefaultMax
+}
+
+// Shed returns body with references in the place of large parts; body itself if there are
+// none. The parts are noted in h. A problem with one part is a *PartError. With link set, a
+// reference to a part of another task of the owner becomes one of the task, too, and one that
+// cannot be had is a problem; whether the caller may read them is asked before, see Addresses.
+func (k *Keeper) Shed(h *Held, body []byte, link bool) ([]byte, error) {
+	if int64(len(body)) <= k.Threshold && !Mentions(body) {
+		return body, nil
+	}
+	s := shedding{k: k, held: h, links: link}
+	out, err := eachPart(body, s.part)
+	if err != nil || !s.changed {
+		return body, err
+	}
+	return out, nil
+}
+
+// Check returns a *PartError if a text has a part that is larger than what is stored.
+func (k *Keeper) Check(body []byte) error {
+	if int64(len(body)) <= max(k.max(), k.Threshold) {
+		return nil
+	}
+	index := -1
+	_, err := eachPart(body, func(dst, part []byte) ([]byte, error) {
+		index++
+		size := rawSize(rawjson.Member(part, "raw"))
+		if size <= max(k.max(), k.Threshold) {
+			return dst, nil
+		}
+		return dst, &PartError{Index: index, Err: &TooLargeError{Size: size, Max: k.max()}}
+	})
+	return err
+}
+
+// Addresses returns the tasks whose parts a text refers to, by the places of the parts that do.
+func (k *Keeper) Addresses(body []byte) map[int]a2a.TaskID {
+	if !Mentions(body) {
+		return nil
+	}
+	index, found := -1, make(map[int]a2a.TaskID)
+	_, _ = eachPart(body, func(dst, part []byte) ([]byte, error) {
+		index++
+		if at, ok := k.read(rawjson.Member(part, "url"), false); ok {
+			found[index] = at.task
+		}
+		return dst, nil
+	})
+	return found
+}
+
+// Fill returns body with the bytes of parts of the task in the place of references to them,
+// MaxFill of them at the most. What cannot be had stays a reference; lost, if not nil, is
+// told of it.
+func (k *Keeper) Fill(key Key, body []byte, lost func(Digest, error)) []byte {
+	if !Mentions(body) {
+		return body
+	}
+	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
+	out, _ := eachPart(body, f.part)
+	return out
+}
+
+// FillTask is Fill for the JSON of a task.
+func (k *Keeper) FillTask(key Key, body []byte, lost func(Digest, error)) []byte {
+	if !Mentions(body) {
+		return body
+	}
+	f := filling{k: k, key: key, left: max(MaxFill, k.max()), lost: lost}
+	whole := func(b []byte) []byte { out, _ := eachPart(b, f.part); return out }
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(body) {
+		switch name {
+		case "artifacts", "history":
+			v = eachElement(v, whole)
+		case "status":
+			v = eachMember(v, "message", whole)
+		}
+		out = appendMember(out, name, v)
+	}
+	return append(out, '}')
+}
+
+// Names reports whether a text has a reference to the part of the task.
+func (k *Keeper) Names(key Key, body []byte, d Digest) (named bool) {
+	if !Mentions(body) {
+		return false
+	}
+	_, _ = eachPart(body, func(dst, part []byte) ([]byte, error) {
+		for name, v := range rawjson.Fields(part) {
+			if name == "url" {
+				at, ok := k.read(v, true)
+				named = named || ok && at.task == key.Task && at.digest == d
+			}
+		}
+		return dst, nil
+	})
+	return named
+}
+
+// place is what the address of a part says.
+type place struct {
+	task   a2a.TaskID
+	digest Digest
+}
+
+// URL returns the address of a part.
+func (k *Keeper) URL(id a2a.TaskID, d Digest) string {
+	return strings.TrimRight(k.Base, "/") + Place + url.PathEscape(string(id)) + "/" + d.String()
+}
+
+// ParsePlace reads what stands behind Place: the id of a task, escaped, and a digest.
+func ParsePlace(tail string) (id a2a.TaskID, d Digest, ok bool) {
+	name, digest, ok := strings.Cut(tail, "/")
+	if !ok || name == "" {
+		return "", d, false
+	}
+	if d, ok = ParseDigest(digest); !ok {
+		return "", d, false
+	}
+	name, err := url.PathUnescape(name)
+	return a2a.TaskID(name), d, err == nil
+}
+
+// read reads the JSON of an address. It must be one of this hub, unless it is known to be by
+// its mark: the hub may have had another address.
+func (k *Keeper) read(v []byte, marked bool) (place, bool) {
+	s, _ := rawjson.String(v)
+	tail, ok := strings.CutPrefix(s, strings.TrimRight(k.Base, "/")+Place)
+	if i := strings.LastIndex(s, Place); !ok && marked && i >= 0 {
+		tail, ok = s[i+len(Place):], true
+	}
+	if !ok {
+		return place{}, false
+	}
+	id, d, ok := ParsePlace(tail)
+	return place{id, d}, ok
+}
+
+// shedding is the work of one Shed.
+type shedding struct {
+	k       *Keeper
+	held    *Held
+	links   bool
+	changed bool
+	index   int
+}
+
+func (s *shedding) part(dst, part []byte) ([]byte, error) {
+	i := s.index
+	s.index++
+	p, err := s.store(part)
+	if err != nil {
+		return dst, &PartError{Index: i, Err: err}
+	}
+	if p == nil {
+		return append(dst, part...), nil
+	}
+	s.changed = true
+	s.held.all = append(s.held.all, p.Digest)
+	return s.k.appendReference(dst, part, s.held.key.Task, p), nil
+}
+
+// store makes a part of the task of what is large or elsewhere on the hub; nil for other
+// parts.
+func (s *shedding) store(part []byte) (*Part, error) {
+	var p Part
+	var raw, address []byte
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "raw":
+			raw = v
+		case "url":
+			address = v
+		case "mediaType":
+			p.MediaType, _ = rawjson.String(v)
+		case "filename":
+			p.Filename, _ = rawjson.String(v)
+		}
+	}
+	switch {
+	case raw != nil:
+		return s.put(&p, raw)
+	case address != nil:
+		return s.link(address)
+	}
+	return nil, nil
+}
+
+// put stores the bytes of a part that is large.
+func (s *shedding) put(p *Part, raw []byte) (*Part, error) {
+	size := rawSize(raw)
+	if size <= s.k.Threshold {
+		return nil, nil
+	}
+	if most := s.k.max(); size > most {
+		return nil, &TooLargeError{Size: size, Max: most}
+	}
+	r := base64.NewDecoder(base64.StdEncoding, bytes.NewReader(raw[1:len(raw)-1]))
+	got, err := s.k.Store.Put(s.held.key, *p, r)
+	if err != nil {
+		return nil, err
+	}
+	return &got, nil
+}
+
+// link makes a part of the task of one of another task of the owner.
+func (s *shedding) link(address []byte) (*Part, error) {
+	at, ok := s.k.read(address, false)
+	if !ok || !s.links {
+		return nil, nil
+	}
+	got, err := s.k.Store.Link(s.held.key, at.task, at.digest)
+	if err != nil {
+		return nil, err
+	}
+	return &got, nil
+}
+
+// rawSize returns how many bytes padded base64 stands for; v has its quotation marks.
+func rawSize(v []byte) int64 {
+	if len(v) < 2 {
+		return 0
+	}
+	text := v[1 : len(v)-1]
+	pad := 0
+	for pad < 2 && pad < len(text) && text[len(text)-1-pad] == '=' {
+		pad++
+	}
+	return int64(len(text)/4*3 - pad)
+}
+
+// appendReference appends a part with the address of what is in it.
+func (k *Keeper) appendReference(dst, part []byte, id a2a.TaskID, p *Part) []byte {
+	mark, err := json.Marshal(Reference{p.Digest.String(), p.Size, int64(p.Keep.Seconds())})
+	if err != nil {
+		panic("parts: " + err.Error()) // there is nothing in it that has no JSON
+	}
+	out, marked := []byte{'{'}, false
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "raw", "url":
+			name, v = "url", rawjson.AppendString(nil, k.URL(id, p.Digest))
+		case "metadata":
+			v, marked = withMark(v, mark), true
+		}
+		out = appendMember(out, name, v)
+	}
+	if !marked {
+		out = appendMember(out, "metadata", withMark(nil, mark))
+	}
+	return append(append(dst, out...), '}')
+}
+
+// withMark returns metadata with the mark, in the place of another one.
+func withMark(meta, mark []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(meta) {
+		if name != Mark {
+			out = appendMember(out, name, v)
+		}
+	}
+	return append(appendMember(out, Mark, mark), '}')
+}
+
+// filling is the work of one Fill.
+type filling struct {
+	k    *Keeper
+	key  Key
+	left int64
+	lost func(Digest, error)
+}
+
+func (f *filling) part(dst, part []byte) ([]byte, error) {
+	var address, mark []byte
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "url":
+			address = v
+		case "metadata":
+			mark = rawjson.Member(v, Mark)
+		}
+	}
+	at, ok := f.k.read(address, mark != nil)
+	if !ok || at.task != f.key.Task {
+		return append(dst, part...), nil
+	}
+	raw, err := f.bytes(at.digest)
+	if err != nil && f.lost != nil {
+		f.lost(at.digest, err)
+	}
+	if raw == nil {
+		return append(dst, part...), nil
+	}
+	return appendFilled(dst, part, raw), nil
+}
+
+// bytes returns the JSON of the bytes of a part, or nil if there is no room for them or
+// they cannot be had.
+func (f *filling) bytes(d Digest) ([]byte, error) {
+	c, err := f.k.Store.Open(f.key, d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if c.Size > f.left {
+		return nil, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(c, c.Size))
+	if err != nil {
+		return nil, err
+	}
+	f.left -= c.Size
+	out := append(make([]byte, 0, base64.StdEncoding.EncodedLen(len(b))+2), '"')
+	return append(base64.StdEncoding.AppendEncode(out, b), '"'), nil
+}
+
+// appendFilled appends a part with its bytes, as it was before it became a reference.
+func appendFilled(dst, part, raw []byte) []byte {
+	out := append(make([]byte, 0, len(part)+len(raw)), '{')
+	for name, v := range rawjson.Fields(part) {
+		switch name {
+		case "url":
+			name, v = "raw", raw
+		case "metadata":
+			if v = withoutMark(v); len(v) == len("{}") {
+				continue
+			}
+		}
+		out = appendMember(out, name, v)
+	}
+	return append(append(dst, out...), '}')
+}
+
+func withoutMark(meta []byte) []byte {
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(meta) {
+		if name != Mark {
+			out = appendMember(out, name, v)
+		}
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,157 @@
+package blobstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-a2a/parley/task"
+)
+
+// Tasks tells a Store about the tasks that its parts belong to. Its methods are safe for
+// concurrent use.
+type Tasks interface {
+	// Ended returns when the task ended, the zero time if it is open, or task.ErrNotFound.
+	Ended(ctx context.Context, k Key) (time.Time, error)
+	// Names reports whether an entry of the task names the part.
+	Names(ctx context.Context, k Key, d Digest) (bool, error)
+}
+
+// End notes that the task k ended at a time, if the Store has parts of it.
+func (s *Store) End(k Key, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.tasks[k]; sh != nil {
+		sh.known, sh.ended = true, at
+	}
+}
+
+// Sweep removes the parts whose time is over at now, those of tasks that are no more, and
+// those that no entry names. It returns how many it has removed. What it cannot find out is
+// left for the next time; the error says what that was.
+func (s *Store) Sweep(ctx context.Context, tasks Tasks, now time.Time) (removed int, err error) {
+	var errs []error
+	for _, k := range s.keys() {
+		if ctx.Err() != nil {
+			break
+		}
+		n, err := s.sweepTask(ctx, tasks, k, now)
+		removed += n
+		if err != nil {
+			errs = append(errs, err)
+			if errors.Is(err, task.ErrUnavailable) {
+				break
+			}
+		}
+	}
+	return removed, errors.Join(errs...)
+}
+
+func (s *Store) keys() []Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]Key, 0, len(s.tasks))
+	for k := range s.tasks {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func (s *Store) sweepTask(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
+	gone, err := s.learn(ctx, tasks, k)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range s.due(k, now, gone) {
+		s.mu.Lock()
+		if r := s.findLocked(k, d); r != nil && r.holders == 0 {
+			s.removeLocked(k, d)
+			removed++
+		}
+		s.mu.Unlock()
+	}
+	n, err := s.sweepPending(ctx, tasks, k, now)
+	return removed + n, err
+}
+
+// learn finds out when a task ended, unless that is known, and reports whether it is no
+// more.
+func (s *Store) learn(ctx context.Context, tasks Tasks, k Key) (gone bool, err error) {
+	s.mu.Lock()
+	sh := s.tasks[k]
+	known := sh == nil || sh.known
+	s.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	ended, err := tasks.Ended(ctx, k)
+	if errors.Is(err, task.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.tasks[k]; sh != nil && !sh.known {
+		sh.known, sh.ended = true, ended
+	}
+	return false, nil
+}
+
+// due returns the parts of a task whose time is over. A task that is not there may be about
+// to be made: its parts have the time of grace.
+func (s *Store) due(k Key, now time.Time, gone bool) (list []Digest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.tasks[k]
+	if sh == nil {
+		return nil
+	}
+	for d, r := range sh.refs {
+		late := gone && now.Sub(r.Stored) >= Grace
+		if late || !sh.ended.IsZero() && now.Sub(sh.ended) >= r.Keep {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// sweepPending finds out which parts of a task an entry names. They are those of a process
+// that was killed, and of changes whose outcome was not known.
+func (s *Store) sweepPending(ctx context.Context, tasks Tasks, k Key, now time.Time) (removed int, err error) {
+	for _, d := range s.pending(k, now) {
+		named, err := tasks.Names(ctx, k, d)
+		if errors.Is(err, task.ErrNotFound) {
+			continue // the next one finds that the task is gone
+		}
+		if err != nil {
+			return removed, err
+		}
+		s.mu.Lock()
+		r := s.findLocked(k, d)
+		switch {
+		case r == nil || r.holders > 0:
+		case named:
+			s.confirmLocked(k, r)
+		default:
+			s.removeLocked(k, d)
+			removed++
+		}
+		s.mu.Unlock()
+	}
+	return removed, nil
+}
+
+func (s *Store) pending(k Key, now time.Time) (list []Digest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.tasks[k]; sh != nil {
+		for d, r := range sh.refs {
+			if r.pending && r.holders == 0 && now.Sub(r.Stored) >= Grace {
+				list = append(list, d)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,51 @@
+package testagent
+
+import (
+	"context"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Name is the agent's name and the id of its only skill.
+const Name task.Agent = "conformance"
+
+// Card returns the agent's card, which belongs to the caller. The agent takes every
+// media type. The card has no interfaces: the hub knows its addresses.
+func Card() *a2a.AgentCard {
+	const description = "Does what the public conformance kits of A2A ask for, by the beginning of message ids and texts."
+	modes := []string{plainText, "application/json", "*/*"}
+	return &a2a.AgentCard{
+		Name:               string(Name),
+		Description:        description,
+		Version:            "1.0.0",
+		Capabilities:       a2a.AgentCapabilities{Streaming: true},
+		DefaultInputModes:  modes,
+		DefaultOutputModes: modes,
+		Skills: []a2a.AgentSkill{{
+			ID:          string(Name),
+			Name:        "Conformance",
+			Description: description,
+			Tags:        []string{"conformance", "test"},
+			Examples:    []string{"tck-complete-task", "tck-artifact-text", "tck-multi-turn"},
+		}},
+	}
+}
+
+// Executor returns the agent. Canceling a task is confirmed at once.
+func Executor() a2asrv.AgentExecutor {
+	return agent.With(agent.Func(execute), agent.Traits{Idempotent: true})
+}
+
+// execute plays what the message asks for.
+func execute(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	s := &stage{ctx, ec, yield}
+	for _, do := range choose(ec) {
+		if !do(s) {
+			return
+		}
+	}
+}

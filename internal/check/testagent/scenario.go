@@ -1,0 +1,132 @@
+package testagent
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// scenario is what the agent does for messages that begin with a word.
+type scenario struct {
+	word string
+	// at says where the word counts: ids of one kit may begin like words of the other.
+	at    place
+	steps []step
+}
+
+// place is a set of places in a message.
+type place uint8
+
+const (
+	inID   place = 1 << iota // the message id, where the TCK has its words
+	inText                   // the first part, where the ACTS files have theirs
+	either = inID | inText
+)
+
+const working = a2a.TaskStateWorking
+
+// How long tasks take that do not end at once: the TCK's wait for a stream is 2 s, and
+// it wants one that outlasts two of them.
+const (
+	aMoment = 2 * time.Second
+	aWhile  = 5 * time.Second
+)
+
+const multiTurn = "tck-multi-turn"
+
+// The steps of messages that begin with no word.
+var (
+	completes = []step{says(a2a.TaskStateCompleted, "Hello from TCK")}
+	asks      = []step{enters(a2a.TaskStateInputRequired)}
+)
+
+// scenarios is all that the agent can do, the longest words first.
+var scenarios = longestFirst([]scenario{
+	{"tck-complete-task", either, completes},
+	{"tck-message-response", either, []step{answers("Direct message response")}},
+	{"tck-input-required", either, asks},
+	{multiTurn, inText, asks},
+	{"tck-auth-required", either, []step{says(a2a.TaskStateAuthRequired, "Authorization is needed to go on")}},
+	{"tck-reject-task", either, []step{says(a2a.TaskStateRejected, "rejected")}},
+	{"tck-task-failure", inText, []step{enters(working), says(a2a.TaskStateFailed, "The task failed, as it was told to")}},
+
+	{"tck-artifact-text", either, gives(text("Generated text content"))},
+	{"tck-artifact-file", either, gives(file())},
+	{"tck-artifact-file-url", either, gives(fileURL())},
+	{"tck-artifact-data", either, gives(data())},
+
+	{"tck-stream-001", inID, works(text("Stream hello from TCK"))},
+	{"tck-stream-002", inID, []step{enters(a2a.TaskStateCompleted)}},
+	{"tck-stream-003", inID, works(text("Stream task lifecycle"))},
+	{"tck-stream-ordering-001", inID, works(text("Ordered output"))},
+	{"tck-stream-artifact-text", inID, works(text("Streamed text content"))},
+	{"tck-stream-artifact-file", inID, works(file())},
+	{"tck-stream-artifact-chunked", inID, works(text("chunk-1 "), text("chunk-2"))},
+	{"tck-stream-basic", inText, works(text("Streamed content"))},
+	{"tck-stream-chunked", inText, works(text("chunk-1 "), text("chunk-2"), text(" chunk-3"))},
+
+	{"tck-delayed-complete", inID, []step{enters(working), waits(aMoment), says(a2a.TaskStateCompleted, "Done after delay")}},
+	{"tck-long-running", inText, slices.Insert(works(text("Done at last")), 1, waits(aWhile))},
+	{"test-", inID, asks}, // the TCK of v0.3 goes on with such tasks, and cancels them
+	{"test-resubscribe-message-id", inID, []step{enters(working), waits(aWhile), enters(a2a.TaskStateCompleted)}},
+	{"tck-cancel", inText, []step{enters(working), waits(forever)}},
+})
+
+// longestFirst sorts s, so that the first word that fits is the longest.
+func longestFirst(s []scenario) []scenario {
+	slices.SortStableFunc(s, func(a, b scenario) int { return len(b.word) - len(a.word) })
+	return s
+}
+
+// find returns the scenario whose word s begins with at a place, or nil.
+func find(at place, s string) *scenario {
+	for i := range scenarios {
+		if sc := &scenarios[i]; sc.at&at != 0 && strings.HasPrefix(s, sc.word) {
+			return sc
+		}
+	}
+	return nil
+}
+
+// choose returns what the message of a run asks for.
+func choose(ec *a2asrv.ExecutorContext) []step {
+	m := ec.Message
+	if m == nil {
+		return completes
+	}
+	if sc := find(inID, m.ID); sc != nil {
+		return sc.steps
+	}
+	said := firstText(m)
+	if sc := find(inText, said); sc != nil {
+		return sc.steps
+	}
+	if strings.HasPrefix(firstText(opening(ec)), multiTurn) && strings.TrimSpace(said) != "done" {
+		return asks
+	}
+	return completes
+}
+
+// firstText returns the first part of a message if that is text.
+func firstText(m *a2a.Message) string {
+	if m == nil || len(m.Parts) == 0 {
+		return ""
+	}
+	return m.Parts[0].Text()
+}
+
+// opening returns what the caller said first in a task, or nil.
+func opening(ec *a2asrv.ExecutorContext) *a2a.Message {
+	if ec.StoredTask == nil {
+		return nil
+	}
+	for _, m := range ec.StoredTask.History {
+		if m.Role == a2a.MessageRoleUser {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package testagent
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// stage is where a scenario is played: one run.
+type stage struct {
+	ctx   context.Context
+	ec    *a2asrv.ExecutorContext
+	yield func(a2a.Event, error) bool
+}
+
+// step does one thing and reports whether to go on.
+type step func(*stage) bool
+
+// enters changes the state and says nothing about it.
+func enters(state a2a.TaskState) step {
+	return func(s *stage) bool { return s.yield(a2a.NewStatusUpdateEvent(s.ec, state, nil), nil) }
+}
+
+// says changes the state with a message.
+func says(state a2a.TaskState, words string) step {
+	return func(s *stage) bool {
+		m := a2a.NewMessageForTask(a2a.MessageRoleAgent, s.ec, a2a.NewTextPart(words))
+		return s.yield(a2a.NewStatusUpdateEvent(s.ec, state, m), nil)
+	}
+}
+
+// answers gives a message in place of a task.
+func answers(words string) step {
+	return func(s *stage) bool {
+		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(words))
+		m.ContextID = s.ec.ContextID
+		return s.yield(m, nil)
+	}
+}
+
+// output is the id of the only artifact.
+const output a2a.ArtifactID = "output"
+
+// chunk gives part i of n of the artifact.
+func chunk(part content, i, n int) step {
+	return func(s *stage) bool {
+		e := a2a.NewArtifactUpdateEvent(s.ec, output, part())
+		e.Artifact.Name = string(output)
+		e.Append, e.LastChunk = i > 0, i == n-1
+		return s.yield(e, nil)
+	}
+}
+
+// gives is an artifact and the end of the task, as kits want it that do not stream.
+func gives(part content) []step {
+	return []step{chunk(part, 0, 1), enters(a2a.TaskStateCompleted)}
+}
+
+// works is gives with the beginning of the work in front, and an artifact in chunks.
+func works(parts ...content) []step {
+	steps := []step{enters(working)}
+	for i, p := range parts {
+		steps = append(steps, chunk(p, i, len(parts)))
+	}
+	return append(steps, enters(a2a.TaskStateCompleted))
+}
+
+// forever is longer than any task.
+const forever = time.Duration(1<<63 - 1)
+
+// waits lets time pass, and ends the scenario if the run is ended meanwhile.
+func waits(d time.Duration) step {
+	return func(s *stage) bool {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return true
+		case <-s.ctx.Done():
+			return false
+		}
+	}
+}
+
+// content makes a part of an artifact, a new one each time because it belongs to the
+// event.
+type content func() *a2a.Part
+
+const plainText = "text/plain"
+
+func text(words string) content {
+	return func() *a2a.Part { return a2a.NewTextPart(words) }
+}
+
+func file() content {
+	return func() *a2a.Part { return named(a2a.NewRawPart([]byte("file content\n"))) }
+}
+
+func fileURL() content {
+	return func() *a2a.Part { return named(a2a.NewFileURLPart("https://example.com/output.txt", plainText)) }
+}
+
+func data() content {
+	return func() *a2a.Part { return a2a.NewDataPart(map[string]any{"key": "value", "count": 42}) }
+}
+
+// named makes p the file that kits look for.
+func named(p *a2a.Part) *a2a.Part {
+	p.Filename, p.MediaType = "output.txt", plainText
+	return p
+}

@@ -1,0 +1,266 @@
+package agentfile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+)
+
+// The names by which files are looked for.
+const (
+	AgentsName    = "agents.yaml"
+	WellKnownName = "well-known-agents.json"
+	KnownName     = "known-agents.json"
+)
+
+// maxFile is the largest file that is read.
+const maxFile = 16 << 20
+
+// parser reads one file.
+type parser func(d *yamlfile.Decoder, src []byte) []directory.Spec
+
+// File is a file, or a folder of files, that names agents.
+type File struct {
+	name   string
+	paths  []string
+	must   bool
+	folder bool
+	parse  parser
+	lookup func(string) (string, bool)
+
+	mu sync.Mutex // guards the fields below
+	// digest is that of what was read last.
+	digest [sha256.Size]byte
+	// named is set once the file has named an agent.
+	named bool
+	// read is set once there was a file.
+	read bool
+}
+
+var _ directory.Source = (*File)(nil)
+
+// Places say where to look for a file.
+type Places struct {
+	// Flag is the path that somebody has asked for; then no other counts, and it must be
+	// there.
+	Flag string
+	// Data is the data folder.
+	Data string
+	// RockBot says that agents without a URL are on RockBot's exchange, unless their file
+	// names their queue; otherwise they are on the bus.
+	RockBot bool
+	// Lookup finds environment variables. If nil, those of the process count.
+	Lookup func(string) (string, bool)
+}
+
+// find returns where a file may be, those that count first.
+func (p *Places) find(name string) []string {
+	if p.Flag != "" {
+		return []string{p.Flag}
+	}
+	paths := []string{name, filepath.Join("workspace", name)}
+	if p.Data != "" {
+		paths = append(paths, filepath.Join(p.Data, name))
+	}
+	return paths
+}
+
+func (p *Places) file(name string, parse parser) *File {
+	f := &File{name: cmp.Or(p.Flag, name), paths: p.find(name), must: p.Flag != "", parse: parse, lookup: p.Lookup}
+	if f.lookup == nil {
+		f.lookup = os.LookupEnv
+	}
+	return f
+}
+
+// Agents is the file agents.yaml.
+func Agents(p Places) *File { return p.file(AgentsName, parseAgents) }
+
+// WellKnown is the file well-known-agents.json.
+func WellKnown(p Places) *File { return p.file(WellKnownName, p.parseWellKnown) }
+
+// Known is the file known-agents.json, for a hub that only reads it.
+func Known(p Places) *File { return p.file(KnownName, p.parseKnown) }
+
+// ReadKnown reads known-agents.json once, for a hub that writes it from then on, and
+// returns where it is to be written. What is wrong with it is a problem that names file,
+// line and key: nothing is to be written over it then.
+func ReadKnown(p Places) (path string, all []directory.Known, err error) {
+	f := Known(p)
+	f.must = false
+	texts, err := f.texts()
+	if err != nil {
+		return "", nil, err
+	}
+	path = f.paths[len(f.paths)-1]
+	for _, t := range texts {
+		d := yamlfile.New(t.path, f.lookup)
+		path, all = t.path, p.knownAgents(d, t.src)
+		if len(d.Problems()) > 0 {
+			return "", nil, d.Problems()
+		}
+	}
+	return path, all, nil
+}
+
+// Specs is the file or folder of agent specs that p.Flag names.
+func Specs(p Places) *File {
+	f := p.file(p.Flag, parseSpecs)
+	f.folder = true
+	return f
+}
+
+// Name returns the name of the file.
+func (f *File) Name() string { return f.name }
+
+// Load implements directory.Source.
+func (f *File) Load(context.Context) directory.Update {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u, _ := f.loadLocked(true)
+	return u
+}
+
+// loadLocked reads the file; it reports false if nothing has changed and it need not
+// be read anew.
+func (f *File) loadLocked(anew bool) (u directory.Update, changed bool) {
+	texts, err := f.texts()
+	h := sha256.New()
+	for _, t := range texts {
+		fmt.Fprintf(h, "%s\x00%d\x00", t.path, len(t.src))
+		h.Write(t.src)
+	}
+	fmt.Fprint(h, err)
+	digest := [sha256.Size]byte(h.Sum(nil))
+	if digest == f.digest && !anew {
+		return u, false
+	}
+	f.digest = digest
+	if err != nil {
+		u.Problems = append(u.Problems, err)
+	}
+	for _, t := range texts {
+		f.parseText(t, &u)
+	}
+	f.named = f.named || len(u.Specs) > 0
+	return u, true
+}
+
+// text is what a file holds.
+type text struct {
+	path string
+	src  []byte
+}
+
+// parseText adds what a text names to u.
+func (f *File) parseText(t text, u *directory.Update) {
+	if len(bytes.TrimSpace(t.src)) == 0 && f.named {
+		u.Problems = append(u.Problems, fmt.Errorf("%s: the file is empty; write an empty list if that is meant", t.path))
+		return
+	}
+	d := yamlfile.New(t.path, f.lookup)
+	u.Specs = append(u.Specs, f.parse(d, t.src)...)
+	for _, p := range d.Problems() {
+		u.Problems = append(u.Problems, p)
+	}
+}
+
+// texts reads the first of the paths that is there.
+func (f *File) texts() ([]text, error) {
+	for _, path := range f.paths {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		case info.IsDir() && f.folder:
+			f.read = true
+			return folder(path)
+		case info.IsDir():
+			return nil, fmt.Errorf("%s: is a folder", path)
+		}
+		f.read = true
+		t, err := read(path)
+		if err != nil {
+			return nil, err
+		}
+		return []text{t}, nil
+	}
+	if f.must || f.read {
+		return nil, fmt.Errorf("%s: there is no such file", f.paths[0])
+	}
+	return nil, nil
+}
+
+// folder reads the files of a folder that can be agent specs. What is wrong with one does
+// not keep the others from being read.
+func folder(path string) ([]text, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var texts []text
+	var errs []error
+	for _, e := range entries {
+		name := e.Name()
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) || strings.HasPrefix(name, ".") {
+			continue
+		}
+		t, err := read(filepath.Join(path, name))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		texts = append(texts, t)
+	}
+	return texts, errors.Join(errs...)
+}
+
+func read(path string) (text, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return text{}, err
+	}
+	defer file.Close()
+	src, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return text{}, err
+	case len(src) > maxFile:
+		return text{}, fmt.Errorf("%s: is larger than %d MiB", path, maxFile>>20)
+	}
+	return text{path, src}, nil
+}
+
+// Follow implements directory.Source.
+func (f *File) Follow(ctx context.Context, changed func(directory.Update)) error {
+	err := watch.Follow(ctx, f.paths, func() { f.reload(changed) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	return nil
+}
+
+// reload tells what is read, if it is not what was read before.
+func (f *File) reload(changed func(directory.Update)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u, ok := f.loadLocked(false); ok {
+		changed(u)
+	}
+}

@@ -1,0 +1,181 @@
+package agentfile
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/directory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	next := path + ".next" // as editors do
+	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// summary is the names of an update and its problems.
+func summary(u directory.Update) string {
+	var parts []string
+	for _, s := range u.Specs {
+		parts = append(parts, string(s.Name))
+	}
+	for _, err := range u.Problems {
+		_, problem, _ := strings.Cut(err.Error(), "/f/")
+		parts = append(parts, "("+problem+")")
+	}
+	return strings.Join(parts, " ")
+}
+
+func agents(names ...string) string {
+	var b strings.Builder
+	b.WriteString("agents:\n")
+	for _, n := range names {
+		b.WriteString("- {name: " + n + ", url: 'http://" + n + "'}\n")
+	}
+	return b.String()
+}
+
+// follow returns what the file tells from now on.
+func follow(t *testing.T, f *File) <-chan string {
+	t.Helper()
+	told := make(chan string)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- f.Follow(ctx, func(u directory.Update) {
+			select {
+			case told <- summary(u):
+			case <-ctx.Done():
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Follow: %v", err)
+		}
+	})
+	return told
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f", AgentsName)
+	write(t, path, agents("a"))
+	f := Agents(Places{Flag: path})
+	if got := summary(f.Load(t.Context())); got != "a" {
+		t.Fatalf("Load = %q", got)
+	}
+	write(t, path, agents("a", "b")) // before it is followed
+	told := follow(t, f)
+	if got := <-told; got != "a b" {
+		t.Errorf("what has changed since Load: %q", got)
+	}
+	write(t, path, agents("a", "b")+"# the same agents in another text\n")
+	if got := <-told; got != "a b" {
+		t.Errorf("an edit: %q", got)
+	}
+	write(t, path, "agents: [{name: c, ulr: x}]")
+	if got := <-told; !strings.Contains(got, "agents.yaml:1: agents[0].ulr") {
+		t.Errorf("a broken edit: %q", got)
+	}
+	write(t, path, "")
+	if got := <-told; !strings.Contains(got, "the file is empty") {
+		t.Errorf("an empty file: %q", got)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-told; !strings.Contains(got, "there is no such file") {
+		t.Errorf("a file that is gone: %q", got)
+	}
+	write(t, path, agents("z"))
+	if got := <-told; got != "z" {
+		t.Errorf("a file that is there again: %q", got)
+	}
+}
+
+// A volume of Kubernetes is a link to a link to a folder; a new version turns the inner
+// one.
+func TestFollowLinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link := func(to, name string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(dir, name+".next")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, name+".next"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "one", AgentsName), agents("old"))
+	write(t, filepath.Join(dir, "two", AgentsName), agents("new"))
+	link("one", "data")
+	link("data/"+AgentsName, AgentsName)
+	f := Agents(Places{Flag: filepath.Join(dir, AgentsName)})
+	if got := summary(f.Load(t.Context())); got != "old" {
+		t.Fatalf("Load = %q", got)
+	}
+	told := follow(t, f)
+	link("two", "data")
+	if got := <-told; got != "new" {
+		t.Errorf("after the link was turned: %q", got)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	f := WellKnown(Places{Data: data})
+	if got := f.Load(t.Context()); len(got.Specs)+len(got.Problems) != 0 {
+		t.Errorf("no file anywhere: %q", summary(got))
+	}
+	write(t, filepath.Join(data, WellKnownName), `[{"agentName": "a", "url": "http://a"}]`)
+	if got := summary(f.Load(t.Context())); got != "a" {
+		t.Errorf("the file of the data folder: %q", got)
+	}
+	missing := Agents(Places{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
+	if got := summary(missing.Load(t.Context())); got != "(none.yaml: there is no such file)" {
+		t.Errorf("a file that was asked for: %q", got)
+	}
+	if got := Agents(Places{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {
+		t.Errorf("a folder in place of a file: %q", summary(got))
+	}
+}
+
+func TestFolderOfSpecs(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "f")
+	spec := func(id string) string {
+		return `{"id": "` + id + `", "endpoint": {"backend": "a2a", "base_url": "http://` + id + `"}}`
+	}
+	write(t, filepath.Join(dir, "b.json"), spec("b"))
+	write(t, filepath.Join(dir, "a.yaml"), "id: a\nendpoint: {backend: a2a, base_url: 'http://a'}\n")
+	write(t, filepath.Join(dir, "broken.yml"), "id: c\nendpoint: {backend: x, base_url: 'http://c'}\n")
+	write(t, filepath.Join(dir, "notes.txt"), "no spec")
+	f := Specs(Places{Flag: dir})
+	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:2: endpoint.backend: "x" is not there; there is a2a)` {
+		t.Errorf("Load = %q", got)
+	}
+	told := follow(t, f)
+	write(t, filepath.Join(dir, "d.json"), spec("d"))
+	if got := <-told; !strings.HasPrefix(got, "a b d") {
+		t.Errorf("one more file: %q", got)
+	}
+}

@@ -1,0 +1,331 @@
+package directory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+const (
+	// checkers is how many agents are asked at one time.
+	checkers = 32
+	// fetchTimeout is how long a card may take that is read as a whole.
+	fetchTimeout = 30 * time.Second
+	// firstRetry is the time after which an agent is asked again that did not answer;
+	// it doubles up to Config.Probe.
+	firstRetry = time.Second
+	// maxError is how much of an error is kept, in characters.
+	maxError = 500
+	// seenEvery is how exact the ledger is about when an agent was seen.
+	seenEvery = 10 * time.Minute
+)
+
+// Probe is what asking an agent for its card has shown.
+type Probe struct {
+	Reachable  bool
+	Latency    time.Duration
+	Streaming  bool
+	Push       bool
+	SkillCount int
+	// Changed is set if the card is another one than before.
+	Changed bool
+	// Error says what was wrong; empty if nothing was.
+	Error string
+}
+
+// keep asks each agent whenever its time has come, until ctx ends.
+func (d *Directory) keep(ctx context.Context, wg *sync.WaitGroup) {
+	places := make(chan struct{}, checkers)
+	for {
+		name, ok := d.work.wait(ctx)
+		if !ok {
+			return
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		wg.Go(func() {
+			defer func() { <-places }()
+			if a, e := d.lookup(name); e != nil && d.checked(&e.Spec) {
+				d.check(ctx, name, d.stale(a))
+			}
+		})
+	}
+}
+
+// stale reports whether the card of an agent is to be read as a whole.
+func (d *Directory) stale(a *agent) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.cfg.Refresh > 0 && time.Since(a.whole) >= d.cfg.Refresh
+}
+
+// lookup returns an agent and its entry as it is; nil if there is none.
+func (d *Directory) lookup(name task.Agent) (*agent, *Entry) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a := d.agents[name]
+	if a == nil || a.entry == nil {
+		return nil, nil
+	}
+	return a, a.entry
+}
+
+// Refresh reads the card of an agent again, whether it has changed or not, and returns
+// what is known of the agent then. Nothing is read for an agent that is pinned or local.
+func (d *Directory) Refresh(ctx context.Context, name string) (*Entry, Probe, error) {
+	return d.ask(ctx, name, true)
+}
+
+// Probe asks an agent for its card, as is done all the time, and returns what that has
+// shown.
+func (d *Directory) Probe(ctx context.Context, name string) (*Entry, Probe, error) {
+	return d.ask(ctx, name, false)
+}
+
+func (d *Directory) ask(ctx context.Context, name string, whole bool) (*Entry, Probe, error) {
+	e, err := d.Get(name)
+	if err != nil {
+		return nil, Probe{}, err
+	}
+	if !d.checked(&e.Spec) {
+		return e, Probe{
+			Reachable: e.Spec.Local || e.Spec.Model != nil, Streaming: e.Streaming, Push: e.Push, SkillCount: len(e.Skills),
+		}, nil
+	}
+	p := d.check(ctx, e.Name(), whole)
+	if _, now := d.lookup(e.Name()); now != nil {
+		e = now
+	}
+	return e, p, nil
+}
+
+// check asks an agent for its card and takes over what that shows.
+func (d *Directory) check(ctx context.Context, name task.Agent, whole bool) Probe {
+	a, e := d.lookup(name)
+	if e == nil {
+		return Probe{Error: ErrNoAgent.Error()}
+	}
+	a.checking.Lock()
+	defer a.checking.Unlock()
+	d.mu.RLock()
+	before := a.card
+	d.mu.RUnlock()
+	r := &Request{URL: e.Spec.URL, Guarded: e.Spec.Guarded, Call: e.Spec.Call}
+	limit := d.cfg.ProbeTimeout
+	if whole {
+		limit = fetchTimeout
+	} else if before != nil {
+		r.ETag = before.ETag
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v: %w", limit, context.DeadlineExceeded))
+	defer cancel()
+	began := time.Now()
+	c, err := d.cfg.Fetcher.Fetch(ctx, r)
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return Probe{Error: context.Cause(ctx).Error()} // nobody knows
+	}
+	f := finding{spec: e.Spec, card: c, err: err, latency: time.Since(began), at: time.Now(), whole: whole}
+	if errors.Is(err, card.ErrNotModified) {
+		f.err, f.same = nil, true
+	}
+	return d.learn(name, &f)
+}
+
+// finding is what came of a question for a card.
+type finding struct {
+	spec    Spec // as it was when the question was put
+	card    *card.Card
+	err     error
+	same    bool // the card is the one that is there
+	whole   bool
+	at      time.Time
+	latency time.Duration
+}
+
+// alive reports whether the agent has shown that it works, though it may keep its card
+// to others, or have none although it can be called without.
+func (f *finding) alive() bool {
+	return f.err == nil || errors.Is(f.err, a2a.ErrUnauthenticated) || errors.Is(f.err, a2a.ErrUnauthorized) ||
+		f.spec.Call.Binding != "" && errors.Is(f.err, card.ErrNoCard)
+}
+
+// learn takes over a finding, plans the next question, and says what it was.
+func (d *Directory) learn(name task.Agent, f *finding) Probe {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	a, e := d.lookup(name)
+	if e == nil || !sameAddress(&e.Spec, &f.spec) {
+		return Probe{Error: "the agent was changed in the meantime"}
+	}
+	next := *e
+	next.Problems = nil
+	changed := false
+	if f.err == nil && !f.same {
+		changed = d.takeCard(a, f)
+	}
+	if f.err == nil {
+		next.CardAt = f.at
+		if f.whole || a.whole.IsZero() {
+			d.mu.Lock()
+			a.whole = f.at
+			d.mu.Unlock()
+		}
+	}
+	next.fill(&e.Spec, a.a2a())
+	next.Others = a.others()
+	next.SignedBy = a.signedBy()
+	specs, sources := d.specs(name)
+	next.Problems = shadows(specs, sources)
+	next.Health = healthAfter(e.Health, f)
+	d.tellHealth(e, &next)
+	if lost := gone(e.Skills, next.Skills); len(lost) > 0 {
+		d.cfg.Logger.Warn("skills are gone from the card of an agent", "agent", name, "skills", strings.Join(lost, ", "))
+	}
+	d.publish(a, &next)
+	d.remember(a, &next, changed)
+	if pause := d.pause(&next.Health); pause > 0 {
+		d.work.at(name, f.at.Add(pause))
+	}
+	return Probe{
+		Reachable: next.Health.State == Up, Latency: f.latency, Streaming: next.Streaming, Push: next.Push,
+		SkillCount: len(next.Skills), Changed: changed, Error: next.Health.Error,
+	}
+}
+
+// takeCard takes over a card; it reports whether it is another one.
+func (d *Directory) takeCard(a *agent, f *finding) bool {
+	before := a.card
+	c := *f.card
+	var screened []string
+	c.A2A, screened = screen(f.card.A2A)
+	d.mu.Lock()
+	a.card, a.screened = &c, screened
+	d.mu.Unlock()
+	return before == nil || string(before.Raw) != string(c.Raw)
+}
+
+// healthAfter returns the health of an agent after a question.
+func healthAfter(h Health, f *finding) Health {
+	h.CheckedAt, h.Latency, h.Error = f.at, f.latency, ""
+	if f.err != nil {
+		h.Error = cut(clean(f.err.Error()), maxError)
+	}
+	if f.alive() {
+		h.State, h.SeenAt, h.Session, h.Failures = Up, f.at, true, 0
+		return h
+	}
+	h.State = Down
+	h.Failures++
+	return h
+}
+
+// tellHealth logs when an agent stops answering, or answers again, or keeps its card to
+// others.
+func (d *Directory) tellHealth(before, now *Entry) {
+	log := d.cfg.Logger.With("agent", now.Name(), "url", redact(now.Spec.URL))
+	was, is := &before.Health, &now.Health
+	switch {
+	case is.State == Down && was.State != Down:
+		log.Warn("agent does not answer; it can be called all the same, and is asked again", "error", is.Error)
+	case is.State == Up && was.State == Down:
+		log.Info("agent answers again", "latency", is.Latency.Round(time.Millisecond), "skills", len(now.Skills))
+	case is.Error != "" && is.Error != was.Error:
+		log.Warn("card of an agent cannot be read", "error", is.Error)
+	}
+}
+
+// pause returns how long until an agent is asked again: less where it does not answer,
+// and not at the same time for all. Nothing means never.
+func (d *Directory) pause(h *Health) time.Duration {
+	pause := d.cfg.Probe
+	if pause < 0 {
+		pause = max(d.cfg.Refresh, 0)
+	}
+	if h.State == Down && h.Failures < 16 {
+		pause = min(pause, firstRetry<<(h.Failures-1))
+	}
+	return time.Duration(float64(pause) * (0.9 + 0.2*d.cfg.Random()))
+}
+
+// remember stores what was seen, if that is worth it. The caller holds changing.
+func (d *Directory) remember(a *agent, e *Entry, changed bool) {
+	r := a.record
+	switch {
+	case a.card == nil:
+		return
+	case r == nil:
+		r = &dirstore.Record{Name: e.Name()}
+	case !changed && e.Health.SeenAt.Sub(r.SeenAt) < seenEvery:
+		return
+	default:
+		r = r.Clone()
+	}
+	r.Card, r.CardURL, r.ETag, r.SeenAt = a.card.Raw, e.Spec.URL, a.card.ETag, e.Health.SeenAt
+	if err := d.cfg.Store.PutRecord(context.Background(), r); err != nil {
+		d.cfg.Logger.Error("remember card", "agent", e.Name(), "error", err)
+		return
+	}
+	a.record = r
+}
+
+// a2a returns the card as the protocol has it; nil if there is none.
+func (a *agent) a2a() *a2a.AgentCard {
+	if a.card == nil {
+		return nil
+	}
+	return a.card.A2A
+}
+
+// others returns what the protocol does not have in the card. A signature that was verified
+// does not cover it in each form of a card, so that of a signed card nothing is kept.
+func (a *agent) others() []byte {
+	if a.card == nil || a.card.SignedBy != "" {
+		return nil
+	}
+	return card.Others(a.card.Raw)
+}
+
+// signedBy returns the key that signed the card, as far as that was verified.
+func (a *agent) signedBy() string {
+	if a.card == nil {
+		return ""
+	}
+	return a.card.SignedBy
+}
+
+// reach returns what the card says about how the agent is called; nil if there is no card.
+func (a *agent) reach() []any {
+	if a.card == nil {
+		return nil
+	}
+	return []any{a.card.A2A.SupportedInterfaces, rawjson.Member(a.card.Raw, "securitySchemes")}
+}
+
+// tell returns a digest of what whoever calls an agent needs to know.
+func (a *agent) tell(e *Entry) string {
+	c := &e.Spec.Call.Credentials
+	b, err := json.Marshal([]any{
+		a.reach(),
+		e.Card(), e.Others, e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
+	})
+	if err != nil {
+		panic("directory: " + err.Error()) // nothing in an Entry can fail
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:])
+}

@@ -1,0 +1,441 @@
+package isolation
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
+	"github.com/parley-a2a/parley/internal/testing/grpctest"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tokentest"
+)
+
+// The people of the matrix: ann and amy belong to one organisation, bob to another one, and
+// cat to none.
+var people = map[string]string{"ann": "acme", "amy": "acme", "bob": "globex", "cat": ""}
+
+// profiles are the dialects that keys can be for, as their callers have no other way to say
+// it.
+var profiles = []string{"v1.0", "v0.3", "promptkit", "rockbot"}
+
+// scheme is a way to say who calls.
+type scheme struct {
+	name string
+	// header returns the name and the value of what says it; nil if the connection does, by
+	// a certificate.
+	header func(m *matrix, who, profile string) (name, value string)
+}
+
+// mute reports whether the scheme cannot say the dialect of its caller.
+func (s *scheme) mute() bool { return s.header == nil || s.name == "token" }
+
+// headers returns what a request has of the scheme.
+func (s *scheme) headers(m *matrix, who, profile string) []string {
+	if s.header == nil {
+		return nil
+	}
+	name, value := s.header(m, who, profile)
+	return []string{name, value}
+}
+
+// schemes are all of them.
+var schemes = []scheme{
+	{"API key", func(_ *matrix, who, profile string) (string, string) { return "X-Api-Key", keyOf(who, profile) }},
+	{"bearer", func(_ *matrix, who, profile string) (string, string) {
+		return "Authorization", "Bearer " + keyOf(who, profile)
+	}},
+	{"token", func(m *matrix, who, _ string) (string, string) {
+		return "Authorization", "Bearer " + m.issuer.Token(m.t, m.issuer.Good(tokentest.Object{"sub": who, "tenant": people[who]}))
+	}},
+	{"certificate", nil},
+}
+
+// client is the connections of somebody.
+type client struct {
+	http *http.Client
+	grpc map[string]*grpctest.Client
+}
+
+// client returns the connections of a caller: with a certificate, or those of all.
+func (m *matrix) client(s *scheme, who string) *client {
+	if s.header == nil {
+		return m.clients[who]
+	}
+	return m.clients[""]
+}
+
+func keyOf(who, profile string) string { return "sk-" + who + "-" + profile + "-00000000" }
+
+// matrix is the command as it is run, with ann's things in it.
+type matrix struct {
+	t      *testing.T
+	hub    *hubtest.Hub
+	issuer *tokentest.Issuer
+	url    string
+	// clients are the connections of each who has a certificate, and those of all others.
+	clients map[string]*client
+	// things are what is ann's: ids of tasks and of what belongs to them.
+	things things
+}
+
+// things are what a caller guesses, by the words of requests.
+type things map[string]string
+
+func (g things) in(request string) string {
+	for name, v := range g {
+		request = strings.ReplaceAll(request, name, v)
+	}
+	return request
+}
+
+// out puts the words back, so that the answers to two guesses can be compared.
+func (g things) out(s string) string {
+	for name, v := range g {
+		s = strings.ReplaceAll(s, v, name)
+	}
+	return s
+}
+
+// missing are things that do not exist, of the same form and length.
+var missing = things{
+	"$ID": "01a20333-0000-7000-8000-000000000000", "$CTX": "context-of-tim", "$CONFIG": "hook-of-tim",
+	"$NOTE": "plans/of-tim", "$ITEM": "aaaaaaaaaaaaaaaa", "$SESSION": "session-of-tim", "$NEW": "new-id-2", "$DIGEST": strings.Repeat("0", 64),
+}
+
+// startMatrix starts the hub, and makes ann's things.
+func startMatrix(t *testing.T) *matrix {
+	t.Helper()
+	grpcAddr := hubtest.Addr(t)
+	m := &matrix{
+		t: t, hub: hubtest.New(t, hubtest.Options{}), clients: make(map[string]*client),
+		issuer: &tokentest.Issuer{URL: "https://id.example", Audience: "https://hub.example", KID: "k1", Key: tokentest.NewKey(t)},
+	}
+	m.url = "https://" + m.hub.Addr()
+	authority := tlstest.NewAuthority(t, "all")
+	authority.Issue(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}).Write(t, m.hub.Dir(), "hub")
+	authority.Write(t, m.hub.Dir(), "ca")
+	if err := os.WriteFile(filepath.Join(m.hub.Dir(), "keys.json"), m.issuer.KeySet(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.hub.Configure(m.configuration(grpcAddr))
+	if err := m.hub.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.clients[""] = m.connect(grpcAddr, &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS13})
+	for who := range people {
+		own := authority.Issue(t, x509.Certificate{DNSNames: []string{who + ".example"}})
+		m.clients[who] = m.connect(grpcAddr, &tls.Config{
+			RootCAs: authority.Pool(), MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own.TLS()},
+		})
+	}
+	m.populate()
+	return m
+}
+
+// connect makes connections.
+func (m *matrix) connect(grpcAddr string, config *tls.Config) *client {
+	m.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+grpcAddr, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	c := &client{
+		http: &http.Client{Timeout: patience, Transport: &http.Transport{DisableCompression: true, TLSClientConfig: config}},
+		grpc: map[string]*grpctest.Client{
+			"CALL":  {Conn: conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")},
+			"CALL3": {Conn: conn, Service: protoreflect.ServiceDescriptor(pb0.File_a2a_proto.Services().ByName("A2AService"))},
+		},
+	}
+	m.t.Cleanup(func() {
+		conn.Close()
+		c.http.CloseIdleConnections()
+	})
+	return c
+}
+
+// configuration is that of the hub. The agent asks back without a word: how its words come
+// in pieces would be another way each time.
+func (m *matrix) configuration(grpcAddr string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+grpc_listen: %s
+tls: {cert: hub.pem, key: hub.key, client_ca: ca.pem, clients: optional}
+default_agent: ask
+limits: {keep_alive: 200ms}
+push: {allow: [loopback]}
+parts: {threshold: 1KiB}
+extended_card: {authenticated: true}
+agents:
+  - {name: ask, command: [/bin/sh, -c, "cat >/dev/null; exit 3"]}
+auth:
+  tokens:
+    - name: corp
+      issuer: https://id.example
+      audiences: [https://hub.example]
+      keys_file: keys.json
+      owner_claim: tenant
+      owners: {acme: acme, globex: globex}
+  certificates:
+`, grpcAddr)
+	for who, org := range people {
+		fmt.Fprintf(&b, "    - {dns: %s.example, agent_id: %s-certificate, owner: %q}\n", who, who, org)
+	}
+	b.WriteString("  api_keys:\n")
+	for who, org := range people {
+		for _, p := range profiles {
+			fmt.Fprintf(&b, "    %s: {agent_id: %s-%s, owner: %q, dialect: %s}\n", keyOf(who, p), who, p, org, p)
+		}
+	}
+	return b.String()
+}
+
+// annsWord stands in all that ann says.
+const annsWord = "annmark"
+
+// populate makes ann's task, which waits, with a webhook, a note, a question and a session.
+func (m *matrix) populate() {
+	m.t.Helper()
+	as := schemes[0]
+	m.things = things{
+		"$CTX": "context-of-ann", "$CONFIG": "hook-of-ann", "$NOTE": "plans/of-ann", "$SESSION": "session-of-ann", "$NEW": "new-id-1",
+	}
+	post := func(path, body string) string {
+		a := m.ask(&as, "ann", "v1.0", "POST "+path+"\n"+body)
+		if !strings.HasPrefix(a, "200") && !strings.HasPrefix(a, "201") {
+			m.t.Fatalf("%s: %s", path, a)
+		}
+		return a
+	}
+	a := post("/v1/a2a/ask/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","contextId":"context-of-ann",
+		"parts":[{"text":"`+annsWord+`"},{"raw":"`+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte(annsWord), 500))+`"}]},"metadata":{"sessionId":"session-of-ann"}}`)
+	m.things["$ID"] = firstMatch(m.t, a, `"task":\{"id":"([^"]+)"`)
+	m.things["$DIGEST"] = firstMatch(m.t, a, `/v1/parts/[^/"]+/([0-9a-f]{64})`)
+	post("/v1/a2a/tasks/"+m.things["$ID"]+"/pushNotificationConfigs", `{"id":"hook-of-ann","url":"http://127.0.0.1:1/`+annsWord+`"}`)
+	a = post("/api/v1/inbox", `{"text":"`+annsWord+`"}`)
+	m.things["$ITEM"] = firstMatch(m.t, a, `"id":"([a-z2-7]{16})"`)
+	a = m.ask(&as, "ann", "v1.0", "PUT /api/v1/memory/note?key=plans/of-ann\n"+`{"value":"`+annsWord+`","ttl":"2h"}`)
+	if !strings.HasPrefix(a, "2") {
+		m.t.Fatal(a)
+	}
+}
+
+func firstMatch(t *testing.T, s, expr string) string {
+	t.Helper()
+	found := regexp.MustCompile(expr).FindStringSubmatch(s)
+	if found == nil {
+		t.Fatalf("no %s in %s", expr, s)
+	}
+	return found[1]
+}
+
+// TestForeignInEveryDialect makes every request of every dialect, over every path of a tenant
+// and with every scheme, with what is ann's and with what does not exist. Who is of another
+// organisation, or of none, is told the same; who is of ann's is shown it.
+func TestForeignInEveryDialect(t *testing.T) {
+	t.Parallel()
+	m := startMatrix(t)
+	before := m.seen()
+	// What makes something comes last: lists would show it.
+	m.everybody(t, "guesses", false)
+	m.everybody(t, "claims", true)
+	if after := m.seen(); after != before {
+		t.Errorf("somebody has changed what ann sees, from %s\nto %s", before, after)
+	}
+	for _, s := range schemes {
+		t.Run(s.name+"/amy", func(t *testing.T) {
+			m.t = t
+			m.share(&s)
+		})
+	}
+	m.t = t
+}
+
+// everybody makes the requests that make something, or the others, as each stranger.
+func (m *matrix) everybody(t *testing.T, phase string, makes bool) {
+	t.Helper()
+	for _, s := range schemes {
+		for _, who := range []string{"bob", "cat"} {
+			t.Run(phase+"/"+s.name+"/"+who, func(t *testing.T) {
+				m.t = t
+				m.guess(&s, who, makes)
+			})
+		}
+	}
+	m.t = t
+}
+
+// seen is all that ann can see.
+func (m *matrix) seen() string {
+	m.t.Helper()
+	var all strings.Builder
+	for _, request := range []string{
+		"GET /v1/a2a/tasks?includeArtifacts=true&historyLength=10", "GET /v1/a2a/tasks/$ID", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs",
+		"GET /api/v1/memory/note?key=$NOTE", "GET /api/v1/memory?prefix=plans/", "GET /api/v1/inbox/$ITEM",
+		"GET /api/v1/memory/conversation?context=$CTX",
+	} {
+		a := m.ask(&schemes[0], "ann", "v1.0", m.things.in(request))
+		if !strings.Contains(a, annsWord) {
+			m.t.Errorf("ann does not see her own: %s: %s", request, a)
+		}
+		all.WriteString(a + "\n")
+	}
+	return all.String()
+}
+
+// guess makes every request twice, as somebody who has nothing to do with ann.
+func (m *matrix) guess(s *scheme, who string, makes bool) {
+	m.t.Helper()
+	tried := 0
+	for _, r := range requests() {
+		if r.makes != makes {
+			continue
+		}
+		tried++
+		var told []string
+		for _, g := range []things{m.things, missing} {
+			a := m.ask(s, who, r.profile, g.in(r.text), r.header...)
+			if strings.Contains(a, annsWord) {
+				m.t.Errorf("%s: %s is told of ann: %s", r.name, who, a)
+			}
+			told = append(told, settled(g.out(a), r.makes))
+		}
+		if told[0] != told[1] {
+			m.t.Errorf("%s: the foreign is told from the missing:\n%s\nforeign: %s\nmissing: %s", r.name, r.text, told[0], told[1])
+		}
+		if !r.makes && !r.empty && strings.HasPrefix(told[0], "2") && !strings.Contains(told[0], `"error"`) && !strings.Contains(told[0], `"isError":true`) {
+			m.t.Errorf("%s: %s is not refused: %s", r.name, who, told[0])
+		}
+	}
+	m.t.Logf("%d requests", 2*tried)
+}
+
+// share makes the requests that read, as somebody of ann's organisation.
+func (m *matrix) share(s *scheme) {
+	m.t.Helper()
+	for _, r := range requests() {
+		if !r.reads || s.mute() && r.profile == "rockbot" {
+			continue // it does not say what dialect its caller speaks
+		}
+		a := m.ask(s, "amy", r.profile, m.things.in(r.text), r.header...)
+		if !strings.HasPrefix(a, "200 OK") || !anns.MatchString(a) {
+			m.t.Errorf("%s: amy is not shown what is her organisation's:\n%s\n%s", r.name, r.text, a)
+		}
+	}
+}
+
+// anns is what somebody sees who is shown a thing of ann's.
+var anns = regexp.MustCompile(annsWord + `|"(id|name)": ?"[^"]*hook-of-ann"|"context(_i|I)d":"context-of-ann"`)
+
+var madeAnew = regexp.MustCompile(`run-[a-z2-7]{32}|chatcmpl-[A-Za-z0-9_-]+|[A-Z2-7]{26}|"(created|timestamp)":\d+|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+
+// sessions are the names of sessions and streams of MCP.
+var sessions = regexp.MustCompile(`Mcp-Session-Id: \S+\n|id: [A-Z2-7]{26}_\d+\n`)
+
+// settled is an answer without what is another one each time. If something was made, it has
+// ids and times of its own.
+func settled(a string, made bool) string {
+	a = sessions.ReplaceAllString(a, "")
+	if made {
+		a = uuids.ReplaceAllString(a, "uuid")
+		a = madeAnew.ReplaceAllString(a, "new")
+	}
+	return a
+}
+
+// attempt is a request of a client of some dialect.
+type attempt struct {
+	name, text, profile string
+	header              []string
+	// makes says that it makes something of the caller's own, whatever is guessed; empty that
+	// nothing is found where nothing is the caller's.
+	makes, empty bool
+	// reads says that who may see it is shown something of ann's.
+	reads bool
+}
+
+// requests are what is tried: the operations of every dialect, over each path that leads to
+// an agent, and those of every other surface.
+func requests() []attempt {
+	var all []attempt
+	for _, to := range dialecttest.All() {
+		for _, o := range dialecttest.Operations() {
+			w, has := to.Has[o]
+			if !has {
+				continue
+			}
+			for i, text := range overPaths(w.Request) {
+				all = append(all, attempt{
+					name: fmt.Sprintf("%s of %s, path %d", o, to.Name, i), text: text, profile: profileOf(&to), header: versionOf(&to),
+					makes: to.Name == "rockbot job" || to.Name == "v1.0 REST" && (o == "next" || o == "stream"), // which let their callers choose ids
+					empty: o == "list",
+					reads: i == 0 && (o == "get" || o == "list" || o == "subscribe" || o == "pushGet" || o == "pushList"),
+				})
+			}
+		}
+	}
+	for _, a := range otherSurfaces() {
+		a.profile = "v1.0"
+		all = append(all, a)
+	}
+	return all
+}
+
+func profileOf(to *dialecttest.Tongue) string {
+	for _, p := range profiles {
+		if strings.HasPrefix(strings.ReplaceAll(to.Name, " job", ""), p) {
+			return p
+		}
+	}
+	return "v1.0"
+}
+
+func versionOf(to *dialecttest.Tongue) []string {
+	if to.Version == "" {
+		return nil
+	}
+	return []string{"A2A-Version", to.Version}
+}
+
+// overPaths returns a request over every path of a tenant: its own, that of the default agent,
+// and that of an agent whose task it is not.
+func overPaths(request string) []string {
+	all := []string{request}
+	for _, swap := range [][2]string{
+		{"POST /a2a/ask\n", "POST /a2a\n"},
+		{"POST /a2a/ask\n", "POST /\n"},
+		{"POST /a2a/ask\n", "POST /a2a/ask/a2a\n"},
+		{"POST /a2a/ask\n", "POST /a2a/echo\n"},
+		{"/v1/a2a/ask/", "/v1/a2a/"},
+		{"/v1/a2a/ask/", "/v1/a2a/echo/"},
+		{" /v1/", " /a2a/ask/v1/"},
+		{" /v1/", " /a2a/echo/v1/"},
+		{`"tenant":"ask",`, ""},
+		{`"tenant":"ask"`, `"tenant":"echo"`},
+		{"/a2a/ask/tasks/send", "/tasks/send"},
+	} {
+		if swap[0] == " /v1/" && strings.Contains(request, " /v1/a2a/") {
+			continue
+		}
+		if other := strings.Replace(request, swap[0], swap[1], 1); other != request {
+			all = append(all, other)
+		}
+	}
+	return all
+}

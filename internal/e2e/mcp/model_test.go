@@ -1,0 +1,56 @@
+package mcp_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// askForecast is a model that asks the weather server and repeats what it reads.
+const askForecast = `turns:
+  - when: {role: user, offers: mcp__weather__forecast}
+    calls: [{name: mcp__weather__forecast}]
+  - when: {role: tool, tool: mcp__weather__forecast, last: '<quoted[^>]*from="[^"]*weather[^>]*>[\s\S]*rain'}
+    text: Take an umbrella.
+  - text: I know nothing of the weather.
+`
+
+// TestModelUsesServers lets a model agent call a tool of an MCP server that the hub keeps
+// running; one that is not allowed to has no such tool.
+func TestModelUsesServers(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "talk.yaml")
+	if err := os.WriteFile(script, []byte(askForecast), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hub := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf(`mcp_servers:
+  - {name: weather, command: [%q], env: {TEST_SERVER: "1"}}
+model_providers:
+  - {name: talk, script: %q}
+agents:
+  - {name: guide, model: {system_prompt: You advise.}}
+  - {name: hermit, model: {system_prompt: You advise., excluded_tools: ["mcp__*"]}}
+`, self, script)})
+	servers(t, hub, func(s *server) bool { return s.State == "ready" })
+	for agent, want := range map[string]string{"guide": "Take an umbrella.", "hermit": "I know nothing of the weather."} {
+		var answer any
+		err := hubtest.Call(t.Context(), hubtest.Request{
+			Method: "POST", URL: hub.URL() + "/v1/a2a/" + agent + "/message:send",
+			Body: `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Shall I go out?"}]}}`,
+		}, &answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(answer); !strings.Contains(got, want) {
+			t.Errorf("%s says %s, want %q", agent, got, want)
+		}
+	}
+}

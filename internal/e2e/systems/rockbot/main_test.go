@@ -1,0 +1,122 @@
+package rockbot_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(hubtest.M{M: m}, goleak.Cleanup(rabbittest.Exit))
+}
+
+// patience is how long a test waits for something that must happen.
+const patience = 60 * time.Second
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// caller sends A2A 1.0 requests to a hub with a key.
+type caller struct {
+	t   *testing.T
+	hub *hubtest.Hub
+	key string
+}
+
+// taskOf is what is looked at of a task.
+type taskOf struct {
+	ID, ContextID string
+	Status        struct {
+		State   string
+		Message json.RawMessage
+	}
+	Artifacts json.RawMessage
+}
+
+// rpc calls a method at an agent and reads the result.
+func (c *caller) rpc(agent, method, params string, result any) error {
+	c.t.Helper()
+	var answer struct {
+		Result json.RawMessage
+		Error  json.RawMessage
+	}
+	err := hubtest.Call(within(c.t), hubtest.Request{
+		URL:    c.hub.URL() + "/a2a/" + agent,
+		Body:   fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params),
+		Header: []string{"A2A-Version", "1.0", "X-API-Key", c.key},
+	}, &answer)
+	if err != nil {
+		return err
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("%s: %s", method, answer.Error)
+	}
+	return json.Unmarshal(answer.Result, result)
+}
+
+// send sends a message whose parts are JSON and returns the task as it is then.
+func (c *caller) send(agent, message string) *taskOf {
+	c.t.Helper()
+	var r struct{ Task *taskOf }
+	params := `{"message":` + message + `,"configuration":{"returnImmediately":true}}`
+	if err := c.rpc(agent, "SendMessage", params, &r); err != nil {
+		c.t.Fatal(err)
+	}
+	return r.Task
+}
+
+// text sends a text in a new message.
+func (c *caller) text(agent, id, text string) *taskOf {
+	c.t.Helper()
+	return c.send(agent, fmt.Sprintf(`{"messageId":%q,"role":"ROLE_USER","parts":[{"text":%q}]}`, id, text))
+}
+
+// wait returns a task when it is in a state. A stream notifies it of each change.
+func (c *caller) wait(agent, id, state string) *taskOf {
+	c.t.Helper()
+	ctx := within(c.t)
+	for {
+		var got taskOf
+		if err := c.rpc(agent, "GetTask", fmt.Sprintf(`{"id":%q}`, id), &got); err != nil {
+			c.t.Fatal(err)
+		}
+		if got.Status.State == state {
+			return &got
+		}
+		if err := c.changed(ctx, agent, id); err != nil {
+			c.t.Fatalf("task %s is %s %s, want %s: %v", id, got.Status.State, got.Status.Message, state, err)
+		}
+	}
+}
+
+// changed waits for the next event of a task after its snapshot. A task that has ended has
+// none, which is no error the first time.
+func (c *caller) changed(ctx context.Context, agent, id string) error {
+	resp, err := hubtest.Do(ctx, hubtest.Request{
+		URL:    c.hub.URL() + "/a2a/" + agent,
+		Body:   fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":%q}}`, id),
+		Header: []string{"A2A-Version", "1.0", "X-API-Key", c.key, "Accept", "text/event-stream"},
+	})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	n := 0
+	for _, err := range hubtest.Events(resp.Body) {
+		if n++; n > 1 || err != nil {
+			break
+		}
+	}
+	return ctx.Err()
+}

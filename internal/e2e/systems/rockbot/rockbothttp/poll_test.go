@@ -1,0 +1,137 @@
+package rockbothttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// poller is an agent that neither streams nor ends a task before it was asked for it a
+// number of times, and remembers when that was.
+type poller struct {
+	*httptest.Server
+	looks int
+	state string
+
+	mu sync.Mutex // guards the field below
+	at []time.Time
+}
+
+func startPoller(t *testing.T, looks int, state string) *poller {
+	t.Helper()
+	p := &poller{looks: looks, state: state}
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(func() {
+		p.CloseClientConnections()
+		p.Close()
+	})
+	return p
+}
+
+func (p *poller) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodGet {
+		fmt.Fprintf(w, `{"name":"Poller","description":"","version":"1.0","capabilities":{"streaming":false},"defaultInputModes":["text/plain"],`+
+			`"defaultOutputModes":["text/plain"],"skills":[],"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, p.URL+"/")
+		return
+	}
+	var call struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	state := "TASK_STATE_WORKING"
+	p.mu.Lock()
+	p.at = append(p.at, time.Now())
+	if len(p.at) > p.looks {
+		state = p.state
+	}
+	p.mu.Unlock()
+	task := fmt.Sprintf(`{"id":"there","contextId":"c","status":{"state":%q,"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"so far"}]}}}`, state)
+	if call.Method == "SendMessage" {
+		task = `{"task":` + task + `}`
+	}
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, task)
+}
+
+// pauses are the times between two calls.
+func (p *poller) pauses() []time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []time.Duration
+	for i := 1; i < len(p.at); i++ {
+		all = append(all, p.at[i].Sub(p.at[i-1]))
+	}
+	return all
+}
+
+// slack is how late a busy machine may be, and less than the difference that a setting
+// makes.
+const slack = 1400 * time.Millisecond
+
+// wantPauses wants each pause to be as long as the setting says.
+func wantPauses(t *testing.T, got []time.Duration, want ...time.Duration) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("pauses are %v, want about %v", got, want)
+	}
+	for i := range want {
+		if got[i] < want[i] || got[i] > want[i]+slack {
+			t.Errorf("pauses are %v, want about %v", got, want)
+			return
+		}
+	}
+}
+
+func TestPolling(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	plain, asking := startPoller(t, 2, "TASK_STATE_COMPLETED"), startPoller(t, 1, "TASK_STATE_INPUT_REQUIRED")
+	set, listed, spec := startPoller(t, 4, "TASK_STATE_COMPLETED"), startPoller(t, 4, "TASK_STATE_COMPLETED"), startPoller(t, 4, "TASK_STATE_COMPLETED")
+	known := write(t, "well-known-agents.json", fmt.Sprintf(`[{"agentName":"Set","url":%q,"pollingInitialDelay":"00:00:00.5","pollingMaxDelay":"1s"}]`, set.URL))
+	agents := write(t, "agents.yaml", "agents: [{name: listed, url: \""+listed.URL+"/\", pollInitialMs: 500, pollMaxMs: 1000}]\n")
+	specs := write(t, "spec.json", fmt.Sprintf(`{"id":"spec","endpoint":{"backend":"a2a","base_url":%q,"options":{"poll_initial_ms":500,"poll_max_ms":1000,"return_immediately":true}}}`, spec.URL+"/"))
+	here := startPoller(t, 4, "TASK_STATE_COMPLETED")
+	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf(`
+directory: {well_known: %q, agents_file: %q, specs: [%q]}
+agents:
+  - {name: plain, url: "%s/"}
+  - {name: asking, url: "%s/"}
+  - {name: here, endpoint: {backend: a2a, base_url: "%s/", options: {poll_initial_ms: 500, poll_max_ms: 1000}}}
+`, known, agents, specs, plain.URL, asking.URL, here.URL)})
+	run := func(name, state string) {
+		t.Helper()
+		e, err := at(h, "/a2a/"+name, "").Send(within(t), message("go", "", ""))
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case e.Task != nil && e.Task.Status.State != state, e.Task == nil && state != "completed":
+			t.Errorf("%s: the answer is %+v, want %s", name, e, state)
+		}
+	}
+	// All of them wait at once: two tests at a time would take twice as long.
+	var all sync.WaitGroup
+	for _, name := range []string{"plain", "set", "listed", "spec", "here"} {
+		all.Go(func() { run(name, "completed") })
+	}
+	all.Go(func() { run("asking", "inputRequired") })
+	all.Wait()
+	t.Run("B13", func(t *testing.T) {
+		wantPauses(t, plain.pauses(), 2*s, 4*s)
+		wantPauses(t, asking.pauses(), 2*s)
+	})
+	t.Run("B14", func(t *testing.T) {
+		for _, p := range []*poller{set, listed, spec, here} {
+			wantPauses(t, p.pauses(), s/2, s, s, s)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+var _ agent.Envoy = (*run)(nil)
+
+// hubName returns what chains call a hub. It says nothing about the hub, and stays the
+// same as long as its key does.
+func hubName(key []byte) string {
+	if len(key) == 0 {
+		return uuid.NewString()[:8]
+	}
+	sum := sha256.Sum256(append([]byte("parley hub "), key...))
+	return hex.EncodeToString(sum[:6])
+}
+
+// self returns what chains call an agent of the hub.
+func (e *Engine) self(name task.Agent) string { return string(name) + "@" + e.name }
+
+// readErrand notes what errand a message is part of, within the limits of the hub.
+func (e *Engine) readErrand(c *op.Caller, r *op.Send) error {
+	if r.Errand != nil {
+		return nil
+	}
+	said, err := delegation.Read(r.Metadata, r.Message.Body, c.Params)
+	if err != nil || said == nil {
+		return err
+	}
+	within := said.Within(e.cfg.Errands)
+	r.Errand = &within
+	return nil
+}
+
+// admitErrand refuses a message that has come to the agent before, or too late.
+func (e *Engine) admitErrand(name task.Agent, r *op.Send) error {
+	if r.Errand == nil {
+		return nil
+	}
+	return r.Errand.Admit(e.self(name), time.Now())
+}
+
+// errand returns the errand that the run is part of. That of a further message cannot
+// allow more than that of the first one.
+func (r *run) errand(ctx context.Context) (*delegation.Errand, error) {
+	rec, err := r.record()
+	if err != nil {
+		return nil, err
+	}
+	er := delegation.Stored(rec.Params)
+	if r.msg.version > 1 {
+		first, err := r.engine.firstCall(ctx, r.live)
+		if err != nil {
+			return nil, err
+		}
+		er = delegation.Or(er, delegation.Stored(first.Params))
+	}
+	return er, nil
+}
+
+// record returns what was stored with the message of the run.
+func (r *run) record() (*callRecord, error) {
+	if r.msg.record != nil {
+		return r.msg.record, nil
+	}
+	return decodeCall(r.msg.call)
+}
+
+// onward returns the errand with which the run may ask one agent more, and what is left
+// of its budget before that.
+func (r *run) onward(ctx context.Context) (*delegation.Errand, error) {
+	er, err := r.errand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if er == nil {
+		own := delegation.New(r.engine.cfg.Errands)
+		er = &own
+	}
+	now := *er
+	for range r.spent.begun {
+		_, now.Budget = delegation.Share(now.Budget)
+	}
+	next, err := now.Next(r.engine.self(r.agent.Name), r.engine.cfg.Errands, time.Now())
+	return &next, err
+}
+
+// Onward implements agent.Envoy.
+func (r *run) Onward(ctx context.Context) (*agent.Errand, error) {
+	r.spent.mu.Lock()
+	defer r.spent.mu.Unlock()
+	if err := r.spent.learn(ctx, r); err != nil {
+		return nil, err
+	}
+	next, err := r.onward(ctx)
+	if err != nil {
+		return nil, public(err)
+	}
+	return next, nil
+}
+
+// public lets the words of a fault reach the caller of a task whose agent returns it.
+func public(err error) error {
+	if f, ok := err.(*apierror.Error); ok {
+		return a2a.NewError(f.Err, f.Message)
+	}
+	return err
+}
+
+// entrust puts the errand of a child into its message, and takes what it may spend from
+// the budget. A message to a child that is there begins nothing.
+func (r *run) entrust(ctx context.Context, c *op.Caller, s *op.Send) error {
+	delegation.Strip(c.Params)
+	if s.Message.TaskID != "" && (!s.Once && !s.NewIDs || r.begun(ctx, s.Message.TaskID)) {
+		return nil
+	}
+	r.spent.mu.Lock()
+	defer r.spent.mu.Unlock()
+	if err := r.spent.learn(ctx, r); err != nil {
+		return err
+	}
+	next, err := r.onward(ctx)
+	if err != nil {
+		return err
+	}
+	next.Budget, _ = delegation.Share(next.Budget + 1)
+	s.Errand = next
+	r.spent.begun++
+	return nil
+}
+
+// begun reports whether a child is there.
+func (r *run) begun(ctx context.Context, id a2a.TaskID) bool {
+	l, err := r.engine.open(ctx, ref{r.live.ref.owner, id})
+	if err != nil {
+		return false
+	}
+	defer r.engine.live.release(l)
+	return l.snapshot().Version > 0
+}
+
+// spending is how many children the task of a run has begun. The zero spending does not
+// know.
+type spending struct {
+	mu    sync.Mutex // guards the fields below
+	known bool
+	begun int
+}
+
+// learn counts the children that were there before the run.
+func (s *spending) learn(ctx context.Context, r *run) error {
+	if s.known || r.engine.lineages == nil {
+		return nil
+	}
+	if r.attempt == 1 && r.msg.version == 1 {
+		s.known = true
+		return nil
+	}
+	key, begun := r.live.snapshot().Key, 0
+	for after := task.Key(0); ; {
+		heads, err := r.engine.lineages.Children(ctx, key, after, childPage)
+		if err != nil {
+			return err
+		}
+		begun += len(heads)
+		if len(heads) < childPage {
+			s.begun, s.known = begun, true
+			return nil
+		}
+		after = heads[len(heads)-1].Key
+	}
+}
+
+// lateGrace is how much later than its deadline a run is ended whose agent looks after
+// its time itself, so that it can say what became of the work elsewhere.
+const lateGrace = 3 * time.Second
+
+// inTime ends the run at the deadline of its errand, unless done is called before. It is
+// an error if the deadline has passed, unless the agent looks after its time itself.
+func (r *run) inTime() (done func(), err error) {
+	er, err := r.errand(r.ctx)
+	if err != nil || er == nil || er.Deadline.IsZero() {
+		return func() {}, err
+	}
+	left := time.Until(er.Deadline)
+	switch {
+	case r.traits.Silence < 0:
+		left = max(left, 0) + lateGrace
+	case left <= 0:
+		return nil, public(er.Admit(r.engine.self(r.agent.Name), time.Now()))
+	}
+	if !r.engine.work.join() {
+		return func() {}, nil
+	}
+	r.engine.alarms.Start(&r.due, left, func() {
+		defer r.engine.work.leave()
+		r.late(er.Deadline)
+	})
+	return func() {
+		if r.engine.alarms.Stop(&r.due) {
+			r.engine.work.leave()
+		}
+	}, nil
+}
+
+// errLate ends the context of an executor.
+var errLate = apierror.New(apierror.ErrUnavailable, "the deadline of the task has passed")
+
+// late fails the task of a run whose deadline has passed.
+func (r *run) late(deadline time.Time) {
+	r.engine.cfg.Logger.Info("deadline has passed", "agent", r.agent.Name, "task", r.live.ref.id, "deadline", deadline)
+	r.status(task.Failed, "the deadline of the task has passed: "+deadline.UTC().Format(time.RFC3339Nano))
+	r.stop(errLate)
+	r.settle()
+}

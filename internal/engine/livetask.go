@@ -1,0 +1,478 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/engine/timer"
+	"github.com/parley-a2a/parley/internal/usertoken"
+	"github.com/parley-a2a/parley/task"
+)
+
+// ref identifies a task to callers.
+type ref struct {
+	owner task.Owner
+	id    a2a.TaskID
+}
+
+// live is a task that somebody in this process runs or reads. It holds the head as
+// it was last made durable, and the tail of the log.
+type live struct {
+	ref       ref
+	contextID string
+	// wraps says that the caller who made the task reads no bare message: op.Send.Wrap.
+	wraps bool
+
+	// write is held over one change, from reading the head to the end of the append.
+	write sync.Mutex
+	// doubt is something whose outcome is unknown; guarded by write.
+	doubt *doubt
+
+	refs int32 // guarded by the registry's lock
+
+	mu sync.Mutex // guards the fields below
+	// loaded is set once head is the stored one.
+	loaded bool
+	// canceling is set while somebody looks after the cancel request.
+	canceling bool
+	// refused is set when the caller who made the task was told that it was not made.
+	// It changes with write held, too.
+	refused bool
+	head    task.Head
+	tail    tail
+	// statusVersion is the version of the current status, as far as this process
+	// has seen it; 0 if it is older.
+	statusVersion int64
+	// reads say at which version of the task a run began to read a message.
+	reads []reading
+	// answer is the bare message that the task ended as.
+	answer []byte
+	// confirmed are the extensions that the agent has confirmed last; nil if it has not.
+	confirmed *Confirmation
+	// trouble is why the last event could not be stored; nil once one was.
+	trouble error
+	// refusal is the error that the agent gave instead of a first event.
+	refusal error
+	run     *run
+	// loop is nil unless questions are answered here, and somebody measures that.
+	loop *loop
+	// inbox are the messages that no run has read.
+	inbox []inbound
+	// bearers are the tokens of messages by their version, see keepBearer.
+	bearers map[int64]usertoken.Token
+	// undone is nil unless the store has failed.
+	undone *undone
+	// skill is what the last message asked for that a run has read; wanted is what an
+	// Observer wants of the task, of wantedBytes in all.
+	skill       string
+	wanted      [][]byte
+	wantedBytes int
+	// recalled is set once they were read of a task that was not in memory.
+	recalled bool
+	// wake is closed when anything above changes; nil if nobody waits.
+	wake chan struct{}
+	// children counts the delegations of this process.
+	children int64
+	// followers are poked when the status moves, and when there is another child.
+	followers []chan<- struct{}
+}
+
+// reading is the moment at which a run began with a message.
+type reading struct{ message, at int64 }
+
+// dealtWithLocked reports whether a run that has read the message at version v has
+// come to a status that waits for the caller.
+func (l *live) dealtWithLocked(v int64) bool {
+	for _, r := range l.reads {
+		if r.message >= v {
+			return l.head.State.Interrupted() && l.statusVersion > r.at
+		}
+	}
+	return false
+}
+
+// readAt returns the version of the task at which a run began to read the message
+// at version v, or false if none has.
+func (l *live) readAt(v int64) (int64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.reads {
+		if r.message >= v {
+			return r.at, true
+		}
+	}
+	return 0, false
+}
+
+// inbound is a message that waits for a run.
+type inbound struct {
+	version int64
+	body    []byte
+	call    []byte
+	// record is call decoded; nil if it has not been.
+	record *callRecord
+}
+
+// changed returns a channel that is closed at the next change. The caller holds
+// l.mu.
+func (l *live) changedLocked() <-chan struct{} {
+	if l.wake == nil {
+		l.wake = make(chan struct{})
+	}
+	return l.wake
+}
+
+func (l *live) wakeLocked() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
+// stuck tells those who wait that the task makes no progress, because the store
+// does not work.
+func (l *live) stuck(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = err
+	l.wakeLocked()
+}
+
+// snapshot returns the head as it is now.
+func (l *live) snapshot() task.Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// performer returns the agent that executes the task.
+func (l *live) performer() task.Agent {
+	h := l.snapshot()
+	return h.Performer()
+}
+
+// publish tells everybody about a durable change.
+func (l *live) publish(c *task.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	poke := len(l.followers) > 0 && moved(&l.head, c)
+	if c.Next.Read > l.head.Read {
+		l.reads = append(l.reads, reading{c.Next.Read, c.Next.Version})
+	}
+	l.head, l.loaded, l.trouble = c.Next, true, nil
+	l.tail.add(c.Entries)
+	for i := range c.Entries {
+		switch e := &c.Entries[i]; e.Kind {
+		case task.Created, task.Message:
+			l.inbox = append(l.inbox, inbound{version: e.Version, body: e.Body, call: e.Call})
+			if e.Kind == task.Created {
+				l.statusVersion = e.Version
+			}
+		case task.Status:
+			l.statusVersion = e.Version
+		}
+	}
+	for len(l.inbox) > 0 && l.inbox[0].version <= l.head.Read {
+		l.inbox = l.inbox[1:]
+	}
+	l.askLocked()
+	l.wakeLocked()
+	if poke {
+		l.pokeLocked()
+	}
+}
+
+// registry holds the live tasks.
+type registry struct {
+	shards [64]shard
+	seed   maphash.Seed
+}
+
+type shard struct {
+	mu    sync.Mutex
+	tasks map[ref]*live
+}
+
+func newRegistry() *registry {
+	r := &registry{seed: maphash.MakeSeed()}
+	for i := range r.shards {
+		r.shards[i].tasks = make(map[ref]*live)
+	}
+	return r
+}
+
+func (r *registry) shard(k ref) *shard {
+	return &r.shards[maphash.String(r.seed, string(k.id))%uint64(len(r.shards))]
+}
+
+// hold returns the live task k with one more holder, or nil.
+func (r *registry) hold(k ref) *live {
+	s := r.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.tasks[k]
+	if l != nil {
+		l.refs++
+	}
+	return l
+}
+
+// add makes l known unless the task is live already; it returns the one to use,
+// with one more holder.
+func (r *registry) add(l *live) *live {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there := s.tasks[l.ref]; there != nil {
+		there.refs++
+		return there
+	}
+	s.tasks[l.ref] = l
+	l.refs++
+	return l
+}
+
+// retain adds a holder to a task that the caller holds.
+func (r *registry) retain(l *live) {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.refs++
+}
+
+// release gives a holder back and forgets a task that nobody holds.
+func (r *registry) release(l *live) {
+	s := r.shard(l.ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.refs--; l.refs > 0 {
+		return
+	}
+	delete(s.tasks, l.ref)
+	l.mu.Lock()
+	l.tail.free()
+	l.mu.Unlock()
+}
+
+// newLive returns a task that is neither registered nor loaded.
+func (e *Engine) newLive(k ref) *live {
+	return &live{ref: k, tail: tail{total: &e.tailBytes}}
+}
+
+// open holds the task k, reading its head if it is not live. The caller releases
+// it.
+func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
+	l := e.live.hold(k)
+	if l == nil {
+		l = e.live.add(e.newLive(k))
+	}
+	if err := e.load(ctx, l); err != nil {
+		e.live.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// load reads the head of a registered task that has none. It is read after the
+// task was registered, so that no change of this process can come in between.
+func (e *Engine) load(ctx context.Context, l *live) error {
+	if l.isLoaded() {
+		return nil
+	}
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
+	if l.isLoaded() {
+		return nil
+	}
+	h, err := e.store.Head(ctx, l.ref.owner, l.ref.id)
+	if err != nil {
+		return err
+	}
+	inbox, err := e.unread(ctx, &h)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
+	return nil
+}
+
+func (l *live) isLoaded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loaded
+}
+
+// unread returns the messages that no run has read yet.
+func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
+	if !h.Waiting() || h.State.Terminal() {
+		return nil, nil
+	}
+	var inbox []inbound
+	for after := h.Read; after < h.Asked; {
+		page, err := e.store.Read(ctx, h.Key, after)
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			return nil, fmt.Errorf("read %s after v%d: log ends before v%d", h.ID, after, h.Asked)
+		}
+		for i := range page {
+			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.Asked {
+				inbox = append(inbox, inbound{version: en.Version, body: en.Body, call: en.Call})
+			}
+		}
+		after = page[len(page)-1].Version
+	}
+	return inbox, nil
+}
+
+// errUnchanged is returned by a step that has nothing to do.
+var errUnchanged = errors.New("nothing to change")
+
+// step computes a change from the head as it is. It may be called again after a
+// conflict. It fills in Next and Entries; Rev is set for it.
+type step func(c *task.Change) error
+
+// changes are used again: they are large, and stores do not keep them.
+var changes = sync.Pool{New: func() any { return new(task.Change) }}
+
+// change makes one durable change of l and publishes it. What f returns is
+// returned as it is.
+func (e *Engine) change(l *live, f step) error {
+	l.write.Lock()
+	defer l.write.Unlock()
+	if err := e.settle(l); err != nil {
+		return err
+	}
+	return e.changeLocked(l, f)
+}
+
+// changeLocked is change for a caller who holds l.write and has settled l.
+func (e *Engine) changeLocked(l *live, f step) error {
+	c := changes.Get().(*task.Change)
+	defer func() {
+		if l.doubt == nil || l.doubt.change != c {
+			*c = task.Change{}
+			changes.Put(c)
+		}
+	}()
+	for range 8 {
+		prev := l.snapshot()
+		*c = task.Change{Prev: prev, Next: prev}
+		if err := f(c); err != nil {
+			if errors.Is(err, errUnchanged) {
+				return nil
+			}
+			return err
+		}
+		held, err := e.shed(l, c)
+		if err != nil {
+			return err
+		}
+		c.Next.Rev = prev.Rev + 1
+		if c.Next.UpdatedAt < prev.UpdatedAt {
+			c.Next.UpdatedAt = prev.UpdatedAt
+		}
+		err = e.store.Append(e.ctx, c)
+		settleParts(held, err)
+		switch {
+		case err == nil:
+			e.storeOK()
+			e.publish(l, c)
+			return nil
+		case errors.Is(err, task.ErrConflict):
+			if err := e.reload(l); err != nil {
+				e.remember(l, nil)
+				return err
+			}
+		case errors.Is(err, task.ErrExists), errors.Is(err, task.ErrKeyUsed):
+			return err
+		default:
+			l.doubt = &doubt{change: c}
+			err = e.storeFailed(fmt.Errorf("append %s after v%d: %w", l.ref.id, prev.Version, err))
+			e.remember(l, c)
+			return err
+		}
+	}
+	return fmt.Errorf("append %s: %w", l.ref.id, task.ErrConflict)
+}
+
+// reload takes over what somebody else stored. The caller holds l.write.
+func (e *Engine) reload(l *live) error {
+	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", l.ref.id, err)
+	}
+	for {
+		have := l.snapshot()
+		if have.Version >= h.Version {
+			break
+		}
+		page, err := e.store.Read(e.ctx, h.Key, have.Version)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.ref.id, err)
+		}
+		if len(page) == 0 {
+			return fmt.Errorf("read %s: log ends at v%d, head is at v%d", l.ref.id, have.Version, h.Version)
+		}
+		next := have
+		next.Version = page[len(page)-1].Version
+		l.publish(&task.Change{Prev: have, Next: next, Entries: page})
+	}
+	e.publish(l, &task.Change{Next: h})
+	return nil
+}
+
+// await waits until done reports true, the context ends, MaxWait has passed, or
+// the engine stops; it reports whether done did. done is called with l.mu held.
+func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, error) {
+	l.mu.Lock()
+	if done() {
+		l.mu.Unlock()
+		return true, nil
+	}
+	w := &wait{live: l}
+	e.alarms.Start(&w.alarm, e.cfg.MaxWait, w.end)
+	defer e.alarms.Stop(&w.alarm)
+	for {
+		wake := l.changedLocked()
+		l.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-e.ctx.Done():
+			return false, nil
+		}
+		l.mu.Lock()
+		if ok := done(); ok || w.over {
+			l.mu.Unlock()
+			return ok, nil
+		}
+	}
+}
+
+// wait is somebody who waits for a task for a limited time.
+type wait struct {
+	live  *live
+	alarm timer.Alarm
+	over  bool // guarded by the task's lock
+}
+
+// end says that the time is over.
+func (w *wait) end() {
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	w.over = true
+	w.live.wakeLocked()
+}

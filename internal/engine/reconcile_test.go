@@ -1,0 +1,638 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// hostile is a store in memory that fails once, where it hurts, and may stay broken.
+type hostile struct {
+	task.Memory
+	// keep says that what fails is stored all the same; stay that nothing can be
+	// stored afterwards, until heal.
+	keep, stay bool
+
+	mu    sync.Mutex // guards the fields below
+	match func(*task.Change) bool
+	hooks bool // the next hook that is put or dropped fails
+	down  bool
+	hits  int
+}
+
+// fails reports whether a write fails, and whether it is stored all the same.
+func (s *hostile) fails(hit func() bool) (fails, kept bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return true, false
+	}
+	if !hit() {
+		return false, true
+	}
+	s.match, s.hooks, s.down = nil, false, s.stay
+	s.hits++
+	return true, s.keep
+}
+
+var errSector = fmt.Errorf("commit: sector 7: %w", task.ErrUnavailable)
+
+func (s *hostile) write(hit func() bool, f func() error) error {
+	fails, kept := s.fails(hit)
+	if kept {
+		if err := f(); err != nil || !fails {
+			return err
+		}
+	}
+	return errSector
+}
+
+func (s *hostile) Append(ctx context.Context, c *task.Change) error {
+	return s.write(func() bool { return s.match != nil && s.match(c) }, func() error { return s.Memory.Append(ctx, c) })
+}
+
+func (s *hostile) PutHook(ctx context.Context, h *task.Hook) error {
+	return s.write(func() bool { return s.hooks }, func() error { return s.Memory.PutHook(ctx, h) })
+}
+
+func (s *hostile) DropHook(ctx context.Context, ref task.HookRef) error {
+	return s.write(func() bool { return s.hooks }, func() error { return s.Memory.DropHook(ctx, ref) })
+}
+
+func (s *hostile) Probe(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return errSector
+	}
+	return nil
+}
+
+// arm lets the next change that matches fail.
+func (s *hostile) arm(match func(*task.Change) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.match = match
+}
+
+func (s *hostile) armHooks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = true
+}
+
+func (s *hostile) heal() (hits int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down, s.match, s.hooks = false, nil, false
+	return s.hits
+}
+
+// Changes that can fail.
+func creates(c *task.Change) bool { return c.Prev.Rev == 0 }
+
+func says(c *task.Change) bool { return len(c.Entries) == 1 && c.Entries[0].Kind == task.Message }
+
+func claims(c *task.Change) bool {
+	return len(c.Entries) == 0 && c.Next.Run.Dispatch == task.Claimed && c.Prev.Run.Dispatch != task.Claimed
+}
+
+func letsGo(c *task.Change) bool {
+	return len(c.Entries) == 0 && c.Next.Run.Dispatch == task.Idle && c.Prev.Run.Dispatch == task.Claimed
+}
+
+func requeues(c *task.Change) bool {
+	return len(c.Entries) == 0 && c.Next.Run.Dispatch == task.Pending && c.Prev.Run.Dispatch == task.Claimed
+}
+
+func ends(c *task.Change) bool { return c.Next.State.Terminal() }
+
+func asksToCancel(c *task.Change) bool { return c.Prev.CancelAt == 0 && c.Next.CancelAt != 0 }
+
+func withdraws(c *task.Change) bool {
+	return c.Prev.CancelAt != 0 && c.Next.CancelAt == 0 && c.Next.State.Open()
+}
+
+func reveals(c *task.Change) bool {
+	return len(c.Entries) == 0 && c.Prev.Shown == task.Quiet && c.Next.Shown == task.ToCaller
+}
+
+// obedient does what messages say, and counts how often it was told so. By default it
+// completes.
+type obedient struct {
+	executor
+	mu   sync.Mutex
+	runs map[string]int
+}
+
+func newObedient() *obedient {
+	x := &obedient{runs: make(map[string]int)}
+	x.run = x.obey
+	x.cancel = func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {}
+	return x
+}
+
+// obey runs in a bubble of fake time.
+func (x *obedient) obey(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	call := agent.CallFrom(ctx)
+	x.mu.Lock()
+	x.runs[call.Key]++
+	x.mu.Unlock()
+	word := ec.Message.Parts[0].Text()
+	if strings.HasPrefix(word, "slow") {
+		yield(status(ec, a2a.TaskStateWorking, ""), nil)
+		time.Sleep(2 * time.Second)
+	}
+	switch {
+	case strings.HasSuffix(word, "ask"):
+		yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
+	case strings.HasSuffix(word, "auth"):
+		yield(status(ec, a2a.TaskStateAuthRequired, "who?"), nil)
+	case strings.HasSuffix(word, "hold"):
+		yield(status(ec, a2a.TaskStateWorking, ""), nil)
+		<-ctx.Done()
+	case strings.HasSuffix(word, "mute"):
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+		}
+	default:
+		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+	}
+}
+
+// repeated returns the messages that were executed more than once.
+func (x *obedient) repeated() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var keys []string
+	for k, n := range x.runs {
+		if n > 1 {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func (x *obedient) executed() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.runs)
+}
+
+// ordeal is an engine whose store is about to fail.
+type ordeal struct {
+	*bench
+	store  *hostile
+	agent  *obedient
+	pusher *enginetest.Pusher
+	keep   bool
+}
+
+// refused sends a message that must be refused at once because of the store.
+func (o *ordeal) refused(r *op.Send) {
+	o.t.Helper()
+	began := time.Now()
+	_, err := o.Send(o.t.Context(), alice, r)
+	if !errors.Is(err, apierror.ErrUnavailable) || time.Since(began) > 3*time.Second {
+		o.t.Errorf("Send = %v after %v, want ErrUnavailable soon", err, time.Since(began))
+	}
+}
+
+// heard checks what somebody was told who waited while the store failed. If that was
+// over at once, the end may have come first.
+func (o *ordeal) heard(began time.Time, err error) {
+	o.t.Helper()
+	over := err == nil || errors.Is(err, a2a.ErrTaskNotCancelable)
+	soon := errors.Is(err, apierror.ErrUnavailable) && time.Since(began) <= 3*time.Second
+	if !soon && (o.store.stay || !over) {
+		o.t.Errorf("the caller was told %v after %v, want ErrUnavailable soon", err, time.Since(began))
+	}
+}
+
+// waits sends a message and waits for what comes of it, while the store fails.
+func (o *ordeal) waits(r *op.Send) {
+	o.t.Helper()
+	began := time.Now()
+	_, err := o.Send(o.t.Context(), alice, r)
+	o.heard(began, err)
+}
+
+// sleep runs in a bubble of fake time.
+func (o *ordeal) sleep(d time.Duration) { time.Sleep(d) }
+
+// heads returns all tasks of alice.
+func (o *ordeal) heads() []task.Head {
+	o.t.Helper()
+	page, err := o.store.List(o.t.Context(), &task.Query{Owner: "alice", Limit: 1000})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return page.Heads
+}
+
+// head returns a task as it is stored.
+func (o *ordeal) head(id a2a.TaskID) task.Head {
+	o.t.Helper()
+	h, err := o.store.Head(o.t.Context(), "alice", id)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return h
+}
+
+// state checks the state of a task, by whether the change that failed was stored.
+func (o *ordeal) state(id a2a.TaskID, kept, lost task.State) {
+	o.t.Helper()
+	want := lost
+	if o.keep {
+		want = kept
+	}
+	if h := o.head(id); h.State != want {
+		o.t.Errorf("task is %v at v%d (%+v), want %v", h.State, h.Version, h.Run, want)
+	}
+}
+
+// rested checks that nothing is left to do, nothing was done twice, and everybody knows
+// what is stored.
+func (o *ordeal) rested() {
+	o.t.Helper()
+	synctest.Wait()
+	due, err := o.store.Due(o.t.Context(), 0, 1000)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, h := range due {
+		o.t.Errorf("task %s is left alone: %v v%d, asked v%d, read v%d, cancel %v, run %+v", h.ID, h.State, h.Version, h.Asked, h.Read, h.CancelAt, h.Run)
+	}
+	if keys := o.agent.repeated(); len(keys) > 0 {
+		o.t.Errorf("messages %v were executed twice", keys)
+	}
+	if got := engine.Holds(o.Engine); got != (engine.Held{}) {
+		o.t.Errorf("the engine at rest holds %+v, want nothing", got)
+	}
+	if n := engine.BusyCallers(o.Engine); n != 0 {
+		o.t.Errorf("%d callers are busy, want none", n)
+	}
+	for _, h := range o.heads() {
+		o.told(&h)
+	}
+}
+
+// told checks that the pusher knows all hooks of a task and where the task is.
+func (o *ordeal) told(h *task.Head) {
+	o.t.Helper()
+	have, err := o.store.Hooks(o.t.Context(), h.Key, "", 100)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	known := o.pusher.Known(h.Key)
+	if len(known) != len(have) {
+		o.t.Errorf("the pusher knows %d hooks of task %s, %d are stored", len(known), h.ID, len(have))
+	}
+	for _, k := range known {
+		if k.Reached != h.Version {
+			o.t.Errorf("hook %s has heard of v%d, the task is at v%d", k.ID, k.Reached, h.Version)
+		}
+	}
+}
+
+// trial is one way to fail.
+type trial struct {
+	name string
+	runs int // Config.MaxRuns
+	// play brings the store to fail once, and returns what to check once it works
+	// again.
+	play func(o *ordeal) (check func())
+}
+
+func TestDoubts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range trials {
+		for i := range 4 {
+			keep, stay := i&1 != 0, i&2 != 0
+			t.Run(fmt.Sprintf("%s/stored %v/stays %v", tt.name, keep, stay), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { tt.run(t, keep, stay) })
+			})
+		}
+	}
+}
+
+// run plays a trial. It runs in a bubble of fake time.
+func (tt *trial) run(t *testing.T, keep, stay bool) {
+	o := newOrdeal(t, &hostile{keep: keep, stay: stay}, engine.Config{MaxRuns: tt.runs}, agent.Traits{})
+	defer o.stop()
+	check := tt.play(o)
+	time.Sleep(5 * time.Second)
+	if hits := o.store.heal(); hits != 1 {
+		t.Fatalf("the store failed %d times on purpose, want once", hits)
+	}
+	time.Sleep(10 * time.Second)
+	check()
+	o.rested()
+}
+
+func newOrdeal(t *testing.T, store *hostile, cfg engine.Config, traits agent.Traits) *ordeal {
+	t.Helper()
+	cfg.Store, cfg.TasksPerCaller, cfg.DrainTimeout = store, 1000, -1
+	x := newObedient()
+	b, p := pushing(t, cfg, agent.With(x, traits))
+	return &ordeal{bench: b, store: store, agent: x, pusher: p, keep: store.keep}
+}
+
+var trials = []trial{
+	{name: "create", play: func(o *ordeal) func() {
+		o.store.arm(creates)
+		o.refused(withPush(text("new"), "a"))
+		return func() { o.onlyFailed() }
+	}},
+	{name: "create in line", runs: 1, play: func(o *ordeal) func() {
+		o.send(now(text("slow")))
+		o.store.arm(creates)
+		o.refused(now(text("new")))
+		return func() {
+			if n := o.agent.executed(); n != 1 {
+				o.t.Errorf("%d messages were executed, want the first alone", n)
+			}
+		}
+	}},
+	{name: "create with an id of the caller", play: func(o *ordeal) func() {
+		r := now(reply("chosen", "slow"))
+		r.NewIDs = true
+		o.store.arm(creates)
+		o.refused(r)
+		o.store.heal()
+		_, err := o.Send(o.t.Context(), alice, r)
+		if o.keep != errors.Is(err, a2a.ErrUnsupportedOperation) || !o.keep && err != nil {
+			o.t.Errorf("Send again = %v; the first was stored: %v", err, o.keep)
+		}
+		return func() { o.state("chosen", task.Failed, task.Completed) }
+	}},
+	{name: "follow-up", play: func(o *ordeal) func() {
+		id := o.send(text("ask")).Head.ID
+		o.store.arm(says)
+		o.refused(withPush(reply(id, "answer"), "a"))
+		return func() { o.state(id, task.Completed, task.InputRequired) }
+	}},
+	{name: "follow-up in line", runs: 1, play: func(o *ordeal) func() {
+		id := o.send(text("ask")).Head.ID
+		o.send(now(text("slow")))
+		o.store.arm(says)
+		o.refused(reply(id, "answer"))
+		return func() { o.state(id, task.Completed, task.InputRequired) }
+	}},
+	{name: "follow-up, and another one", play: func(o *ordeal) func() {
+		id := o.send(text("ask")).Head.ID
+		o.store.arm(says)
+		o.refused(reply(id, "ask"))
+		o.store.heal()
+		o.send(now(reply(id, "answer")))
+		return func() {
+			o.state(id, task.Completed, task.Completed)
+			if want := map[bool]int{true: 3, false: 2}[o.keep]; o.agent.executed() != want {
+				o.t.Errorf("%d messages were executed, want %d", o.agent.executed(), want)
+			}
+		}
+	}},
+	{name: "follow-up of a working task", play: func(o *ordeal) func() {
+		id := o.send(now(text("slow ask"))).Head.ID
+		o.store.arm(says)
+		o.refused(reply(id, "answer"))
+		return func() { o.state(id, task.Completed, task.InputRequired) }
+	}},
+	{name: "claim from the line", runs: 1, play: func(o *ordeal) func() {
+		o.send(now(text("slow")))
+		first := o.send(now(text("first"))).Head.ID
+		second := o.send(now(text("second"))).Head.ID
+		o.store.arm(claims)
+		return func() {
+			o.state(first, task.Completed, task.Completed)
+			if h := o.head(first); h.Run.Attempt != 1 {
+				o.t.Errorf("attempt %d, want 1: a run that has not begun does not count", h.Run.Attempt)
+			}
+			o.state(second, task.Completed, task.Completed)
+		}
+	}},
+	{name: "claim of the next message", play: func(o *ordeal) func() {
+		id := o.send(now(text("slow ask"))).Head.ID
+		o.send(now(reply(id, "answer")))
+		o.store.arm(claims)
+		return func() { o.state(id, task.Completed, task.Completed) }
+	}},
+	{name: "run that lets go", play: func(o *ordeal) func() {
+		o.store.arm(letsGo)
+		id := o.send(text("auth")).Head.ID
+		return func() {
+			if got := o.send(reply(id, "answer")); got.Head.State != task.Completed {
+				o.t.Errorf("answered task is %v, want COMPLETED", got.Head.State)
+			}
+		}
+	}},
+	{name: "run that lets go while a message waits", play: func(o *ordeal) func() {
+		id := o.send(now(text("slow auth"))).Head.ID
+		o.send(now(reply(id, "answer")))
+		o.store.arm(letsGo)
+		return func() { o.state(id, task.Completed, task.Completed) }
+	}},
+	{name: "terminal status", play: func(o *ordeal) func() {
+		o.store.arm(ends)
+		o.waits(withPush(text("hi"), "a"))
+		return func() {
+			o.state(o.heads()[0].ID, task.Completed, task.Completed)
+		}
+	}},
+	{name: "cancel request", play: func(o *ordeal) func() {
+		id := o.send(now(text("hold"))).Head.ID
+		o.store.arm(asksToCancel)
+		if _, err := o.cancelTask(id); !errors.Is(err, apierror.ErrUnavailable) {
+			o.t.Errorf("Cancel = %v, want ErrUnavailable", err)
+		}
+		return func() {
+			o.state(id, task.Canceled, task.Working)
+			if !o.keep {
+				_, _ = o.cancelTask(id)
+				o.state(id, task.Canceled, task.Canceled)
+			}
+		}
+	}},
+	{name: "cancel request that the agent refuses", play: func(o *ordeal) func() {
+		id := o.send(now(text("mute"))).Head.ID
+		o.agent.cancel = func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(nil, a2a.ErrTaskNotCancelable)
+		}
+		o.store.arm(asksToCancel)
+		if _, err := o.cancelTask(id); !errors.Is(err, apierror.ErrUnavailable) {
+			o.t.Errorf("Cancel = %v, want ErrUnavailable", err)
+		}
+		o.store.heal()
+		return func() { o.state(id, task.Completed, task.Completed) }
+	}},
+	{name: "end of a cancellation", play: func(o *ordeal) func() {
+		id := o.send(now(text("hold"))).Head.ID
+		o.sleep(time.Second)
+		o.store.arm(ends)
+		began := time.Now()
+		_, err := o.cancelTask(id)
+		o.heard(began, err)
+		return func() { o.state(id, task.Canceled, task.Canceled) }
+	}},
+	{name: "cancellation that the agent refuses", play: func(o *ordeal) func() {
+		id := o.send(now(text("mute"))).Head.ID
+		o.agent.cancel = func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(nil, a2a.ErrTaskNotCancelable)
+		}
+		o.store.arm(withdraws)
+		began := time.Now()
+		_, err := o.cancelTask(id)
+		o.heard(began, err)
+		return func() { o.state(id, task.Completed, task.Completed) }
+	}},
+	{name: "quiet task that is shown", play: func(o *ordeal) func() {
+		o.store.arm(reveals)
+		o.waits(text("mute"))
+		return func() {
+			if heads := o.heads(); len(heads) != 1 || heads[0].State != task.Completed {
+				o.t.Errorf("tasks = %+v, want one that is COMPLETED", heads)
+			}
+		}
+	}},
+	{name: "hook that is put", play: func(o *ordeal) func() {
+		id := o.send(text("ask")).Head.ID
+		o.store.armHooks()
+		if _, err := o.CreatePush(o.t.Context(), alice, config(id, "a")); !errors.Is(err, apierror.ErrUnavailable) {
+			o.t.Errorf("CreatePush = %v, want ErrUnavailable", err)
+		}
+		return func() { o.state(id, task.InputRequired, task.InputRequired) }
+	}},
+	{name: "hook that is dropped", play: func(o *ordeal) func() {
+		id := o.send(text("ask")).Head.ID
+		o.push(config(id, "a"))
+		o.store.armHooks()
+		if err := o.DeletePush(o.t.Context(), alice, &op.PushRef{TaskID: id, ID: "a"}); !errors.Is(err, apierror.ErrUnavailable) {
+			o.t.Errorf("DeletePush = %v, want ErrUnavailable", err)
+		}
+		return func() { o.send(reply(id, "answer")) }
+	}},
+}
+
+// onlyFailed checks that a task whose caller was refused has failed if it is there, and
+// was never executed.
+func (o *ordeal) onlyFailed() {
+	o.t.Helper()
+	heads := o.heads()
+	if want := map[bool]int{true: 1, false: 0}[o.keep]; len(heads) != want {
+		o.t.Errorf("%d tasks are there, want %d", len(heads), want)
+	}
+	for _, h := range heads {
+		if h.State != task.Failed {
+			o.t.Errorf("task is %v, want FAILED", h.State)
+		}
+	}
+	if n := o.agent.executed(); n != 0 {
+		o.t.Errorf("%d messages were executed, want none", n)
+	}
+}
+
+// A caller that waits for a task in line hears of it when the claim cannot be stored.
+func TestWaiterInLineHearsOfAFailingStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrdeal(t, &hostile{stay: true}, engine.Config{MaxRuns: 1}, agent.Traits{})
+		defer o.stop()
+		o.send(now(text("slow")))
+		o.store.arm(claims)
+		o.refused(text("first"))
+		o.store.heal()
+		time.Sleep(5 * time.Second)
+		o.rested()
+	})
+}
+
+// A quiet task whose caller has waited long enough is shown once the store works, although
+// its agent says nothing.
+func TestQuietTaskIsShownOnceTheStoreWorks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrdeal(t, &hostile{stay: true}, engine.Config{}, agent.Traits{})
+		defer o.stop()
+		o.store.arm(reveals)
+		o.refused(text("mute"))
+		o.store.heal()
+		time.Sleep(2 * time.Second)
+		if heads := o.heads(); len(heads) != 1 || heads[0].State != task.Submitted {
+			t.Errorf("tasks = %+v, want one that is SUBMITTED", heads)
+		}
+		time.Sleep(10 * time.Second)
+		o.rested()
+	})
+}
+
+// What an earlier process left is taken up again although the store fails meanwhile.
+func TestRecoveryOfATaskInDoubt(t *testing.T) {
+	t.Parallel()
+	for i := range 4 {
+		keep, stay := i&1 != 0, i&2 != 0
+		t.Run(fmt.Sprintf("stored %v/stays %v", keep, stay), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, began := &hostile{keep: keep, stay: stay}, make(chan context.Context, 1)
+				id := stopped(t, store, idempotent(untilStopped(began)), began)
+				store.arm(requeues)
+				b := start(t, engine.Config{Store: store}, idempotent(words("x")))
+				time.Sleep(3 * time.Second)
+				if hits := store.heal(); hits != 1 {
+					t.Fatalf("the store failed %d times on purpose, want once", hits)
+				}
+				time.Sleep(3 * time.Second)
+				if h := b.get(id).Head; h.State != task.Completed {
+					t.Errorf("task is %v (%+v), want COMPLETED", h.State, h.Run)
+				}
+				b.stop()
+			})
+		})
+	}
+}
+
+// What is in doubt is held in memory. When that is full, messages are refused without
+// being tried, until the store works.
+func TestDoubtsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &hostile{stay: true}
+		o := newOrdeal(t, store, engine.Config{}, agent.Traits{})
+		defer o.stop()
+		large := text(strings.Repeat("x", 9<<20))
+		store.arm(creates)
+		for range 4 {
+			o.refused(large)
+		}
+		if got := engine.Holds(o.Engine); got.Doubts != 4 {
+			t.Errorf("%d doubts are held, want 4", got.Doubts)
+		}
+		o.refused(text("one too many"))
+		if got := engine.Holds(o.Engine); got.Doubts != 4 {
+			t.Errorf("%d doubts are held, want no more", got.Doubts)
+		}
+		store.heal()
+		time.Sleep(3 * time.Second)
+		o.send(text("done"))
+		o.rested()
+	})
+}

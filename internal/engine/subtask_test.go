@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// sends returns an executor that sends a message to the agent other through the surface of
+// the engine, as a tool does, in the name of who, and tells the answer.
+func sends(b **bench, who *op.Caller, message func() *op.Send) *executor {
+	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		s := message()
+		s.Agent = "other"
+		a, err := (*b).Send(ctx, who, s)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
+			return
+		}
+		yield(status(ec, a2a.TaskStateCompleted, string(a.Head.ID)), nil)
+	}}
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	chosen := func() *op.Send { s := text("hi"); s.Message.TaskID, s.NewIDs = "chosen", true; return s }
+	for _, tt := range []struct {
+		name    string
+		who     *op.Caller
+		message func() *op.Send
+		child   bool
+	}{
+		{"new task", alice, func() *op.Send { return text("hi") }, true},
+		{"chosen id", alice, chosen, true},
+		{"not waited for", alice, func() *op.Send { return now(text("hi")) }, true},
+		{"somebody else's", caller("bob"), func() *op.Send { return text("hi") }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store, b := new(task.Memory), new(bench)
+			b = start(t, engine.Config{Store: store}, sends(&b, tt.who, tt.message))
+			b.register("other", words("ok"))
+			a := b.send(text("hi"))
+			child, err := store.Head(t.Context(), tt.who.Principal.Owner(), a2a.TaskID(statusText(t, a)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := task.Lineage{}
+			if tt.child {
+				want = task.Lineage{Parent: a.Head.Key, Root: a.Head.Key, Hops: 1}
+			}
+			if line, err := store.Lineage(t.Context(), child.Key); err != nil || line != want {
+				t.Errorf("Lineage = %+v, %v, want %+v", line, err, want)
+			}
+		})
+	}
+}
+
+// TestAdoptedOnce sends a further message to a task that is there: it keeps its lineage.
+func TestAdoptedOnce(t *testing.T) {
+	t.Parallel()
+	store, b := new(task.Memory), new(bench)
+	b = start(t, engine.Config{Store: store}, sends(&b, alice, func() *op.Send { s := reply("mine", "go on"); s.NewIDs = true; return s }))
+	b.register("other", asking())
+	mine := text("hi")
+	mine.Agent, mine.Message.TaskID, mine.NewIDs = "other", "mine", true
+	first := b.send(mine)
+	if got := statusText(t, b.send(text("hi"))); got != "mine" {
+		t.Fatalf("the answer is %q", got)
+	}
+	if line, err := store.Lineage(t.Context(), first.Head.Key); err != nil || line != (task.Lineage{}) {
+		t.Errorf("Lineage = %+v, %v, want none", line, err)
+	}
+}
+
+func TestCancelOfAdopted(t *testing.T) {
+	t.Parallel()
+	b, began := new(bench), make(chan context.Context, 1)
+	b = start(t, engine.Config{}, &executor{run: func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
+		s := now(text("hi"))
+		s.Agent = "other"
+		if _, err := b.Send(ctx, alice, s); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+	}})
+	b.register("other", untilStopped(began))
+	a := b.send(now(text("hi")))
+	child := <-began
+	if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: a.Head.ID}); err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	b.wait(b.tasksOf("other")[0].Head.ID, task.Canceled)
+}
+
+// TestBudgetOfAdopted begins tasks until the budget is spent.
+func TestBudgetOfAdopted(t *testing.T) {
+	t.Parallel()
+	b := new(bench)
+	b = start(t, engine.Config{Errands: delegation.Limits{Budget: 5}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		for n := 0; ; n++ {
+			s := text("hi")
+			s.Agent = "other"
+			if _, err := b.Send(ctx, alice, s); err != nil {
+				yield(status(ec, a2a.TaskStateInputRequired, fmt.Sprint(n, " ", err)), nil)
+				return
+			}
+		}
+	}})
+	b.register("other", words("ok"))
+	if got, want := statusText(t, b.send(text("hi"))), "the budget of this work is spent: main@"; !strings.Contains(got, want) {
+		t.Errorf("the answer is %q, want %q", got, want)
+	}
+	if n := len(b.tasksOf("other")); n < 2 || n > 5 {
+		t.Errorf("%d tasks were begun, want two to five", n)
+	}
+}
+
+// TestAdoptedIsNotBelieved: a tool cannot say why it asks in the name of the hub.
+func TestAdoptedIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	b, heard := new(bench), make(chan *a2a.Message, 1)
+	b = start(t, engine.Config{}, sends(&b, alice, func() *op.Send {
+		s := text("hi")
+		s.Message.Body = []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"parley.asked":{"by":"main"},"mine":1}}`)
+		return s
+	}))
+	b.register("other", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		heard <- ec.Message
+		yield(status(ec, a2a.TaskStateCompleted, "ok"), nil)
+	}})
+	b.send(text("hi"))
+	m := <-heard
+	if _, there := m.Metadata["parley.asked"]; there || m.Metadata["mine"] == nil {
+		t.Errorf("the metadata is %v, want what is no word of the hub", m.Metadata)
+	}
+}

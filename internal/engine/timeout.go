@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/engine/timer"
+	"github.com/parley-a2a/parley/task"
+)
+
+// watch looks after the time of a run: it shows a quiet task when its agent has
+// not decided soon enough, and ends a run that has fallen silent.
+type watch struct {
+	last atomic.Int64 // when the run last yielded, in nanoseconds
+
+	mu      sync.Mutex // guards the fields below
+	alarm   timer.Alarm
+	stopped bool
+}
+
+// start begins to look after r.
+func (w *watch) start(r *run) {
+	w.touch(time.Now())
+	quiet := r.live.snapshot().Shown == task.Quiet
+	silence := r.silence()
+	d := silence
+	if quiet {
+		d = r.engine.cfg.FirstEvent
+	}
+	if d <= 0 {
+		return
+	}
+	w.arm(r, d, quiet)
+}
+
+// silence returns how long the run may say nothing; negative means for ever.
+func (r *run) silence() time.Duration {
+	if r.traits.Silence != 0 {
+		return r.traits.Silence
+	}
+	return r.engine.cfg.AgentSilence
+}
+
+func (w *watch) arm(r *run, d time.Duration, quiet bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped || !r.engine.work.join() {
+		return
+	}
+	r.engine.alarms.Start(&w.alarm, d, func() {
+		defer r.engine.work.leave()
+		w.fire(r, quiet)
+	})
+}
+
+// fire is called when the timer has run out.
+func (w *watch) fire(r *run, quiet bool) {
+	silence := r.silence()
+	if quiet {
+		if err := r.engine.reveal(r.live); err != nil {
+			r.engine.cfg.Logger.Error("show task", "task", r.live.ref.id, "error", err)
+			r.engine.owe(r.live, func(u *undone) { u.reveal = true })
+			r.live.stuck(err)
+		}
+		if silence > 0 {
+			w.arm(r, silence, false)
+		}
+		return
+	}
+	idle := time.Since(time.Unix(0, w.last.Load()))
+	if idle < silence {
+		w.arm(r, silence-idle, false)
+		return
+	}
+	r.silent(silence)
+}
+
+// touch notes that the run has yielded.
+func (w *watch) touch(at time.Time) { w.last.Store(at.UnixNano()) }
+
+// end stops looking.
+func (w *watch) end(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if r.engine.alarms.Stop(&w.alarm) {
+		r.engine.work.leave()
+	}
+}
+
+// silent fails a task whose agent has said nothing for d.
+func (r *run) silent(d time.Duration) {
+	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, d)
+	r.engine.cfg.Logger.Warn("agent is silent", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)
+	r.status(task.Failed, cause.Error())
+	r.stop(cause)
+	r.settle()
+}
+
+// reveal shows a quiet task to callers.
+func (e *Engine) reveal(l *live) error {
+	return e.change(l, func(c *task.Change) error {
+		if c.Prev.Shown != task.Quiet {
+			return errUnchanged
+		}
+		c.Next.Shown = task.ToCaller
+		return nil
+	})
+}

@@ -1,0 +1,130 @@
+// Package timer is timers that nearly always are stopped before they go off.
+//
+// A server that bounds the time of each call starts timers all day and stops them.
+// Alarms of equal length go off in the order in which they were started, so a list and
+// one timer serve them all: to start or to stop one is a few pointers.
+//
+// # Guarantees
+//
+// An alarm goes off once, not before its time, in a goroutine of its own, unless it was
+// stopped. Stop says whether it was in time.
+//
+// # What it does not promise
+//
+// The goroutine of an alarm belongs to whoever started the alarm: a Set does not wait
+// for it. Alarms of many different lengths cost what timers cost.
+//
+// # Concurrency
+//
+// Sets are safe for concurrent use. An Alarm may be started again once it was stopped
+// or has gone off.
+package timer
+
+import (
+	"sync"
+	"time"
+)
+
+// Set is a set of alarms. The zero Set is empty and ready to use. It must not be copied.
+type Set struct {
+	mu    sync.Mutex // guards everything in the set and in its alarms
+	lanes map[time.Duration]*lane
+}
+
+// Alarm is an alarm of a Set, to be part of what it is for. It must not be copied.
+type Alarm struct {
+	f    func()
+	at   time.Time
+	lane *lane // nil unless the alarm waits
+	// The neighbours in the lane.
+	prev, next *Alarm
+}
+
+// lane is the alarms of one length that wait, in order.
+type lane struct {
+	set         *Set
+	length      time.Duration
+	first, last *Alarm
+	timer       *time.Timer
+}
+
+// Start makes a go off after d, when f is called. The alarm must not be waiting.
+func (s *Set) Start(a *Alarm, d time.Duration, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[d]
+	if l == nil {
+		l = &lane{set: s, length: d}
+		if s.lanes == nil {
+			s.lanes = make(map[time.Duration]*lane)
+		}
+		s.lanes[d] = l
+		l.timer = time.AfterFunc(d, l.ring)
+	}
+	a.f, a.at, a.lane = f, time.Now().Add(d), l
+	if a.prev = l.last; a.prev == nil {
+		l.first = a
+	} else {
+		a.prev.next = a
+	}
+	l.last = a
+}
+
+// Stop keeps a from going off; it reports false if a has gone off, or does not wait.
+func (s *Set) Stop(a *Alarm) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.lane == nil {
+		return false
+	}
+	a.lane.removeLocked(a)
+	return true
+}
+
+// Clear stops all alarms that wait, and leaves nothing behind that would keep what they
+// are part of in memory.
+func (s *Set) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lanes {
+		l.timer.Stop()
+		for l.first != nil {
+			l.removeLocked(l.first)
+		}
+	}
+	s.lanes = nil
+}
+
+// removeLocked takes a out of its lane. The lane stays, and so does its timer: there
+// will be others.
+func (l *lane) removeLocked(a *Alarm) {
+	if a.prev == nil {
+		l.first = a.next
+	} else {
+		a.prev.next = a.next
+	}
+	if a.next == nil {
+		l.last = a.prev
+	} else {
+		a.next.prev = a.prev
+	}
+	*a = Alarm{}
+}
+
+// ring lets the alarms whose time has come go off.
+func (l *lane) ring() {
+	l.set.mu.Lock()
+	defer l.set.mu.Unlock()
+	now := time.Now()
+	for l.first != nil && !l.first.at.After(now) {
+		go l.first.f() // whoever started the alarm is the owner
+		l.removeLocked(l.first)
+	}
+	if l.first == nil {
+		if l.set.lanes[l.length] == l {
+			delete(l.set.lanes, l.length)
+		}
+		return
+	}
+	l.timer.Reset(l.first.at.Sub(now))
+}

@@ -1,0 +1,95 @@
+package policyfile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"sync"
+
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/file/watch"
+)
+
+// Live is a policy that goes with its file.
+type Live struct {
+	path   string
+	policy *policy.Policy
+
+	mu      sync.Mutex // guards the fields below
+	sum     string     // that of the text in force
+	problem string     // why the file as it is now does not count
+}
+
+// Change is what has come of a changed file.
+type Change struct {
+	// Sum is the SHA-256 of the file in hexadecimal; empty if it cannot be read.
+	Sum string
+	// Failures are the tests of the new policy that fail. It counts nevertheless, as it
+	// does when a hub starts with it.
+	Failures []policy.Failure
+	// Err says why the file does not count, with file, line and key.
+	Err error
+}
+
+// Open reads the file at path.
+func Open(path string) (*Live, error) {
+	l := &Live{path: path}
+	p, sum, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	l.policy, l.sum = p, sum
+	return l, nil
+}
+
+// Policy returns the policy. It decides by what the file says, always.
+func (l *Live) Policy() *policy.Policy { return l.policy }
+
+// Sum returns the SHA-256 of the text in force in hexadecimal.
+func (l *Live) Sum() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum
+}
+
+// Problem says why the file as it is now does not count; empty if it does.
+func (l *Live) Problem() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.problem
+}
+
+// Run takes what the file says whenever it changes, until ctx ends. It calls told for each
+// change: before the first decision by new rules, and after a file was refused. Texts that
+// are in force, and problems that were told, are not told again.
+func (l *Live) Run(ctx context.Context, told func(*Change)) error {
+	return watch.Follow(ctx, []string{l.path}, func() { l.look(told) })
+}
+
+func (l *Live) look(told func(*Change)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, sum, err := l.read()
+	switch {
+	case err != nil && err.Error() == l.problem:
+	case err != nil:
+		l.problem = err.Error()
+		told(&Change{Sum: sum, Err: err})
+	case sum != l.sum || l.problem != "":
+		told(&Change{Sum: sum, Failures: p.Check()})
+		l.policy.Replace(p)
+		l.sum, l.problem = sum, ""
+	}
+}
+
+// read reads the file as it is now.
+func (l *Live) read() (*policy.Policy, string, error) {
+	src, err := text(l.path)
+	if err != nil {
+		return nil, "", err
+	}
+	digest := sha256.Sum256(src)
+	p, err := Parse(l.path, src, os.LookupEnv)
+	return p, hex.EncodeToString(digest[:]), err
+}

@@ -1,0 +1,136 @@
+// Package trustfile reads and writes the file agent-trust.json. It is read when the hub
+// starts and whenever it changes; a text that cannot be read changes nothing, and what
+// is wrong is logged. Writing replaces the file in one step.
+package trustfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/file/watch"
+)
+
+// Name is the name that the file is looked for by.
+const Name = "agent-trust.json"
+
+// maxFile is the largest file that is read.
+const maxFile = 4 << 20
+
+// File is a file of trust. Its fields must not change once it is in use.
+type File struct {
+	// Paths are where the file may be; the first that is there counts, and a new one is
+	// written to the last.
+	Paths []string
+	// Logger receives a record for each problem of the file. It is required.
+	Logger *slog.Logger
+
+	mu   sync.Mutex // guards the fields below
+	last []byte     // what was read or written last
+	read bool       // there was a file
+}
+
+// Places returns the paths of the file of a hub: configured, or else those where
+// Parley's files are looked for.
+func Places(configured, data string) []string {
+	if configured != "" {
+		return []string{configured}
+	}
+	return []string{Name, filepath.Join("workspace", Name), filepath.Join(data, Name)}
+}
+
+// Load gives what the file says to follow. A file that cannot be read at the start is an
+// error: a hub must not start with less trust, or more, than its owner wrote down.
+func (f *File) Load(follow func([]trust.Entry)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loadLocked(follow)
+}
+
+func (f *File) loadLocked(follow func([]trust.Entry)) error {
+	path, src, err := f.text()
+	switch {
+	case err != nil:
+		return err
+	case path == "":
+		if f.read {
+			follow(nil)
+		}
+		f.read, f.last = false, nil
+		return nil
+	case f.read && bytes.Equal(src, f.last):
+		return nil
+	}
+	entries, problems, err := trust.ParseFile(src)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, p := range problems {
+		f.Logger.Warn("file of trust", "file", path, "error", p)
+	}
+	f.read, f.last = true, src
+	follow(entries)
+	return nil
+}
+
+// text returns the file that counts; no path if there is none.
+func (f *File) text() (path string, src []byte, err error) {
+	for _, path := range f.Paths {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		defer file.Close()
+		src, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+		if err == nil && len(src) > maxFile {
+			err = fmt.Errorf("%s: is larger than %d MiB", path, maxFile>>20)
+		}
+		return path, src, err
+	}
+	return "", nil, nil
+}
+
+// Run tells follow what the file says whenever it changes, until ctx ends.
+func (f *File) Run(ctx context.Context, follow func([]trust.Entry)) error {
+	return watch.Follow(ctx, f.Paths, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if err := f.loadLocked(follow); err != nil {
+			f.Logger.Warn("the file of trust is not read; what it said before counts", "error", err)
+		}
+	})
+}
+
+// Write replaces the file with one that has entries.
+func (f *File) Write(entries []trust.Entry) error {
+	src, err := trust.FormatFile(entries)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path, _, err := f.text()
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		path = f.Paths[len(f.Paths)-1]
+	}
+	if err := atomicfile.Replace(path, src, 0o600); err != nil {
+		return err
+	}
+	f.read, f.last = true, src
+	return nil
+}

@@ -1,0 +1,3 @@
+package watch
+
+var Rest = rest

@@ -1,0 +1,109 @@
+package adminapi
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/task"
+)
+
+// NewQuestion is the body of POST /api/v1/inbox: a question that belongs to no task.
+type NewQuestion struct {
+	// Key names the question among those of its caller: one with a key that was used is the
+	// first one, as it is now. If empty, it is a new one.
+	Key string `json:"key,omitempty"`
+	// Text is the question. It is required.
+	Text string `json:"text"`
+	// Agent is who wants to know, or empty.
+	Agent string `json:"agent,omitempty"`
+	// TTL is how long it waits for an answer, such as "24h"; empty means seven days, which
+	// is the longest.
+	TTL string `json:"ttl,omitempty"`
+}
+
+const (
+	maxQuestionTTL = 7 * 24 * time.Hour
+	// maxQuestions is how many open questions one caller may have.
+	maxQuestions = 100
+	maxAsker     = 200
+)
+
+// putQuestion puts a question of the caller into the inbox.
+func (h *Handler) putQuestion(w http.ResponseWriter, r *http.Request) {
+	var n NewQuestion
+	err := decodeUpTo(r, &n, 2*inbox.MaxText)
+	var it *inbox.Item
+	if err == nil {
+		it, err = n.item(auth.PrincipalFrom(r.Context()))
+	}
+	if err == nil {
+		err = h.roomToAsk(r, it)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	put, err := h.Inbox.Put(r.Context(), it)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	about(r, audit.Subject{Kind: "item", ID: string(put.ID), Agent: string(put.Agent)})
+	h.answer(w, r, &put)
+}
+
+// item returns the question as the inbox has it.
+func (n *NewQuestion) item(p *auth.Principal) (*inbox.Item, error) {
+	ttl := maxQuestionTTL
+	switch {
+	case strings.TrimSpace(n.Text) == "":
+		return nil, apierror.Field(a2a.ErrInvalidParams, "text", "is missing")
+	case len(n.Text) > inbox.MaxText:
+		return nil, apierror.Field(a2a.ErrInvalidParams, "text", "is longer than %d bytes", inbox.MaxText)
+	case len(n.Agent) > maxAsker:
+		return nil, apierror.Field(a2a.ErrInvalidParams, "agent", "is longer than %d bytes", maxAsker)
+	case n.TTL != "":
+		d, err := time.ParseDuration(n.TTL)
+		if err != nil || d <= 0 || d > maxQuestionTTL {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "ttl", "is not a time like 5m, at most %v", maxQuestionTTL)
+		}
+		ttl = d
+	}
+	key := n.Key
+	if key == "" {
+		key = string(a2a.NewTaskID())
+	}
+	return &inbox.Item{
+		ID: questionID(p.Owner(), key), Kind: inbox.Question, Owner: p.Owner(), Agent: task.Agent(n.Agent),
+		Caller: p.ID, CallerName: p.DisplayName, Text: n.Text, Expires: time.Now().Add(ttl),
+	}, nil
+}
+
+// questionID returns the id of the question with a key: another one for each owner.
+func questionID(owner task.Owner, key string) inbox.ID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "parley question %q %q", owner, key))
+	return inbox.ID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
+}
+
+// roomToAsk returns an error if the caller has too many open questions already. One that is
+// there is not a further one.
+func (h *Handler) roomToAsk(r *http.Request, it *inbox.Item) error {
+	if _, err := h.Inbox.Get(r.Context(), it.ID); err == nil {
+		return nil
+	}
+	open, err := h.Inbox.List(r.Context(), &inbox.Query{Owner: it.Owner, State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}, Limit: maxQuestions})
+	if err == nil && len(open) >= maxQuestions {
+		err = apierror.New(a2a.ErrUnsupportedOperation, "%d questions of yours wait already; answer or refuse some of them first", maxQuestions)
+	}
+	return err
+}

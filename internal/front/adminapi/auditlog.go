@@ -1,0 +1,116 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
+)
+
+// AuditLog is the audit log that administrators read.
+type AuditLog struct {
+	*audit.Log
+	// Dir is its folder.
+	Dir string
+}
+
+// AuditPage is the answer of GET /api/v1/audit.
+type AuditPage struct {
+	// Entries are as they stand in the log, byte for byte.
+	Entries []json.RawMessage `json:"entries"`
+	// Next is the number after which the next page begins; zero at the end of the log. A
+	// page without entries may have one.
+	Next uint64 `json:"next,omitempty"`
+	// Head is the last entry on the disk, Log the name of the log and Key its public key.
+	Head audit.Mark `json:"head"`
+	Log  string     `json:"log"`
+	Key  string     `json:"key"`
+}
+
+const (
+	auditPage    = 100
+	maxAuditPage = 1000
+	// maxAuditScan is how many bytes of the log are read for a page without a match.
+	maxAuditScan = 16 << 20
+	// maxAuditBytes is how large the entries of a page are in all.
+	maxAuditBytes = 4 << 20
+)
+
+// listAudit answers with a page of entries.
+func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) {
+	q, limit, err := auditQuery(r.URL.Query())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if q.After == 0 && h.Audit != nil { // a look, and not each page of it
+		d := h.deed(r)
+		d.Outcome = audit.OK
+		if err := h.Audit.Ended(r, d); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
+	p, err := h.AuditLog.page(r.Context(), q, limit)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.answer(w, r, p)
+}
+
+// page reads a page of entries up to the head, which is what is durable.
+func (l *AuditLog) page(ctx context.Context, q *audit.Query, limit int) (*AuditPage, error) {
+	p := &AuditPage{Entries: []json.RawMessage{}, Head: l.Head(), Log: l.ID(), Key: audit.KeyText(l.Key())}
+	size := 0
+	for line, err := range audit.Read(ctx, l.Dir, *q, maxAuditScan) {
+		switch {
+		case err != nil:
+			return nil, err
+		case line.Seq > p.Head.Seq:
+			return p, nil
+		case line.Action == "":
+			p.Next = line.Seq
+			return p, nil
+		case len(p.Entries) == limit || size > maxAuditBytes:
+			p.Next = q.After
+			return p, nil
+		}
+		p.Entries = append(p.Entries, append(json.RawMessage(nil), line.Raw[:len(line.Raw)-1]...))
+		size += len(line.Raw)
+		q.After = line.Seq
+	}
+	return p, nil
+}
+
+// auditQuery reads what is asked for.
+func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
+	q, limit = &audit.Query{
+		Actor: values.Get("actor"), Action: values.Get("action"), Task: values.Get("task"), Agent: values.Get("agent"),
+	}, auditPage
+	for name, at := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
+		if text := values.Get(name); text != "" {
+			if *at, err = time.Parse(time.RFC3339, text); err != nil {
+				return nil, 0, apierror.Field(a2a.ErrInvalidParams, name, "is not a time like 2026-11-22T12:00:00Z")
+			}
+		}
+	}
+	if text := values.Get("after"); text != "" {
+		if q.After, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "after", "is not the number of an entry")
+		}
+	}
+	if text := values.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxAuditPage {
+			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", maxAuditPage)
+		}
+	}
+	return q, limit, nil
+}

@@ -1,0 +1,52 @@
+package adminapi
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/directory/broker"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Costs sums up what the tasks of agents have cost.
+type Costs struct {
+	Costs []broker.Cost `json:"costs"`
+}
+
+// Confidences sums up how sure agents were.
+type Confidences struct {
+	Confidences []broker.Confidence `json:"confidences"`
+}
+
+// costs answers with what tasks have cost.
+func (h *Handler) costs(w http.ResponseWriter, r *http.Request) {
+	filter, err := filterOf(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.answer(w, r, &Costs{h.Broker.Costs(filter)})
+}
+
+// confidences answers with how sure agents were.
+func (h *Handler) confidences(w http.ResponseWriter, r *http.Request) {
+	filter, err := filterOf(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.answer(w, r, &Confidences{h.Broker.Confidences(filter)})
+}
+
+func filterOf(r *http.Request) (broker.Filter, error) {
+	q := r.URL.Query()
+	least, err := strconv.Atoi(cmp.Or(q.Get("minSamples"), "0"))
+	if err != nil || least < 0 {
+		return broker.Filter{}, apierror.Field(a2a.ErrInvalidParams, "minSamples", "is not a number from 0")
+	}
+	return broker.Filter{Agent: task.Agent(q.Get("agent")), Skill: q.Get("skill"), MinSamples: least}, nil
+}

@@ -1,0 +1,187 @@
+package adminapi_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/task/tasktest"
+)
+
+// withControl returns a handler of an engine that does not run, with a task of ann and
+// one of bob that have one id, and one of ann that has ended.
+func withControl(t *testing.T) *adminapi.Handler {
+	t.Helper()
+	h, _, _ := keyed(t)
+	store := new(task.Memory)
+	e := engine.New(engine.Config{Store: store})
+	echo := builtin.Agents()[0]
+	if err := e.Register(engine.Agent{Name: "echo", Card: echo.Card, Executor: echo.Executor}); err != nil {
+		t.Fatal(err)
+	}
+	for _, owner := range []task.Owner{"ann", "bob"} {
+		tasktest.Append(t, store, tasktest.NewHead(owner, "t1"), tasktest.Created(tasktest.At(0), "hi"), tasktest.Status(tasktest.At(1), task.InputRequired, "?"))
+		read(t, store, owner)
+	}
+	tasktest.Append(t, store, tasktest.NewHead("ann", "t2"), tasktest.Created(tasktest.At(0), "hi"), tasktest.Status(tasktest.At(1), task.Completed, "!"))
+	h.Hub, h.Control = e, &operator.Desk{Engine: e, Tasks: store, Notes: new(dirstore.Memory)}
+	return h
+}
+
+// read notes that the message of t1 was read, so that the task waits for its caller.
+func read(t *testing.T, store *task.Memory, owner task.Owner) {
+	t.Helper()
+	h, err := store.Head(t.Context(), owner, "t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasktest.Alter(t, store, h, func(h *task.Head) { h.Read = h.Asked })
+}
+
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	h := withControl(t)
+	for _, path := range []string{"tasks/t1/redrive", "tasks/t1/fail", "tasks/t1/reassign", "agents/echo/pause", "agents/echo/resume"} {
+		got := as(t, h, clerk, "POST /api/v1/"+path, "{}")
+		got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
+	}
+	for _, tt := range []struct {
+		request, body string
+		code          int
+		status        string
+		reason        string
+	}{
+		{"POST /api/v1/tasks/t1/redrive", "", 400, "INVALID_ARGUMENT", "INVALID_PARAMS"},
+		{"POST /api/v1/tasks/t1/redrive", `{"owner":"ann"}`, 409, "FAILED_PRECONDITION", "NOT_POSSIBLE"},
+		{"POST /api/v1/tasks/t2/redrive", "", 409, "FAILED_PRECONDITION", "NOT_POSSIBLE"},
+		{"POST /api/v1/tasks/t2/fail", "", 409, "FAILED_PRECONDITION", "NOT_POSSIBLE"},
+		{"POST /api/v1/tasks/t2/reassign", "", 400, "INVALID_ARGUMENT", "INVALID_PARAMS"},
+		{"POST /api/v1/tasks/t2/reassign", `{"agent":"nobody"}`, 404, "NOT_FOUND", "AGENT_NOT_FOUND"},
+		{"POST /api/v1/tasks/none/fail", "", 404, "NOT_FOUND", "TASK_NOT_FOUND"},
+		{"POST /api/v1/tasks/t2/fail", `{"colour":"red"}`, 400, "INVALID_ARGUMENT", ""},
+		{"POST /api/v1/tasks//fail", "", 404, "NOT_FOUND", ""},
+		{"POST /api/v1/tasks/t2/burn", "", 404, "NOT_FOUND", ""},
+		{"POST /api/v1/agents/nobody/pause", "", 404, "NOT_FOUND", "AGENT_NOT_FOUND"},
+	} {
+		got := as(t, h, boss, tt.request, tt.body)
+		if got.code != tt.code {
+			t.Errorf("%s %s = %d %s, want %d", tt.request, tt.body, got.code, got.body, tt.code)
+			continue
+		}
+		if tt.reason != "" {
+			got.failure(t, tt.code, tt.status, tt.reason)
+		}
+	}
+	got := as(t, h, boss, "POST /api/v1/tasks/t1/fail", `{"owner":"bob","reason":"no more"}`)
+	var o adminapi.Operated
+	if err := json.Unmarshal([]byte(got.body), &o); err != nil || o.TaskID != "t1" || o.Owner != "bob" || o.State != task.Failed.String() {
+		t.Errorf("fail = %d %s", got.code, got.body)
+	}
+	if got := as(t, h, boss, "GET /api/v1/tasks/t1/fail", ""); got.code != 405 {
+		t.Errorf("GET of an operation = %d", got.code)
+	}
+}
+
+func TestPausedAgents(t *testing.T) {
+	t.Parallel()
+	h := withControl(t)
+	paused := func() bool {
+		var list adminapi.AgentList
+		if err := json.Unmarshal([]byte(as(t, h, clerk, "GET /api/v1/agents", "").body), &list); err != nil {
+			t.Fatal(err)
+		}
+		return list.Agents[0].Paused
+	}
+	for verb, want := range map[string]bool{"pause": true, "resume": false} {
+		got := as(t, h, boss, "POST /api/v1/agents/echo/"+verb, "")
+		if got.code != 200 || paused() != want {
+			t.Errorf("%s = %d %s, paused %v", verb, got.code, got.body, paused())
+		}
+		_ = h.Control.SetPaused(t.Context(), "echo", false)
+	}
+	// A pause of an agent that is gone can be taken back.
+	if err := h.Control.SetPaused(t.Context(), "gone", true); err != nil {
+		t.Fatal(err)
+	}
+	if got := as(t, h, boss, "POST /api/v1/agents/gone/resume", ""); got.code != 200 || h.Control.IsPaused("gone") {
+		t.Errorf("resume of an agent that is gone = %d %s", got.code, got.body)
+	}
+}
+
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	h, _, _ := keyed(t)
+	b := new(bus.Memory)
+	h.Dead = &deadletter.Desk{Bus: b, Book: new(deadletter.Memory)}
+	put := func(id a2a.TaskID, e *bus.Envelope) deadletter.ID {
+		t.Helper()
+		e.Source, e.Task = "hub/h", string(id)
+		l, err := deadletter.Of(e, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Dead.Book.PutLetter(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		return l.ID
+	}
+	one := put("t1", &bus.Envelope{ID: "1", Type: protocol.TypeWork, Queue: "agent.task.a", Reason: "no good"})
+	two := put("t2", &bus.Envelope{ID: "2", Type: protocol.TypeWork, Reason: "from nowhere"})
+	for _, request := range []string{"GET /api/v1/dead", "GET /api/v1/dead/" + string(one), "DELETE /api/v1/dead/" + string(one), "POST /api/v1/dead/" + string(one) + "/replay"} {
+		got := as(t, h, clerk, request, "")
+		got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
+	}
+	list := func(query string, want ...deadletter.ID) string {
+		t.Helper()
+		var page adminapi.DeadList
+		got := as(t, h, boss, "GET /api/v1/dead"+query, "")
+		if err := json.Unmarshal([]byte(got.body), &page); err != nil || len(page.Letters) != len(want) {
+			t.Fatalf("list %s = %d %s", query, got.code, got.body)
+		}
+		for i := range want {
+			if page.Letters[i].ID != want[i] {
+				t.Errorf("list %s = %s, want %s in place %d", query, got.body, want[i], i)
+			}
+		}
+		return page.NextPageToken
+	}
+	list("", two, one)
+	list("?queue=agent.task.a", one)
+	list("?pageSize=1&pageToken="+list("?pageSize=1", two), one)
+	for _, query := range []string{"?pageSize=0", "?pageToken=gone"} {
+		got := as(t, h, boss, "GET /api/v1/dead"+query, "")
+		got.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")
+	}
+	var l deadletter.Letter
+	got := as(t, h, boss, "GET /api/v1/dead/"+string(one), "")
+	if err := json.Unmarshal([]byte(got.body), &l); err != nil || l.Envelope == nil || l.Reason != "no good" {
+		t.Errorf("letter = %d %s", got.code, got.body)
+	}
+	got = as(t, h, boss, "POST /api/v1/dead/"+string(two)+"/replay", "")
+	got.failure(t, 409, "FAILED_PRECONDITION", "NOT_POSSIBLE")
+	if got = as(t, h, boss, "POST /api/v1/dead/"+string(one)+"/replay", ""); got.code != 200 {
+		t.Errorf("replay = %d %s", got.code, got.body)
+	}
+	if d, err := b.Depth(t.Context(), bus.Queue("agent.task.a")); err != nil || d.Ready != 1 {
+		t.Errorf("after the replay the queue holds %+v, %v", d, err)
+	}
+	if got = as(t, h, boss, "DELETE /api/v1/dead/"+string(two), ""); got.code != 200 {
+		t.Errorf("drop = %d %s", got.code, got.body)
+	}
+	list("")
+	for _, request := range []string{"GET /api/v1/dead/" + string(one), "POST /api/v1/dead/none/replay", "DELETE /api/v1/dead/none"} {
+		got := as(t, h, boss, request, "")
+		got.failure(t, 404, "NOT_FOUND", "LETTER_NOT_FOUND")
+	}
+}

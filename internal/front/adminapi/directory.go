@@ -1,0 +1,407 @@
+package adminapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/bm25"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Remote is what the directory knows of an agent elsewhere.
+type Remote struct {
+	URL             string `json:"url"`
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+	// SignedBy is the id of the key that signed the card, if that was verified.
+	SignedBy  string `json:"signedBy,omitempty"`
+	Streaming bool   `json:"streaming"`
+	Push      bool   `json:"pushNotifications"`
+	// Queue is the agent's name on the bus, Transport says how it is called: "http" or
+	// "queue". Workers is how many have announced themselves for the queue and are there.
+	Queue     string `json:"queue,omitempty"`
+	Transport string `json:"transport"`
+	Workers   int    `json:"workers,omitempty"`
+	// Sources are the files that name the agent, or "registered"; the first one counts.
+	Sources []string `json:"sources"`
+	// Registered agents may be changed and removed here.
+	Registered bool `json:"registered"`
+	// Pinned agents are never asked for a card.
+	Pinned bool `json:"pinned,omitempty"`
+	// Credentials says what kind they are of, never their values.
+	Credentials string `json:"credentials"`
+	Target      string `json:"target,omitempty"`
+	Health      Health `json:"health"`
+	// Problems are what an operator should know.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Health is how an agent elsewhere does.
+type Health struct {
+	// State is "up", "down" or "unknown".
+	State     string     `json:"state"`
+	LatencyMs float64    `json:"latencyMs,omitempty"`
+	CheckedAt *time.Time `json:"checkedAt,omitempty"`
+	SeenAt    *time.Time `json:"seenAt,omitempty"`
+	CardAt    *time.Time `json:"cardAt,omitempty"`
+	Failures  int        `json:"failures,omitempty"`
+	Error     string     `json:"error,omitempty"`
+}
+
+// Probe is what asking an agent has shown.
+type Probe struct {
+	Agent      Agent   `json:"agent"`
+	Reachable  bool    `json:"reachable"`
+	LatencyMs  float64 `json:"latencyMs"`
+	Streaming  bool    `json:"streaming"`
+	Push       bool    `json:"push"`
+	SkillCount int     `json:"skillCount"`
+	// Changed is set if the card is another one than before.
+	Changed bool   `json:"changed"`
+	Error   string `json:"error,omitempty"`
+}
+
+// NewAgent asks for the registration of an agent.
+type NewAgent struct {
+	// Name is the agent's name in the hub. If empty, it is made of Title.
+	Name  string `json:"name,omitempty"`
+	Title string `json:"title,omitempty"`
+	// URL is where the agent is. It is required.
+	URL         string            `json:"url"`
+	Description string            `json:"description,omitempty"`
+	Version     string            `json:"version,omitempty"`
+	Skills      []directory.Skill `json:"skills,omitempty"`
+	Target      string            `json:"target,omitempty"`
+	TimeoutMs   int               `json:"timeoutMs,omitempty"`
+	PollMs      int               `json:"pollIntervalMs,omitempty"`
+	Streaming   *bool             `json:"streaming,omitempty"`
+	// Trust is "gated" for an agent that does what its callers are trusted with, else
+	// "open"; GatedSkills are those alone that are gated. If both are absent, what was
+	// registered before stays.
+	Trust       string   `json:"trust,omitempty"`
+	GatedSkills []string `json:"gatedSkills,omitempty"`
+	// Credentials are what the hub shows to the agent. If absent, those that were
+	// registered before stay as they are, unless the agent moves to another host; null, or an
+	// empty object, takes them away.
+	Credentials CredentialsUpdate `json:"credentials,omitzero"`
+}
+
+// CredentialsUpdate says what becomes of credentials. If it is zero, they stay.
+type CredentialsUpdate struct {
+	// Given is set if NewCredentials take the place of what there was.
+	Given bool
+	NewCredentials
+}
+
+// UnmarshalJSON takes null for no credentials.
+func (u *CredentialsUpdate) UnmarshalJSON(b []byte) error {
+	u.Given = true
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(&u.NewCredentials)
+}
+
+// MarshalJSON writes the credentials.
+func (u CredentialsUpdate) MarshalJSON() ([]byte, error) { return json.Marshal(u.NewCredentials) }
+
+// NewCredentials are the credentials of a registration. An empty object means none.
+type NewCredentials struct {
+	APIKey string `json:"apiKey,omitempty"`
+	Bearer string `json:"bearer,omitempty"`
+	// HeaderName and HeaderValueBase64 are any header.
+	HeaderName        string `json:"headerName,omitempty"`
+	HeaderValueBase64 string `json:"headerValueBase64,omitempty"`
+}
+
+// Found is the answer of a search.
+type Found struct {
+	Results []Result `json:"results"`
+}
+
+// Result is an agent or an MCP server that fits.
+type Result struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"` // "a2a" or "mcp"
+	Summary string `json:"summary"`
+	// Relevance is from 0 to 1, relative to the best.
+	Relevance float64  `json:"relevance_score"`
+	TopSkills []string `json:"top_skills,omitempty"`
+	TopTools  []string `json:"top_tools,omitempty"`
+}
+
+// agentsRoute is what is served at /agents.
+func (h *Handler) agentsRoute() endpoint {
+	if h.Directory == nil {
+		return endpoint{get: h.agents}
+	}
+	return endpoint{get: h.agents, post: func(w http.ResponseWriter, r *http.Request) { h.register(w, r, "") }}
+}
+
+// agentRoute is what is served below /agents/.
+func (h *Handler) agentRoute(below string) endpoint {
+	rest, ok := strings.CutPrefix(below, "/agents/")
+	if !ok {
+		return endpoint{}
+	}
+	name, verb, _ := strings.Cut(rest, "/")
+	with := func(f func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { f(w, r, name) }
+	}
+	get := func(w http.ResponseWriter, r *http.Request) { h.agent(w, r, task.Agent(name)) }
+	switch {
+	case name == "":
+		return endpoint{}
+	case rest == name && h.Directory == nil:
+		return endpoint{get: get}
+	case rest == name:
+		return endpoint{get: get, put: with(h.register), delete: with(h.remove)}
+	case h.Directory == nil:
+		return endpoint{}
+	case verb == "probe":
+		return endpoint{post: with(h.probe)}
+	case verb == "refresh":
+		return endpoint{post: with(h.refresh)}
+	}
+	return endpoint{}
+}
+
+// entry returns what the directory knows of an agent elsewhere, or nil.
+func (h *Handler) entry(name string) *directory.Entry {
+	if h.Directory == nil {
+		return nil
+	}
+	e, err := h.Directory.Get(name)
+	if err != nil || e.Spec.Local {
+		return nil
+	}
+	return e
+}
+
+// enrich adds what the directory knows and the caller may see.
+func (h *Handler) enrich(r *http.Request, a Agent) Agent {
+	e := h.entry(string(a.Name))
+	if e == nil {
+		return a
+	}
+	a.LastSeen, a.State = e.LastSeen(), e.Health.State.String()
+	if !h.may(r, policy.Request{Op: policy.AdminAgents, Agent: a.Name}) && !h.mayRead(r, policy.AdminRead) {
+		return a
+	}
+	a.Remote = &Remote{
+		Queue: string(e.Spec.Queue), Transport: e.Transport(), Workers: e.Workers,
+		URL: e.Spec.URL, ProtocolVersion: e.ProtocolVersion, SignedBy: e.SignedBy, Streaming: e.Streaming, Push: e.Push,
+		Sources: e.Sources, Registered: e.Registered, Pinned: e.Spec.Pinned,
+		Credentials: e.Spec.Call.Credentials.Kind(), Target: e.Spec.Call.Target, Problems: e.Problems,
+		Health: Health{
+			State: a.State, LatencyMs: millis(e.Health.Latency), CheckedAt: moment(e.Health.CheckedAt), SeenAt: moment(e.Health.SeenAt),
+			CardAt: moment(e.CardAt), Failures: e.Health.Failures, Error: e.Health.Error,
+		},
+	}
+	return a
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// uncalled describes an agent that the hub could not make callable.
+func uncalled(e *directory.Entry) Agent {
+	a := Agent{
+		Name: e.Name(), Kind: "remote", Title: e.Title, Description: e.Description, Version: e.Version, Skills: []Skill{},
+		InputModes: list(e.InputModes), OutputModes: list(e.OutputModes),
+	}
+	for i := range e.Skills {
+		s := &e.Skills[i]
+		a.Skills = append(a.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags), s.InputModes, s.OutputModes})
+	}
+	return a
+}
+
+// noAgent answers that there is none, and which may have been meant.
+func (h *Handler) noAgent(w http.ResponseWriter, r *http.Request, name string) {
+	report := errNoAgent
+	// Where a policy hides agents, nobody is told what they are called.
+	if h.Directory != nil && (h.Policy == nil || h.mayRead(r, policy.AdminAgents)) {
+		if _, err := h.Directory.Get(name); err != nil {
+			report.Message = err.Error()
+		}
+	}
+	refuse(w, r, &report)
+}
+
+// errAgentConfigured is what callers get who want to change what stands in a file.
+var errAgentConfigured = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "AGENT_CONFIGURED"}
+
+// trouble answers with an error of the directory.
+func (h *Handler) trouble(w http.ResponseWriter, r *http.Request, err error, name string) {
+	switch {
+	case errors.Is(err, directory.ErrNoAgent):
+		h.noAgent(w, r, name)
+	case errors.Is(err, directory.ErrConfigured):
+		refuse(w, r, &dialect.Report{Row: errAgentConfigured, Message: err.Error() + "; change it there"})
+	case errors.Is(err, directory.ErrInvalid):
+		h.fail(w, r, apierror.New(a2a.ErrInvalidParams, "%s", err.Error()))
+	default:
+		h.fail(w, r, err)
+	}
+}
+
+// register adds an agent, or changes one.
+func (h *Handler) register(w http.ResponseWriter, r *http.Request, name string) {
+	var n NewAgent
+	if err := decode(r, &n); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if name != "" && n.Name != "" && n.Name != name {
+		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "name", "is not the name in the path"))
+		return
+	}
+	n.Name = cmp.Or(n.Name, name)
+	s, err := n.spec()
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	e, err := h.Directory.Register(r.Context(), *s, !n.Credentials.Given)
+	if err != nil {
+		h.trouble(w, r, err, n.Name)
+		return
+	}
+	h.noteAgent(r, "agent registered", e)
+	h.answerAgent(w, r, e)
+}
+
+func (n *NewAgent) spec() (*directory.Spec, error) {
+	if n.TimeoutMs < 0 || n.PollMs < 0 {
+		return nil, apierror.Field(a2a.ErrInvalidParams, "timeoutMs", "times are not negative")
+	}
+	s := &directory.Spec{
+		Name: task.Agent(n.Name), Title: n.Title, URL: n.URL, Description: n.Description, Version: n.Version,
+		Skills: n.Skills, Streaming: n.Streaming, Trust: directory.Trust(n.Trust), GatedSkills: n.GatedSkills,
+		Call: directory.Call{
+			Target: n.Target, Timeout: time.Duration(n.TimeoutMs) * time.Millisecond, Poll: time.Duration(n.PollMs) * time.Millisecond,
+		},
+	}
+	if c := &n.Credentials; c.Given {
+		value, err := directory.DecodeHeaderValue(c.HeaderValueBase64)
+		if err != nil {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "credentials.headerValueBase64", "%s", err.Error())
+		}
+		s.Call.Credentials = directory.Credentials{APIKey: c.APIKey, Bearer: c.Bearer, HeaderName: c.HeaderName, HeaderValue: value}
+	}
+	return s, nil
+}
+
+// answerAgent answers with an agent as it is listed.
+func (h *Handler) answerAgent(w http.ResponseWriter, r *http.Request, e *directory.Entry) {
+	a := h.enrich(r, h.listed(e))
+	h.answer(w, r, &a)
+}
+
+// listed describes an agent of the directory as the hub has it.
+func (h *Handler) listed(e *directory.Entry) Agent {
+	if a, ok := h.Hub.Agent(e.Name()); ok {
+		return h.describe(a)
+	}
+	return uncalled(e)
+}
+
+// remove forgets an agent that was registered.
+func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string) {
+	e, err := h.Directory.Remove(r.Context(), name)
+	if err != nil {
+		h.trouble(w, r, err, name)
+		return
+	}
+	h.noteAgent(r, "agent removed", e)
+	a := uncalled(e)
+	h.answer(w, r, &a)
+}
+
+// noteAgent records who changed an agent.
+func (h *Handler) noteAgent(r *http.Request, what string, e *directory.Entry) {
+	about(r, audit.Subject{Kind: "agent", ID: string(e.Name()), Agent: string(e.Name())}, audit.Field{Name: "trust", Value: string(e.Spec.Trust)})
+	if h.Logger != nil {
+		h.Logger.Info(what, "agent", e.Name(), "url", e.Spec.URL, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
+	}
+}
+
+// probe asks an agent whether it answers.
+func (h *Handler) probe(w http.ResponseWriter, r *http.Request, name string) {
+	e, p, err := h.Directory.Probe(r.Context(), name)
+	h.answerProbe(w, r, probed{name, e, p, err})
+}
+
+// refresh reads the card of an agent again.
+func (h *Handler) refresh(w http.ResponseWriter, r *http.Request, name string) {
+	e, p, err := h.Directory.Refresh(r.Context(), name)
+	h.answerProbe(w, r, probed{name, e, p, err})
+}
+
+// probed is what came of a probe.
+type probed struct {
+	name  string
+	entry *directory.Entry
+	probe directory.Probe
+	err   error
+}
+
+func (h *Handler) answerProbe(w http.ResponseWriter, r *http.Request, p probed) {
+	if p.err != nil {
+		h.trouble(w, r, p.err, p.name)
+		return
+	}
+	h.answer(w, r, &Probe{
+		Agent: h.enrich(r, h.listed(p.entry)), Reachable: p.probe.Reachable, LatencyMs: millis(p.probe.Latency),
+		Streaming: p.probe.Streaming, Push: p.probe.Push, SkillCount: p.probe.SkillCount, Changed: p.probe.Changed, Error: p.probe.Error,
+	})
+}
+
+// search answers with what fits a query.
+func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "0"))
+	switch {
+	case err != nil || limit < 0 || limit > bm25.MaxLimit:
+		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", bm25.MaxLimit))
+		return
+	case strings.TrimSpace(q.Get("q")) == "":
+		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "q", "is missing"))
+		return
+	}
+	found := Found{Results: []Result{}}
+	for _, hit := range h.hits(r, q.Get("q"), limit) {
+		result := Result{ID: hit.Name, Type: hit.Kind, Summary: hit.Summary, Relevance: hit.Score}
+		if hit.Kind == "mcp" {
+			result.TopTools = hit.Skills
+		} else {
+			result.TopSkills = hit.Skills
+		}
+		found.Results = append(found.Results, result)
+	}
+	h.answer(w, r, &found)
+}
+
+// hits returns what fits a query and is there for the caller.
+func (h *Handler) hits(r *http.Request, query string, limit int) []bm25.Hit {
+	if h.Policy == nil {
+		return h.Directory.Search(query, limit)
+	}
+	mine := slices.DeleteFunc(h.Directory.Search(query, bm25.MaxLimit), func(hit bm25.Hit) bool {
+		return hit.Kind != "mcp" && !h.sees(r, task.Agent(hit.Name))
+	})
+	return mine[:min(len(mine), cmp.Or(limit, bm25.DefaultLimit))]
+}

@@ -1,0 +1,173 @@
+package adminapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+)
+
+// endpoint is what a path serves. A method that is nil is not there.
+type endpoint struct {
+	get, post, put, delete http.HandlerFunc
+	// secret says that reading, too, needs an administrator. Changing always does.
+	secret bool
+	// own says that those who are no administrators may change what is their own.
+	own bool
+}
+
+// serves returns what serves a method, or nil.
+func (e *endpoint) serves(method string) http.HandlerFunc {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return e.get
+	case http.MethodPost:
+		return e.post
+	case http.MethodPut:
+		return e.put
+	case http.MethodDelete:
+		return e.delete
+	}
+	return nil
+}
+
+// allow returns the value of Allow.
+func (e *endpoint) allow() string {
+	var methods []string
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		if e.serves(m) != nil {
+			methods = append(methods, m)
+		}
+	}
+	return strings.Join(methods, ", ")
+}
+
+var (
+	errNoAdmin = apierror.New(a2a.ErrUnauthorized, "this needs an administrator: a key with the role %s, or a caller on the hub's machine while callers need no key", auth.RoleAdmin)
+	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests of pages from elsewhere are refused")
+)
+
+// sameOrigin refuses changes that a page from elsewhere made a browser ask for.
+var sameOrigin = http.NewCrossOriginProtection()
+
+// admit refuses callers who may not do what r asks of e. keyed says whether the hub has
+// keys: then nobody is an administrator without one, also where anonymous callers are
+// allowed.
+func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
+	switch {
+	case reads(r) && !e.secret:
+		return nil
+	case sameOrigin.Check(r) != nil:
+		return errOrigin
+	case e.own:
+		return nil
+	case !administers(r, keyed):
+		return errNoAdmin
+	}
+	return nil
+}
+
+// administers reports whether the caller is an administrator.
+func administers(r *http.Request, keyed func() bool) bool {
+	return admin(r) && !(auth.PrincipalFrom(r.Context()).Anonymous() && keyed())
+}
+
+// keyed reports whether there are keys, or were.
+func (h *Handler) keyed() bool { return h.Keys != nil && forCallers(h.Keys.List()) }
+
+// forCallers reports whether one of the keys is for callers.
+func forCallers(all []auth.Key) bool {
+	return slices.ContainsFunc(all, func(k auth.Key) bool {
+		_, bus := k.BusAgent()
+		return !bus
+	})
+}
+
+// admin reports whether the caller may change the hub: one with the role, or an
+// anonymous one on this machine who came straight to this machine. A request that a
+// proxy has passed on, or that names another host, as a page does that a browser was
+// lured to, may be anybody's.
+func admin(r *http.Request) bool {
+	p := auth.PrincipalFrom(r.Context())
+	if !p.Anonymous() {
+		return slices.Contains(p.Roles, auth.RoleAdmin)
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
+		if len(r.Header.Values(name)) > 0 {
+			return false
+		}
+	}
+	return p != nil && auth.LocalPeer(r.RemoteAddr) && localName(r.Host)
+}
+
+// localName reports whether host, with or without a port, can only mean this machine.
+func localName(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// maxBody is the largest request of this API.
+const maxBody = 64 << 10
+
+// decode reads the body of r, a JSON object, into v. No body at all means an empty
+// object. A member that v does not have is an error.
+func decode(r *http.Request, v any) error { return decodeUpTo(r, v, maxBody) }
+
+// decodeUpTo is decode for bodies of another size.
+func decodeUpTo(r *http.Request, v any, most int) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+	switch {
+	case err != nil:
+		return apierror.New(a2a.ErrInvalidRequest, "the body did not arrive")
+	case len(body) > most:
+		return apierror.New(apierror.ErrTooLarge, "the body is larger than %d bytes", most)
+	}
+	// Only a type that browsers ask about before they send it, body or not.
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return apierror.New(apierror.ErrMediaType, "the content type must be application/json")
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return badBody(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return apierror.New(a2a.ErrParseError, "the body goes on after its end")
+	}
+	return nil
+}
+
+// badBody says what is wrong with a body, without repeating it.
+func badBody(err error) error {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field == "":
+		return apierror.New(a2a.ErrInvalidParams, "the body must be an object, not %s", kind.Value)
+	case errors.As(err, &kind):
+		return apierror.Field(a2a.ErrInvalidParams, kind.Field, "must not be %s", kind.Value)
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		field := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
+		return apierror.Field(a2a.ErrInvalidParams, field, "is not known here")
+	}
+	return apierror.New(a2a.ErrParseError, "the body is not JSON")
+}

@@ -1,0 +1,232 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// Keys are the API keys of a hub. An auth.Keyring is one. Methods are called
+// concurrently.
+type Keys interface {
+	// List returns all keys.
+	List() []auth.Key
+	// Add makes a key good.
+	Add(ctx context.Context, k *auth.Key) error
+	// Revoke makes a key useless after a time. It returns auth.ErrNoKey or
+	// auth.ErrConfigured for a key that is not there or stands in the configuration.
+	Revoke(ctx context.Context, id string, after time.Duration) (auth.Key, error)
+}
+
+var _ Keys = (*auth.Keyring)(nil)
+
+// The states of a key.
+const (
+	KeyActive  = "active"
+	KeyExpired = "expired"
+	KeyRevoked = "revoked"
+)
+
+// Key is an API key without its text.
+type Key struct {
+	ID string `json:"id"`
+	// Hint is the beginning of the text, or empty.
+	Hint        string `json:"hint,omitempty"`
+	AgentID     string `json:"agentId"`
+	DisplayName string `json:"displayName,omitempty"`
+	Owner       string `json:"owner,omitempty"`
+	// Owners are the organisations of a caller who belongs to several; Owner is the first.
+	Owners []string `json:"owners,omitempty"`
+	Roles  []string `json:"roles"`
+	// State is "active", "expired" or "revoked".
+	State string `json:"state"`
+	// Configured says that the key stands in the configuration file.
+	Configured bool       `json:"configured,omitempty"`
+	CreatedAt  *time.Time `json:"createdAt,omitempty"`
+	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
+	RevokedAt  *time.Time `json:"revokedAt,omitempty"`
+}
+
+// NewKey asks for a key. All of it may be left out.
+type NewKey struct {
+	// BusAgent makes it a key for workers of the agent with this name at the hub's own bus.
+	// Then it has neither AgentID nor Owner nor Roles.
+	BusAgent string `json:"busAgent,omitempty"`
+	// AgentID is the principal's id: one of the key's own.
+	AgentID     string `json:"agentId,omitempty"`
+	DisplayName string `json:"displayName,omitempty"`
+	Owner       string `json:"owner,omitempty"`
+	// Owners are organisations that the caller belongs to, in place of Owner.
+	Owners []string `json:"owners,omitempty"`
+	Roles  []string `json:"roles,omitempty"`
+	// ExpiresIn is how long the key is good, as a Go duration; empty means for ever.
+	ExpiresIn string `json:"expiresIn,omitempty"`
+}
+
+// principal returns whom the key stands for.
+func (n *NewKey) principal() (auth.Principal, error) {
+	if n.Owner != "" && len(n.Owners) > 0 {
+		return auth.Principal{}, apierror.Field(a2a.ErrInvalidParams, "owners", "cannot be given together with owner")
+	}
+	if n.BusAgent == "" {
+		p := auth.Principal{ID: n.AgentID, DisplayName: n.DisplayName, Org: n.Owner, Roles: n.Roles}
+		if len(n.Owners) > 0 {
+			p.Org, p.Orgs = n.Owners[0], n.Owners
+		}
+		return p, nil
+	}
+	if n.AgentID != "" || n.Owner != "" || len(n.Owners)+len(n.Roles) > 0 {
+		return auth.Principal{}, apierror.Field(a2a.ErrInvalidParams, "busAgent", "stands alone: a key for workers at the bus has no agentId, no owner and no other role")
+	}
+	role := auth.RoleBus + n.BusAgent
+	return auth.Principal{ID: role, DisplayName: n.DisplayName, Roles: []string{role}}, nil
+}
+
+// MadeKey is the answer to NewKey.
+type MadeKey struct {
+	Key
+	// Text is the key itself. It is told here and never again.
+	Text string `json:"key"`
+	// First says that callers need a key from now on.
+	First bool `json:"first,omitempty"`
+}
+
+// KeyList is the answer of GET /api/v1/keys.
+type KeyList struct {
+	Keys []Key `json:"keys"`
+}
+
+// Describe returns what is told about a key.
+func Describe(k *auth.Key, now time.Time) Key {
+	d := Key{
+		ID: k.ID, Hint: k.Hint, AgentID: k.Principal.ID, DisplayName: k.Principal.DisplayName, Owner: k.Principal.Org, Owners: k.Principal.Orgs,
+		Roles: list(k.Principal.Roles), State: KeyActive, Configured: k.Configured,
+		CreatedAt: moment(k.CreatedAt), ExpiresAt: moment(k.ExpiresAt), RevokedAt: moment(k.RevokedAt),
+	}
+	switch {
+	case d.RevokedAt != nil:
+		d.State = KeyRevoked
+	case !k.Good(now):
+		d.State = KeyExpired
+	}
+	return d
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func timeText(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// Make adds a key to keys. Errors that are the caller's name the field.
+func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, error) {
+	p, err := n.principal()
+	if err != nil {
+		return nil, err
+	}
+	k, text := auth.NewKey(p, now)
+	if n.ExpiresIn != "" {
+		d, err := time.ParseDuration(n.ExpiresIn)
+		if err != nil || d <= 0 {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "expiresIn", "is not a duration like 2160h")
+		}
+		k.ExpiresAt = k.CreatedAt.Add(d)
+	}
+	if err := k.Principal.Check(); err != nil {
+		return nil, apierror.New(a2a.ErrInvalidParams, "%s", err.Error())
+	}
+	first := !forCallers(keys.List()) && forCallers([]auth.Key{*k})
+	if err := keys.Add(ctx, k); err != nil {
+		return nil, err
+	}
+	return &MadeKey{Key: Describe(k, now), Text: text, First: first}, nil
+}
+
+// listKeys answers with all keys.
+func (h *Handler) listKeys(w http.ResponseWriter, r *http.Request) {
+	answer, now := KeyList{Keys: []Key{}}, time.Now()
+	for _, k := range h.Keys.List() {
+		answer.Keys = append(answer.Keys, Describe(&k, now))
+	}
+	h.answer(w, r, &answer)
+}
+
+// addKey makes a key and answers with it.
+func (h *Handler) addKey(w http.ResponseWriter, r *http.Request) {
+	var n NewKey
+	if err := decode(r, &n); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	made, err := n.Make(r.Context(), h.Keys, time.Now())
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	h.noteKey(r, "API key added", &made.Key)
+	h.answer(w, r, made)
+}
+
+// What this API has beside the errors of the protocol.
+var (
+	errNoKey = dialect.Report{
+		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "KEY_NOT_FOUND"},
+		Message: "no such key",
+	}
+	errConfigured = dialect.Report{
+		Row:     dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "KEY_CONFIGURED"},
+		Message: "the key stands in the hub's configuration file; take it out there and start the hub again",
+	}
+)
+
+// revokeKey makes a key useless, at once or after the time in the query.
+func (h *Handler) revokeKey(w http.ResponseWriter, r *http.Request, id string) {
+	var after time.Duration
+	if text := r.URL.Query().Get("after"); text != "" {
+		var err error
+		if after, err = time.ParseDuration(text); err != nil || after < 0 {
+			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "after", "is not a duration like 24h"))
+			return
+		}
+	}
+	k, err := h.Keys.Revoke(r.Context(), id, after)
+	switch {
+	case errors.Is(err, auth.ErrNoKey):
+		refuse(w, r, named(errNoKey, id))
+	case errors.Is(err, auth.ErrConfigured):
+		report := errConfigured
+		refuse(w, r, &report)
+	case err != nil:
+		h.fail(w, r, err)
+	default:
+		d := Describe(&k, time.Now())
+		h.noteKey(r, "API key revoked", &d)
+		h.answer(w, r, &d)
+	}
+}
+
+// noteKey records who changed a key.
+func (h *Handler) noteKey(r *http.Request, what string, k *Key) {
+	about(r, audit.Subject{Kind: "key", ID: k.ID}, audit.Field{Name: "principal", Value: k.AgentID}, audit.Field{Name: "owner", Value: k.Owner},
+		audit.Field{Name: "roles", Value: strings.Join(k.Roles, " ")}, audit.Field{Name: "state", Value: k.State}, audit.Field{Name: "expires", Value: timeText(k.ExpiresAt)})
+	if h.Logger != nil {
+		h.Logger.Info(what, "key", k.ID, "agent", k.AgentID, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
+	}
+}

@@ -1,0 +1,287 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Sessions end sessions. A recorder.Recorder does. Methods are called concurrently.
+type Sessions interface {
+	// CloseSession forgets the notes of a session and returns how many there were.
+	CloseSession(ctx context.Context, owner task.Owner, session string) (int, error)
+}
+
+// Memory is what the hub remembers beside its tasks.
+type Memory struct {
+	// Notes, Turns and Sessions are required.
+	Notes    *memory.Notes
+	Turns    *memory.Turns
+	Sessions Sessions
+}
+
+// Note is a note. In lists and answers of searches there is a preview in place of the
+// value.
+type Note struct {
+	Key       string    `json:"key"`
+	Value     *string   `json:"value,omitempty"`
+	Preview   string    `json:"preview,omitempty"`
+	Size      int64     `json:"size"`
+	Category  string    `json:"category,omitempty"`
+	Tags      []string  `json:"tags,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	// Score is how well the note fits what was searched for, from 0 to 1.
+	Score float64 `json:"score,omitempty"`
+}
+
+// NoteList is the answer of GET /api/v1/memory and of /api/v1/memory/search.
+type NoteList struct {
+	Notes []Note `json:"notes"`
+	// After continues the list with ?after=; empty at its end.
+	After string `json:"after,omitempty"`
+}
+
+// NewNote is the body of PUT /api/v1/memory/note.
+type NewNote struct {
+	Value    string   `json:"value"`
+	Category string   `json:"category,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	// TTL is how long it is remembered, such as "5m"; empty leaves it to the hub.
+	TTL string `json:"ttl,omitempty"`
+}
+
+// Deleted is the answer of a DELETE.
+type Deleted struct {
+	// Deleted is how many notes there were.
+	Deleted int `json:"deleted"`
+}
+
+// Turn is something that was said in a conversation.
+type Turn struct {
+	// Role is "caller", "agent" or "hub".
+	Role string    `json:"role"`
+	Name string    `json:"name,omitempty"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+}
+
+// TurnList is the answer of GET /api/v1/memory/conversation.
+type TurnList struct {
+	// Session is the name of the conversation, "a2a-inbound/" and the context.
+	Session string `json:"session"`
+	Turns   []Turn `json:"turns"`
+}
+
+// maxNoteBody is the largest request that sets a note. What a note may have is for the
+// notes to say.
+const maxNoteBody = 8 << 20
+
+var errNoNote = dialect.Report{
+	Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "NOTE_NOT_FOUND"},
+	Message: "no such note",
+}
+
+// memoryRoute returns what a path below the root serves about memory. Everybody has his
+// own.
+func (h *Handler) memoryRoute(below string) endpoint {
+	if h.Memory == nil {
+		return endpoint{}
+	}
+	switch below {
+	case "/memory":
+		return endpoint{get: h.listNotes}
+	case "/memory/events":
+		return endpoint{get: h.memoryEvents}
+	case "/memory/search":
+		return endpoint{get: h.searchNotes}
+	case "/memory/note":
+		return endpoint{get: h.note, put: h.setNote, delete: h.deleteNote, own: true}
+	case "/memory/session":
+		return endpoint{delete: h.closeSession, own: true}
+	case "/memory/conversation":
+		return endpoint{get: h.conversation}
+	}
+	return endpoint{}
+}
+
+func ownerOf(r *http.Request) task.Owner { return auth.PrincipalFrom(r.Context()).Owner() }
+
+// badNote answers with what is wrong with a note.
+func (h *Handler) badNote(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, memory.ErrNotFound):
+		refuse(w, r, named(errNoNote, r.URL.Query().Get("key")))
+	case errors.Is(err, memory.ErrKey):
+		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "key", "%s", err.Error()))
+	case errors.Is(err, memory.ErrTooLarge):
+		h.fail(w, r, apierror.New(apierror.ErrTooLarge, "%s", err.Error()))
+	case errors.Is(err, memory.ErrInvalid):
+		h.fail(w, r, apierror.New(a2a.ErrInvalidParams, "%s", err.Error()))
+	default:
+		h.fail(w, r, err)
+	}
+}
+
+func entryNote(e *memory.Entry) Note {
+	return Note{
+		Key: e.Key, Preview: e.Preview, Size: e.Size, Category: e.Category, Tags: e.Tags,
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
+	}
+}
+
+// limitOf reads how many notes are wanted; zero leaves it to the hub.
+func limitOf(q url.Values) (int, error) {
+	s := q.Get("limit")
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1")
+	}
+	return n, nil
+}
+
+// listNotes answers with the notes whose keys begin so.
+func (h *Handler) listNotes(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := limitOf(q)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	found, more, err := h.Memory.Notes.List(r.Context(), &memory.List{
+		Owner: ownerOf(r), Prefix: q.Get("prefix"), After: q.Get("after"), Category: q.Get("category"), Limit: limit,
+	})
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	answer := NoteList{Notes: []Note{}}
+	for i := range found {
+		answer.Notes = append(answer.Notes, entryNote(&found[i]))
+	}
+	if more {
+		answer.After = found[len(found)-1].Key
+	}
+	h.answer(w, r, &answer)
+}
+
+// searchNotes answers with the notes that fit, the best first.
+func (h *Handler) searchNotes(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, err := limitOf(q)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	hits, err := h.Memory.Notes.Search(r.Context(), &memory.Search{
+		Owner: ownerOf(r), Text: q.Get("q"), Category: q.Get("category"), Tags: q["tag"],
+		Namespace: q.Get("namespace"), Limit: limit,
+	})
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	answer := NoteList{Notes: []Note{}}
+	for i := range hits {
+		n := entryNote(&hits[i].Entry)
+		n.Score = hits[i].Score
+		answer.Notes = append(answer.Notes, n)
+	}
+	h.answer(w, r, &answer)
+}
+
+// whole answers with a note and its text.
+func (h *Handler) whole(w http.ResponseWriter, r *http.Request, n *memory.Note) {
+	h.answer(w, r, &Note{
+		Key: n.Key, Value: &n.Value, Size: n.Size, Category: n.Category, Tags: n.Tags,
+		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, ExpiresAt: n.ExpiresAt,
+	})
+}
+
+func (h *Handler) note(w http.ResponseWriter, r *http.Request) {
+	n, err := h.Memory.Notes.Get(r.Context(), ownerOf(r), r.URL.Query().Get("key"))
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	h.whole(w, r, &n)
+}
+
+func (h *Handler) setNote(w http.ResponseWriter, r *http.Request) {
+	var ask NewNote
+	if err := decodeUpTo(r, &ask, maxNoteBody); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	var ttl time.Duration
+	if ask.TTL != "" {
+		var err error
+		if ttl, err = time.ParseDuration(ask.TTL); err != nil || ttl <= 0 {
+			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "ttl", "is not a time like 5m"))
+			return
+		}
+	}
+	n, err := h.Memory.Notes.Set(r.Context(), &memory.Set{
+		Owner: ownerOf(r), Key: r.URL.Query().Get("key"), Value: ask.Value, Category: ask.Category, Tags: ask.Tags, TTL: ttl,
+	})
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	h.whole(w, r, &n)
+}
+
+// deleteNote forgets a note, or all whose keys begin so.
+func (h *Handler) deleteNote(w http.ResponseWriter, r *http.Request) {
+	q, deleted := r.URL.Query(), 1
+	var err error
+	if prefix := q.Get("prefix"); prefix != "" && q.Get("key") == "" {
+		deleted, err = h.Memory.Notes.DeleteAll(r.Context(), ownerOf(r), prefix)
+	} else {
+		err = h.Memory.Notes.Delete(r.Context(), ownerOf(r), q.Get("key"))
+	}
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	h.answer(w, r, &Deleted{deleted})
+}
+
+func (h *Handler) closeSession(w http.ResponseWriter, r *http.Request) {
+	n, err := h.Memory.Sessions.CloseSession(r.Context(), ownerOf(r), r.URL.Query().Get("id"))
+	if err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	h.answer(w, r, &Deleted{n})
+}
+
+// conversation answers with what was said in a context.
+func (h *Handler) conversation(w http.ResponseWriter, r *http.Request) {
+	id := r.URL.Query().Get("context")
+	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), id)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	answer := TurnList{Session: memory.SessionOf(ownerOf(r), id, "").Name, Turns: []Turn{}}
+	for _, t := range turns {
+		answer.Turns = append(answer.Turns, Turn{Role: t.Role, Name: t.Name, Text: t.Text, At: t.At})
+	}
+	h.answer(w, r, &answer)
+}

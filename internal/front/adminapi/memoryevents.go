@@ -1,0 +1,38 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/agent/memory"
+)
+
+// memoryEvents tells of the caller's notes whose keys and categories begin so: of those
+// that are there and of each that is set, until the caller goes away or the hub stops. A
+// reader who is slow is told less, and nobody else waits for him.
+func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	prefix, category := q.Get("prefix"), q.Get("category")
+	if err := memory.CheckPrefix(prefix); err != nil {
+		h.badNote(w, r, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stream := openEvents(w)
+	defer stream.beating(ctx, cancel)()
+	for e, err := range h.Memory.Notes.Watch(ctx, ownerOf(r), prefix) {
+		if err != nil {
+			if !errors.Is(err, memory.ErrEnded) && h.Logger != nil {
+				h.Logger.Error("a stream of notes has ended", "error", err)
+			}
+			return
+		}
+		n := entryNote(&e)
+		if strings.HasPrefix(e.Category, category) && stream.tell(&n) != nil {
+			return
+		}
+	}
+}

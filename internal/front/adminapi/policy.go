@@ -1,0 +1,125 @@
+package adminapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/task"
+)
+
+// families are what is asked of the policy for the paths below /api/v1, by their first
+// element.
+var families = map[string]struct {
+	read, change policy.Op
+	// open says that reading is not asked for here: whoever reads is shown what he may see.
+	open bool
+	// own says that the family has what belongs to callers, too, and what administrators do
+	// with all of it is asked for where it is done.
+	own bool
+}{
+	"status":      {read: policy.Status, change: policy.AdminOther, own: true},
+	"agents":      {open: true, change: policy.AdminAgents},
+	"search":      {open: true, change: policy.AdminOther},
+	"tasks":       {open: true, change: policy.AdminTasks}, // the engine is asked
+	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks},
+	"costs":       {read: policy.AdminRead, change: policy.AdminOther},
+	"confidences": {read: policy.AdminRead, change: policy.AdminOther},
+	"keys":        {read: policy.AdminKeys, change: policy.AdminKeys},
+	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust},
+	"push":        {read: policy.AdminPush, change: policy.AdminPush},
+	"audit":       {read: policy.AdminAudit, change: policy.AdminAudit},
+	"memory":      {read: policy.MemoryRead, change: policy.MemoryWrite, own: true},
+	"inbox":       {read: policy.InboxRead, change: policy.InboxWrite, own: true},
+}
+
+// asks returns what the policy is asked for a request, and whether it is asked at all. What
+// has no family is for those who may do everything.
+func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
+	below := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, Root), "/")
+	name, rest, _ := strings.Cut(below, "/")
+	f, ok := families[name]
+	read := reads(r)
+	switch {
+	case !ok:
+		return policy.Request{Op: policy.AdminOther}, true
+	case read && f.open:
+		return policy.Request{}, false
+	case read:
+		return policy.Request{Op: f.read}, true
+	}
+	q := policy.Request{Op: f.change}
+	if name == "agents" {
+		q.Agent = h.agentNamed(rest)
+	}
+	return q, true
+}
+
+// agentNamed returns the agent that a path below /agents names, by the name that it has here.
+func (h *Handler) agentNamed(rest string) task.Agent {
+	name, _, _ := strings.Cut(rest, "/")
+	if e := h.entry(name); e != nil {
+		return e.Name()
+	}
+	return task.Agent(name)
+}
+
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// may reports whether the caller may do what an administrator does: what the policy allows
+// it, or else what administrators may, unless the policy denies it.
+func (h *Handler) may(r *http.Request, q policy.Request) bool {
+	p := auth.PrincipalFrom(r.Context())
+	switch {
+	case h.Policy == nil:
+		return administers(r, h.keyed)
+	case h.Policy.Denies(p, &q):
+		return false
+	}
+	return h.Policy.Allows(p, &q) || administers(r, h.keyed)
+}
+
+// mayRead reports whether the caller may see what administrators see: all of it, or that of
+// one operation.
+func (h *Handler) mayRead(r *http.Request, o policy.Op) bool {
+	return h.may(r, policy.Request{Op: o}) || h.may(r, policy.Request{Op: policy.AdminRead})
+}
+
+// permit refuses callers who may not do what r asks of e.
+func (h *Handler) permit(e *endpoint, r *http.Request) error {
+	if h.Policy == nil {
+		return e.admit(r, h.keyed)
+	}
+	read := reads(r)
+	if (!read || e.secret) && sameOrigin.Check(r) != nil {
+		return errOrigin
+	}
+	q, asked := h.asks(r)
+	p := auth.PrincipalFrom(r.Context())
+	switch {
+	case !asked:
+		return nil
+	case q.Op.Admin() && read && h.mayRead(r, q.Op), q.Op.Admin() && !read && h.may(r, q):
+		return nil
+	case !q.Op.Admin() && (h.Policy.Allows(p, &q) || q.Op == policy.Status && h.mayRead(r, policy.AdminRead)):
+		return nil
+	case (q.Op == policy.InboxRead || q.Op == policy.InboxWrite) && h.viewer(r).admin:
+		return nil
+	}
+	what := q.Op.String()
+	if q.Agent != "" {
+		what += " on agent \"" + memory.Clip(string(q.Agent), maxNamed) + "\""
+	}
+	return apierror.New(a2a.ErrUnauthorized, "%s is not allowed", what)
+}
+
+// sees reports whether an agent is there for the caller.
+func (h *Handler) sees(r *http.Request, name task.Agent) bool {
+	return h.Policy == nil || h.Policy.Sees(auth.PrincipalFrom(r.Context()), name) ||
+		h.may(r, policy.Request{Op: policy.AdminAgents, Agent: name}) || h.mayRead(r, policy.AdminRead)
+}

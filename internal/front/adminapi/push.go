@@ -1,0 +1,337 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Pusher tells webhooks. A push.Dispatcher is one. Methods are called concurrently.
+type Pusher interface {
+	// Status returns how a webhook does, and false for one that is not known because
+	// nothing is left to tell.
+	Status(ref task.HookRef) (push.Status, bool)
+	// Redeliver tells a webhook again what it was not told.
+	Redeliver(ctx context.Context, ref task.HookRef) (task.Hooked, error)
+}
+
+var _ Pusher = (*push.Dispatcher)(nil)
+
+// Push is what the API shows of webhooks and does with them.
+type Push struct {
+	// Desk finds webhooks, those of all owners. It is required.
+	Desk task.HookDesk
+	// Pusher tells them. It is required.
+	Pusher Pusher
+}
+
+// The states of a webhook.
+const (
+	HookCurrent  = "current"  // has been told everything so far
+	HookTelling  = "telling"  // is being told something
+	HookWaiting  = "waiting"  // waits for a place at its endpoint
+	HookRetrying = "retrying" // waits for its next try
+	HookSettled  = "settled"  // nothing will be left to tell
+)
+
+// Webhook is a push notification config for an operator: without its secrets.
+type Webhook struct {
+	Task   string `json:"task"`
+	Config string `json:"config"`
+	Owner  string `json:"owner"`
+	Agent  string `json:"agent"`
+	// URL is where the webhook is; the values of its query are masked.
+	URL string `json:"url"`
+	// Scheme is the authentication scheme, or empty.
+	Scheme    string     `json:"scheme,omitempty"`
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+	// State is "current", "telling", "waiting", "retrying" or "settled".
+	State string `json:"state"`
+	// Told is the version up to which the webhook was told; Version is that of the
+	// task.
+	Told    int64 `json:"told"`
+	Version int64 `json:"version"`
+	// Tries counts those of the next version, NextTry is when the next one comes, and
+	// LastError says why the last one came to nothing.
+	Tries     int        `json:"tries,omitempty"`
+	NextTry   *time.Time `json:"nextTry,omitempty"`
+	LastError string     `json:"lastError,omitempty"`
+	// Breaker is that of the endpoint: "closed", "open" or "half-open". An open one
+	// lets a try through at BreakerUntil.
+	Breaker      string     `json:"breaker,omitempty"`
+	BreakerUntil *time.Time `json:"breakerUntil,omitempty"`
+	// Dead are the dead letters, where they are asked for.
+	Dead []DeadLetter `json:"deadLetters,omitempty"`
+}
+
+// DeadLetter is a run of versions that a webhook was not told.
+type DeadLetter struct {
+	First    int64      `json:"first"`
+	Last     int64      `json:"last"`
+	At       *time.Time `json:"at,omitempty"`
+	Attempts int        `json:"attempts"`
+	Reason   string     `json:"reason"`
+}
+
+// WebhookList is the answer of GET /api/v1/push.
+type WebhookList struct {
+	Webhooks []Webhook `json:"webhooks"`
+	// NextPageToken continues the list; empty at its end.
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// Redeliver asks to tell webhooks of a task again what they were not told.
+type Redeliver struct {
+	// Config is the id of the config; empty means all that have dead letters.
+	Config string `json:"config,omitempty"`
+}
+
+const (
+	pushPage    = 50
+	maxPushPage = 200
+)
+
+// errNoHook is what this API has beside the errors of the protocol.
+var errNoHook = dialect.Report{
+	Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "WEBHOOK_NOT_FOUND"},
+	Message: "no such webhook",
+}
+
+// pushRoute returns what a path below the root serves about webhooks.
+func (h *Handler) pushRoute(below string) endpoint {
+	if h.Push == nil {
+		return endpoint{}
+	}
+	if below == "/push" {
+		return endpoint{get: h.listHooks, secret: true}
+	}
+	id, tail := strings.CutPrefix(below, "/push/")
+	id, redeliver := strings.CutSuffix(id, "/redeliver")
+	if !tail || !redeliver || id == "" {
+		return endpoint{}
+	}
+	return endpoint{post: func(w http.ResponseWriter, r *http.Request) { h.redeliver(w, r, a2a.TaskID(id)) }, secret: true}
+}
+
+// listHooks answers with a page of webhooks.
+func (h *Handler) listHooks(w http.ResponseWriter, r *http.Request) {
+	q, err := hookQuery(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	limit := q.Limit
+	q.Limit++ // to see whether there are more
+	found, err := h.Push.Desk.FindHooks(r.Context(), q)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	answer := WebhookList{Webhooks: []Webhook{}}
+	if len(found) > limit {
+		found = found[:limit]
+		answer.NextPageToken = hookToken(found[limit-1].Ref())
+	}
+	for i := range found {
+		hook, err := h.webhook(r.Context(), &found[i], q.Dead || q.Task != "")
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		answer.Webhooks = append(answer.Webhooks, hook)
+	}
+	h.answer(w, r, &answer)
+}
+
+// hookQuery reads what is asked for.
+func hookQuery(r *http.Request) (*task.HookQuery, error) {
+	values := r.URL.Query()
+	q := &task.HookQuery{Task: a2a.TaskID(values.Get("task")), Limit: pushPage}
+	if s := values.Get("dead"); s != "" {
+		dead, err := strconv.ParseBool(s)
+		if err != nil {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "dead", "is neither true nor false")
+		}
+		q.Dead = dead
+	}
+	if s := values.Get("pageSize"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
+		}
+		q.Limit = min(n, maxPushPage)
+	}
+	if s := values.Get("pageToken"); s != "" {
+		ref, ok := parseHookToken(s)
+		if !ok {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not one of a list of webhooks")
+		}
+		q.After = ref
+	}
+	return q, nil
+}
+
+// hookToken is the page token that continues behind a hook.
+func hookToken(ref task.HookRef) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(int64(ref.Task), 10) + ":" + ref.ID))
+}
+
+func parseHookToken(s string) (task.HookRef, bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return task.HookRef{}, false
+	}
+	key, id, ok := strings.Cut(string(b), ":")
+	n, err := strconv.ParseInt(key, 10, 64)
+	return task.HookRef{Task: task.Key(n), ID: id}, ok && err == nil
+}
+
+// webhook describes a hook.
+func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (Webhook, error) {
+	v := Webhook{
+		Task: string(k.Head.ID), Config: k.ID, Owner: string(k.Head.Owner), Agent: string(k.Head.Agent),
+		URL: maskQuery(k.URL), Scheme: k.Scheme, CreatedAt: moment(k.CreatedAt.Time()),
+		State: HookSettled, Told: k.Told, Version: k.Head.Version,
+	}
+	if st, ok := h.Push.Pusher.Status(k.Ref()); ok {
+		v.State, v.Told = stateOf(&st), st.Told
+		v.Tries, v.NextTry, v.LastError = st.Tries, moment(st.Next), st.LastError
+		v.Breaker, v.BreakerUntil = st.Breaker, moment(st.Until)
+	} else if !k.Settled {
+		v.State = HookWaiting // it is being loaded
+	}
+	if !letters {
+		return v, nil
+	}
+	dead, err := h.Push.Desk.DeadLetters(ctx, k.Ref())
+	for _, d := range dead {
+		v.Dead = append(v.Dead, DeadLetter{First: d.First, Last: d.Last, At: moment(d.At.Time()), Attempts: d.Attempts, Reason: d.Reason})
+	}
+	return v, err
+}
+
+func stateOf(st *push.Status) string {
+	switch {
+	case st.Underway:
+		return HookTelling
+	case !st.Next.IsZero():
+		return HookRetrying
+	case st.Behind > 0:
+		return HookWaiting
+	}
+	return HookCurrent
+}
+
+// maskQuery hides the values in the query of a URL: they are tokens, often.
+func maskQuery(raw string) string {
+	base, query, ok := strings.Cut(raw, "?")
+	if !ok {
+		return raw
+	}
+	pairs := strings.Split(query, "&")
+	for i, p := range pairs {
+		if name, value, ok := strings.Cut(p, "="); !ok {
+			pairs[i] = mask(p)
+		} else {
+			pairs[i] = name + "=" + mask(value)
+		}
+	}
+	return base + "?" + strings.Join(pairs, "&")
+}
+
+func mask(value string) string {
+	if value == "" {
+		return ""
+	}
+	return "***"
+}
+
+// redeliver tells webhooks of a task again what they were not told, and answers with
+// those.
+func (h *Handler) redeliver(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+	var ask Redeliver
+	if err := decode(r, &ask); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	answer, found, err := h.revive(r.Context(), id, ask.Config)
+	switch {
+	case err != nil:
+		h.fail(w, r, err)
+	case !found:
+		report := errNoHook
+		report.Message += fmt.Sprintf(" of task %q", memory.Clip(string(id), maxNamed))
+		if ask.Config != "" {
+			report = *named(report, ask.Config)
+		}
+		refuse(w, r, &report)
+	default:
+		if h.Logger != nil {
+			h.Logger.Info("webhooks are told again", "task", id, "config", ask.Config, "count", len(answer.Webhooks),
+				"by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
+		}
+		h.answer(w, r, answer)
+	}
+}
+
+// revive moves webhooks of a task back, that with the given id or all that have dead
+// letters. It reports whether the task has such webhooks at all.
+func (h *Handler) revive(ctx context.Context, id a2a.TaskID, config string) (*WebhookList, bool, error) {
+	answer := &WebhookList{Webhooks: []Webhook{}}
+	found := false
+	q := &task.HookQuery{Task: id, Limit: maxPushPage}
+	for {
+		page, err := h.Push.Desk.FindHooks(ctx, q)
+		if err != nil {
+			return nil, found, err
+		}
+		for i := range page {
+			k := &page[i]
+			if config != "" && k.ID != config {
+				continue
+			}
+			found = true
+			if err := h.reviveOne(ctx, k, answer, config != ""); err != nil {
+				return nil, found, err
+			}
+		}
+		if len(page) < q.Limit {
+			return answer, found, nil
+		}
+		q.After = page[len(page)-1].Ref()
+	}
+}
+
+// reviveOne moves a webhook back if it has dead letters or if it was named.
+func (h *Handler) reviveOne(ctx context.Context, k *task.Hooked, answer *WebhookList, named bool) error {
+	if !named {
+		dead, err := h.Push.Desk.DeadLetters(ctx, k.Ref())
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+	}
+	got, err := h.Push.Pusher.Redeliver(ctx, k.Ref())
+	if errors.Is(err, task.ErrNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	v, err := h.webhook(ctx, &got, false)
+	answer.Webhooks = append(answer.Webhooks, v)
+	return err
+}

@@ -1,0 +1,123 @@
+package adminapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TaskReader knows the tasks of callers with their agents, which the protocol does not
+// tell. An engine does. Methods are called concurrently.
+type TaskReader interface {
+	Get(ctx context.Context, c *op.Caller, r *op.Get) (*engine.Answer, error)
+	List(ctx context.Context, c *op.Caller, r *op.List) (*engine.Page, error)
+}
+
+var _ TaskReader = (*engine.Engine)(nil)
+
+// TaskInfo is a task of the caller, without what was said in it.
+type TaskInfo struct {
+	TaskID    a2a.TaskID `json:"taskId"`
+	ContextID string     `json:"contextId"`
+	Agent     task.Agent `json:"agent"`
+	State     string     `json:"state"`
+	CreatedAt time.Time  `json:"createdAt"`
+	ChangedAt time.Time  `json:"changedAt"`
+}
+
+// TaskList is the answer of GET /api/v1/tasks.
+type TaskList struct {
+	Tasks []TaskInfo `json:"tasks"`
+	// NextPageToken continues the list; empty at its end.
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// taskPage is how many tasks a page has, and maxTaskPage how many it may have.
+const (
+	taskPage    = 50
+	maxTaskPage = 100
+)
+
+func taskInfo(h *task.Head) TaskInfo {
+	return TaskInfo{
+		TaskID: h.ID, ContextID: h.ContextID, Agent: h.Agent, State: h.State.String(),
+		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
+	}
+}
+
+// taskRoute returns what a path below the root serves about tasks.
+func (h *Handler) taskRoute(below string) endpoint {
+	id, ok := strings.CutPrefix(below, "/tasks/")
+	switch {
+	case h.Reader == nil:
+	case below == "/tasks":
+		return endpoint{get: h.listTasks}
+	case ok && id != "" && !strings.Contains(id, "/"):
+		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.task(w, r, a2a.TaskID(id)) }}
+	}
+	return endpoint{}
+}
+
+// task answers with one task of the caller.
+func (h *Handler) task(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+	none := 0
+	a, err := h.Reader.Get(r.Context(), callerOf(r), &op.Get{ID: id, HistoryLength: &none})
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	info := taskInfo(&a.Head)
+	h.answer(w, r, &info)
+}
+
+// listTasks answers with a page of the caller's tasks, the last changed first.
+func (h *Handler) listTasks(w http.ResponseWriter, r *http.Request) {
+	q, err := taskQuery(r)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	page, err := h.Reader.List(r.Context(), callerOf(r), q)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	answer := TaskList{Tasks: []TaskInfo{}, NextPageToken: page.NextPageToken}
+	for i := range page.Tasks {
+		answer.Tasks = append(answer.Tasks, taskInfo(&page.Tasks[i].Head))
+	}
+	h.answer(w, r, &answer)
+}
+
+// taskQuery reads which tasks are wanted.
+func taskQuery(r *http.Request) (*op.List, error) {
+	values := r.URL.Query()
+	q := &op.List{
+		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
+		ContextID: values.Get("context"), PageToken: values.Get("pageToken"), PageSize: taskPage,
+	}
+	if name := values.Get("state"); name != "" {
+		state, ok := task.ParseState(name)
+		if !ok {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "state", "is no state of a task, such as TASK_STATE_WORKING")
+		}
+		q.State = state
+	}
+	if s := values.Get("pageSize"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > maxTaskPage {
+			return nil, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1 to %d", maxTaskPage)
+		}
+		q.PageSize = n
+	}
+	return q, nil
+}

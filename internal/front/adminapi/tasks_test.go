@@ -1,0 +1,63 @@
+package adminapi_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// shelf has one task of clerk.
+type shelf struct{ asked *op.List }
+
+var one = task.Head{ID: "t1", ContextID: "c", Agent: "echo", State: task.Working, CreatedAt: 1000, StatusAt: 2000}
+
+func (s *shelf) Get(_ context.Context, c *op.Caller, r *op.Get) (*engine.Answer, error) {
+	if c.Principal.ID != clerk.ID || r.ID != one.ID {
+		return nil, apierror.New(a2a.ErrTaskNotFound, "no such task")
+	}
+	return &engine.Answer{Head: one}, nil
+}
+
+func (s *shelf) List(_ context.Context, _ *op.Caller, r *op.List) (*engine.Page, error) {
+	s.asked = r
+	return &engine.Page{Tasks: []engine.Answer{{Head: one}}, NextPageToken: "more"}, nil
+}
+
+func TestTasksWithTheirAgents(t *testing.T) {
+	t.Parallel()
+	h, _, _ := keyed(t)
+	s := new(shelf)
+	h.Reader = s
+	want := map[string]any{
+		"taskId": "t1", "contextId": "c", "agent": "echo", "state": "TASK_STATE_WORKING",
+		"createdAt": "1970-01-01T00:00:01Z", "changedAt": "1970-01-01T00:00:02Z",
+	}
+	got := as(t, h, clerk, "GET /api/v1/tasks/t1", "")
+	if diff := cmp.Diff(want, got.decode(t)); diff != "" {
+		t.Errorf("task mismatch (-want +got):\n%s", diff)
+	}
+	foreign := as(t, h, boss, "GET /api/v1/tasks/t1", "")
+	foreign.failure(t, 404, "NOT_FOUND", "TASK_NOT_FOUND")
+	got = as(t, h, clerk, "GET /api/v1/tasks?agent=echo&context=c&state=TASK_STATE_WORKING&pageSize=7&pageToken=p", "")
+	if diff := cmp.Diff(map[string]any{"tasks": []any{want}, "nextPageToken": "more"}, got.decode(t)); diff != "" {
+		t.Errorf("list mismatch (-want +got):\n%s", diff)
+	}
+	wantAsked := &op.List{Target: op.Target{Agent: "echo"}, ContextID: "c", State: task.Working, PageSize: 7, PageToken: "p"}
+	if diff := cmp.Diff(wantAsked, s.asked); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	for _, query := range []string{"?state=tired", "?pageSize=0", "?pageSize=101", "?pageSize=x"} {
+		got := as(t, h, clerk, "GET /api/v1/tasks"+query, "")
+		got.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")
+	}
+}
+
+var _ adminapi.TaskReader = (*shelf)(nil)

@@ -1,0 +1,175 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
+// Trees shows tasks with those that they have delegated to others. An engine does.
+// Methods are called concurrently.
+type Trees interface {
+	// Tree returns a task of the caller and those below it, each after its parent.
+	Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]engine.Node, error)
+	// WatchTree returns the same, and then each of them again when its status has moved.
+	WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) iter.Seq2[engine.Node, error]
+}
+
+var _ Trees = (*engine.Engine)(nil)
+
+// TaskTree is the answer of GET /api/v1/tasks/{id}/tree.
+type TaskTree struct {
+	// Tasks has each task after the one that has asked for it.
+	Tasks []TreeTask `json:"tasks"`
+}
+
+// TreeTask is a task in a tree of delegations.
+type TreeTask struct {
+	TaskID a2a.TaskID `json:"taskId"`
+	// ParentID is the task that has asked for it; absent for the first one.
+	ParentID  a2a.TaskID `json:"parentId,omitempty"`
+	ContextID string     `json:"contextId"`
+	// Depth is how many tasks are above it in the tree.
+	Depth int        `json:"depth"`
+	Agent task.Agent `json:"agent"`
+	// Kind says how the agent is reached: "local", "command", "remote" and so on; absent
+	// if the agent is gone.
+	Kind  string `json:"kind,omitempty"`
+	State string `json:"state"`
+	// Text is the beginning of what the agent says about its state.
+	Text      string    `json:"text,omitempty"`
+	CreatedAt time.Time `json:"createdAt"`
+	ChangedAt time.Time `json:"changedAt"`
+	// AgeMs is for how long the task is there, or was until its end, in milliseconds, by
+	// the clock of the hub.
+	AgeMs int64 `json:"ageMs"`
+	// CancelRequested is set once somebody has asked to cancel the task.
+	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// More is set if there are tasks below it that are not told.
+	More bool `json:"more,omitempty"`
+}
+
+// maxTreeText is how many characters of a status are told.
+const maxTreeText = 120
+
+// treeTask returns a node as the API tells it.
+func treeTask(n *engine.Node, now time.Time) *TreeTask {
+	h := &n.Head
+	t := &TreeTask{
+		TaskID: h.ID, ParentID: n.Parent, ContextID: h.ContextID, Depth: n.Depth, Agent: h.Agent, Kind: n.Kind,
+		State: h.State.String(), Text: memory.Clip(strings.TrimSpace(task.TextOf(h.StatusMessage)), maxTreeText),
+		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
+		CancelRequested: h.CancelAt != 0, More: n.More,
+	}
+	end := now
+	switch {
+	case h.Shown == task.Answered:
+		// It is over: its answer was a message.
+		t.State, t.ChangedAt, end = task.Completed.String(), h.UpdatedAt.Time(), h.UpdatedAt.Time()
+	case h.State.Terminal():
+		end = h.StatusAt.Time()
+	}
+	t.AgeMs = max(0, end.Sub(t.CreatedAt).Milliseconds())
+	return t
+}
+
+// treeRoute returns what a path below the root serves about trees of tasks.
+func (h *Handler) treeRoute(below string) endpoint {
+	rest, ok := strings.CutPrefix(below, "/tasks/")
+	if h.Trees == nil || !ok {
+		return endpoint{}
+	}
+	if id, ok := strings.CutSuffix(rest, "/tree/events"); ok && id != "" {
+		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.treeEvents(w, r, a2a.TaskID(id)) }}
+	}
+	if id, ok := strings.CutSuffix(rest, "/tree"); ok && id != "" {
+		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.tree(w, r, a2a.TaskID(id)) }}
+	}
+	return endpoint{}
+}
+
+// callerOf returns who asks, as the engine wants it.
+func callerOf(r *http.Request) *op.Caller {
+	return &op.Caller{Principal: auth.PrincipalFrom(r.Context())}
+}
+
+// tree answers with a task and those below it.
+func (h *Handler) tree(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+	nodes, err := h.Trees.Tree(r.Context(), callerOf(r), id)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	now, answer := time.Now(), TaskTree{Tasks: []TreeTask{}}
+	for i := range nodes {
+		answer.Tasks = append(answer.Tasks, *treeTask(&nodes[i], now))
+	}
+	h.answer(w, r, &answer)
+}
+
+// treeEvents tells of the tasks of a tree as they move. The event "end" says that there
+// will be nothing more; a stream that ends without it may be asked for again.
+func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	var stream *events
+	var beat sync.WaitGroup
+	defer beat.Wait()
+	defer cancel()
+	for node, err := range h.Trees.WatchTree(ctx, callerOf(r), id) {
+		switch {
+		case err != nil && stream == nil:
+			h.fail(w, r, err)
+			return
+		case err != nil:
+			if !errors.Is(err, engine.ErrDraining) && ctx.Err() == nil && h.Logger != nil {
+				h.Logger.Error("a stream of a tree has ended", "task", id, "error", err)
+			}
+			return
+		case stream == nil:
+			stream = openEvents(w)
+			beat.Go(func() {
+				if stream.beat(ctx) != nil {
+					cancel() // whoever asked is gone
+				}
+			})
+		}
+		if stream.tell(treeTask(&node, time.Now())) != nil {
+			return
+		}
+	}
+	if stream != nil {
+		_ = stream.send("event: end\ndata: {}\n\n") // the last there is to say
+	}
+}
+
+// openEvents begins a stream of events.
+func openEvents(w http.ResponseWriter) *events {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	return &events{control: http.NewResponseController(w), w: w}
+}
+
+// tell sends a value as an event.
+func (e *events) tell(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return e.send("data: " + string(b) + "\n\n")
+}

@@ -1,0 +1,80 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/internal/apierror"
+)
+
+// Trust is whom the hub trusts. A trust.Book is one. Methods are called concurrently.
+type Trust interface {
+	// List returns all entries.
+	List() []trust.Entry
+	// Set changes an entry.
+	Set(ctx context.Context, who trust.Who, c *trust.Change) (trust.Entry, error)
+}
+
+var _ Trust = (*trust.Book)(nil)
+
+// TrustList is the answer of GET /api/v1/trust.
+type TrustList struct {
+	Entries []trust.Entry `json:"entries"`
+}
+
+// SetTrust asks to change how far somebody is trusted.
+type SetTrust struct {
+	// AgentID is the id of a principal or the name of an agent. It is required.
+	AgentID string `json:"agentId"`
+	// Level is the name or the number of a level; empty leaves it.
+	Level string `json:"level,omitempty"`
+	// Approve and Revoke are skills; RevokeAll revokes all others.
+	Approve   []string `json:"approve,omitempty"`
+	Revoke    []string `json:"revoke,omitempty"`
+	RevokeAll bool     `json:"revokeAll,omitempty"`
+}
+
+func (h *Handler) listTrust(w http.ResponseWriter, r *http.Request) {
+	h.answer(w, r, &TrustList{Entries: append([]trust.Entry{}, h.Trust.List()...)})
+}
+
+func (h *Handler) setTrust(w http.ResponseWriter, r *http.Request) {
+	var ask SetTrust
+	if err := decode(r, &ask); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	c := &trust.Change{Approve: ask.Approve, Revoke: ask.Revoke, RevokeAll: ask.RevokeAll}
+	if ask.Level != "" {
+		var err error
+		if c.Level, err = trust.ParseLevel(ask.Level); err != nil {
+			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "level", "%s", err.Error()))
+			return
+		}
+	}
+	e, err := h.Trust.Set(r.Context(), trust.Who(ask.AgentID), c)
+	switch {
+	case errors.Is(err, trust.ErrInvalid):
+		err = apierror.New(a2a.ErrInvalidParams, "%s", strings.TrimPrefix(err.Error(), "invalid: "))
+	case errors.Is(err, trust.ErrInFile):
+		err = apierror.New(a2a.ErrUnsupportedOperation, "%s", err.Error())
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	about(r, audit.Subject{Kind: "principal", ID: string(e.Who)}, audit.Field{Name: "level", Value: e.Level.String()},
+		audit.Field{Name: "skills", Value: strings.Join(e.Skills, " ")})
+	if h.Logger != nil {
+		h.Logger.Info("trust was changed", "who", e.Who, "level", e.Level.String(), "skills", e.Skills,
+			"by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
+	}
+	h.answer(w, r, &e)
+}

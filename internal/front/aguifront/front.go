@@ -1,0 +1,128 @@
+// Package aguifront shows the agents of a hub to AG-UI clients: any agent is a run with a
+// stream of events.
+//
+// # What it is
+//
+// A [Front] is a surface behind the hub's HTTP front, for AG-UI 1.0 over HTTP and
+// server-sent events:
+//
+//	POST /ag-ui                    the default agent
+//	POST /ag-ui/{agent}[/{skill}]
+//
+// The body is a RunAgentInput. A thread is a context, a run is a message and what comes of
+// it. The agent gets what is new in the thread; if it does not know the thread yet, what was
+// before stands in front of that as one text.
+//
+// # Events
+//
+//	RUN_STARTED              with the ids of task and context in the metadata
+//	TEXT_MESSAGE_…           each artifact with text is a message; so is a question
+//	ACTIVITY_SNAPSHOT        each status of the task on the way, of the type a2a-task
+//	TOOL_CALL_…              what the extension tool-call-v1 tells; tools that the caller
+//	                         is asked to perform, which are pending in the outcome
+//	STATE_SNAPSHOT, _DELTA   what the extension worldstate-delta-v1 changes, in the state
+//	                         that the client sent
+//	CUSTOM a2a.part          any other part of an artifact, as v1.0 JSON
+//	MESSAGES_SNAPSHOT        the thread as the hub knows it, for a run without a message
+//	RUN_FINISHED             success; interrupt, if the task waits for its caller;
+//	                         cancelled. With the usage that the extension cost-v1 tells
+//	RUN_ERROR                the task has failed or was rejected, or the hub stops
+//
+// # Guarantees
+//
+// A run that is sent again, with the same ids of thread and run, is the same run: it is
+// answered with the same events. A client that goes away changes nothing. No value is null.
+//
+// # What it does not promise
+//
+// Interrupts do not expire. The client's tools, context, state and forwarded properties
+// reach the agent in the metadata of the request, under "ag-ui", and do nothing here.
+//
+// # Concurrency
+//
+// A Front serves any number of visits at once, and keeps nothing between them.
+//
+// # Testing
+//
+// Its tests run behind a real front; internal/e2e/interop has the official client.
+package aguifront
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/exchange"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Front is the surface. It is made by composing it.
+type Front struct {
+	// Engine does what callers ask for. It is required.
+	Engine *engine.Engine
+}
+
+var _ surface.Surface = (*Front)(nil)
+
+const root = "/ag-ui"
+
+// Methods implements surface.Surface.
+func (f *Front) Methods(path string) string {
+	if path == root || strings.HasPrefix(path, root+"/") {
+		return http.MethodPost
+	}
+	return ""
+}
+
+// AppendError implements surface.Surface: errors before a run look as on HTTP+JSON.
+func (f *Front) AppendError(dst []byte, r *dialect.Report) []byte { return r.AppendREST(dst) }
+
+// Serve implements surface.Surface.
+func (f *Front) Serve(v *surface.Visit) error {
+	agent, skill, err := f.place(v.Caller.Principal, v.Path)
+	if err != nil {
+		return err
+	}
+	in, err := read(v.Body)
+	if err != nil {
+		return err
+	}
+	r := &run{story{front: f, visit: v, in: in, agent: agent, skill: skill}}
+	if in.silent() {
+		return r.recall()
+	}
+	if r.declined() {
+		return r.cancel()
+	}
+	m, err := r.message()
+	if err != nil {
+		return err
+	}
+	v.Adopt(m)
+	r.turn, err = exchange.Begin(v.Request.Context(), f.Engine, v.Caller, m)
+	if err != nil {
+		return err
+	}
+	defer r.turn.Close()
+	v.About(&r.turn.Task)
+	return r.tell()
+}
+
+// place returns the agent and the skill that a path names, if the agent is there for the caller.
+func (f *Front) place(who *auth.Principal, path string) (agent task.Agent, skill string, err error) {
+	first, second, _ := strings.Cut(strings.Trim(strings.TrimPrefix(path, root), "/"), "/")
+	name, err1 := url.PathUnescape(first)
+	skill, err2 := url.PathUnescape(second)
+	a, ok := f.Engine.AgentFor(who, task.Agent(name))
+	if err1 != nil || err2 != nil || !ok {
+		return "", "", apierror.New(a2a.ErrTaskNotFound, "no such agent or task")
+	}
+	return a.Name, skill, nil
+}

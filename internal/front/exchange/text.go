@@ -1,0 +1,119 @@
+package exchange
+
+import (
+	"bytes"
+	"hash/maphash"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/task"
+)
+
+// artifact yields what a chunk of an artifact, or a whole one, says.
+func (t *Turn) artifact(en *task.Entry, yield func(Event, error) bool) bool {
+	var text strings.Builder
+	var parts [][]byte
+	for part := range rawjson.Elements(rawjson.Member(en.Body, "parts")) {
+		if s, ok := rawjson.String(rawjson.Member(part, "text")); ok && !Extension(part) {
+			text.WriteString(s)
+		} else {
+			parts = append(parts, part)
+			t.shown = t.shown || !Extension(part) || ExtensionOf(part, "tool-call-v1") != nil
+		}
+	}
+	ev := Event{Kind: Text, Version: en.Version, Artifact: string(en.ArtifactID)}
+	ev.Text, ev.Anew = t.texts.piece(en, text.String())
+	if ev.Text != "" {
+		t.said = true
+		t.last.add(&ev)
+		if !yield(ev, nil) {
+			return false
+		}
+	}
+	for _, part := range parts {
+		if !yield(Event{Kind: Part, Version: en.Version, Artifact: string(en.ArtifactID), Part: part}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// extensionMark begins the media types of parts that say something about the work, and
+// nothing to its reader: what it has cost, which tools were called.
+const extensionMark = "application/vnd.protolabs."
+
+// Extension reports whether a part as v1.0 JSON belongs to an extension.
+func Extension(part []byte) bool {
+	mt, _ := rawjson.String(rawjson.Member(rawjson.Member(part, "metadata"), "mimeType"))
+	return strings.HasPrefix(mt, extensionMark)
+}
+
+// ExtensionOf returns the data of a part that belongs to the extension with the given
+// name, such as "cost-v1", or nil.
+func ExtensionOf(part []byte, name string) []byte {
+	mt, _ := rawjson.String(rawjson.Member(rawjson.Member(part, "metadata"), "mimeType"))
+	if mt != extensionMark+name+"+json" {
+		return nil
+	}
+	return rawjson.Member(part, "data")
+}
+
+// texts remembers how much of each artifact was said, without keeping it.
+type texts struct {
+	seed maphash.Seed
+	said map[string]*maphash.Hash
+	size map[string]int
+}
+
+// piece returns what of the text of an entry is new. An artifact that is sent again is
+// compared with what was said: often it is the same with more behind it.
+func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
+	if t.said == nil {
+		t.seed, t.said, t.size = maphash.MakeSeed(), map[string]*maphash.Hash{}, map[string]int{}
+	}
+	id := string(en.ArtifactID)
+	h := t.said[id]
+	switch {
+	case h == nil:
+		h = new(maphash.Hash)
+		h.SetSeed(t.seed)
+		t.said[id] = h
+	case !en.Append:
+		n := t.size[id]
+		if n <= len(text) && maphash.String(t.seed, text[:n]) == h.Sum64() {
+			text = text[n:]
+		} else {
+			anew = true
+			h.Reset()
+			t.size[id] = 0
+		}
+	}
+	_, _ = h.WriteString(text)
+	t.size[id] += len(text)
+	return text, anew
+}
+
+// maxLast is how long a text may be of which a repetition is noticed, in bytes.
+const maxLast = 64 << 10
+
+// lastText is the text of the artifact that was spoken of last.
+type lastText struct {
+	artifact string
+	text     []byte
+	long     bool
+}
+
+func (l *lastText) add(ev *Event) {
+	if ev.Anew || ev.Artifact != l.artifact {
+		*l = lastText{artifact: ev.Artifact, text: l.text[:0]}
+	}
+	if l.long = l.long || len(l.text)+len(ev.Text) > maxLast; !l.long {
+		l.text = append(l.text, ev.Text...)
+	}
+}
+
+// is reports whether text is what was said, but for white space around it.
+func (l *lastText) is(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && !l.long && string(bytes.TrimSpace(l.text)) == text
+}

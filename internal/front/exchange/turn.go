@@ -1,0 +1,165 @@
+// Package exchange is one message to an agent and what comes of it, for surfaces whose clients
+// know texts and not tasks.
+//
+// # What it is
+//
+// [Begin] admits a message and returns a [Turn], whose Events are what the agent says from
+// then on: pieces of text, other parts, statuses, and the end. A turn ends when its task
+// has ended, or when it waits for its caller: for input or for a permission.
+//
+// # Guarantees
+//
+// Events come from the log: none is shown before a restart would show it too. The pieces of
+// an artifact joined are its text, also where an agent sends the whole of it again and
+// again. A caller who goes away changes nothing: the task goes on.
+//
+// # What it does not promise
+//
+// An agent that answers with a bare message is a task here that has completed with it. What
+// an agent has said in an artifact cannot be unsaid: if it replaces the text by another
+// one, the event says so.
+//
+// # Concurrency
+//
+// A Turn belongs to one goroutine.
+//
+// # Testing
+//
+// Its tests run agents on an engine with a store in memory.
+package exchange
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Turn is a message that was admitted. It must be closed.
+type Turn struct {
+	// Task is the task of the message, as it was when the message was admitted.
+	Task task.Head
+
+	stream *engine.Stream
+	texts  texts
+	// said is set once an artifact had text, and shown once one had another part that is
+	// for its reader.
+	said, shown bool
+	last        lastText
+}
+
+// Begin admits a message.
+func Begin(ctx context.Context, e *engine.Engine, c *op.Caller, r *op.Send) (*Turn, error) {
+	r.ReturnImmediately = true
+	a, err := e.Send(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.Subscribe(ctx, c, &op.Subscribe{ID: a.Head.ID, LastEventID: strconv.FormatInt(a.Head.Asked, 10), Said: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Turn{Task: a.Head, stream: s}, nil
+}
+
+// Close lets go of the task, which goes on.
+func (t *Turn) Close() { t.stream.Close() }
+
+// Kind is what an Event says.
+type Kind uint8
+
+const (
+	// Idle says that nothing has happened for a while.
+	Idle Kind = iota
+	// Text is a piece of the text of an artifact.
+	Text
+	// Part is a part of an artifact that is no text.
+	Part
+	// Status is a status after which the turn goes on.
+	Status
+	// End is the last event: the status with which the turn ends.
+	End
+)
+
+// Event is something that an agent says.
+type Event struct {
+	Kind Kind
+	// Version is that of the entry in the log; zero for Idle.
+	Version int64
+	// Artifact is the id of the artifact of Text and Part.
+	Artifact string
+	// Text is the piece of Text, or the text of the message of Status and End. For a task that
+	// has completed without a word it says so, as content.NoReply does.
+	Text string
+	// Anew says that the piece is a whole text that takes the place of what the artifact
+	// said before.
+	Anew bool
+	// Part is a part as v1.0 JSON.
+	Part []byte
+	// State is the state of the task, for Status and End.
+	State task.State
+	// Message is the message of Status and End as v1.0 JSON, or nil.
+	Message []byte
+	// Said says, for End, that artifacts had text, so that Text is no answer.
+	Said bool
+	// Repeats says, for End, that the artifact that was spoken of last has said Text, and
+	// nothing else: programs that ask back say their question in both places. White space
+	// around it does not count, and texts above 64 KiB are not compared.
+	Repeats bool
+}
+
+// ErrStopped is returned when the hub stops before the turn has ended.
+var ErrStopped = &apierror.Error{
+	Err: apierror.ErrUnavailable, Message: "the hub is shutting down; the task goes on when it is back", RetryAfter: 5 * time.Second,
+}
+
+// Events yields what the agent says, and Idle after each silence of idle; zero means
+// never. The last event is End, or an error is the last one.
+func (t *Turn) Events(ctx context.Context, idle time.Duration) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			events, err := t.stream.Next(ctx, idle)
+			switch {
+			case errors.Is(err, io.EOF):
+				yield(Event{}, ErrStopped)
+				return
+			case err != nil:
+				yield(Event{}, err)
+				return
+			case len(events) == 0 && !yield(Event{}, nil):
+				return
+			}
+			for i := range events {
+				if !t.event(&events[i].Entry, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// event yields what an entry says; it reports whether the turn goes on.
+func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
+	switch en.Kind {
+	case task.Artifact:
+		return t.artifact(en, yield)
+	case task.Status:
+		ev := Event{Kind: Status, Version: en.Version, State: en.State, Message: en.Body, Text: task.TextOf(en.Body)}
+		if en.State.Terminal() || en.State.Interrupted() {
+			ev.Kind, ev.Said, ev.Repeats = End, t.said, t.last.is(ev.Text)
+		}
+		if en.State == task.Completed && ev.Text == "" && !t.said && !t.shown {
+			ev.Text = content.NoReply(string(t.Task.Agent), StateName(en.State))
+		}
+		return yield(ev, nil) && ev.Kind != End
+	}
+	return true
+}

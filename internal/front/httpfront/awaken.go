@@ -1,0 +1,36 @@
+package httpfront
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// asAwaken gives a report the form that Awaken's server has for it below /v1/a2a: a wrong
+// field comes before the reason, a body of another type is a wrong field, an unknown action
+// of a task is not found, and a task that has ended conflicts with a subscription.
+func (x *exchange) asAwaken(err error, report *dialect.Report) {
+	report.FieldsFirst = true
+	switch {
+	case errors.Is(err, apierror.ErrMediaType):
+		report.HTTP, report.GRPC = http.StatusBadRequest, dialect.InvalidArgument
+		report.Violations = []apierror.Violation{{Field: "contentType", Problem: report.Message}}
+	case report.HTTP == http.StatusMethodNotAllowed && x.route.place == atTask && x.r.Method == http.MethodPost:
+		report.HTTP, report.GRPC, report.Message = http.StatusNotFound, dialect.NotFound, notServed
+	case report.Sentinel == a2a.ErrUnsupportedOperation && x.route.place == atSubscribe && report.Meta["taskId"] != "":
+		report.HTTP = http.StatusConflict
+	}
+}
+
+// cardVersion refuses to show a card in a version of the protocol that Awaken's server
+// does not have, where the hub answers as that one does.
+func (x *exchange) cardVersion() error {
+	if !x.front.cfg.Awaken || x.route.place != atCard {
+		return nil
+	}
+	return dialect.Version(x.versions(), dialect.REST)
+}

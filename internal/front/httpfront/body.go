@@ -1,0 +1,118 @@
+package httpfront
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+)
+
+// The media types of requests and answers.
+const (
+	mediaJSON = "application/json"
+	mediaA2A  = "application/a2a+json"
+)
+
+// contentType checks the media type of the body; its parameters do not matter. A
+// body without one is refused: browsers can send that without asking.
+func (x *exchange) contentType(accepted ...string) error {
+	value := x.r.Header.Get("Content-Type")
+	media := value
+	if value != accepted[0] {
+		media, _, _ = mime.ParseMediaType(value)
+	}
+	for _, a := range accepted {
+		if media == a {
+			return nil
+		}
+	}
+	return apierror.New(apierror.ErrMediaType, "content type %q is not %s", value, accepted[0])
+}
+
+// readBody reads the body into the request's buffer. A body that is too large or
+// takes too long is an error, and its connection is not used again.
+func (x *exchange) readBody() error {
+	err := x.readAll()
+	if x.front.limiter != nil {
+		err = x.countBody(err)
+	}
+	return err
+}
+
+func (x *exchange) readAll() error {
+	limit := x.front.cfg.Limits.Body
+	if x.r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	b := x.in.b
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := x.r.Body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		x.in.b = b
+		if int64(len(b)) > limit {
+			return tooLarge(limit)
+		}
+		if errors.Is(err, io.EOF) {
+			// Without this the deadline would end the watch over the connection, and
+			// with it the request.
+			x.readBy(time.Time{})
+			x.read = true
+			return nil
+		}
+		if err != nil {
+			return readError(err)
+		}
+	}
+}
+
+// release gives the request's buffer back. The bytes of the request must not be
+// used any more.
+func (x *exchange) release() {
+	if x.in != nil {
+		x.in.put()
+		x.in = nil
+	}
+}
+
+func tooLarge(limit int64) error {
+	return apierror.New(apierror.ErrTooLarge, "the request body is larger than %d bytes", limit)
+}
+
+// errSlowBody: the body did not arrive in time.
+var errSlowBody = &httpError{
+	status: http.StatusRequestTimeout,
+	err:    apierror.New(a2a.ErrInvalidRequest, "the request body took too long to arrive"),
+}
+
+func readError(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errSlowBody
+	}
+	return errors.Join(apierror.New(a2a.ErrParseError, "the request body is broken off or malformed"),
+		fmt.Errorf("read body: %w", err))
+}
+
+// readBy sets the time until when the body must have arrived; zero lifts it. A
+// writer without deadlines is left as it is, and a broken connection shows in the
+// read that follows.
+func (x *exchange) readBy(at time.Time) { _ = x.rc.SetReadDeadline(at) }
+
+// writeSoon bounds the time of the next write, in the same way. Package http reads
+// what is left of a body before it writes, so that time is added.
+func (x *exchange) writeSoon() {
+	limit := x.front.cfg.Limits.WriteTime
+	if x.r.ContentLength != 0 && !x.read {
+		limit += x.front.cfg.Limits.BodyTime
+	}
+	_ = x.rc.SetWriteDeadline(time.Now().Add(limit))
+}

@@ -1,0 +1,115 @@
+package httpfront
+
+import (
+	"bytes"
+	"cmp"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+var errNoStreaming = apierror.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
+
+// The methods of this file take a decoded call together with the error of its
+// decoder, so that both bindings hand their decoders' results on as they are.
+
+func (x *exchange) send(r *op.Send, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := x.ownSend(r); err != nil {
+		return err
+	}
+	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendSendResponse)
+}
+
+// ownSend completes a message. What it keeps of the request's buffer is copied,
+// because the task outlives the request.
+func (x *exchange) ownSend(r *op.Send) (err error) {
+	x.agent(&r.Target)
+	x.adopt(r)
+	r.Metadata = bytes.Clone(r.Metadata)
+	r.NewIDs = x.takesIDs()
+	r.Wrap = !x.wantsResult()
+	if x.shape != dialect.V1 {
+		x.foreign(r)
+	}
+	if r.Aliases {
+		// A RockBot names the context that it goes on in, and asks by the message's id.
+		r.Resume, r.Alias = true, r.Message.ID
+	}
+	r.Key, err = x.idempotencyKey()
+	return err
+}
+
+func (x *exchange) get(r *op.Get, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	a, err := x.front.cfg.Engine.Get(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendTask)
+}
+
+func (x *exchange) cancel(r *op.Cancel, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	r.Metadata = bytes.Clone(r.Metadata)
+	a, err := x.front.cfg.Engine.Cancel(x.r.Context(), &x.caller, r)
+	return x.answer(a, err, dialect.AppendTask)
+}
+
+func (x *exchange) list(r *op.List, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	p, err := x.front.cfg.Engine.List(x.r.Context(), &x.caller, r)
+	if err != nil {
+		return err
+	}
+	page := dialect.Page{
+		Tasks: make([]dialect.Answer, len(p.Tasks)), NextPageToken: p.NextPageToken,
+		PageSize: p.PageSize, TotalSize: p.TotalSize, Artifacts: p.Artifacts,
+	}
+	for i := range p.Tasks {
+		page.Tasks[i] = *shown(&p.Tasks[i])
+	}
+	if r.Agent != "" || r.Tenant != "" {
+		x.activated(cmp.Or(r.Agent, task.Agent(r.Tenant)), nil)
+	}
+	x.result(func(dst []byte) []byte { return dialect.AppendPage(dst, &page, x.surface()) })
+	return nil
+}
+
+// answer sends an answer of the engine, or returns its error.
+func (x *exchange) answer(a *engine.Answer, err error, write func([]byte, *dialect.Answer, dialect.Surface) []byte) error {
+	if err != nil {
+		return err
+	}
+	x.about(&a.Head)
+	x.activated(a.Head.Agent, a.Confirmed)
+	x.result(func(dst []byte) []byte { return write(dst, shown(a), x.surface()) })
+	return nil
+}
+
+// result sends what write appends, in the envelope of the call.
+func (x *exchange) result(write func([]byte) []byte) {
+	buf := takeBuffer()
+	defer buf.put()
+	env := x.envelope()
+	if x.shape == dialect.V1 {
+		buf.b = env.Close(write(env.Open(buf.b)))
+	} else {
+		buf.b = env.Close(x.shape.AppendResult(env.Open(buf.b), x.operation, write(nil)))
+	}
+	x.reply(buf.b)
+}

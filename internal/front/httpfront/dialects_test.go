@@ -1,0 +1,276 @@
+package httpfront_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/task"
+)
+
+// What a call does not say, the caller's profile does, then the agent's.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{
+		Callers: map[string]string{"bot": "rockbot", "kit": "promptkit", "odd": "morse"},
+		Agents:  map[task.Agent]string{"ask": "promptkit"},
+	}}, everyone()...)
+	tests := []struct {
+		who, path, call, want string
+	}{
+		{"bot", "/", rpc("ListTasks", `{}`), `"pageSize":20`},
+		{"bot", "/", rpc("GetTask", `{"id":"x"}`), `-32001`},
+		{"ann", "/", rpc("ListTasks", `{}`), `-32009`},
+		{"odd", "/", rpc("ListTasks", `{}`), `-32009`},
+		{"kit", "/", rpc("ListTasks", `{}`), `-32009`},
+		// The errors of v0.3 have an object as their data.
+		{"kit", "/a2a", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+		{"ann", "/a2a", rpc("tasks/get", `{"id":"x"}`), `"data":{`},
+		{"ann", "/a2a/ask", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+		{"bot", "/a2a/ask", rpc("tasks/get", `{"id":"x"}`), `"data":[`},
+	}
+	for _, tt := range tests {
+		got := h.do("POST", tt.path, tt.call, "Authorization: Bearer "+tt.who)
+		if !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s on %s: %s\ngot %s\nwant %s", tt.who, tt.path, tt.call, got.body, tt.want)
+		}
+	}
+}
+
+// The dialect of a task is remembered for its owner, and tells nobody else anything.
+func TestDialectOfATask(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
+	ann, bob := "Authorization: Bearer ann", "Authorization: Bearer bob"
+	made := h.do("POST", "/a2a/ask", rpc("message/send", `{"message":{"role":"user","parts":[{"text":"hi"}]}}`), ann)
+	_, rest, _ := strings.Cut(made.body, `"result":{"id":"`)
+	id, _, ok := strings.Cut(rest, `"`)
+	if !ok {
+		t.Fatalf("made %s", made.body)
+	}
+	get := rpc("tasks/get", `{"id":"`+id+`"}`)
+	if got := h.do("POST", "/a2a", get, ann); !strings.Contains(got.body, `"input_required"`) {
+		t.Errorf("its owner gets %s", got.body)
+	}
+	theirs := h.do("POST", "/a2a", get, bob).body
+	if none := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"nothing"}`), bob).body; theirs != none {
+		t.Errorf("somebody else gets %s, and for no task %s", theirs, none)
+	}
+}
+
+// The extended card of v0.3 has the keys of v0.3, by either of its ways.
+func TestExtendedCardOfV03(t *testing.T) {
+	t.Parallel()
+	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, httpfront.Config{AllowAnonymous: true})
+	token := "Authorization: Bearer " + cardToken
+	for name, got := range map[string]*answer{
+		"JSON-RPC":  h.do("POST", "/a2a", rpc("agent/getAuthenticatedExtendedCard", `{}`), token),
+		"HTTP+JSON": h.do("GET", "/v1/card", "", token),
+	} {
+		if got.code != 200 || !strings.Contains(got.body, `"supportsAuthenticatedExtendedCard":true`) || !strings.Contains(got.body, "for insiders") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got.header.Get("Cache-Control") != "private, no-store" {
+			t.Errorf("%s may be kept: %q", name, got.header.Get("Cache-Control"))
+		}
+	}
+	// The token opens nothing else.
+	if got := h.do("POST", "/a2a", rpc("tasks/get", `{"id":"x"}`), token); got.code == 200 && strings.Contains(got.body, `"result"`) {
+		t.Errorf("a task by the token of the card: %s", got)
+	}
+}
+
+func TestJobErrors(t *testing.T) {
+	t.Parallel()
+	const body = `{"taskId":"j","message":{"role":"user","parts":[{"kind":"text","text":"hi"}]}}`
+	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
+	if got := h.do("POST", "/tasks/send", body); got.code != 401 || !strings.Contains(got.body, `"code":"execution_failed"`) || got.header.Get("WWW-Authenticate") == "" {
+		t.Errorf("without a key: %s", got)
+	}
+	key := "Authorization: Bearer ann"
+	if got := h.do("POST", "/tasks/send", body, key, "Content-Type: text/plain"); got.code != 415 || !strings.Contains(got.body, `"invalid_request"`) {
+		t.Errorf("another content type: %s", got)
+	}
+	if got := h.do("POST", "/a2a/nobody/tasks/send", body, key); got.code != 404 || !strings.Contains(got.body, `"task_not_found"`) {
+		t.Errorf("another agent: %s", got)
+	}
+	strict := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: true}, everyone()...)})
+	if got := strict.do("POST", "/tasks/send", body); got.code != 400 || !strings.Contains(got.body, `"j","code":"execution_failed"`) {
+		t.Errorf("without ids of callers: %s", got)
+	}
+}
+
+// A caller may choose the id of a new task where its clients do, unless the operator
+// says otherwise.
+func TestClientIDs(t *testing.T) {
+	t.Parallel()
+	chosen := withTask("mine", message("hi"))
+	for no, code := range map[bool]int{false: 200, true: 404} {
+		h := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: no}, everyone()...)})
+		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
+			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
+		}
+		// Awaken's client for remote agents names the version, too.
+		if got := h.do("POST", "/v1/a2a/message:send", withTask("run", message("hi")), v1); got.code != code {
+			t.Errorf("HTTP+JSON with a version, refused %v: %s, want %d", no, got, code)
+		}
+		for name, got := range map[string]*answer{
+			"v1.0":      h.do("POST", "/a2a", rpc("SendMessage", withTask("other", message("hi"))), v1),
+			"v0.3 REST": h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"other","content":[{"text":"hi"}]}}`),
+		} {
+			if !strings.Contains(got.body, `"Task not found"`) {
+				t.Errorf("%s, refused %v: %s, want Task not found", name, no, got)
+			}
+		}
+	}
+}
+
+// The card of a hub that takes ids of callers declares it, and an answer says that the
+// extension is active to a caller that names it, where it is.
+func TestClientIDsAreDeclared(t *testing.T) {
+	t.Parallel()
+	named := "A2A-Extensions: https://x.example/other, " + card.ClientTaskIDs
+	for no, active := range map[bool]string{false: card.ClientTaskIDs, true: ""} {
+		h := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: no}, everyone()...)})
+		for _, path := range []string{"/.well-known/agent-card.json", "/a2a/ask/.well-known/agent.json"} {
+			var got struct {
+				Capabilities struct{ Extensions []a2a.AgentExtension }
+			}
+			if err := json.Unmarshal([]byte(h.do("GET", path, "").body), &got); err != nil {
+				t.Fatal(err)
+			}
+			var want []a2a.AgentExtension
+			if !no {
+				want = append(want, card.ClientTaskIDsExtension())
+			}
+			if diff := cmp.Diff(want, got.Capabilities.Extensions); diff != "" {
+				t.Errorf("%s, refused %v: extensions (-want +got):\n%s", path, no, diff)
+			}
+		}
+		rest := h.do("POST", "/v1/a2a/message:send", message("hi"), v1, named)
+		rpc := h.do("POST", "/a2a", rpc("SendMessage", message("hi")), v1, named)
+		if got := rest.header.Get("A2A-Extensions"); got != active {
+			t.Errorf("HTTP+JSON, refused %v: active are %q, want %q", no, got, active)
+		}
+		if got := rpc.header.Get("A2A-Extensions"); got != "" {
+			t.Errorf("JSON-RPC, refused %v: active are %q, want none", no, got)
+		}
+	}
+}
+
+// However often and however close together a job comes, it is done once.
+func TestJobOnce(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	answers := make([]string, 20)
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() {
+			answers[i] = h.do("POST", "/tasks/send", `{"taskId":"j","message":{"role":"user","parts":[{"kind":"text","text":"hi"}]}}`).body
+		})
+	}
+	wg.Wait()
+	for i, got := range answers {
+		if got != answers[0] || !strings.Contains(got, `"state":3`) {
+			t.Errorf("answer %d: %s, the first: %s", i, got, answers[0])
+		}
+	}
+	list := h.do("GET", "/v1/a2a/tasks?historyLength=9", "").body
+	if n := strings.Count(list, `"ROLE_USER"`); n != 1 || !strings.Contains(list, `"totalSize":1`) {
+		t.Errorf("%d messages in %s", n, list)
+	}
+}
+
+// Another job of a context that waits for its caller continues the task there, and is
+// answered under its own id.
+func TestJobContinues(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	send := func(id, text string) string {
+		return h.do("POST", "/a2a/ask/tasks/send", fmt.Sprintf(
+			`{"taskId":%q,"contextId":"c","message":{"role":"user","parts":[{"kind":"text","text":%q}]}}`, id, text)).body
+	}
+	for range 2 {
+		if got := send("j1", "weather"); !strings.Contains(got, `"j1","contextId":"c","state":2`) {
+			t.Errorf("first %s", got)
+		}
+	}
+	if got := send("j2", "Oslo"); !strings.Contains(got, `"j2","contextId":"c","state":3`) || !strings.Contains(got, "sunny in Oslo") {
+		t.Errorf("then %s", got)
+	}
+}
+
+// Some clients of RockBot speak v1.0 or v0.3 like everybody else, but still ask by the
+// ids of their messages and go on by the context. The profile of the key says who they are.
+func TestRockBotByProfile(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{Callers: map[string]string{"bot": "rockbot"}}}, everyone()...)
+	bot, ann := "Authorization: Bearer bot", "Authorization: Bearer ann"
+	says := func(id, city string) string {
+		return `{"message":{"messageId":"` + id + `","contextId":"travel","role":"ROLE_USER","parts":[{"text":"` + city + `"}]}}`
+	}
+	for _, who := range []string{bot, ann} {
+		h.do("POST", "/a2a/ask", rpc("SendMessage", says("m1", "weather")), v1, who)
+		h.do("POST", "/v1/a2a/ask/message:send", says("m2", "Oslo"), who)
+	}
+	get := map[string]func(id, who string) *answer{
+		"v1.0":      func(id, who string) *answer { return h.do("POST", "/a2a", rpc("GetTask", `{"id":"`+id+`"}`), v1, who) },
+		"v1.0 REST": func(id, who string) *answer { return h.do("GET", "/v1/a2a/tasks/"+id, "", who) },
+		"v0.3": func(id, who string) *answer {
+			return h.do("POST", "/a2a", rpc("tasks/get", `{"id":"`+id+`"}`), "A2A-Version: 0.3", who)
+		},
+		"v0.3 REST": func(id, who string) *answer { return h.do("GET", "/v1/tasks/"+id, "", who) },
+	}
+	for name, get := range get {
+		for _, id := range []string{"m1", "m2"} {
+			if got := get(id, bot).body; !strings.Contains(got, "sunny in Oslo") || !strings.Contains(strings.ToLower(got), "completed") {
+				t.Errorf("%s: a RockBot gets %s by %s, want the task that has ended", name, got, id)
+			}
+			if got := get(id, ann).body; !strings.Contains(got, "Task not found") {
+				t.Errorf("%s: somebody else gets %s by %s", name, got, id)
+			}
+		}
+	}
+}
+
+// Callers of RockBot's gateway name no version, and some of their calls have nothing else
+// by which they could be known. The key in X-Api-Key on the path "/" is enough.
+func TestRockBotByItsKey(t *testing.T) {
+	t.Parallel()
+	keys, key := keyring(t)
+	h := startHub(t, httpfront.Config{Auth: keys}, everyone()...)
+	mine := "X-Api-Key: " + key
+	send := h.do("POST", "/", rpc("SendMessage", `{"message":{"role":"user","parts":[{"text":"hi"}]},"metadata":{"skill":"ask"}}`), mine)
+	if send.code != 200 || !strings.Contains(send.body, `"state":"inputRequired"`) {
+		t.Fatalf("SendMessage: %s", send)
+	}
+	tests := []struct {
+		name, path, call, want string
+		header                 []string
+	}{
+		{"list", "/", rpc("ListTasks", `{}`), `"state":"inputRequired"`, []string{mine}},
+		{"list, page of 20", "/", rpc("ListTasks", `{}`), `"pageSize":20`, []string{mine}},
+		{"card", "/", rpc("GetExtendedAgentCard", `{}`), `"extendedAgentCard":true`, []string{mine}},
+		{"card without keys of v0.3", "/", rpc("GetExtendedAgentCard", `{}`), `"result":{"name":"echo"`, []string{mine}},
+		{"no such task", "/", rpc("GetTask", `{"id":"x"}`), `-32001`, []string{mine}},
+		{"role of v1.0", "/", rpc("SendMessage", message("hi")), `-32009`, []string{mine}},
+		{"other path", "/a2a", rpc("ListTasks", `{}`), `-32009`, []string{mine}},
+		{"bearer", "/", rpc("ListTasks", `{}`), `-32009`, []string{"Authorization: Bearer " + key}},
+		{"v1.0", "/", rpc("ListTasks", `{}`), `"TASK_STATE_INPUT_REQUIRED"`, []string{mine, v1}},
+		{"card of v1.0", "/", rpc("GetExtendedAgentCard", `{}`), `-32004`, []string{mine, v1}},
+		{"no key", "/", rpc("ListTasks", `{}`), `-32000`, nil},
+	}
+	for _, tt := range tests {
+		if got := h.do("POST", tt.path, tt.call, tt.header...); !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s: got %s, want %s", tt.name, got.body, tt.want)
+		}
+	}
+}

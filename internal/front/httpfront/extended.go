@@ -1,0 +1,106 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// mayVisit reports whether the request may be one for the extended card. Of a
+// JSON-RPC request that is not known before its body is read.
+func (x *exchange) mayVisit() bool { return x.route.rpc || x.route.place == atExtendedCard }
+
+// visit is identify for requests that may be for the extended card, where a token
+// opens it.
+func (x *exchange) visit() error {
+	v, err := x.front.cfg.Engine.Visit(x.r.Context(), x.front.cfg.Auth, x.credentials())
+	if err != nil {
+		return err
+	}
+	x.visitor, x.caller.Principal = &v, v.Principal
+	return nil
+}
+
+// credentials are what the request says about its caller.
+func (x *exchange) credentials() *auth.Request {
+	r := &auth.Request{Header: x.r.Header.Values, RemoteAddr: x.r.RemoteAddr}
+	if x.r.TLS != nil {
+		r.Chains = x.r.TLS.VerifiedChains
+	}
+	return r
+}
+
+// onlyCard returns the error for a caller who may do nothing but look at the extended
+// card.
+func (x *exchange) onlyCard() error {
+	if x.visitor == nil {
+		return nil
+	}
+	return x.visitor.Err
+}
+
+// extendedCard answers GetExtendedAgentCard (specification §3.1.11). The answer is
+// for nobody else, so it is not kept.
+func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	r.Always = x.shape == dialect.RockBot
+	v := x.visitor
+	if v == nil {
+		v = &engine.Visitor{Principal: x.caller.Principal}
+	}
+	e := x.front.cfg.Engine
+	a, err := e.ExtendedCard(v, r)
+	if err != nil {
+		return e.RefuseVisit(x.r.Context(), x.front.cfg.Auth, x.credentials(), err)
+	}
+	b, err := x.extendedJSON(a, r)
+	if err != nil {
+		return err
+	}
+	x.w.Header()["Cache-Control"] = privateNoStore
+	if x.shape != dialect.V1 {
+		b = x.shape.AppendResult(nil, x.operation, b)
+	}
+	x.body(http.StatusOK, x.mediaType(), x.envelope().Append(nil, b))
+	return nil
+}
+
+var privateNoStore = []string{"private, no-store"}
+
+func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, error) {
+	f := x.front
+	if r.Agent == "" && r.Tenant == "" {
+		f.withAllSkills(a, x.caller.Principal, true)
+	}
+	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
+	o.NoStreaming, o.BareScopes = f.cfg.NoStreaming, plainGo(x.r.Header)
+	f.reach(o, f.base(x.r), a, r.Agent != "" || r.Tenant != "")
+	switch x.shape {
+	case dialect.V1:
+	case dialect.RockBot:
+		o.ExtendedCard = true // this is it
+	default:
+		o.Layout = card.Union
+	}
+	c := a.Extended
+	if c == nil {
+		c = a.Card
+	}
+	return card.JSON(c, o)
+}
+
+// plainGo reports whether a request comes from a Go program that does not say which
+// one it is, as those with the official SDK do. It reads security requirements in a
+// spelling of its own, see card.Options.
+func plainGo(h http.Header) bool {
+	agents := h["User-Agent"]
+	return len(agents) == 1 && strings.HasPrefix(agents[0], "Go-http-client/")
+}

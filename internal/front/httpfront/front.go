@@ -1,0 +1,302 @@
+package httpfront
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Front is the hub's HTTP handler.
+type Front struct {
+	cfg     Config
+	guarded bool
+	decoder dialect.Decoder
+	// filler is the decoder of the dialects whose messages need no id and no role.
+	filler dialect.Decoder
+	cards  cards
+	union  union
+	// limiter is nil if nothing is limited.
+	limiter *ratelimit.Limiter
+	// token is set if a token opens the extended cards.
+	token bool
+	// keys is set if idempotency keys count.
+	keys bool
+}
+
+// New returns a Front. It panics if there is no engine.
+func New(cfg Config) *Front {
+	if cfg.Engine == nil {
+		panic("httpfront: Config.Engine is required")
+	}
+	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Front{
+		cfg:     cfg,
+		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
+		limiter: cfg.Engine.Limiter(),
+		token:   cfg.Engine.ExtendedCards().Token != "",
+		filler:  dialect.Decoder{Fill: true},
+		keys:    cfg.Engine.TakesKeys(),
+	}
+	if cfg.Auth == nil {
+		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)
+	}
+	return f
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w)})
+}
+
+// Inside returns the handler for requests from inside the process, whose caller is the
+// principal in their context. What a caller may do and take is checked as it is for others;
+// credentials, Host and Origin are not looked at. It must not be served to anybody else.
+func (f *Front) Inside() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.exchange(&exchange{front: f, w: w, r: r, rc: http.NewResponseController(w), inside: true})
+	})
+}
+
+// exchange answers a request.
+func (f *Front) exchange(x *exchange) {
+	r := x.r
+	x.route = parsePath(r.URL.EscapedPath())
+	x.welcome()
+	switch {
+	case x.route.place == atJob:
+		x.shape = dialect.RockBotTask
+	case x.route.legacy:
+		x.shape = dialect.V03Proto
+	case x.route.rpc && dialect.NamesLegacy(r.Header[versionHeader]):
+		x.shape = dialect.V03
+	}
+	defer x.conclude()
+	defer x.recovered()
+	x.deadlines()
+	if err := x.precheck(); err != nil {
+		x.fail(err)
+		return
+	}
+	x.serve()
+}
+
+// exchange is one request and its answer. It belongs to the request's goroutine.
+type exchange struct {
+	front  *Front
+	w      http.ResponseWriter
+	r      *http.Request
+	rc     *http.ResponseController
+	route  route
+	caller op.Caller
+	// inside says that the request comes from inside the process.
+	inside bool
+	// visitor is set if the caller may have come for the extended card. If its Err is
+	// set, there is no principal.
+	visitor *engine.Visitor
+	// in holds the body. A stream does without it.
+	in *buffer
+	// id is the id of a JSON-RPC request as it came, or nil.
+	id []byte
+	// shape is the dialect to answer in, operation what was asked for; both are known
+	// once a JSON-RPC request was recognised.
+	shape     dialect.Shape
+	operation dialect.Operation
+	// read is set once the body has been read to its end.
+	read bool
+	// wrote is set once the answer has begun.
+	wrote bool
+	seen  observed
+	// guest is the surface that serves the path, which takes methods.
+	guest   surface.Surface
+	methods string
+}
+
+// notServed is what callers read of a path that leads nowhere.
+const notServed = "nothing is served at this path"
+
+var (
+	errNowhere = &httpError{
+		status: http.StatusNotFound,
+		err:    apierror.New(a2a.ErrMethodNotFound, notServed),
+	}
+	errNoAgent = &httpError{
+		status: http.StatusNotFound,
+		err:    apierror.New(a2a.ErrTaskNotFound, "no such agent or task"),
+	}
+)
+
+// precheck finds out whether there is something at the path for this method.
+func (x *exchange) precheck() error {
+	if x.front.guarded && !x.inside {
+		if err := guard(x.r); err != nil {
+			return err
+		}
+	}
+	if !x.somewhere() {
+		return errNowhere
+	}
+	methods := allow[x.route.place]
+	if x.guest != nil {
+		methods = x.methods
+	}
+	if !x.route.allows(x.r.Method, methods) {
+		return notAllowed(x.r.Method, methods)
+	}
+	return nil
+}
+
+// somewhere reports whether something is served at the path.
+func (x *exchange) somewhere() bool {
+	switch x.route.place {
+	case nowhere:
+		return false
+	case atAPI:
+		return x.front.cfg.API != nil
+	case atMCP:
+		return x.front.cfg.MCP != nil
+	case atMetrics:
+		return x.front.cfg.Metrics != nil
+	case atCallback:
+		return x.front.cfg.Callbacks != nil
+	case atKeySet:
+		return x.front.cfg.KeySet != nil
+	case atMetadata:
+		return x.front.cfg.Metadata != nil
+	}
+	return true
+}
+
+func notAllowed(method, allow string) error {
+	return &httpError{
+		status: http.StatusMethodNotAllowed,
+		allow:  allow,
+		err:    apierror.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", method, allow),
+	}
+}
+
+// serve answers a request for a place that is there.
+func (x *exchange) serve() {
+	switch x.route.place {
+	case atHealth:
+		x.serveHealth()
+		return
+	case atReady:
+		x.serveReady()
+		return
+	case atCard, atLegacyCard:
+		x.serveCard()
+		return
+	case atKeySet:
+		x.serveKeySet()
+		return
+	case atMetadata:
+		x.serveMetadata()
+		return
+	case atCallback:
+		x.wrote = true
+		x.front.cfg.Callbacks.ServeHTTP(x.w, x.r)
+		return
+	case atMetrics:
+		x.serveMetrics()
+		return
+	}
+	x.caller.Params = serviceParams(x.r.Header)
+	if x.route.place != atAPI && x.route.place != atMCP {
+		x.observe()
+	}
+	if err := x.identify(); err != nil {
+		x.fail(err)
+		return
+	}
+	if x.front.limiter != nil {
+		if err := x.admit(); err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	switch {
+	case x.route.place == atAPI:
+		x.handOver(x.front.cfg.API)
+	case x.route.place == atMCP:
+		x.handOver(x.front.cfg.MCP)
+	case x.route.place == atPart:
+		x.servePart()
+	case !x.agentThere():
+		x.fail(errNoAgent)
+	case x.route.rpc:
+		x.serveRPC()
+	case x.route.place == atJob:
+		x.serveJob()
+	case x.guest != nil:
+		x.serveGuest()
+	case x.route.legacy:
+		x.serveLegacy()
+	default:
+		x.serveREST()
+	}
+}
+
+// handOver lets another handler answer, who finds the caller in the context.
+func (x *exchange) handOver(h http.Handler) {
+	x.wrote = true
+	h.ServeHTTP(x.w, x.r.WithContext(auth.WithPrincipal(x.r.Context(), x.caller.Principal)))
+}
+
+// agentThere reports whether the path names an agent that the hub has. Whoever is
+// not authenticated does not get here, so names cannot be probed.
+func (x *exchange) agentThere() bool {
+	if x.route.agent == "" {
+		return true
+	}
+	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
+	x.seen.agent = a.Name
+	// Whoever may do nothing with an agent of that name hears the same whether there is one.
+	return ok || !x.front.cfg.Engine.Sees(x.caller.Principal, task.Agent(x.route.agent))
+}
+
+// deadlines bounds the time of the body, and of an interim answer to a caller who
+// wants to be asked for the body. The deadline of the answer is set when it is
+// written.
+func (x *exchange) deadlines() {
+	if x.r.ContentLength != 0 {
+		x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
+	}
+	if x.r.Header["Expect"] != nil {
+		x.writeSoon()
+	}
+}
+
+// recovered turns a panic into an internal error. If the answer has begun, the
+// connection is cut, so that nobody takes it for complete.
+func (x *exchange) recovered() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint // a panic value, not an error chain
+		panic(p)
+	}
+	ref := newReference()
+	x.front.cfg.Logger.ErrorContext(x.r.Context(), "panic", logMethod, x.r.Method, logPath, x.r.URL.Path,
+		logReference, ref, "panic", p, "stack", string(debug.Stack()))
+	if x.wrote {
+		panic(http.ErrAbortHandler)
+	}
+	x.failAs(errors.New("panic"), ref)
+}

@@ -1,0 +1,90 @@
+package httpfront
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/usertoken"
+)
+
+// identify finds out who calls, and which extensions the caller names.
+func (x *exchange) identify() error {
+	err := x.authenticate()
+	if err != nil {
+		return err
+	}
+	x.caller.Extensions, x.caller.From = extensions(x.r.Header), x.r.RemoteAddr
+	return nil
+}
+
+// authenticate finds the principal.
+func (x *exchange) authenticate() error {
+	if x.inside {
+		if x.caller.Principal = auth.PrincipalFrom(x.r.Context()); auth.Known(x.caller.Principal) != nil {
+			return auth.ErrUnauthenticated
+		}
+		return nil
+	}
+	if x.front.token && x.mayVisit() {
+		return x.visit()
+	}
+	ctx, slot := x.r.Context(), (*usertoken.Slot)(nil)
+	if x.front.cfg.Engine.WantsBearers() {
+		slot = new(usertoken.Slot)
+		ctx = usertoken.Collect(ctx, slot)
+	}
+	p, err := x.front.cfg.Auth.Authenticate(ctx, x.credentials())
+	if err == nil {
+		err = auth.Known(p)
+	}
+	x.caller.Principal = p
+	if slot != nil {
+		x.caller.Bearer = slot.Token()
+	}
+	return err
+}
+
+// serviceParams returns the headers that an agent may see, by their names in lower
+// case (specification §3.2.6). Credentials are not among them.
+func serviceParams(h http.Header) map[string][]string {
+	var params map[string][]string
+	for name, values := range h {
+		key := paramKey(name)
+		if key == "" {
+			continue
+		}
+		if params == nil {
+			params = make(map[string][]string, 4)
+		}
+		params[key] = values
+	}
+	return params
+}
+
+// paramKey returns the lower-case name of a service parameter, or "" if the header
+// is none. Names come in the form that package http gives them.
+func paramKey(name string) string {
+	switch name {
+	case versionHeader:
+		return "" // the binding has dealt with it
+	case extensionsHeader:
+		return "a2a-extensions"
+	case "Traceparent":
+		return "traceparent"
+	case "Tracestate":
+		return "tracestate"
+	case "X-Correlation-Id":
+		return "x-correlation-id"
+	case "X-Parent-Id":
+		return "x-parent-id"
+	}
+	if key := delegation.Param(name); key != "" {
+		return key
+	}
+	if strings.HasPrefix(name, "A2a-") {
+		return strings.ToLower(name)
+	}
+	return ""
+}

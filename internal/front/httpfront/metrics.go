@@ -1,0 +1,73 @@
+package httpfront
+
+import (
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+)
+
+// Readers says who may read /metrics.
+type Readers uint8
+
+// The readers.
+const (
+	// Local: administrators, and everybody on this machine who came straight to it. It
+	// is the default.
+	Local Readers = iota
+	// Admins: callers with the role "admin" alone.
+	Admins
+	// Anyone: everybody who reaches the address.
+	Anyone
+)
+
+var errNoMetrics = apierror.New(a2a.ErrUnauthorized, "metrics are for administrators: a key with the role %s", auth.RoleAdmin)
+
+// serveMetrics shows the numbers of the process. They are not of any one caller, and
+// name no task.
+func (x *exchange) serveMetrics() {
+	if err := x.readsMetrics(); err != nil {
+		x.fail(err)
+		return
+	}
+	x.wrote = true
+	x.writeSoon()
+	x.front.cfg.Metrics.ServeHTTP(x.w, x.r)
+}
+
+// readsMetrics reports by an error that the caller may not read them.
+func (x *exchange) readsMetrics() error {
+	switch who := x.front.cfg.MetricsReaders; {
+	case who == Anyone, who == Local && direct(x.r):
+		return nil
+	}
+	if err := x.authenticate(); err != nil {
+		return err
+	}
+	if p := x.caller.Principal; p == nil || p.Anonymous() || !slices.Contains(p.Roles, auth.RoleAdmin) {
+		return errNoMetrics
+	}
+	return nil
+}
+
+// direct reports whether a request came from this machine and was not passed on by a
+// proxy, nor by a browser that a page has made to ask.
+func direct(r *http.Request) bool {
+	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Origin"} {
+		if len(r.Header[name]) > 0 {
+			return false
+		}
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return false
+	}
+	if _, _, err := net.SplitHostPort(r.RemoteAddr); err != nil {
+		return false
+	}
+	return auth.LocalPeer(r.RemoteAddr) && loopbackHost(r.Host)
+}

@@ -1,0 +1,380 @@
+package httpfront_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
+)
+
+// sseEvent is one event, or a comment.
+type sseEvent struct {
+	id, data, comment string
+}
+
+// nextEvent reads an event or a comment.
+func nextEvent(r *bufio.Reader) (e sseEvent, err error) {
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return e, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		switch name, value, _ := strings.Cut(line, ": "); {
+		case line == "":
+			return e, nil
+		case name == "id" && e.id == "":
+			e.id = value
+		case name == "data" && e.data == "":
+			e.data = value
+		case name == "":
+			e.comment = value
+		default:
+			return e, fmt.Errorf("unexpected line %q", line)
+		}
+	}
+}
+
+// allEvents reads to the end of the stream and leaves out comments.
+func allEvents(t *testing.T, resp *http.Response) []sseEvent {
+	t.Helper()
+	defer resp.Body.Close()
+	if ct := resp.Header.Get("Content-Type"); ct != "text/event-stream" {
+		t.Fatalf("content type = %q, want a stream", ct)
+	}
+	var all []sseEvent
+	for r := bufio.NewReader(resp.Body); ; {
+		e, err := nextEvent(r)
+		if err != nil {
+			return all
+		}
+		if e.data != "" {
+			all = append(all, e)
+		}
+	}
+}
+
+// readTo reads the events up to the one with the given id. The body of resp then
+// begins behind it.
+func readTo(t *testing.T, resp *http.Response, id string) []sseEvent {
+	t.Helper()
+	body := resp.Body
+	r := bufio.NewReader(body)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{r, body}
+	for all := []sseEvent(nil); ; {
+		e, err := nextEvent(r)
+		if err != nil {
+			t.Fatalf("stream ended before event %s: %v", id, err)
+		}
+		if all = append(all, e); e.id == id {
+			return all
+		}
+	}
+}
+
+func withTask(id, body string) string {
+	return strings.Replace(body, `"role"`, `"taskId":"`+id+`","role"`, 1)
+}
+
+// Whatever version a reader has seen last, it gets exactly the rest, on both
+// bindings, from a task that goes on and from one that has ended.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	words := make(chan string)
+	h := startHub(t, httpfront.Config{}, newAgent("gated", gated(words)))
+	whole := h.open(t.Context(), "POST", "/v1/a2a/message:stream", withTask("t", message("hi")))
+	for i := range 5 {
+		words <- "w" + strconv.Itoa(i)
+	}
+	all := readTo(t, whole, "6")
+	// These follow the task while it goes on.
+	var early []*http.Response
+	for after := 1; after <= 3; after++ {
+		early = append(early, h.open(t.Context(), "GET", "/v1/a2a/tasks/t:subscribe", "", "Last-Event-ID: "+strconv.Itoa(after)))
+	}
+	close(words)
+	all = append(all, allEvents(t, whole)...)
+	if len(all) != 7 {
+		t.Fatalf("events = %v, want the task, five chunks and the end", all)
+	}
+	for i, e := range all {
+		if e.id != strconv.Itoa(i+1) {
+			t.Errorf("event %d has id %q, want the version", i, e.id)
+		}
+	}
+	for i, resp := range early {
+		if diff := cmp.Diff(all[i+1:], allEvents(t, resp), cmp.AllowUnexported(sseEvent{})); diff != "" {
+			t.Errorf("resumed after %d while it goes on: mismatch (-want +got):\n%s", i+1, diff)
+		}
+	}
+	for after := 1; after < len(all); after++ {
+		header := "Last-Event-ID: " + strconv.Itoa(after)
+		got := allEvents(t, h.open(t.Context(), "GET", "/v1/a2a/tasks/t:subscribe", "", header))
+		if diff := cmp.Diff(all[after:], got, cmp.AllowUnexported(sseEvent{})); diff != "" {
+			t.Errorf("resumed after %d: mismatch (-want +got):\n%s", after, diff)
+		}
+		got = allEvents(t, h.open(t.Context(), "POST", "/a2a", rpc("SubscribeToTask", `{"id":"t"}`), v1, header))
+		for i := range got {
+			got[i].data = strings.TrimSuffix(strings.TrimPrefix(got[i].data, `{"jsonrpc":"2.0","id":1,"result":`), "}")
+		}
+		if diff := cmp.Diff(all[after:], got, cmp.AllowUnexported(sseEvent{})); diff != "" {
+			t.Errorf("resumed over JSON-RPC after %d: mismatch (-want +got):\n%s", after, diff)
+		}
+	}
+	if got := h.do("POST", "/a2a", rpc("SubscribeToTask", `{"id":"t"}`), v1, "Last-Event-ID: 7"); got.code != 204 || got.body != "" {
+		t.Errorf("with nothing left = %d %q, want 204", got.code, got.body)
+	}
+}
+
+// A subscription begins with the task as it is and goes on through the interrupted
+// state to the end.
+func TestSubscribeThroughInterruption(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	h.do("POST", "/v1/a2a/ask/message:send", withTask("t", message("weather")))
+	resp := h.open(t.Context(), "POST", "/v1/a2a/tasks/t:subscribe", "")
+	if got := h.do("POST", "/v1/a2a/message:send", withTask("t", message("Rome"))); got.code != 200 {
+		t.Fatalf("answer = %d %s", got.code, got.body)
+	}
+	got := allEvents(t, resp)
+	if len(got) != 3 || !strings.Contains(got[0].data, `{"task":{"id":"t"`) || !strings.Contains(got[0].data, "INPUT_REQUIRED") {
+		t.Fatalf("events = %v, want the waiting task first, then artifact and end", got)
+	}
+	// Version 3 is the message of the caller, which has no frame.
+	if ids := []string{got[0].id, got[1].id, got[2].id}; !cmp.Equal(ids, []string{"2", "4", "5"}) {
+		t.Errorf("ids = %v, want 2, 4, 5", ids)
+	}
+}
+
+// A stream that stays silent says that it is alive; nothing else is in between.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		words := make(chan string)
+		p, stop := servePipes(t, httpfront.Config{Engine: startEngine(t, newAgent("gated", gated(words)))})
+		defer stop()
+		conn := p.dial(t)
+		c := &rawConn{Conn: conn, t: t, r: bufio.NewReader(conn)}
+		c.post("/v1/a2a/message:stream", message("hi"))
+		r := bufio.NewReader(c.response().Body)
+		mustEvent(t, r, "1")
+		began := time.Now()
+		for i := range 3 {
+			e, err := nextEvent(r)
+			if err != nil || e.comment != "keep-alive" || time.Since(began) != time.Duration(i+1)*15*time.Second {
+				t.Fatalf("event = %+v, %v after %v; want a comment each 15 s", e, err, time.Since(began))
+			}
+		}
+		words <- "late"
+		mustEvent(t, r, "2")
+		close(words)
+		mustEvent(t, r, "3")
+	})
+}
+
+func mustEvent(t *testing.T, r *bufio.Reader, id string) {
+	t.Helper()
+	e, err := nextEvent(r)
+	if err != nil || e.id != id {
+		t.Fatalf("event = %+v, %v; want id %s", e, err, id)
+	}
+}
+
+// A reader that stops reading is cut off after the write limit. Meanwhile the task
+// and its other readers go on.
+func TestStalledReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		words := make(chan string)
+		e := startEngineWith(t, engine.Config{StreamsPerCaller: 2}, newAgent("gated", gated(words)))
+		p, stop := servePipes(t, httpfront.Config{Engine: e})
+		defer stop()
+		dial := func() *rawConn {
+			conn := p.dial(t)
+			return &rawConn{Conn: conn, t: t, r: bufio.NewReader(conn)}
+		}
+		stalled, good := dial(), dial()
+		stalled.post("/v1/a2a/message:stream", withTask("t", message("hi")))
+		mustEvent(t, bufio.NewReader(stalled.response().Body), "1")
+		good.get("/v1/a2a/tasks/t:subscribe")
+		r := bufio.NewReader(good.response().Body)
+		mustEvent(t, r, "1")
+
+		began := time.Now()
+		for i := range 100 {
+			words <- strings.Repeat("x", 1000) + strconv.Itoa(i)
+			mustEvent(t, r, strconv.Itoa(i+2))
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the other reader waited %v", took)
+		}
+		// A third stream is one too many, until the stalled one has been cut off.
+		third := dial()
+		third.get("/v1/a2a/tasks/t:subscribe")
+		if code, body := third.whole(); code != 429 {
+			t.Errorf("third stream = %d %s, want 429", code, body)
+		}
+		time.Sleep(31 * time.Second)
+		third.get("/v1/a2a/tasks/t:subscribe")
+		if code := third.response().StatusCode; code != 200 {
+			t.Errorf("after the write limit = %d, want 200: the stalled stream is cut off", code)
+		}
+		third.Close()
+		close(words)
+		for id := ""; id != "102"; {
+			e, err := nextEvent(r)
+			if err != nil {
+				t.Fatalf("the other reader: %v", err)
+			}
+			id = e.id
+		}
+	})
+}
+
+// A reader that goes away ends its stream and not the task.
+func TestReaderGoesAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		words := make(chan string)
+		p, stop := servePipes(t, httpfront.Config{
+			Engine: startEngineWith(t, engine.Config{Streams: 1}, newAgent("gated", gated(words))),
+		})
+		defer stop()
+		dial := func() *rawConn {
+			conn := p.dial(t)
+			return &rawConn{Conn: conn, t: t, r: bufio.NewReader(conn)}
+		}
+		c := dial()
+		c.post("/v1/a2a/message:stream", withTask("t", message("hi")))
+		mustEvent(t, bufio.NewReader(c.response().Body), "1")
+		c.Close()
+		synctest.Wait() // the only stream that is allowed has ended
+		words <- "on"
+		close(words)
+		c = dial()
+		c.get("/v1/a2a/tasks/t:subscribe", "Last-Event-ID: 1")
+		if code, body := c.whole(); code != 200 || !strings.Contains(body, "TASK_STATE_COMPLETED") {
+			t.Errorf("subscribe = %d %s, want the rest of the task", code, body)
+		}
+	})
+}
+
+func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{
+		Auth: byKey(), Engine: startEngineWith(t, engine.Config{StreamsPerCaller: 1}, everyone()...),
+	})
+	const ann, bob = "Authorization: Bearer ann", "Authorization: Bearer bob"
+	resp := h.open(t.Context(), "POST", "/v1/a2a/hold/message:stream", withTask("t", message("hi")), ann)
+	defer resp.Body.Close()
+	got := h.do("POST", "/v1/a2a/hold/message:stream", withTask("u", message("hi")), ann)
+	if reason, _ := got.failure(t); got.code != 429 || reason != "RESOURCE_EXHAUSTED" || got.header.Get("Retry-After") != "5" {
+		t.Errorf("second stream = %d %v %s, want 429 with Retry-After", got.code, got.header, got.body)
+	}
+	if got := h.do("GET", "/v1/a2a/tasks/u", "", ann); got.code != 404 {
+		t.Errorf("the refused stream left a task: %d", got.code)
+	}
+	got = h.do("POST", "/a2a", rpc("SubscribeToTask", `{"id":"t"}`), v1, ann)
+	if reason, _ := got.failure(t); got.code != 429 || reason != "RESOURCE_EXHAUSTED" {
+		t.Errorf("JSON-RPC = %d %s, want 429", got.code, got.body)
+	}
+	if got := h.do("POST", "/v1/a2a/message:stream", message("hi"), bob); got.code != 200 {
+		t.Errorf("stream of another caller = %d %s", got.code, got.body)
+	}
+}
+
+// The hub that stops ends its streams without a word, so that readers come back.
+func TestStreamOfStoppingHub(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.New(engine.Config{DrainTimeout: -1})
+		if err := e.Register(newAgent("hold", hold())); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stopEngine := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		p, stop := servePipes(t, httpfront.Config{Engine: e})
+		defer stop()
+		conn := p.dial(t)
+		c := &rawConn{Conn: conn, t: t, r: bufio.NewReader(conn)}
+		c.post("/v1/a2a/message:stream", message("hi"))
+		r := bufio.NewReader(c.response().Body)
+		mustEvent(t, r, "1")
+		mustEvent(t, r, "2")
+		stopEngine()
+		<-done
+		for {
+			e, err := nextEvent(r)
+			if err != nil {
+				break
+			}
+			if strings.Contains(e.data, `"error"`) {
+				t.Errorf("event = %+v, want none that is an error", e)
+			}
+		}
+	})
+}
+
+// An idle stream costs little: design.md promises at most 40 KiB in all.
+func TestIdleStreamMemory(t *testing.T) {
+	const streams = 500
+	limit := uint64(40 << 10)
+	if raceEnabled {
+		limit *= 2 // the detector keeps as much again for each goroutine
+	}
+	began := make(chan struct{}, streams)
+	idle := described(func(ctx context.Context, _ *a2asrv.ExecutorContext, _ yielder) {
+		began <- struct{}{}
+		<-ctx.Done()
+	})
+	h := startHub(t, httpfront.Config{}, newAgent("idle", idle))
+	h.do("POST", "/v1/a2a/message:send", withTask("t", strings.Replace(message("hi"), `{"message"`,
+		`{"configuration":{"returnImmediately":true},"message"`, 1)))
+	<-began
+	before := memory()
+	var conns []net.Conn
+	for range streams {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /v1/a2a/tasks/t:subscribe HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n")
+		// Once this byte has come, the stream has been opened.
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	each := (memory() - before) / streams
+	t.Logf("%d bytes for each of %d idle streams, with both ends of the connection", each, len(conns))
+	if each > limit {
+		t.Errorf("an idle stream takes %d bytes, want at most %d", each, limit)
+	}
+}
+
+func memory() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}

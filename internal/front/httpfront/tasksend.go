@@ -1,0 +1,71 @@
+package httpfront
+
+import (
+	"bytes"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// errNoJobs: a job cannot do without an id of its caller.
+var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids of callers are refused here")
+
+// serveJob answers POST /tasks/send, the one operation of RockBot's agents over HTTP.
+func (x *exchange) serveJob() {
+	x.in = takeBuffer()
+	defer x.release()
+	err := dialect.Version(x.r.Header[versionHeader], dialect.REST)
+	if err == nil {
+		err = x.readRPC()
+	}
+	if err == nil {
+		err = x.shape.Blame(dialect.SendMessage, x.doJob())
+	}
+	if err != nil {
+		x.fail(err)
+	}
+}
+
+// doJob sends the message and answers with the task, when it has ended or waits for its
+// caller. The same job again is answered with the same task.
+func (x *exchange) doJob() error {
+	if !x.front.cfg.Engine.ClientIDs() {
+		return errNoJobs
+	}
+	r, err := x.front.filler.Job(x.in.b)
+	if err != nil {
+		return err
+	}
+	x.agent(&r.Target)
+	x.adopt(r)
+	if r.Message.Skill == dialect.GeneralSkill && !x.front.cfg.Engine.Offers(r.Agent, r.Message.Skill) {
+		r.Message.Skill = "" // RockBot's callers name this one if they mean none
+	}
+	r.Metadata = bytes.Clone(r.Metadata)
+	r.Dialect = uint8(dialect.RockBotTask)
+	r.NewIDs, r.Once, r.Resume = true, true, true
+	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
+	if err != nil {
+		return err
+	}
+	x.about(&a.Head)
+	x.activated(a.Head.Agent, a.Confirmed)
+	none := 0
+	a.History = &none
+	buf := takeBuffer()
+	defer buf.put()
+	buf.b = dialect.AppendJobResult(buf.b, r.Message.TaskID, dialect.AppendTask(nil, shown(a), dialect.RPC))
+	x.reply(buf.b)
+	return nil
+}
+
+// appendJobError adds an error as RockBot's agents write it.
+func (x *exchange) appendJobError(dst []byte, report *dialect.Report) []byte {
+	var body []byte
+	if x.in != nil {
+		body = x.in.b
+	}
+	return report.AppendJobError(dst, body)
+}

@@ -1,0 +1,138 @@
+package openaifront
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/suggest"
+	"github.com/parley-a2a/parley/task"
+)
+
+// model is an agent, or one of its skills, as OpenAI shows it.
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+	// Description is not OpenAI's: it is what the card says.
+	Description string `json:"description,omitempty"`
+}
+
+func (f *Front) listModels(v *surface.Visit) error {
+	who := v.Caller.Principal
+	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(who)}))
+	return nil
+}
+
+func (f *Front) showModel(v *surface.Visit, escaped string) error {
+	who := v.Caller.Principal
+	name, err := url.PathUnescape(escaped)
+	if err != nil {
+		return noModel(escaped, nil)
+	}
+	for _, m := range f.models(who) {
+		if m.ID == name {
+			v.Reply(http.StatusOK, marshal(m))
+			return nil
+		}
+	}
+	if _, err := f.resolve(who, name); err != nil {
+		return err
+	}
+	v.Reply(http.StatusOK, marshal(model{ID: name, Object: "model", Created: f.since(), OwnedBy: "parley"}))
+	return nil
+}
+
+// models returns the agents that are there for a caller, each with its skills behind it.
+func (f *Front) models(who *auth.Principal) []model {
+	all := []model{}
+	agents := f.Engine.AgentsFor(who)
+	for i := range agents {
+		c := agents[i].Card
+		m := model{ID: string(agents[i].Name), Object: "model", Created: f.since(), OwnedBy: "parley", Description: c.Description}
+		if c.Provider != nil && c.Provider.Org != "" {
+			m.OwnedBy = c.Provider.Org
+		}
+		all = append(all, m)
+		for j := range c.Skills {
+			of := m
+			of.ID += "/" + c.Skills[j].ID
+			of.Description = c.Skills[j].Description
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+func (f *Front) since() int64 { return max(0, f.Since.Unix()) }
+
+// chosen is the agent and the skill that a model stands for; one of them may be empty.
+type chosen struct {
+	agent task.Agent
+	skill string
+}
+
+// resolve returns what a model stands for: an agent, else an agent with a skill, else a
+// skill that an agent lists.
+func (f *Front) resolve(who *auth.Principal, name string) (chosen, error) {
+	if name == "" {
+		return chosen{}, invalid("model", "is required")
+	}
+	if _, ok := f.Engine.AgentFor(who, task.Agent(name)); ok {
+		return chosen{agent: task.Agent(name)}, nil
+	}
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		if a, ok := f.Engine.AgentFor(who, task.Agent(name[:i])); ok {
+			if skill := name[i+1:]; len(a.Card.Skills) == 0 || lists(&a, skill) {
+				return chosen{a.Name, skill}, nil
+			}
+		}
+	}
+	agents := f.Engine.AgentsFor(who)
+	if slices.ContainsFunc(agents, func(a engine.Agent) bool { return lists(&a, name) }) {
+		return chosen{skill: name}, nil
+	}
+	return chosen{}, noModel(name, f.models(who))
+}
+
+// lists reports whether the card of an agent has a skill, whose id ignores case.
+func lists(a *engine.Agent, skill string) bool {
+	return slices.ContainsFunc(a.Card.Skills, func(s a2a.AgentSkill) bool { return strings.EqualFold(s.ID, skill) })
+}
+
+// noModel is the error for a model that is not there.
+func noModel(name string, all []model) error {
+	const most = 64
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	meant := ""
+	if nearest := suggest.Nearest(name, ids); nearest != "" {
+		meant = "; did you mean `" + nearest + "`?"
+	}
+	e := apierror.New(a2a.ErrTaskNotFound, "The model `%s` does not exist%s", name, meant).With("code", "model_not_found")
+	e.Violations = []apierror.Violation{{Field: "model", Problem: "does not exist"}}
+	return e
+}
+
+// marshal writes a value that is always JSON.
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("openaifront: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,152 @@
+package openaifront
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// request is what a client asks for.
+type request struct {
+	model    string
+	messages []content.ChatMessage
+	user     string
+	stream   bool
+	// usage asks for a last chunk with the usage.
+	usage bool
+	// metadata are texts by names; task_id and context_id count.
+	metadata map[string]string
+	// tuning are the parameters that are for the agent's own model.
+	tuning map[string]json.RawMessage
+}
+
+// The names of metadata, in requests and answers.
+const (
+	metaTask    = "task_id"
+	metaContext = "context_id"
+	metaState   = "state"
+)
+
+// harmless says which values of the parameters that would change the shape of an answer
+// may be there: those that change nothing. Others are refused with the reason.
+var harmless = map[string]struct {
+	values []string
+	why    string
+}{
+	"n":                  {[]string{"1"}, "there is one choice; send the request again for another one"},
+	"tools":              {[]string{"[]"}, "agents bring their own tools"},
+	"functions":          {[]string{"[]"}, "agents bring their own tools"},
+	"tool_choice":        {[]string{`"none"`, `"auto"`}, "agents bring their own tools"},
+	"function_call":      {[]string{`"none"`, `"auto"`}, "agents bring their own tools"},
+	"logprobs":           {[]string{"false"}, "agents tell no probabilities"},
+	"top_logprobs":       {[]string{"0"}, "agents tell no probabilities"},
+	"modalities":         {[]string{`["text"]`}, "answers are text"},
+	"audio":              {nil, "answers are text"},
+	"response_format":    {[]string{`{"type":"text"}`}, "agents choose the form of their answers"},
+	"web_search_options": {nil, "agents search as they do"},
+}
+
+// read reads the body of a request.
+func read(body []byte) (*request, error) {
+	var d dialect.Decoder
+	if err := d.Body(body); err != nil {
+		return nil, err
+	}
+	r := &request{tuning: map[string]json.RawMessage{}}
+	seen := map[string]bool{}
+	for name, v := range rawjson.Fields(body) {
+		if seen[name] {
+			return nil, invalid(name, "is there twice")
+		}
+		seen[name] = true
+		if rawjson.KindOf(v) == rawjson.Null {
+			continue
+		}
+		if err := r.param(name, v); err != nil {
+			return nil, err
+		}
+	}
+	if !seen["messages"] || len(r.messages) == 0 {
+		return nil, invalid("messages", "must have at least one message")
+	}
+	return r, nil
+}
+
+func (r *request) param(name string, v []byte) error {
+	switch name {
+	case "model":
+		return into(name, v, &r.model, "a string")
+	case "messages":
+		return r.readMessages(v)
+	case "user":
+		return into(name, v, &r.user, "a string")
+	case "stream":
+		return into(name, v, &r.stream, "true or false")
+	case "metadata":
+		return into(name, v, &r.metadata, "an object of strings")
+	case "stream_options":
+		var o struct {
+			IncludeUsage bool `json:"include_usage"`
+		}
+		err := into(name, v, &o, "an object with include_usage")
+		r.usage = o.IncludeUsage
+		return err
+	}
+	h, known := harmless[name]
+	if !known {
+		r.tuning[name] = json.RawMessage(rawjson.AppendCompact(nil, v))
+		return nil
+	}
+	compact := string(rawjson.AppendCompact(nil, v))
+	for _, value := range h.values {
+		if compact == value {
+			return nil
+		}
+	}
+	return invalid(name, "is not supported: %s", h.why)
+}
+
+// into reads a value, which must be of a type.
+func into(name string, v []byte, to any, want string) error {
+	if at := rawjson.Repeated(v); at != "" {
+		return invalid(name+"."+at, "is there twice")
+	}
+	if json.Unmarshal(v, to) != nil {
+		return invalid(name, "must be %s", want)
+	}
+	return nil
+}
+
+func (r *request) readMessages(v []byte) error {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return invalid("messages", "must be a list of messages")
+	}
+	for raw := range rawjson.Elements(v) {
+		at := fmt.Sprintf("messages[%d]", len(r.messages))
+		var m content.ChatMessage
+		if twice := rawjson.Repeated(raw); twice != "" {
+			return invalid(at+"."+twice, "is there twice")
+		}
+		if err := json.Unmarshal(raw, &m); err != nil {
+			var typed *json.UnmarshalTypeError
+			if errors.As(err, &typed) && typed.Field != "" {
+				return invalid(at+"."+typed.Field, "must not be a %s", typed.Value)
+			}
+			return invalid(at, "%s", unwrapped(err))
+		}
+		r.messages = append(r.messages, m)
+	}
+	return nil
+}
+
+// unwrapped returns what is at the bottom of an error of package json.
+func unwrapped(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}

@@ -1,0 +1,160 @@
+// Package rockbotfront lets agents of RockBot ask agents of a hub over RabbitMQ: it is what
+// stands between internal/agents/rockbot, which knows the wire, and the engine.
+//
+// # Guarantees
+//
+// A request that arrives twice is one task, also across a restart of the hub. Callers see
+// their own tasks alone: the owner is the name of the calling agent, which RockBot's broker
+// vouches for. The rules, trust, limits and audit log of the hub are about them as about
+// others.
+//
+// # What it does not promise
+//
+// Statuses may be lost or repeated when the hub is killed. Of the artifacts only the text of
+// chunks is published before the result.
+//
+// # Concurrency
+//
+// A Server is safe for concurrent use.
+//
+// # Testing
+//
+// Its test asks a hub as RockBot's agents do, on a private RabbitMQ.
+package rockbotfront
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/agents/rockbot"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Server is a rockbot.Server on an engine, which is required.
+type Server struct{ Engine *engine.Engine }
+
+var _ rockbot.Server = (*Server)(nil)
+
+// prefix stands before the names of RockBot's agents, so that nobody else has them.
+const prefix = "rockbot/"
+
+// via is how RockBot's agents are known: RockBot's broker says who they are.
+const via = "rockbot"
+
+func callerOf(name string) *op.Caller {
+	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name, Via: via}}
+}
+
+// admit counts a request among those that its caller may make in a time.
+func (s *Server) admit(c *op.Caller) error {
+	if l := s.Engine.Limiter(); l != nil {
+		return l.Request(c.Principal.Owner())
+	}
+	return nil
+}
+
+// Send implements rockbot.Server. It waits longer than one call of the engine does.
+func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
+	r := *q.Send
+	r.Followed = true
+	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
+		r.Message.Skill = "" // RockBot's callers say this if they mean no skill
+	}
+	c := callerOf(q.Caller)
+	if err := s.admit(c); err != nil {
+		return nil, err
+	}
+	a, err := s.follow(ctx, c, r, progress)
+	for errors.Is(err, apierror.ErrExhausted) || err == nil && !a.Head.State.Terminal() && !a.Head.State.Interrupted() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		again := r
+		if a, err = s.Engine.Send(ctx, c, &again); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	none := 0
+	shown := &dialect.Answer{Head: &a.Head, Fold: a.Fold, Message: a.Message, History: &none}
+	return dialect.AppendTask(nil, shown, dialect.RPC), nil
+}
+
+// follow passes on what an agent says while it works, until the task has ended or waits, and
+// returns the task. A caller may have too many streams, which is apierror.ErrExhausted.
+func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress func([]byte)) (*engine.Answer, error) {
+	stream, err := s.Engine.Stream(ctx, c, &r)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for {
+		events, err := stream.Next(ctx, 0)
+		switch {
+		case errors.Is(err, io.EOF):
+			return stream.Answer(ctx, nil)
+		case err != nil:
+			return nil, err
+		}
+		for i := range events {
+			ev := &events[i]
+			if ev.Kind == task.Status && ev.State.Interrupted() {
+				return stream.Answer(ctx, nil)
+			}
+			if said := saidOf(ev); said != nil {
+				progress(said)
+			}
+		}
+	}
+}
+
+// saidOf returns the message of a status, or the text of an artifact that goes on; nil for
+// all else. The last chunk is in the result, which comes at once.
+func saidOf(ev *engine.Event) []byte {
+	if ev.Kind == task.Status && ev.State == task.Working && len(ev.Body) > 0 {
+		return ev.Body
+	}
+	update := rawjson.Member(ev.Frame, "artifactUpdate")
+	if update == nil || string(rawjson.Member(update, "lastChunk")) == "true" {
+		return nil
+	}
+	var text []byte
+	for part := range rawjson.Elements(rawjson.Member(rawjson.Member(update, "artifact"), "parts")) {
+		if s, ok := rawjson.String(rawjson.Member(part, "text")); ok {
+			text = append(text, s...)
+		}
+	}
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return nil
+	}
+	message := rawjson.AppendString([]byte(`{"role":"ROLE_AGENT","parts":[{"text":`), string(text))
+	return append(message, `}]}`...)
+}
+
+// Cancel implements rockbot.Server.
+func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error {
+	c := callerOf(caller)
+	if err := s.admit(c); err != nil {
+		return err
+	}
+	_, err := s.Engine.Cancel(ctx, c, r)
+	return err
+}
+
+// Card implements rockbot.Server.
+func (s *Server) Card(name task.Agent) *a2a.AgentCard {
+	a, _ := s.Engine.Agent(name)
+	return a.Card
+}

@@ -1,0 +1,75 @@
+package a2ajson
+
+import (
+	"bytes"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+)
+
+// sextet says what a byte is in base64: valid, or valid in the URL-safe alphabet
+// only. Zero is neither.
+var sextet = func() (t [256]byte) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for _, c := range []byte(letters) {
+		t[c] = standardByte
+	}
+	t['-'], t['_'] = urlByte, urlByte
+	return t
+}()
+
+const (
+	standardByte = 1
+	urlByte      = 2
+)
+
+// appendBase64 appends the JSON string v, bytes in base64, in the standard
+// alphabet and with padding. It does not decode them.
+func appendBase64(dst, v []byte) ([]byte, error) {
+	if rawjson.KindOf(v) != rawjson.Text {
+		return dst, Invalid("must be a string of base64")
+	}
+	text := v[1 : len(v)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		s, _ := rawjson.String(v)
+		text = []byte(s)
+	}
+	digits := bytes.TrimRight(text, "=")
+	pad := len(text) - len(digits)
+	if len(digits)%4 == 1 || pad > 0 && (pad > 2 || len(text)%4 != 0) {
+		return dst, Invalid("is not base64: wrong length")
+	}
+	from := len(dst) + 1
+	dst = append(append(dst, '"'), digits...)
+	if !standardise(dst[from:]) {
+		return dst[:from-1], Invalid("is not base64")
+	}
+	for n := len(digits); n%4 != 0; n++ {
+		dst = append(dst, '=')
+	}
+	return append(dst, '"'), nil
+}
+
+// standardise changes URL-safe digits to standard ones, in place, and reports
+// whether b has nothing but digits.
+func standardise(b []byte) bool {
+	var all byte
+	for _, c := range b {
+		kind := sextet[c]
+		if kind == 0 {
+			return false
+		}
+		all |= kind
+	}
+	if all&urlByte == 0 {
+		return true
+	}
+	for i, c := range b {
+		switch c {
+		case '-':
+			b[i] = '+'
+		case '_':
+			b[i] = '/'
+		}
+	}
+	return true
+}

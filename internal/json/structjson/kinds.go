@@ -1,0 +1,199 @@
+package structjson
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+)
+
+// member returns a member that is empty, written and read by what it points to.
+func member[T, V any](name string, at func(*T) *V, k kind[V]) Member[T] {
+	return Member[T]{
+		name: name, quoted: `"` + name + `":`,
+		empty: func(t *T) bool { return k.empty(at(t)) },
+		write: func(w *writer, t *T) { k.write(w, at(t)) },
+		read:  func(t *T, v []byte) bool { return k.read(at(t), v) },
+	}
+}
+
+// kind is what is done with values of type V.
+type kind[V any] struct {
+	empty func(*V) bool
+	write func(*writer, *V)
+	read  func(*V, []byte) bool
+}
+
+// Text is a string.
+func Text[T any, S ~string](name string, at func(*T) *S) Member[T] {
+	return member(name, at, kind[S]{
+		empty: func(s *S) bool { return *s == "" },
+		write: func(w *writer, s *S) { w.text(string(*s)) },
+		read: func(s *S, v []byte) bool {
+			text, ok := rawjson.String(v)
+			*s = S(text)
+			return ok
+		},
+	})
+}
+
+// Int is an integer.
+func Int[T any, N ~int | ~int64](name string, at func(*T) *N) Member[T] {
+	return member(name, at, kind[N]{
+		empty: func(n *N) bool { return *n == 0 },
+		write: func(w *writer, n *N) { w.out = strconv.AppendInt(w.out, int64(*n), 10) },
+		read: func(n *N, v []byte) bool {
+			i, err := strconv.ParseInt(string(v), 10, 64)
+			*n = N(i)
+			return err == nil && int64(*n) == i
+		},
+	})
+}
+
+// Bool is true or false.
+func Bool[T any](name string, at func(*T) *bool) Member[T] {
+	return member(name, at, kind[bool]{
+		empty: func(b *bool) bool { return !*b },
+		write: func(w *writer, b *bool) { w.out = strconv.AppendBool(w.out, *b) },
+		read: func(b *bool, v []byte) bool {
+			*b = v[0] == 't'
+			return rawjson.KindOf(v) == rawjson.Bool
+		},
+	})
+}
+
+// Raw is any JSON. None is empty.
+func Raw[T any](name string, at func(*T) *json.RawMessage) Member[T] {
+	return member(name, at, kind[json.RawMessage]{
+		empty: func(r *json.RawMessage) bool { return len(*r) == 0 },
+		write: func(w *writer, r *json.RawMessage) { w.raw(*r) },
+		read: func(r *json.RawMessage, v []byte) bool {
+			*r = v
+			return true
+		},
+	})
+}
+
+// Raws is a list of any JSON.
+func Raws[T any](name string, at func(*T) *[]json.RawMessage) Member[T] {
+	return list(name, at, func(w *writer, r *json.RawMessage) { w.raw(*r) }, func(r *json.RawMessage, v []byte) bool {
+		*r = v
+		return true
+	})
+}
+
+// Texts is a list of strings.
+func Texts[T any](name string, at func(*T) *[]string) Member[T] {
+	return list(name, at, func(w *writer, s *string) { w.text(*s) }, readText)
+}
+
+func readText(s *string, v []byte) (ok bool) {
+	*s, ok = rawjson.String(v)
+	return ok
+}
+
+// Structs is a list of structs.
+func Structs[T, U any](name string, of *Table[U], at func(*T) *[]U) Member[T] {
+	return list(name, at, of.write, func(u *U, v []byte) bool { return of.Read(v, u) })
+}
+
+func list[T, E any](name string, at func(*T) *[]E, write func(*writer, *E), read func(*E, []byte) bool) Member[T] {
+	return member(name, at, kind[[]E]{
+		empty: func(l *[]E) bool { return len(*l) == 0 },
+		write: func(w *writer, l *[]E) {
+			if *l == nil {
+				w.null()
+				return
+			}
+			w.out = append(w.out, '[')
+			for i := range *l {
+				if i > 0 {
+					w.out = append(w.out, ',')
+				}
+				write(w, &(*l)[i])
+			}
+			w.out = append(w.out, ']')
+		},
+		read: func(l *[]E, v []byte) bool { return readList(l, v, read) },
+	})
+}
+
+func readList[E any](l *[]E, v []byte, read func(*E, []byte) bool) bool {
+	if v[0] != '[' {
+		return false
+	}
+	*l = []E{}
+	for item := range rawjson.Elements(v) {
+		*l = append(*l, *new(E))
+		if !read(&(*l)[len(*l)-1], item) {
+			return false
+		}
+	}
+	return true
+}
+
+// Map is an object whose members are strings.
+func Map[T any](name string, at func(*T) *map[string]string) Member[T] {
+	return member(name, at, kind[map[string]string]{
+		empty: func(m *map[string]string) bool { return len(*m) == 0 },
+		write: func(w *writer, m *map[string]string) { w.pairs(*m) },
+		read:  readMap,
+	})
+}
+
+func readMap(m *map[string]string, v []byte) bool {
+	if v[0] != '{' {
+		return false
+	}
+	*m = map[string]string{}
+	for name, value := range rawjson.Fields(v) {
+		text, ok := rawjson.String(value)
+		if !ok {
+			return false
+		}
+		(*m)[name] = text
+	}
+	return true
+}
+
+// Bytes is a string with bytes in base64.
+func Bytes[T any](name string, at func(*T) *[]byte) Member[T] {
+	return member(name, at, kind[[]byte]{
+		empty: func(b *[]byte) bool { return len(*b) == 0 },
+		write: func(w *writer, b *[]byte) {
+			if *b == nil {
+				w.null()
+				return
+			}
+			w.out = append(base64.StdEncoding.AppendEncode(append(w.out, '"'), *b), '"')
+		},
+		read: func(b *[]byte, v []byte) bool {
+			text, ok := rawjson.String(v)
+			if !ok {
+				return false
+			}
+			var err error
+			*b, err = base64.StdEncoding.DecodeString(text)
+			return err == nil
+		},
+	})
+}
+
+// Struct is a struct with a table of its own. None is empty.
+func Struct[T, U any](name string, of *Table[U], at func(*T) **U) Member[T] {
+	return member(name, at, kind[*U]{
+		empty: func(u **U) bool { return *u == nil },
+		write: func(w *writer, u **U) {
+			if *u == nil {
+				w.null()
+				return
+			}
+			of.write(w, *u)
+		},
+		read: func(u **U, v []byte) bool {
+			*u = new(U)
+			return of.Read(v, *u)
+		},
+	})
+}

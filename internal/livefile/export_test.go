@@ -1,3 +1,0 @@
-package livefile
-
-var Rest = rest

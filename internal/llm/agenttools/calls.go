@@ -1,0 +1,353 @@
+package agenttools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/task"
+)
+
+// reserved are the keys of metadata that the hub reads itself.
+var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
+
+const (
+	maxName = 200
+	// invokeMinutes is how long invoke_agent waits unless the model says something else.
+	invokeMinutes = 5
+	maxMinutes    = 24 * 60
+	// chatWait is how long a conversation waits for its reply.
+	chatWait = 5 * time.Minute
+)
+
+var (
+	agentField = args.Field{
+		Name: "agent_name", Required: true, Max: maxName,
+		Description: "The agent's name exactly as list_known_agents or search_known_services gives it.",
+	}
+	messageField = args.Field{
+		Name: "message", Required: true,
+		Description: "What to tell the agent, in words that can be understood alone: it sees nothing of this conversation.",
+	}
+	dataField = args.Field{
+		Name: "data", Kind: args.Object,
+		Description: "Structured input, sent beside the message as application/json. A JSON object, not a string. Only with field names that the skill documents (see get_agent_details): never make any up; if none are documented, put the values into the message.",
+	}
+	taskField = args.Field{Name: "task_id", Required: true, Max: maxName, Description: "The id of the task."}
+)
+
+// calls are the tools that call agents.
+func (b *Toolbox) calls() []tool {
+	invoke := args.Fields{
+		agentField,
+		{Name: "skill", Required: true, Max: maxName, Description: "The id of one of the agent's skills, from get_agent_details."},
+		messageField, dataField,
+		{Name: "metadata", Kind: args.Scalars, Reserved: reserved, Description: "Metadata of the message: strings, numbers, true or false."},
+		{
+			Name: "timeout_minutes", Kind: args.Number, Max: maxMinutes, Default: invokeMinutes,
+			Description: "How long to wait for the result. 0 only dispatches. When the time is over the agent goes on, and the result is noted.",
+		},
+	}
+	chat := args.Fields{
+		{Name: "agent", Required: true, Max: maxName, Description: agentField.Description},
+		messageField,
+		{Name: "contextId", Max: maxName, Description: "The conversation to go on with: the contextId of the last reply. Leave it out to begin a new one."},
+		{Name: "taskId", Max: maxName, Description: "The task that waits for this message: the taskId of a reply with the state input-required."},
+		{Name: "skill", Max: maxName, Description: "The id of one of the agent's skills. Leave it out to let the agent decide."},
+		{Name: "done", Kind: args.Flag, Description: "True with the last message of a conversation: the reply then has no ids to go on with."},
+	}
+	goOn := args.Fields{taskField, messageField, dataField}
+	return []tool{
+		{fields: invoke, there: b.Caller != nil, run: b.invoke, Tool: llm.Tool{
+			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
+			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn what the skill expects; do not invent field names. " +
+				"The task is dispatched, and its result is always noted in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
+				"If the result is here too, it need not be read again. If it is not, do something else first.",
+		}},
+		{fields: chat, there: b.Caller != nil, run: b.chat, Tool: llm.Tool{
+			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
+			Description: "Says something to another agent and waits for its reply. To go on with the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
+				"Set done with your last message, so that the conversation does not go on for the sake of politeness.",
+		}},
+		{fields: goOn, there: b.Caller != nil, run: b.continueTask, Tool: llm.Tool{
+			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
+			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for what comes of it. A task that has ended takes no further message: begin a new one.",
+		}},
+	}
+}
+
+// dispatched is the answer of invoke_agent.
+type dispatched struct {
+	report
+	Key     string `json:"working_memory_key"`
+	DataKey string `json:"working_memory_data_key,omitempty"`
+}
+
+// invoke performs invoke_agent.
+func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
+	a, wrong, err := b.resolve(ctx, c.args.Text("agent_name"), c.args.Text("skill"))
+	if wrong != nil || err != nil {
+		return wrong, err
+	}
+	p := patienceOf(c)
+	t := b.talk(c, &Send{
+		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"), Wait: p.hold, Parts: partsOf(c),
+	})
+	sent, err := t.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := dispatched{report: b.reportOf(c, sent)}
+	pending := t.pending(sent, p)
+	if sent.Task != nil {
+		d.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+		d.Next = b.nextOf(sent, t, readLater)
+		if d.Data != "" {
+			d.DataKey = d.Key + ".data"
+		}
+	}
+	if pending == nil {
+		r, err := b.answer(sent, &d)
+		return t.asks(r, err)
+	}
+	pending.Key = d.Key
+	d.Result, d.Data, d.Progress, d.DataKey, d.Next = "", "", "", "", dispatchedNext
+	r, err := structured(&d)
+	if err == nil {
+		r.Pending = pending
+	}
+	return r, err
+}
+
+// pending returns the work of the agent whose result the caller awaits; nil if the result, or
+// a question, is returned by the call itself.
+func (t *talk) pending(sent *Sent, p patience) *llm.Pending {
+	h := t.call.Dispatch
+	if h == nil || sent.Task == nil || t.question != nil {
+		return nil
+	}
+	size := utf8.RuneCountInString(replyOf(sent)) + len(dataOf(outcome(sent)))
+	if sent.Task.Status.State.Terminal() && h.Inline > 0 && size <= h.Inline {
+		return nil
+	}
+	return &llm.Pending{Agent: sent.Agent, TaskID: sent.Task.ID, Begun: t.begins, Wait: p.rest}
+}
+
+// patience is how long a call of invoke_agent waits: hold in the call, and rest after it, in
+// which the caller awaits the result.
+type patience struct{ hold, rest time.Duration }
+
+// patienceOf returns how long a call waits. The caller of one that only dispatches waits as
+// long as for one that names no time.
+func patienceOf(c *call) patience {
+	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
+	h := c.Dispatch
+	if h == nil {
+		return patience{hold: all}
+	}
+	p := patience{rest: all}
+	if all == 0 {
+		p.rest = invokeMinutes * time.Minute
+	}
+	if h.Inline > 0 {
+		p.hold = min(all, h.Hold)
+		p.rest -= p.hold
+	}
+	return p
+}
+
+// dispatchedNext is what the model reads of a task whose result it is notified of.
+const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are told, and find the result under working_memory_key. Do not dispatch it again."
+
+// readLater is what a model reads of a task of which it is not notified.
+const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
+
+// partsOf returns what a call says to an agent.
+func partsOf(c *call) []*a2a.Part {
+	parts := []*a2a.Part{a2a.NewTextPart(c.args.Text("message"))}
+	if data := c.args.Object("data"); data != nil {
+		p := a2a.NewDataPart(data)
+		p.MediaType = "application/json"
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// chat performs chat_with_agent.
+func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
+	a, wrong, err := b.resolve(ctx, c.args.Text("agent"), c.args.Text("skill"))
+	if wrong != nil || err != nil {
+		return wrong, err
+	}
+	s := &Send{
+		Agent: a.Name, Skill: a.skill, ContextID: c.args.Text("contextId"), TaskID: a2a.TaskID(c.args.Text("taskId")),
+		Wait: chatWait, Abort: true, Parts: partsOf(c),
+	}
+	if err := b.leaveEnded(ctx, s); err != nil {
+		return nil, err
+	}
+	return b.say(ctx, c, s)
+}
+
+// leaveEnded makes a message to a task that has ended one that begins another task in the
+// same conversation: models pass on the ids of the last reply whatever it was.
+func (b *Toolbox) leaveEnded(ctx context.Context, s *Send) error {
+	if s.TaskID == "" || b.Tasks == nil {
+		return nil
+	}
+	sent, err := b.Tasks.Get(ctx, s.TaskID)
+	if err != nil {
+		return err
+	}
+	if sent.Task != nil && sent.Task.Status.State.Terminal() {
+		s.ContextID, s.TaskID = sent.Task.ContextID, ""
+	}
+	return nil
+}
+
+// continueTask performs continue_task.
+func (b *Toolbox) continueTask(ctx context.Context, c *call) (*llm.Result, error) {
+	s := &Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
+	if c.Dispatch != nil {
+		p := patienceOf(c)
+		s.Wait, s.Abort = p.hold, false
+	}
+	return b.say(ctx, c, s)
+}
+
+// said is the answer of chat_with_agent and continue_task.
+type said struct {
+	Agent string `json:"agent"`
+	Reply string `json:"reply"`
+	State string `json:"state"`
+	// ContextID and TaskID are left out when the conversation is done.
+	ContextID string     `json:"contextId,omitempty"`
+	TaskID    a2a.TaskID `json:"taskId,omitempty"`
+	Progress  string     `json:"progress,omitempty"`
+	// Key is where the reply is read, if it does not stand here.
+	Key  string `json:"working_memory_key,omitempty"`
+	Data string `json:"data,omitempty"`
+	Next string `json:"next,omitempty"`
+}
+
+// say sends a message and answers with the reply.
+func (b *Toolbox) say(ctx context.Context, c *call, s *Send) (*llm.Result, error) {
+	t := b.talk(c, s)
+	sent, err := t.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := b.reportOf(c, sent)
+	x := said{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
+	if !c.args.Flag("done") {
+		x.ContextID, x.TaskID = r.ContextID, r.TaskID
+	} else if sent.Task == nil || sent.Task.Status.State.Terminal() {
+		x.Next = ""
+	}
+	if s.Abort {
+		result, err := b.answer(sent, &x)
+		return t.asks(result, err)
+	}
+	pending := t.pending(sent, patienceOf(c))
+	if pending == nil {
+		result, err := b.answer(sent, &x)
+		return t.asks(result, err)
+	}
+	pending.Key = ResultKey(b.SessionID(), sent.Agent, sent.Task.ID)
+	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
+	result, err := structured(&x)
+	if err == nil {
+		result.Pending = pending
+	}
+	return result, err
+}
+
+// resolved is an agent that may be called, and the skill that is asked for.
+type resolved struct {
+	Agent
+	skill string
+}
+
+// resolve finds the agent and the skill that the model means, or says which there are.
+func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *llm.Result, error) {
+	r := &resolved{Agent: Agent{Name: name}, skill: skill}
+	if b.Directory != nil {
+		a, wrong, err := b.known(ctx, name)
+		if wrong != nil || err != nil {
+			return nil, wrong, err
+		}
+		r.Agent = *a
+	}
+	if b.Self != "" && strings.EqualFold(r.Name, b.Self) {
+		return nil, problem("You are %q yourself, and agents do not call themselves. Do it with your own tools, or choose another agent: list_known_agents shows them.", b.Self), nil
+	}
+	if skill == "" || len(r.Skills) == 0 {
+		return r, nil, nil
+	}
+	var ids []string
+	for i := range r.Skills {
+		id := r.Skills[i].ID
+		if strings.EqualFold(id, skill) {
+			r.skill = id
+			return r, nil, nil
+		}
+		if named(id) {
+			ids = append(ids, id)
+		}
+	}
+	return nil, problem("The agent %q has no skill %s. Its skills are: %s. get_agent_details says what each one does.",
+		r.Name, quote(skill), strings.Join(nearest(skill, ids, 20), ", ")), nil
+}
+
+// known returns an agent, or the names that are most like the one that there is not. How
+// the name is written does not matter.
+func (b *Toolbox) known(ctx context.Context, name string) (*Agent, *llm.Result, error) {
+	a, err := b.Directory.Agent(ctx, name)
+	if err == nil {
+		return a, nil, nil
+	}
+	if refused, broken := failed("directory", err); broken != nil || !errors.Is(err, ErrNotFound) {
+		return nil, refused, broken
+	}
+	all, err := b.Directory.Agents(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		if names[i] = all[i].Name; names[i] != name && names[i] == string(task.AgentNamed(name)) {
+			return b.known(ctx, names[i])
+		}
+	}
+	if len(names) == 0 {
+		return nil, problem("There is no agent %s; there are no agents at all.", quote(name)), nil
+	}
+	return nil, problem("There is no agent %s. The nearest names are: %s. Call list_known_agents for all agents, or search_known_services with what you need.",
+		quote(name), strings.Join(nearest(name, names, 3), ", ")), nil
+}
+
+// nextOf says what the model can do now.
+func (b *Toolbox) nextOf(sent *Sent, t *talk, later string) string {
+	if sent.Task == nil {
+		return ""
+	}
+	id := sent.Task.ID
+	switch state := sent.Task.Status.State; {
+	case t.refused:
+		return fmt.Sprintf("Whoever you work for does not answer. Find the answer yourself and call continue_task with task_id %q, or end the task with cancel_task.", id)
+	case state == a2a.TaskStateInputRequired:
+		return fmt.Sprintf("The agent asks back, and waits. Find the answer, ask a person if you do not know it, and call continue_task with task_id %q.", id)
+	case state == a2a.TaskStateAuthRequired:
+		return fmt.Sprintf("The agent waits for a permission or a sign-in that a person has to give. When that is done, call continue_task with task_id %q.", id)
+	case !state.Terminal():
+		return "The agent is still at work. " + later
+	}
+	return ""
+}

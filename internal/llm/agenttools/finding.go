@@ -1,0 +1,164 @@
+package agenttools
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// finding are the tools that find agents.
+func (b *Toolbox) finding() []tool {
+	there := b.Directory != nil
+	list := args.Fields{{Name: "skill", Max: maxName, Description: "Only agents with the skill of this id."}}
+	search := args.Fields{{Name: "query", Required: true, Max: 1000, Description: "What you need, in words, such as \"translate a contract into French\"."}}
+	return []tool{
+		{fields: list, there: there, run: b.listAgents, Tool: llm.Tool{
+			Name: "list_known_agents", Title: "List the agents", Output: schemaOf(agentsOutput), ReadOnly: true,
+			Description: "Lists all agents that can be called, with their skills. To find one for a need, search_known_services is better.",
+		}},
+		{fields: args.Fields{agentField}, there: there, run: b.agentDetails, Tool: llm.Tool{
+			Name: "get_agent_details", Title: "Describe an agent", Output: schemaOf(cardOutput), ReadOnly: true,
+			Description: "Gives the whole card of an agent: its skills with their descriptions, tags, examples and media types. Call it before you call the agent. " +
+				"It reads what is known: refresh_agent_card asks the agent itself.",
+		}},
+		{fields: search, there: there, run: b.search, Tool: llm.Tool{
+			Name: "search_known_services", Title: "Search agents and MCP servers", Output: schemaOf(foundOutput), ReadOnly: true,
+			Description: "Finds the agents (type a2a) and MCP servers (type mcp) that fit a need best, with their best skills or tools. Then call get_agent_details for the agent that you choose.",
+		}},
+	}
+}
+
+// listedAgent is an agent in a list, listedSkill one of its skills.
+type (
+	listedAgent struct {
+		Name        string        `json:"name"`
+		Description string        `json:"description"`
+		LastSeen    string        `json:"lastSeen,omitempty"`
+		Skills      []listedSkill `json:"skills"`
+	}
+	listedSkill struct {
+		ID          string `json:"id"`
+		Description string `json:"description,omitempty"`
+	}
+)
+
+// listed returns an agent as a model may read it.
+func (b *Toolbox) listed(a *Agent) listedAgent {
+	about := a.Description
+	if about == "" && !strings.EqualFold(a.Title, a.Name) {
+		about = a.Title
+	}
+	return listedAgent{a.Name, b.words(guard.Card(a.Name), about), a.LastSeen, b.skills(a)}
+}
+
+// skills returns the skills of an agent as a model may read them.
+func (b *Toolbox) skills(a *Agent) []listedSkill {
+	list := make([]listedSkill, 0, len(a.Skills))
+	for _, s := range a.Skills {
+		if !named(s.ID) {
+			continue
+		}
+		about := cmp.Or(s.Description, s.Name)
+		if about == a.Description || strings.EqualFold(about, s.ID) {
+			about = "" // it says nothing more
+		}
+		list = append(list, listedSkill{s.ID, b.words(guard.Card(a.Name), about)})
+	}
+	return list
+}
+
+func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) {
+	all, err := b.Directory.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	skill := c.args.Text("skill")
+	answer := struct {
+		Agents []listedAgent `json:"agents"`
+		Note   string        `json:"note,omitempty"`
+	}{Agents: []listedAgent{}}
+	var ids []string
+	for i := range all {
+		a := &all[i]
+		for _, s := range a.Skills {
+			if named(s.ID) {
+				ids = append(ids, s.ID)
+			}
+		}
+		if skill == "" || slices.ContainsFunc(a.Skills, func(s Skill) bool { return strings.EqualFold(s.ID, skill) }) {
+			answer.Agents = append(answer.Agents, b.listed(a))
+		}
+	}
+	if len(answer.Agents) == 0 && skill != "" {
+		slices.Sort(ids)
+		answer.Note = "No agent has the skill " + quote(skill) + ". Skills with a similar name: " + strings.Join(nearest(skill, slices.Compact(ids), 5), ", ") +
+			". search_known_services finds agents by what they do."
+	}
+	return structured(&answer)
+}
+
+func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error) {
+	a, wrong, err := b.known(ctx, c.args.Text("agent_name"))
+	if wrong != nil || err != nil {
+		return wrong, err
+	}
+	answer := struct {
+		Name     string `json:"name"`
+		LastSeen string `json:"lastSeen,omitempty"`
+		Card     string `json:"card"`
+	}{a.Name, a.LastSeen, b.words(guard.Card(a.Name), string(a.Card))}
+	return structured(&answer)
+}
+
+// maxFound is how many services a search finds at most.
+const maxFound = 5
+
+func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
+	found, err := b.Directory.Search(ctx, c.args.Text("query"), maxFound)
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		ID      string   `json:"id"`
+		Type    string   `json:"type"`
+		Summary string   `json:"summary"`
+		Score   float64  `json:"relevance_score"`
+		Skills  []string `json:"top_skills,omitempty"`
+		Tools   []string `json:"top_tools,omitempty"`
+	}
+	answer := struct {
+		Results []result `json:"results"`
+		Note    string   `json:"note,omitempty"`
+	}{Results: []result{}}
+	for _, f := range found {
+		r := result{ID: f.ID, Type: f.Type, Summary: b.words(originOf(&f), f.Summary), Score: f.Score}
+		if f.Type == "mcp" {
+			r.Tools = filter(f.Top)
+		} else {
+			r.Skills = filter(f.Top)
+		}
+		answer.Results = append(answer.Results, r)
+	}
+	if len(found) == 0 {
+		answer.Note = "Nothing fits these words. Try others, or list_known_agents."
+	}
+	return structured(&answer)
+}
+
+// originOf returns whose words the summary of a service is.
+func originOf(f *Found) guard.Origin {
+	if f.Type == "mcp" {
+		return guard.Server(f.ID)
+	}
+	return guard.Card(f.ID)
+}
+
+// filter returns the names that are no more than that.
+func filter(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !named(n) })
+}

@@ -1,0 +1,229 @@
+package agenttools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
+
+const (
+	maxKey       = 512
+	maxNoteHours = 30 * 24
+	// maxHits is how many notes a search finds at most.
+	maxHits = 20
+	// maxNote is how many characters of a note are shown at one time.
+	maxNote = 64 << 10
+	// maxOffset is the character with which a piece of a text begins at most.
+	maxOffset = 1 << 30
+)
+
+var offsetField = args.Field{
+	Name: "offset", Kind: args.Whole, Max: maxOffset, Default: 0,
+	Description: "The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names.",
+}
+
+// notes are the tools of the working memory.
+func (b *Toolbox) notes() []tool {
+	key := args.Field{Name: "key", Required: true, Max: maxKey, Description: "The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."}
+	own := key
+	own.Description = "The key of one of your own notes, such as \"plan\"."
+	search := args.Fields{
+		{Name: "query", Max: 1000, Description: "Words to search for. Without them the newest notes come first."},
+		{Name: "category", Max: 64, Description: "How the category begins, such as \"a2a-result\"."},
+		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Tags that must all be there."},
+		{Name: "namespace", Max: maxKey, Description: "How keys begin, such as \"session/main\". Leave it out to search everything, results of agents included."},
+	}
+	save := args.Fields{
+		own,
+		{Name: "data", Required: true, Description: "The text to remember. Write structured data as JSON text."},
+		{Name: "ttl_minutes", Kind: args.Number, Min: 0.1, Max: maxNoteHours * 60, Description: "How long to remember it. Notes are forgotten after a few minutes unless you say more."},
+		{Name: "category", Max: 64, Description: "A kind of notes, such as \"plan\"."},
+		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Words to find it by."},
+	}
+	read := args.Fields{
+		key, offsetField,
+		{Name: "length", Kind: args.Whole, Min: 1, Max: maxNote, Default: maxNote, Description: "The number of characters to read at most."},
+	}
+	return []tool{
+		{fields: read, there: b.Notes != nil, run: b.getNote, Tool: llm.Tool{
+			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(readOutput), ReadOnly: true,
+			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended. " +
+				"A long text is read in pieces: while next_offset is there, call it again with the same key and that offset.",
+		}},
+		{fields: search, there: b.Notes != nil, run: b.searchNotes, Tool: llm.Tool{
+			Name: "search_working_memory", Title: "Search notes", Output: schemaOf(notesOutput), ReadOnly: true,
+			Description: "Finds notes, and results of agents. It shows their beginnings: get_from_working_memory reads them.",
+		}},
+		{fields: save, there: b.Writer != nil, run: b.saveNote, Tool: llm.Tool{
+			Name: "save_to_working_memory", Title: "Write a note", Output: schemaOf(noteMembers), Idempotent: true,
+			Description: "Remembers a text for a while, in place of the note with the same key.",
+		}},
+		{fields: args.Fields{own}, there: b.Writer != nil, run: b.deleteNote, Tool: llm.Tool{
+			Name: "delete_from_working_memory", Title: "Delete a note", Output: schemaOf(deletedOutput), Idempotent: true, Destructive: true,
+			Description: "Forgets one of your own notes.",
+		}},
+	}
+}
+
+// listedNote is a note as a model sees it.
+type listedNote struct {
+	Key      string     `json:"key"`
+	Value    string     `json:"value,omitempty"`
+	Preview  string     `json:"preview,omitempty"`
+	Size     int64      `json:"size"`
+	Category string     `json:"category,omitempty"`
+	Tags     []string   `json:"tags,omitempty"`
+	Updated  *time.Time `json:"updated,omitempty"`
+	Expires  *time.Time `json:"expires,omitempty"`
+	Score    float64    `json:"relevance_score,omitempty"`
+}
+
+// outline returns a note without its text.
+func outline(n *Note) listedNote {
+	l := listedNote{Key: n.Key, Size: n.Size, Category: n.Category, Tags: n.Tags, Score: n.Score}
+	if !n.UpdatedAt.IsZero() {
+		l.Updated = &n.UpdatedAt
+	}
+	if !n.ExpiresAt.IsZero() {
+		l.Expires = &n.ExpiresAt
+	}
+	return l
+}
+
+// shown returns a piece of the text of a note as a model may read it: what the hub has stored
+// for a task was said by an agent.
+func (b *Toolbox) shown(n *Note, p piece) string {
+	text := p.whole[p.from:p.to]
+	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
+		return text
+	}
+	whose := guard.Agent("unknown")
+	if s := strings.Split(n.Key, "/"); len(s) > 3 && (s[2] == "a2a" || s[1] == "notifications") {
+		whose = guard.Agent(s[3])
+	}
+	return b.Guard.QuotePiece(whose, p.whole, p.from, p.to).Text
+}
+
+// readNoteAnswer is the answer of get_from_working_memory.
+type readNoteAnswer struct {
+	listedNote
+	Offset int `json:"offset,omitempty"`
+	// NextOffset is where the rest begins; nil at the end.
+	NextOffset *int   `json:"next_offset,omitempty"`
+	Next       string `json:"next,omitempty"`
+}
+
+func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
+	n, err := b.readNote(ctx, c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	offset := int(c.args.Number("offset", 0))
+	p := pieceOf(n.Value, offset, int(c.args.Number("length", maxNote)), c.room(1))
+	if p.from == p.to && offset > 0 {
+		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Value), offset), nil
+	}
+	a := readNoteAnswer{listedNote: outline(n), Offset: offset}
+	a.Value = b.shown(n, p)
+	if p.left > 0 {
+		a.NextOffset = &p.next
+		a.Next = fmt.Sprintf("%d more characters. Call get_from_working_memory with key %q and offset %d to read on.", p.left, n.Key, p.next)
+	}
+	return structured(&a)
+}
+
+// readNote reads the note that the model means: a key with a slash is a whole one, or else
+// one of its own.
+func (b *Toolbox) readNote(ctx context.Context, key string) (*Note, error) {
+	whole, absolute := strings.CutPrefix(key, "/")
+	if !strings.Contains(key, "/") {
+		whole = place(b.SessionID()) + key
+	}
+	n, err := b.Notes.Note(ctx, whole)
+	if errors.Is(err, ErrNotFound) && !absolute && strings.Contains(key, "/") {
+		n, err = b.Notes.Note(ctx, place(b.SessionID())+key)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil, b.noNote(ctx, key)
+	}
+	return n, err
+}
+
+// noNote says why there may be no note with a key.
+func (b *Toolbox) noNote(ctx context.Context, key string) error {
+	if id := TaskOfKey(key); id != "" && b.Tasks != nil {
+		if sent, err := b.Tasks.Get(ctx, id); err == nil && sent.Task != nil && !sent.Task.Status.State.Terminal() {
+			return Refuse(ErrNotFound, "the task has not ended: it is %s. Its result is there when it has; do something else meanwhile", client.StateName(sent.Task.Status.State))
+		}
+	}
+	return Refuse(ErrNotFound, "there is no note %s. Results of agents are kept for an hour, and only the last one of each agent in a conversation: get_task has the others. search_working_memory shows what there is", quote(key))
+}
+
+func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error) {
+	found, err := b.Notes.Search(ctx, &NoteQuery{
+		Words: c.args.Text("query"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
+		Namespace: strings.Trim(c.args.Text("namespace"), "/"), Limit: maxHits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Notes []listedNote `json:"notes"`
+		Note  string       `json:"note,omitempty"`
+	}{Notes: []listedNote{}}
+	for i := range found {
+		l := outline(&found[i])
+		l.Preview = b.shown(&found[i], pieceOf(found[i].Value, 0, maxNote, guard.MaxText))
+		answer.Notes = append(answer.Notes, l)
+	}
+	if len(found) == 0 {
+		answer.Note = "There are no such notes. Use fewer words, or leave out category, tags and namespace."
+	}
+	return structured(&answer)
+}
+
+// ownKey returns the whole key of one of the model's own notes.
+func (b *Toolbox) ownKey(key string) (string, error) {
+	mine := place(b.SessionID())
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), mine)
+	if !ok && (key[0] == '/' || strings.HasPrefix(key, "session/")) {
+		return "", Refuse(ErrRefused, "the note %s belongs to somebody else. You can change only your own notes: take a key such as \"plan\", which is below %s", quote(key), mine)
+	}
+	return mine + rest, nil
+}
+
+func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
+	key, err := b.ownKey(c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.Writer.Save(ctx, &Note{
+		Key: key, Value: c.args.Text("data"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
+	}, time.Duration(c.args.Number("ttl_minutes", 0)*float64(time.Minute)))
+	if err != nil {
+		return nil, err
+	}
+	l := outline(n)
+	return structured(&l)
+}
+
+func (b *Toolbox) deleteNote(ctx context.Context, c *call) (*llm.Result, error) {
+	key, err := b.ownKey(c.args.Text("key"))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Writer.Delete(ctx, key); err != nil {
+		return nil, err
+	}
+	return structured(&struct {
+		Deleted string `json:"deleted"`
+	}{key})
+}

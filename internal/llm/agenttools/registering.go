@@ -1,0 +1,107 @@
+package agenttools
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// registering are the tools that change which agents there are.
+func (b *Toolbox) registering() []tool {
+	there := b.Registry != nil
+	register := args.Fields{
+		{Name: "agent_name", Required: true, Max: maxName, Description: "The name that the agent gets here."},
+		{Name: "url", Required: true, Max: 2000, Description: "Where the agent is, such as https://agents.example.org/weather. Only a URL that you were given: never make one up."},
+		{Name: "description", Max: 2000, Description: "What the agent does, if its card does not say it."},
+		{Name: "skills", Kind: args.Texts, Max: maxName, Description: "Ids of skills, if its card does not say them."},
+		{Name: "auth_header_name", Max: maxName, Description: "The header that carries the credential, such as X-Api-Key."},
+		{Name: "auth_header_value_base64", Max: 8000, Description: "The value of that header in base64."},
+	}
+	return []tool{
+		{fields: register, there: there, run: b.register, Tool: llm.Tool{
+			Name: "register_agent", Title: "Register an agent", Output: schemaOf(agentMembers), Idempotent: true,
+			Description: "Adds an agent elsewhere, so that it can be called by its name, or changes one that was registered: its credential stays if you leave it out. Its card is read, and which protocol it speaks is found out.",
+		}},
+		{fields: args.Fields{agentField}, there: there, run: b.unregister, Tool: llm.Tool{
+			Name: "unregister_agent", Title: "Remove an agent", Output: schemaOf(unregisterOutput), Idempotent: true, Destructive: true,
+			Description: "Removes an agent that was registered. Agents of the configuration stay.",
+		}},
+		{fields: args.Fields{agentField}, there: there, run: b.refresh, Tool: llm.Tool{
+			Name: "refresh_agent_card", Title: "Read an agent's card again", Output: schemaOf(refreshedOutput), Idempotent: true,
+			Description: "Asks an agent for its card again, when its skills seem to be out of date. To see what is known of an agent, call get_agent_details.",
+		}},
+	}
+}
+
+func (b *Toolbox) register(ctx context.Context, c *call) (*llm.Result, error) {
+	r := &Registration{
+		Name: c.args.Text("agent_name"), URL: c.args.Text("url"), Description: c.args.Text("description"),
+		HeaderName: c.args.Text("auth_header_name"), HeaderValueBase64: c.args.Text("auth_header_value_base64"),
+	}
+	if (r.HeaderName == "") != (r.HeaderValueBase64 == "") {
+		return problem("auth_header_name and auth_header_value_base64 go together: give both, or none."), nil
+	}
+	for _, id := range c.args.Texts("skills") {
+		r.Skills = append(r.Skills, Skill{ID: id})
+	}
+	a, err := b.Registry.Register(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	l := b.listed(a)
+	return structured(&l)
+}
+
+func (b *Toolbox) unregister(ctx context.Context, c *call) (*llm.Result, error) {
+	name := c.args.Text("agent_name")
+	if b.Directory != nil {
+		a, wrong, err := b.known(ctx, name)
+		if wrong != nil || err != nil {
+			return wrong, err
+		}
+		name = a.Name
+	}
+	if err := b.Registry.Unregister(ctx, name); err != nil {
+		return nil, err
+	}
+	return structured(&struct {
+		Unregistered string `json:"unregistered"`
+	}{name})
+}
+
+func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
+	name := c.args.Text("agent_name")
+	if b.Directory != nil {
+		a, wrong, err := b.known(ctx, name)
+		if wrong != nil || err != nil {
+			return wrong, err
+		}
+		name = a.Name
+	}
+	f, err := b.Registry.Refresh(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Agent  string        `json:"agent"`
+		Status string        `json:"status"`
+		Skills []listedSkill `json:"skills"`
+		Error  string        `json:"error,omitempty"`
+	}{f.Agent.Name, statusOf(f), b.skills(&f.Agent), b.words(guard.Card(f.Agent.Name), f.Error)}
+	return structured(&answer)
+}
+
+// statusOf says what reading a card again has shown.
+func statusOf(f *Refreshed) string {
+	switch {
+	case f.Skipped != "":
+		return "skipped: " + f.Skipped
+	case f.Error != "":
+		return "not refreshed: the agent did not answer; what was known of it stays"
+	case f.Changed:
+		return "refreshed: the card has changed"
+	}
+	return "refreshed: no changes"
+}

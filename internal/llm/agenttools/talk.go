@@ -1,0 +1,153 @@
+package agenttools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// Limits of what is asked and answered in one call.
+const (
+	maxRounds   = 20
+	maxRepeated = 3
+	// cancelWait is how long a cancellation may take after a call was aborted.
+	cancelWait = 15 * time.Second
+)
+
+// talk is a message to an agent with all that is asked back.
+type talk struct {
+	box  *Toolbox
+	call *call
+	send Send
+	// begins says that the first message begins a task.
+	begins bool
+	// question is what nobody has answered; refused says that somebody does not want to.
+	question *llm.Question
+	refused  bool
+
+	rounds, repeated int
+	last             string // the last question and its answer
+}
+
+// Talk sends a message in the name of a call, with its key and its progress, and asks
+// whoever is there what the agent asks back. It returns what has become of it, and the
+// question that nobody has answered, or nil. It is for tools beside those of the box.
+func (b *Toolbox) Talk(ctx context.Context, tool string, c *llm.Call, s *Send) (*Sent, *llm.Question, error) {
+	t := b.talk(&call{Call: c, key: b.key(tool, c)}, s)
+	sent, err := t.run(ctx)
+	return sent, t.question, err
+}
+
+// talk returns a talk that begins with s.
+func (b *Toolbox) talk(c *call, s *Send) *talk {
+	t := &talk{box: b, call: c, send: *s, begins: s.TaskID == ""}
+	t.send.Key, t.send.Session, t.send.Progress = c.key, b.SessionID(), c.Progress
+	return t
+}
+
+// run sends the message, asks whoever is there for what the agent wants to know, and
+// returns the task when nothing is left to do.
+func (t *talk) run(ctx context.Context) (*Sent, error) {
+	until := time.Now().Add(t.send.Wait)
+	for {
+		s := t.send
+		sent, err := t.box.Caller.Send(ctx, &s)
+		if err != nil {
+			return nil, err
+		}
+		if sent.Task == nil || !client.Interrupted(sent.Task.Status.State) {
+			return sent, nil
+		}
+		t.question = questionOf(sent)
+		if t.call.Ask == nil {
+			return sent, nil
+		}
+		asked := time.Now()
+		again, err := t.ask(ctx, sent)
+		if err != nil || !again {
+			return sent, err
+		}
+		until = until.Add(time.Since(asked)) // people take their time
+		t.send.Wait = max(0, time.Until(until))
+	}
+}
+
+// ask asks whoever the model works for, and reports whether there is an answer to send.
+func (t *talk) ask(ctx context.Context, sent *Sent) (bool, error) {
+	answer, err := t.call.Ask(ctx, t.question)
+	switch {
+	case ctx.Err() != nil:
+		t.abandon(ctx, sent.Task.ID)
+		return false, context.Cause(ctx)
+	case err != nil:
+		return false, nil // nobody can be asked after all
+	case answer == nil || answer.Refused:
+		t.refused = true
+		return false, nil
+	}
+	if err := t.guard(answer.Text); err != nil {
+		return false, err
+	}
+	t.question = nil
+	t.send = Send{
+		Agent: sent.Agent, TaskID: sent.Task.ID, ContextID: sent.Task.ContextID,
+		Session: t.send.Session, Abort: t.send.Abort, Progress: t.send.Progress,
+		Parts: []*a2a.Part{a2a.NewTextPart(answer.Text)},
+	}
+	if t.call.key != "" {
+		t.send.Key = fmt.Sprintf("%s-%d", t.call.key, t.rounds)
+	}
+	return true, nil
+}
+
+// guard ends a talk that goes in circles.
+func (t *talk) guard(answer string) error {
+	t.rounds++
+	turn := strings.ToLower(strings.Join(strings.Fields(textOf(t.question.Parts)+"\n"+answer), " "))
+	if t.repeated++; turn != t.last {
+		t.repeated, t.last = 1, turn
+	}
+	switch {
+	case t.rounds > maxRounds:
+		return Refuse(ErrRefused, "the agent has asked %d times in one call and is not done; its task %s waits. Give it all that it needs in one message with continue_task, or end it with cancel_task",
+			maxRounds, t.question.TaskID)
+	case t.repeated >= maxRepeated:
+		return Refuse(ErrRefused, "the agent has asked the same question %d times and got the same answer; its task %s waits. Say it otherwise with continue_task, or end it with cancel_task",
+			maxRepeated, t.question.TaskID)
+	}
+	return nil
+}
+
+// abandon cancels a task whose call was aborted while somebody was asked.
+func (t *talk) abandon(ctx context.Context, id a2a.TaskID) {
+	if !t.send.Abort || t.box.Tasks == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
+	defer cancel()
+	_, _ = t.box.Tasks.Cancel(ctx, id) // the caller is gone, and the hub ends what nobody answers
+}
+
+// asks adds the open question to a result.
+func (t *talk) asks(r *llm.Result, err error) (*llm.Result, error) {
+	if err == nil && t.question != nil && !t.refused {
+		r.Question = t.question
+	}
+	return r, err
+}
+
+// questionOf returns what a task that waits for its caller asks.
+func questionOf(sent *Sent) *llm.Question {
+	t := sent.Task
+	q := &llm.Question{Agent: sent.Agent, TaskID: t.ID, ContextID: t.ContextID, Auth: t.Status.State == a2a.TaskStateAuthRequired}
+	if t.Status.Message != nil {
+		q.Parts = t.Status.Message.Parts
+	}
+	return q
+}

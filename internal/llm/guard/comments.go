@@ -1,0 +1,54 @@
+package guard
+
+import "strings"
+
+// comments finds orders in comments of HTML and Markdown, which people do not see.
+func (s *scan) comments() {
+	for _, pair := range [][2]string{{"<!--", "-->"}, {"[//]: #", "\n"}, {"[comment]: ", "\n"}} {
+		s.commentsIn(pair[0], pair[1])
+	}
+}
+
+func (s *scan) commentsIn(open, closing string) {
+	text := s.folded.text
+	for at := 0; ; {
+		i := strings.Index(text[at:], open)
+		if i < 0 {
+			return
+		}
+		start := at + i
+		body := text[start+len(open):]
+		end := len(text)
+		if n := strings.Index(body, closing); n >= 0 {
+			body, end = body[:n], start+len(open)+n+len(closing)
+		}
+		if ordersIn(body) {
+			s.noteFolded(Finding{Rule: Comment, Start: start, End: end})
+		}
+		at = end
+	}
+}
+
+// ordersIn reports whether a comment speaks to a model: in one, a word is enough that
+// says nothing in a text that people see.
+func ordersIn(body string) bool {
+	f := &folded{text: body}
+	found := false
+	for _, w := range suspects.words(f) {
+		found = found || w.id != 0
+	}
+	if !found {
+		orders.find(f, func(p *phrase, _, _ int) { found = found || !p.slight })
+	}
+	return found
+}
+
+// suspects are words that comments for people rarely have.
+var suspects = func() *vocabulary {
+	v := &vocabulary{ids: make(map[string]uint16), scrambled: make(map[string]uint16)}
+	for w := range strings.FieldsSeq("ai llm llms chatgpt gpt claude gemini copilot assistant assistants chatbot " +
+		"instruction instructions prompt prompts ignore disregard exfiltrate jailbreak password credentials") {
+		v.add(w)
+	}
+	return v
+}()

@@ -1,0 +1,118 @@
+package guard
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// shortestBlob is how many characters a blob has at least: fewer hold no order.
+const shortestBlob = 20
+
+// encoded finds blobs of base64 and hexadecimal digits that hold orders.
+func (s *scan) encoded() {
+	if s.depth >= maxDepth {
+		return
+	}
+	text := s.source
+	for i := 0; i < len(text); {
+		if !blobByte(text[i]) {
+			i++
+			continue
+		}
+		end := blobEnd(text, i)
+		if end-i >= shortestBlob {
+			s.blob(i, end)
+		}
+		i = end
+	}
+}
+
+func (s *scan) blob(start, end int) {
+	for _, decoded := range decode(s.source[start:end]) {
+		if findings := s.inner(decoded); Grave(findings) {
+			s.note(Finding{Rule: Encoded, Start: start, End: end})
+			return
+		}
+	}
+}
+
+func blobByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
+}
+
+// blobEnd returns the end of the blob at i. A blob may go on in the next line if this one
+// is long, as that of mail does.
+func blobEnd(text string, i int) int {
+	const longLine = 40
+	line := i
+	for i < len(text) {
+		switch c := text[i]; {
+		case blobByte(c):
+			i++
+		case (c == '\n' || c == '\r') && i-line >= longLine:
+			next := i + 1
+			if c == '\r' && next < len(text) && text[next] == '\n' {
+				next++
+			}
+			if next == len(text) || !blobByte(text[next]) {
+				return i
+			}
+			i, line = next, next
+		default:
+			return padded(text, i)
+		}
+	}
+	return i
+}
+
+// padded returns the end of the padding at i.
+func padded(text string, i int) int {
+	for range 2 {
+		if i < len(text) && text[i] == '=' {
+			i++
+		}
+	}
+	return i
+}
+
+// decode returns the texts that a blob may stand for.
+func decode(blob string) []string {
+	blob = strings.NewReplacer("\n", "", "\r", "").Replace(blob)
+	var out []string
+	if b, err := hex.DecodeString(blob); err == nil && readable(b) {
+		out = append(out, string(b))
+	}
+	standard := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(blob, "="))
+	// What stands before the blob without a blank spoils at most one of four.
+	for skip := range 4 {
+		if skip >= len(standard) {
+			break
+		}
+		part := standard[skip:]
+		if len(part)%4 == 1 {
+			part = part[:len(part)-1]
+		}
+		if b, err := base64.RawStdEncoding.DecodeString(part); err == nil && readable(b) {
+			out = append(out, string(b))
+			break
+		}
+	}
+	return out
+}
+
+// readable reports whether b is text.
+func readable(b []byte) bool {
+	if !utf8.Valid(b) {
+		return false
+	}
+	strange := 0
+	for _, r := range string(b) {
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x80 && !unicode.IsPrint(r) {
+			strange++
+		}
+	}
+	return strange*10 <= len(b)
+}

@@ -1,0 +1,78 @@
+package guard
+
+import "strings"
+
+// images finds images whose address has a place for what the reader knows: whoever shows
+// the answer of a model loads them, and so sends it away.
+func (s *scan) images() {
+	text := s.folded.text
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '!')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		if end := markdownImage(text[at:]); end > 0 {
+			s.image(at-1, at+end)
+		}
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], "<img")
+		if i < 0 {
+			return
+		}
+		start := at + i
+		n := strings.IndexByte(text[start:], '>')
+		if n < 0 {
+			return
+		}
+		s.image(start, start+n+1)
+		at = start + n + 1
+	}
+}
+
+// markdownImage returns the end of what follows the exclamation mark of an image; 0 if it
+// is none.
+func markdownImage(s string) int {
+	const longest = 1024
+	s = s[:min(len(s), longest)]
+	if s == "" || s[0] != '[' {
+		return 0
+	}
+	open := strings.Index(s, "](")
+	if open < 0 || strings.Contains(s[:open], "\n\n") {
+		return 0
+	}
+	n := strings.IndexAny(s[open:], ")\n")
+	if n < 0 {
+		return 0
+	}
+	return open + n + 1
+}
+
+// image notes an image if its address has a place to fill in.
+func (s *scan) image(start, end int) {
+	text := s.folded.text[start:end]
+	query := strings.IndexByte(text, '?')
+	address := strings.Index(text, "://")
+	if address < 0 {
+		return
+	}
+	rest := text[address:]
+	if query > address {
+		rest = text[query:]
+	}
+	if strings.ContainsAny(rest, "{}[$") || strings.Contains(rest, "<") || wanted(rest) {
+		s.noteFolded(Finding{Rule: Image, Start: start, End: end})
+	}
+}
+
+// wanted reports whether an address asks to be given what a model knows.
+func wanted(query string) bool {
+	for _, w := range []string{"secret", "conversation", "history", "prompt", "password", "summary", "api_key", "apikey", "your_", "insert", "userdata", "user_data", "chat=", "leak", "exfil", "stolen"} {
+		if strings.Contains(query, w) {
+			return true
+		}
+	}
+	return false
+}

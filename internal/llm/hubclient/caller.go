@@ -1,0 +1,329 @@
+package hubclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// Caller returns what sends messages to the agents of the hub.
+func (h *Hub) Caller() agenttools.Caller { return caller{h} }
+
+type caller struct{ hub *Hub }
+
+const (
+	// acceptTimeout bounds the time in which a message is accepted, once it is on its way.
+	acceptTimeout = 30 * time.Second
+	cancelTimeout = 15 * time.Second
+)
+
+// errWaited is the cause of the end of a wait that was long enough.
+var errWaited = errors.New("the time to wait is over")
+
+// Send implements agenttools.Caller.
+func (c caller) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent, error) {
+	d, err := c.hub.delivery(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer d.client.Close()
+	if err := d.accept(ctx); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, d.aborted(ctx)
+	}
+	if s.Begun != nil {
+		s.Begun(d.sent())
+	}
+	d.begin()
+	if s.Wait == 0 || d.settled() {
+		return d.sent(), nil
+	}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if s.Wait > 0 {
+		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaited)
+	}
+	defer cancel()
+	err = d.follow(wait)
+	switch {
+	case ctx.Err() != nil:
+		return nil, d.aborted(ctx)
+	case err != nil && wait.Err() == nil && !passing(err):
+		return nil, told(err)
+	case err != nil && wait.Err() == nil && c.hub.Logger != nil:
+		c.hub.Logger.Warn("the hub was lost while a task was followed", "task", string(d.id), "error", err)
+	}
+	// The hub has the task, whether or not it is there now.
+	return d.sent(), nil
+}
+
+// delivery is a message on its way, and its task after that.
+type delivery struct {
+	hub    *Hub
+	client *client.Client
+	send   *agenttools.Send
+	agent  string
+	// id is that of the task, message that of the message; both are the same if the call is
+	// repeated. begins says that the message begins the task.
+	id      a2a.TaskID
+	message string
+	begins  bool
+	// question is the status that the message answers.
+	question *a2a.TaskStatus
+	fold     client.Fold
+	shown    a2a.TaskStatus // the status that was told last
+	// at is where the task is followed from. old says that what comes is from before the
+	// answer to the question.
+	at  client.Position
+	old bool
+}
+
+// delivery prepares a message.
+func (h *Hub) delivery(ctx context.Context, s *agenttools.Send) (*delivery, error) {
+	d := &delivery{hub: h, send: s, agent: s.Agent, id: s.TaskID, message: a2a.NewMessageID()}
+	if s.Key != "" {
+		d.message = derived("message", s.Key)
+	}
+	if d.begins = d.id == ""; d.begins {
+		if d.id = a2a.NewTaskID(); s.Key != "" {
+			d.id = a2a.TaskID(derived("task", s.Key))
+		}
+	}
+	if d.agent == "" {
+		info, err := h.task(ctx, d.id)
+		if err != nil {
+			return nil, err
+		}
+		d.agent = info.Agent
+	}
+	var err error
+	d.client, err = h.agents(d.agent)
+	return d, err
+}
+
+// derived returns an id that a key stands for.
+func derived(what, key string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "parley tool %s %q", what, key))
+	id, _ := uuid.FromBytes(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8, of one's own making
+	return id.String()
+}
+
+// accept sends the message until the hub has it, once. It is not broken off: the answer
+// comes at once, and who aborts the call wants to know what to cancel.
+func (d *delivery) accept(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+d.hub.patience(), errors.New("the hub does not answer"))
+	defer cancel()
+	defer d.hub.keys.hold(d.send.Key)()
+	look := d.send.Key != "" || !d.begins
+	return d.hub.patiently(ctx, func() (again bool, err error) {
+		if look {
+			there, err := d.there(ctx)
+			if there || err != nil {
+				return passing(err), told(err)
+			}
+		}
+		res, err := d.post(ctx)
+		if err == nil {
+			d.fold.Apply(res.(a2a.Event))
+			return false, nil
+		}
+		look = look || !errors.Is(err, client.ErrUnreachable) // it may have been received
+		return passing(err), told(err)
+	})
+}
+
+// there looks whether an earlier try, or an earlier call with the key, has come to the hub.
+func (d *delivery) there(ctx context.Context) (bool, error) {
+	t, err := d.client.Get(ctx, &a2a.GetTaskRequest{ID: d.id})
+	switch {
+	case d.begins && errors.Is(err, a2a.ErrTaskNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case d.begins:
+		d.fold.Apply(t)
+		return true, nil
+	}
+	for _, m := range t.History {
+		if m != nil && m.ID == d.message {
+			d.fold.Apply(t)
+			return true, nil
+		}
+	}
+	if d.question == nil && client.Interrupted(t.Status.State) {
+		d.question = &t.Status
+	}
+	return false, nil
+}
+
+// post sends the message and does not wait for what becomes of it.
+func (d *delivery) post(ctx context.Context) (a2a.SendMessageResult, error) {
+	m := &a2a.Message{
+		ID: d.message, Role: a2a.MessageRoleUser, Parts: d.send.Parts, ContextID: d.send.ContextID, TaskID: d.id,
+		Metadata: map[string]any{},
+	}
+	for k, v := range d.send.Metadata {
+		m.Metadata[k] = v
+	}
+	if d.send.Skill != "" {
+		m.Metadata["skill"] = d.send.Skill
+	}
+	req := &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: true}}
+	if d.send.Session != "" {
+		req.Metadata = map[string]any{"sessionId": d.send.Session}
+	}
+	res, err := d.client.Send(ctx, req)
+	if d.begins && errors.Is(err, a2a.ErrTaskNotFound) {
+		// The hub lets nobody choose ids.
+		m.TaskID = ""
+		if res, err = d.client.Send(ctx, req); err != nil && peer.Passing(err) && !errors.Is(err, client.ErrUnreachable) {
+			return nil, agenttools.Refuse(agenttools.ErrRefused, "the hub was lost while it took the message, and it is unknown whether the agent got it; look at list_tasks before you send it again")
+		}
+		if t, ok := res.(*a2a.Task); ok {
+			d.id = t.ID
+		}
+	}
+	return res, err
+}
+
+// created is the id of the event that a task of a hub begins with.
+const created = "1"
+
+// begin chooses where to follow the task from: if every status is to be told, from its
+// beginning, because the hub may have gone on while it answered.
+func (d *delivery) begin() {
+	if d.send.Progress == nil || d.send.Wait == 0 || d.fold.Task == nil || !d.begins && d.question == nil {
+		return
+	}
+	d.at.EventID = created
+	d.rewind()
+	if d.begins {
+		d.progress() // that it was submitted comes before its first event
+	}
+}
+
+// rewind forgets what is known of a task that is read from its beginning.
+func (d *delivery) rewind() {
+	if d.at.EventID != created {
+		return
+	}
+	t := *d.fold.Task
+	t.Status, t.Artifacts = a2a.TaskStatus{State: a2a.TaskStateSubmitted}, nil
+	d.fold, d.old = client.Fold{Task: &t}, d.question != nil
+}
+
+// follow follows the task until it is settled. A hub that is away is waited for.
+func (d *delivery) follow(ctx context.Context) error {
+	for {
+		news := false
+		err := d.hub.patiently(ctx, func() (bool, error) {
+			err := d.watch(ctx, &news)
+			return !news && err != nil && peer.Passing(err) && ctx.Err() == nil, err
+		})
+		if d.settled() || err != nil && !(news && peer.Passing(err)) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// watch follows the task as long as the hub says something, and reports whether it did.
+func (d *delivery) watch(ctx context.Context, news *bool) error {
+	d.at.Task = d.id
+	d.rewind()
+	for event, err := range d.client.Follow(ctx, d.at) {
+		if err != nil {
+			if cut := (*client.Cut)(nil); errors.As(err, &cut) {
+				d.at = cut.Position
+			}
+			return err
+		}
+		*news = true
+		d.fold.Apply(event)
+		if d.past(event) {
+			continue
+		}
+		d.progress()
+		if d.settled() {
+			return nil
+		}
+	}
+	if d.settled() {
+		return nil
+	}
+	return client.ErrCut
+}
+
+// past reports whether an event is from before the answer to the question.
+func (d *delivery) past(event a2a.Event) bool {
+	was := d.old
+	if _, whole := event.(*a2a.Task); whole {
+		d.old, was = false, false // it is as it is now
+	}
+	d.old = d.old && !same(d.question, &d.fold.Task.Status)
+	return was
+}
+
+// settled reports whether there is nothing to wait for: the task has ended, or waits for
+// its caller with another question than the one that was answered.
+func (d *delivery) settled() bool {
+	t := d.fold.Task
+	if t == nil {
+		return d.fold.Message != nil
+	}
+	return t.Status.State.Terminal() || client.Interrupted(t.Status.State) && !same(d.question, &t.Status)
+}
+
+// same reports whether two statuses are one.
+func same(a, b *a2a.TaskStatus) bool {
+	if a == nil || a.State != b.State || (a.Message == nil) != (b.Message == nil) || (a.Timestamp == nil) != (b.Timestamp == nil) {
+		return false
+	}
+	return (a.Message == nil || a.Message.ID == b.Message.ID) && (a.Timestamp == nil || a.Timestamp.Equal(*b.Timestamp))
+}
+
+// progress tells a new status of the task.
+func (d *delivery) progress() {
+	t := d.fold.Task
+	if t == nil || d.send.Progress == nil || same(&d.shown, &t.Status) || same(d.question, &t.Status) {
+		return
+	}
+	d.shown = t.Status
+	p := llm.Progress{Agent: d.agent, State: string(t.Status.State)}
+	if m := t.Status.Message; m != nil {
+		for _, part := range m.Parts {
+			p.Text += part.Text()
+		}
+	}
+	d.send.Progress(p)
+}
+
+// aborted cancels the task of a call that was aborted, if it is to be, and returns why.
+func (d *delivery) aborted(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if !d.send.Abort || d.fold.Message != nil {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	if _, err := d.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: d.id}); err != nil && !errors.Is(err, a2a.ErrTaskNotCancelable) {
+		return fmt.Errorf("%w; its task %s goes on, because it could not be canceled: %w", cause, d.id, err)
+	}
+	return cause
+}
+
+// sent returns the task as it is.
+func (d *delivery) sent() *agenttools.Sent {
+	return &agenttools.Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
+}

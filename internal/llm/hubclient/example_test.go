@@ -1,0 +1,22 @@
+package hubclient_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
+)
+
+// The tools of a hub, as a program that runs a model offers them.
+func Example() {
+	ctx := context.Background()
+	hub := &hubclient.Hub{URL: "http://127.0.0.1:4100"}
+	tools, err := hub.Toolbox("my-conversation").Tools(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, tool := range tools {
+		fmt.Println(tool.Name, string(tool.Input))
+	}
+}

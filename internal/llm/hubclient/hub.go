@@ -1,0 +1,288 @@
+package hubclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
+)
+
+// Hub is a running hub, as somebody sees it who calls it. The zero Hub is one on this
+// machine at the usual port.
+type Hub struct {
+	// URL is where the hub is. If empty, it is http://127.0.0.1:4100. Without a scheme it
+	// is https, but on this machine http.
+	URL string
+	// Key is the caller's API key, or empty.
+	Key string
+	// HTTP sends the requests. Its Timeout also ends streams, so it is best left zero. If
+	// nil, a client with a connect timeout of ten seconds is used, which follows nobody
+	// elsewhere.
+	HTTP *http.Client
+	// Self is the name of the agent whose model it is, see agenttools.Toolbox.
+	Self string
+	// Guard labels and screens what others say.
+	Guard guard.Guard
+	// Patience is how long a hub that is away is waited for. Zero means a minute, negative
+	// not at all.
+	Patience time.Duration
+	// Logger receives what an operator should know. If nil, nothing is logged.
+	Logger *slog.Logger
+
+	keys keys
+}
+
+// Toolbox returns all tools for one session.
+func (h *Hub) Toolbox(session string) *agenttools.Toolbox {
+	return &agenttools.Toolbox{
+		Self: h.Self, Session: session, Guard: h.Guard,
+		Caller: h.Caller(), Tasks: h.Tasks(), Directory: h.Directory(), Registry: h.Registry(),
+		Notes: h.Notes(), Writer: h.Writer(), People: h.People(),
+	}
+}
+
+// Skills returns a tool for each skill of each agent of the hub, for one session. Its Run
+// looks for other skills.
+func (h *Hub) Skills(session string) *skilltools.Bridge {
+	return &skilltools.Bridge{Directory: h.Directory(), Caller: h.Caller(), Self: h.Self, Session: session, Guard: h.Guard, Joins: true}
+}
+
+const (
+	defaultURL = "http://127.0.0.1:4100"
+	apiRoot    = "/api/v1"
+	// maxAnswer is the largest answer that is read.
+	maxAnswer = 64 << 20
+	// requestTimeout bounds a request that the hub answers at once.
+	requestTimeout  = 30 * time.Second
+	patienceDefault = time.Minute
+)
+
+// base returns the URL with a scheme and without a slash at its end.
+func (h *Hub) base() string {
+	base := strings.TrimRight(h.URL, "/")
+	switch {
+	case base == "":
+		return defaultURL
+	case strings.Contains(base, "://"):
+		return base
+	case client.Loopback(base):
+		return "http://" + base
+	}
+	return "https://" + base
+}
+
+// direct is the transport where none is given. It is shared: connections are few.
+var direct = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	return t
+}()
+
+func (h *Hub) http() *http.Client {
+	if h.HTTP != nil {
+		return h.HTTP
+	}
+	return &http.Client{
+		Transport:     direct,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (h *Hub) patience() time.Duration {
+	if h.Patience == 0 {
+		return patienceDefault
+	}
+	return max(0, h.Patience)
+}
+
+// agents returns a client that speaks to an agent of the hub, or to all of them.
+func (h *Hub) agents(name string) (*client.Client, error) {
+	place := h.base() + "/v1/a2a"
+	if name != "" {
+		place += "/" + url.PathEscape(name)
+	}
+	i := a2a.NewAgentInterface(place, a2a.TransportProtocolHTTPJSON)
+	i.ProtocolVersion = "1.0"
+	return client.New(&a2a.AgentCard{
+		Name: name, SupportedInterfaces: []*a2a.AgentInterface{i}, Capabilities: a2a.AgentCapabilities{Streaming: true},
+	}, client.Options{HTTP: h.http(), Header: h.header(), Logger: h.Logger})
+}
+
+func (h *Hub) header() http.Header {
+	if h.Key == "" {
+		return nil
+	}
+	return http.Header{"Authorization": {"Bearer " + h.Key}}
+}
+
+// request is one of the hub's own interface.
+type request struct {
+	method, path string
+	query        url.Values
+	in, out      any // JSON, or nil
+	// again says that it may be sent again when it is unknown whether it was received.
+	again bool
+}
+
+// ask sends a request and reads the answer. A hub that is away is waited for.
+func (h *Hub) ask(ctx context.Context, r *request) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout+h.patience(), errors.New("the hub does not answer"))
+	defer cancel()
+	return h.patiently(ctx, func() (bool, error) {
+		err := h.try(ctx, r)
+		return errors.Is(err, client.ErrUnreachable) || r.again && errors.Is(err, errLost), err
+	})
+}
+
+// errLost says that a connection broke after a request may have been received.
+var errLost = errors.New("the connection broke")
+
+// patiently calls f until it says that it need not be called again, or patience is over.
+func (h *Hub) patiently(ctx context.Context, f func() (again bool, err error)) error {
+	until := time.Now().Add(h.patience())
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		again, err := f()
+		if !again || ctx.Err() != nil || time.Now().Add(pause).After(until) {
+			return err
+		}
+		if peer.Sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// try sends a request once.
+func (h *Hub) try(ctx context.Context, r *request) error {
+	req, err := h.newRequest(ctx, r)
+	if err != nil {
+		return err
+	}
+	resp, err := h.http().Do(req)
+	if err != nil {
+		return h.unanswered(ctx, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return h.unanswered(ctx, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return refusal(h.base(), resp, body)
+	}
+	if r.out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, r.out); err != nil {
+		return fmt.Errorf("%s answers with something else than a Parley hub does", h.base())
+	}
+	return nil
+}
+
+func (h *Hub) newRequest(ctx context.Context, r *request) (*http.Request, error) {
+	var body io.Reader
+	if r.in != nil {
+		b, err := json.Marshal(r.in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	target := h.base() + apiRoot + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not the URL of a hub: %w", h.URL, err)
+	}
+	if h.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+h.Key)
+	}
+	if r.in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+// unanswered returns what an error of the connection means.
+func (h *Hub) unanswered(ctx context.Context, err error) error {
+	var op *net.OpError
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &op) && op.Op == "dial":
+		return fmt.Errorf("hub %s: %w: %w", h.base(), client.ErrUnreachable, err)
+	}
+	return fmt.Errorf("hub %s: %w: %w", h.base(), errLost, err)
+}
+
+// refusal returns what the hub says is wrong.
+func refusal(base string, resp *http.Response, body []byte) error {
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
+		return fmt.Errorf("hub %s answers HTTP %s", base, resp.Status)
+	}
+	return byStatus(resp.StatusCode, answer.Error.Message)
+}
+
+// byStatus returns an error of the hub as the model, or whoever runs it, is to see it.
+func byStatus(status int, text string) error {
+	switch {
+	case status == http.StatusNotFound:
+		return agenttools.Refuse(agenttools.ErrNotFound, "%s", text)
+	case status == http.StatusUnauthorized:
+		return fmt.Errorf("the hub does not know the caller: %s", text)
+	case status == http.StatusServiceUnavailable, status == http.StatusBadGateway, status == http.StatusGatewayTimeout:
+		return fmt.Errorf("%w: the hub answers %d: %s", errLost, status, text)
+	case status < 500:
+		return agenttools.Refuse(agenttools.ErrRefused, "%s", text)
+	}
+	return fmt.Errorf("the hub answers %d: %s", status, text)
+}
+
+// passing reports whether a call may succeed later.
+func passing(err error) bool { return err != nil && peer.Passing(err) }
+
+// noTask says where the tasks are if err says that one is not there.
+func noTask(err error) error {
+	if errors.Is(err, agenttools.ErrNotFound) {
+		return agenttools.Refuse(agenttools.ErrNotFound, "there is no such task; list_tasks shows those that there are")
+	}
+	return err
+}
+
+// told returns an error of an A2A call as byStatus does.
+func told(err error) error {
+	var e *client.Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &e):
+		return err
+	case errors.Is(err, a2a.ErrTaskNotFound):
+		return noTask(agenttools.ErrNotFound)
+	case errors.Is(err, a2a.ErrTaskNotCancelable):
+		return agenttools.Refuse(agenttools.ErrRefused, "the task has ended and cannot be canceled")
+	}
+	return byStatus(e.Status, e.Message)
+}

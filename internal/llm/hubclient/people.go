@@ -1,0 +1,112 @@
+package hubclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// People returns who looks into the inbox of the hub.
+func (h *Hub) People() agenttools.People { return people{h} }
+
+type people struct{ hub *Hub }
+
+// item is a question in the inbox.
+type item struct {
+	ID     string `json:"id"`
+	State  string `json:"state"`
+	Answer string `json:"answer"`
+}
+
+const stateOpen = "open"
+
+// Ask implements agenttools.People.
+func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Answer, error) {
+	in := struct {
+		Key   string `json:"key,omitempty"`
+		Text  string `json:"text"`
+		Agent string `json:"agent,omitempty"`
+	}{q.Key, q.Text, q.Agent}
+	var it item
+	// The hub answers at once, and who breaks off has to know what to withdraw.
+	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+p.hub.patience(), errors.New("the hub does not answer"))
+	defer done()
+	err := p.hub.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
+	if errors.Is(err, agenttools.ErrNotFound) {
+		return nil, agenttools.Refuse(agenttools.ErrRefused, "this hub has no inbox, so that nobody can be asked")
+	}
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if q.Wait > 0 {
+		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaited)
+	}
+	defer cancel()
+	err = p.await(wait, &it)
+	switch {
+	case ctx.Err() != nil:
+		p.withdraw(ctx, it.ID)
+		return nil, context.Cause(ctx)
+	case wait.Err() != nil:
+		return nil, agenttools.Refuse(agenttools.ErrRefused, "nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
+	case err != nil:
+		return nil, err
+	case it.State == "answered":
+		return &llm.Answer{Text: it.Answer}, nil
+	}
+	return &llm.Answer{Refused: true}, nil
+}
+
+// await waits until an item is settled. A hub that is away is waited for.
+func (p people) await(ctx context.Context, it *item) error {
+	for it.State == stateOpen {
+		var heard bool
+		err := p.hub.patiently(ctx, func() (bool, error) {
+			err := p.listen(ctx, it, &heard)
+			return err != nil && !heard && !errors.Is(err, agenttools.ErrNotFound) && !errors.Is(err, agenttools.ErrRefused), err
+		})
+		if err != nil && !heard || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen reads the events of the inbox until the item is settled or the stream ends.
+func (p people) listen(ctx context.Context, it *item, heard *bool) error {
+	opened := func() (bool, error) {
+		// From now on a change would be heard of.
+		err := p.look(ctx, it)
+		*heard = err == nil
+		return err == nil && it.State != stateOpen, err
+	}
+	return p.hub.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
+		var told item
+		if json.Unmarshal([]byte(data), &told) == nil && told.ID == it.ID {
+			*it = told
+		}
+		return it.State != stateOpen
+	})
+}
+
+// look reads an item.
+func (p people) look(ctx context.Context, it *item) error {
+	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + it.ID, out: it, again: true})
+}
+
+// withdraw takes back a question that nobody waits for any more.
+func (p people) withdraw(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	in := map[string]string{"text": "Whoever asked waits no more."}
+	r := &request{method: http.MethodPost, path: "/inbox/" + id + "/refuse", in: in}
+	if err := p.hub.try(ctx, r); err != nil && p.hub.Logger != nil {
+		p.hub.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
+	}
+}

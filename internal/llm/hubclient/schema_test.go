@@ -1,0 +1,53 @@
+package hubclient_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/parley-a2a/parley/llm"
+)
+
+// compiled returns a schema of a tool, which must be one.
+func compiled(t *testing.T, raw json.RawMessage) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("tool.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("tool.json")
+	if err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return s
+}
+
+// valid reports what keeps JSON from fitting a schema.
+func valid(t *testing.T, schema *jsonschema.Schema, raw []byte) error {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(v)
+}
+
+// checkOutput checks the first part of a result by the schema of its tool.
+func checkOutput(t *testing.T, tool *llm.Tool, r *llm.Result) {
+	t.Helper()
+	raw, err := json.Marshal(r.Parts[0].Data())
+	if err == nil {
+		err = valid(t, compiled(t, tool.Output), raw)
+	}
+	if err != nil {
+		t.Errorf("the result of %s does not fit its schema: %v\n%s", tool.Name, err, raw)
+	}
+}

@@ -1,0 +1,115 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/llm"
+)
+
+// Set is the servers of a hub. Its field must not be changed once it runs.
+type Set struct {
+	// Clients are the servers; their names differ.
+	Clients []*Client
+
+	mu      sync.Mutex // guards the field below
+	changed chan struct{}
+}
+
+var _ llm.Source = (*Set)(nil)
+
+// Run keeps all servers running until ctx ends.
+func (s *Set) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, c := range s.Clients {
+		group.Go(func() error { return c.Run(ctx) })
+		group.Go(func() error { s.relay(ctx, c); return nil })
+	}
+	return group.Wait()
+}
+
+// relay tells that the tools of a server change.
+func (s *Set) relay(ctx context.Context, c *Client) {
+	changed := c.Changed()
+	for {
+		select {
+		case <-changed:
+			changed = c.Changed() // before it is told, so that none is missed
+			s.mu.Lock()
+			if s.changed != nil {
+				close(s.changed)
+			}
+			s.changed = make(chan struct{})
+			s.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Changed implements llm.Source.
+func (s *Set) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// Tools implements llm.Source: the tools of all servers, in the order of their names.
+// A server that is not there has those that it had.
+func (s *Set) Tools(ctx context.Context) ([]llm.Tool, error) {
+	found := make([][]llm.Tool, len(s.Clients))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, c := range s.Clients {
+		group.Go(func() (err error) {
+			found[i], err = c.Tools(ctx)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
+	slices.SortStableFunc(all, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b llm.Tool) bool { return a.Name == b.Name }), nil
+}
+
+// Status returns how the servers are.
+func (s *Set) Status() []Status {
+	all := make([]Status, 0, len(s.Clients))
+	for _, c := range s.Clients {
+		all = append(all, c.Status())
+	}
+	return all
+}
+
+// fit cuts a name that is too long, and marks it.
+func fit(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+	return name[:maxName-1-len(mark)] + "_" + mark
+}
+
+// clip returns the first n bytes of s, and what says that there were more.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,226 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// list makes the tools of the server those of the client.
+func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
+	ctx, stop := context.WithTimeoutCause(ctx, c.Limits.Handshake, errors.New("the server does not list its tools"))
+	defer stop()
+	var tools []llm.Tool
+	left, seen := 0, 0
+	names := make(map[string]bool)
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return fmt.Errorf("list tools: %w", cmp.Or(context.Cause(ctx), err))
+		}
+		if seen++; seen > 10*c.Limits.Tools {
+			break // it may go on like this forever
+		}
+		if !c.Choice.Has(t.Name) {
+			continue
+		}
+		tool, ok := c.tool(t)
+		if !ok || names[tool.Name] || len(tools) == c.Limits.Tools {
+			left++
+			continue
+		}
+		names[tool.Name] = true
+		tools = append(tools, tool)
+	}
+	slices.SortFunc(tools, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tools = tools
+	c.status.Tools, c.status.LeftOut = len(tools), left
+	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
+		c.status.Server = clip(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return nil
+}
+
+// tool is a tool of the server under its name in the set. What is too large, or has no
+// schema of an object, does not count.
+func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || len(schema) > c.Limits.Schema {
+		return llm.Tool{}, false
+	}
+	if object, ok := t.InputSchema.(map[string]any); !ok || object["type"] != "object" {
+		return llm.Tool{}, false
+	}
+	tool := llm.Tool{
+		Name: ToolName(c.Name, t.Name), Title: clip(t.Title, 200), Description: clip(t.Description, c.Limits.Text), Input: schema,
+		Call: func(ctx context.Context, call *llm.Call) (*llm.Result, error) {
+			return c.call(ctx, t.Name, call)
+		},
+	}
+	if out, err := json.Marshal(t.OutputSchema); err == nil && t.OutputSchema != nil && len(out) <= c.Limits.Schema {
+		tool.Output = out
+	}
+	if a := t.Annotations; a != nil {
+		tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+		tool.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
+		tool.Title = cmp.Or(tool.Title, clip(a.Title, 200))
+	}
+	return tool, true
+}
+
+// maxName is the largest name of a tool.
+const maxName = 64
+
+// ToolName is the name of a server's tool in a Set: mcp__{server}__{tool}, of which what
+// models cannot say becomes "_". A name that is too long is cut, and ends with a mark of
+// the whole.
+func ToolName(server, tool string) string {
+	return fit("mcp__" + plain(server) + "__" + plain(tool))
+}
+
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// call calls a tool. What went wrong at the server is a result that says so.
+func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Result, error) {
+	session, err := c.ready()
+	if err != nil {
+		return c.failed("the MCP server %q %v; try again later, or go on without it", c.Name, err), nil
+	}
+	args := call.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(args, &object); err != nil || object == nil {
+		return c.failed("arguments is not a JSON object; give an object with the fields of the tool's schema"), nil
+	}
+	if !c.enter() {
+		return c.failed("%d calls of the MCP server %q are under way, which is as many as there may be; wait until one has ended",
+			c.Limits.Calls, c.Name), nil
+	}
+	defer c.leave()
+	limited, stop := context.WithTimeout(ctx, c.Limits.Call)
+	defer stop()
+	params := &mcp.CallToolParams{Name: tool, Arguments: args}
+	defer c.listen(params, call.Progress)()
+	res, err := session.CallTool(limited, params)
+	switch {
+	case err == nil:
+		return c.result(res), nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case limited.Err() != nil:
+		return c.failed("the MCP server %q has not answered within %v; it is unknown what it has done", c.Name, c.Limits.Call), nil
+	}
+	return c.refused(err), nil
+}
+
+// refused is the result of a call that has none.
+func (c *Client) refused(err error) *llm.Result {
+	var answer *jsonrpc.Error
+	if errors.As(err, &answer) {
+		res := c.failed("the MCP server %q refuses: %s", c.Name, clip(answer.Message, c.Limits.Text))
+		res.Origin = c.origin()
+		return res
+	}
+	select {
+	case c.broken <- fmt.Errorf("%w: %w", errBroke, err):
+	default:
+	}
+	return c.failed("the MCP server %q is gone, and it is unknown what it has done; it is started again", c.Name)
+}
+
+func (c *Client) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == c.Limits.Calls {
+		return false
+	}
+	c.calls++
+	return true
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls--
+}
+
+// origin is who has said what a server says.
+func (c *Client) origin() string { return "mcp:" + c.Name }
+
+func (c *Client) failed(format string, args ...any) *llm.Result {
+	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(fmt.Sprintf(format, args...))}}
+}
+
+// result is what a server has answered.
+func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
+	var r content.MCPResult
+	b, err := json.Marshal(res)
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil {
+		return c.failed("the MCP server %q has answered with something that cannot be read: %v", c.Name, err)
+	}
+	parts, losses := content.FromMCPResult(&r)
+	for _, l := range content.Gone(losses) {
+		parts = append(parts, a2a.NewTextPart(fmt.Sprintf("(%v)", l)))
+	}
+	return &llm.Result{Parts: parts, Error: r.IsError, Origin: c.origin()}
+}
+
+// listen has progress of a call told, until what it returns is called.
+func (c *Client) listen(params *mcp.CallToolParams, tell func(llm.Progress)) (stop func()) {
+	if tell == nil {
+		return func() {}
+	}
+	token := rand.Text()
+	params.SetProgressToken(token)
+	c.mu.Lock()
+	c.told[token] = tell
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.told, token)
+	}
+}
+
+// progress tells what a server says about a call.
+func (c *Client) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	c.mu.Lock()
+	tell := c.told[token]
+	c.mu.Unlock()
+	if tell == nil {
+		return
+	}
+	text := req.Params.Message
+	if text == "" && req.Params.Total > 0 {
+		text = fmt.Sprintf("%v of %v", req.Params.Progress, req.Params.Total)
+	}
+	tell(llm.Progress{Agent: c.origin(), Text: clip(text, 2<<10)})
+}

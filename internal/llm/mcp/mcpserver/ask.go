@@ -1,0 +1,176 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/llm"
+)
+
+// firstModern is the first version of the protocol in which a server asks in the answer
+// to a request, and the caller comes back with another one.
+const firstModern = "2026-07-28"
+
+func modern(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= firstModern }
+
+// canElicit reports whether the person at the host can be asked with a form. A host that
+// names no kind of question takes forms.
+func canElicit(c *mcp.ClientCapabilities) bool {
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+}
+
+// asking is a question of a tool that waits for its answer.
+type asking struct {
+	ctx      context.Context //nolint:containedctx // the tool waits no longer when it ends
+	question *llm.Question
+	got      chan answered
+}
+
+type answered struct {
+	answer *llm.Answer
+	err    error
+}
+
+// settle gives the tool its answer. It is called once.
+func (a *asking) settle(answer *llm.Answer, err error) { a.got <- answered{answer, err} }
+
+// ask is the Ask of a call.
+func (r *running) ask(ctx context.Context, q *llm.Question) (*llm.Answer, error) {
+	a := &asking{ctx, q, make(chan answered, 1)}
+	select {
+	case r.asks <- a:
+	case <-r.left:
+		return nil, errNoAnswer
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case got := <-a.got:
+		return got.answer, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// elicit asks the person at the host while the request of a call waits.
+func elicit(ctx context.Context, req *mcp.CallToolRequest, a *asking) (*llm.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.ctx, cancel)()
+	res, err := req.Session.Elicit(ctx, form(a.question))
+	if err != nil {
+		return nil, fmt.Errorf("ask the host: %w", err)
+	}
+	return answer(res), nil
+}
+
+// answerField is the one field of the form.
+const answerField = "answer"
+
+var answerSchema = json.RawMessage(`{"type":"object","properties":{"answer":{"type":"string","title":"Answer"}},"required":["answer"]}`)
+
+// form is a question as a host shows it.
+func form(q *llm.Question) *mcp.ElicitParams {
+	return &mcp.ElicitParams{Mode: "form", Message: questionText(q), RequestedSchema: answerSchema}
+}
+
+// maxQuestion is how much of a question is shown, in bytes.
+const maxQuestion = 16 << 10
+
+func questionText(q *llm.Question) string {
+	verb := "asks"
+	if q.Auth {
+		verb = "asks for a permission"
+	}
+	var said []string
+	rest := 0
+	for _, p := range q.Parts {
+		if text := p.Text(); text != "" {
+			said = append(said, text)
+		} else if p.Data() != nil {
+			if b, err := json.Marshal(p.Data()); err == nil {
+				said = append(said, string(b))
+			}
+		} else {
+			rest++
+		}
+	}
+	if rest > 0 {
+		said = append(said, fmt.Sprintf("(and %d files, which are in task %s)", rest, q.TaskID))
+	}
+	who := q.Agent
+	if who == "" {
+		who = "An agent"
+	}
+	return who + " " + verb + ": " + clip(strings.Join(said, "\n"), maxQuestion)
+}
+
+// answer reads a form that was filled in, declined or dismissed.
+func answer(res *mcp.ElicitResult) *llm.Answer {
+	text, ok := res.Content[answerField].(string)
+	if res.Action != "accept" || !ok {
+		return &llm.Answer{Refused: true}
+	}
+	return &llm.Answer{Text: text}
+}
+
+// parked is a call that waits for its caller to come back with an answer.
+type parked struct {
+	run   *running
+	asked *asking
+	timer *time.Timer
+}
+
+var errNoAnswer = errors.New("the caller has not come back with an answer")
+
+// park answers a request with a question. The call goes on with the request that brings
+// the answer and names the state, or ends waiting when nobody comes.
+func (d *desk) park(r *running, a *asking) *mcp.CallToolResult {
+	state := rand.Text()
+	p := &parked{run: r, asked: a}
+	d.mu.Lock()
+	d.parked[state] = p
+	p.timer = time.AfterFunc(d.Limits.Patience, func() {
+		if d.unpark(state) != nil {
+			close(r.left)
+			a.settle(nil, errNoAnswer)
+		}
+	})
+	d.mu.Unlock()
+	return &mcp.CallToolResult{
+		InputRequests: mcp.InputRequestMap{answerField: form(a.question)},
+		RequestState:  state,
+	}
+}
+
+// unpark returns the call of a state, and forgets it; nil if there is none.
+func (d *desk) unpark(state string) *parked {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.parked[state]
+	delete(d.parked, state)
+	return p
+}
+
+// goOn goes on with a parked call.
+func (d *desk) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := d.unpark(req.Params.RequestState)
+	if p == nil {
+		return failed("nobody waits for this answer any more; look at the task with get_task, and answer with continue_task"), nil
+	}
+	p.timer.Stop()
+	p.run.told.listen(ctx, req)
+	if res, ok := req.Params.InputResponses[answerField].(*mcp.ElicitResult); ok {
+		p.asked.settle(answer(res), nil)
+	} else {
+		p.asked.settle(&llm.Answer{Refused: true}, nil)
+	}
+	return d.await(ctx, p.run, req)
+}

@@ -1,0 +1,131 @@
+package mcpserver
+
+import (
+	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// metaOrigin is where a content says whose words it is, in its _meta. What else MCP has no
+// place for is put there by package content.
+const metaOrigin = "parley/origin"
+
+// converted is the result of a tool as an answer to its call.
+func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
+	made, losses := content.ToMCPResult(res.Parts, res.Error)
+	out := &mcp.CallToolResult{IsError: res.Error, Content: []mcp.Content{}}
+	if made.StructuredContent != nil {
+		out.StructuredContent = made.StructuredContent
+	}
+	room := d.Limits.Result
+	for i := range made.Content {
+		b := &made.Content[i]
+		if res.Origin != "" {
+			if b.Meta == nil {
+				b.Meta = make(map[string]any)
+			}
+			b.Meta[metaOrigin] = res.Origin
+		}
+		size := sizeOf(b)
+		if size > room {
+			if b.Meta[dataMark] != nil {
+				out.StructuredContent = nil // it is in there
+			}
+			out.Content = append(out.Content, d.keep(b))
+			continue
+		}
+		room -= size
+		out.Content = append(out.Content, block(b))
+	}
+	for _, l := range losses {
+		out.Content = append(out.Content, &mcp.TextContent{Text: fmt.Sprintf("(%v)", l)})
+	}
+	return out
+}
+
+// dataMark is in the _meta of texts that are data.
+const dataMark = "parley/data"
+
+func sizeOf(b *content.MCPBlock) int {
+	n := len(b.Text) + len(b.Data) + len(b.URI)
+	if b.Resource != nil {
+		n += len(b.Resource.Blob)
+	}
+	return n
+}
+
+// block is a content block as the SDK has it.
+func block(b *content.MCPBlock) mcp.Content {
+	switch b.Type {
+	case "image":
+		return &mcp.ImageContent{Data: b.Data, MIMEType: b.MIMEType, Meta: b.Meta}
+	case "audio":
+		return &mcp.AudioContent{Data: b.Data, MIMEType: b.MIMEType, Meta: b.Meta}
+	case "resource_link":
+		return &mcp.ResourceLink{URI: b.URI, Name: b.Name, MIMEType: b.MIMEType, Meta: b.Meta}
+	case "resource":
+		r := b.Resource
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: r.URI, MIMEType: r.MIMEType, Blob: r.Blob}, Meta: b.Meta}
+	}
+	return &mcp.TextContent{Text: b.Text, Meta: b.Meta}
+}
+
+// contentsOf is what parts are as contents of a resource at an address.
+func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
+	blocks, _ := content.ToMCP(parts)
+	all := make([]*mcp.ResourceContents, 0, len(blocks))
+	for i := range blocks {
+		c := contents(&blocks[i])
+		c.URI = uri
+		all = append(all, c)
+	}
+	return all
+}
+
+// contents is a content block as the contents of a resource.
+func contents(b *content.MCPBlock) *mcp.ResourceContents {
+	c := &mcp.ResourceContents{MIMEType: b.MIMEType, Meta: b.Meta}
+	switch {
+	case b.Resource != nil:
+		c.MIMEType, c.Blob = b.Resource.MIMEType, b.Resource.Blob
+	case b.Data != nil:
+		c.Blob = b.Data
+	case b.Type == "resource_link":
+		c.MIMEType, c.Text = "text/uri-list", b.URI
+	default:
+		c.MIMEType, c.Text = "text/plain", b.Text
+		if named, ok := b.Meta["parley/mediaType"].(string); ok {
+			c.MIMEType = named
+		} else if b.Meta[dataMark] != nil {
+			c.MIMEType = "application/json"
+		}
+	}
+	return c
+}
+
+// maxPreview is how much of a text that is too large is shown, in bytes.
+const maxPreview = 2 << 10
+
+// keep puts a block that is too large where it can be read, and returns a link to it.
+func (d *desk) keep(b *content.MCPBlock) mcp.Content {
+	item := contents(b)
+	size := int64(len(item.Text) + len(item.Blob))
+	preview := clip(item.Text, maxPreview)
+	uri, ok := d.kept.add(item)
+	if !ok {
+		return &mcp.TextContent{Text: fmt.Sprintf("(%d bytes, which is more than can be kept here) %s", size, preview), Meta: b.Meta}
+	}
+	text := fmt.Sprintf("%d bytes are too much for the answer; read this resource for all of it.", size)
+	if preview != "" {
+		text += " It begins: " + preview
+	}
+	name, _ := b.Meta["parley/filename"].(string)
+	if name == "" {
+		name = "result"
+	}
+	return &mcp.ResourceLink{URI: uri, Name: name, Description: text, MIMEType: item.MIMEType, Size: &size, Meta: b.Meta}
+}

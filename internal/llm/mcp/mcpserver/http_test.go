@@ -1,0 +1,265 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+)
+
+// startMany serves callers by the names that they give.
+func startMany(t *testing.T, h *mcpserver.Handler) string {
+	t.Helper()
+	h.Caller = func(r *http.Request) string { return r.Header.Get("X-Caller") }
+	if h.Server == nil {
+		h.Server = func(r *http.Request) *mcpserver.Server {
+			return &mcpserver.Server{Tools: newSource(echo), Name: r.Header.Get("X-Caller")}
+		}
+	}
+	return startHTTP(t, h)
+}
+
+// post sends a body and returns the status, the session and the body of the answer.
+func post(t *testing.T, url, who, session, body string) (status int, opened, answer string) {
+	t.Helper()
+	return send(t, http.MethodPost, url, who, session, body)
+}
+
+func send(t *testing.T, method, url, who, session, body string) (status int, opened, answer string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	resp, err := newHTTP(t, who).Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", method, err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, resp.Body); err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	return resp.StatusCode, resp.Header.Get("Mcp-Session-Id"), b.String()
+}
+
+const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+
+// The session of another caller is as good as none.
+func TestSessionsBelongToTheirCallers(t *testing.T) {
+	t.Parallel()
+	url := startMany(t, new(mcpserver.Handler))
+	_, alices, answer := post(t, url, "alice", "", initialize)
+	if alices == "" || !strings.Contains(answer, `"name":"alice"`) {
+		t.Fatalf("alice has session %q: %s", alices, answer)
+	}
+	post(t, url, "bob", "", initialize)
+	if status, _, got := post(t, url, "alice", alices, ping); status != http.StatusOK {
+		t.Errorf("alice's ping gives %d: %s", status, got)
+	}
+	foreign, _, foreignText := post(t, url, "bob", alices, ping)
+	missing, _, missingText := post(t, url, "bob", "NOSUCH", ping)
+	if foreign != http.StatusNotFound || foreign != missing || foreignText != missingText {
+		t.Errorf("a foreign session gives %d %q, a missing one %d %q", foreign, foreignText, missing, missingText)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		if status, _, _ := send(t, method, url, "bob", alices, ""); status != http.StatusNotFound {
+			t.Errorf("%s of a foreign session gives %d", method, status)
+		}
+	}
+	if status, _, _ := send(t, http.MethodDelete, url, "alice", alices, ""); status != http.StatusNoContent {
+		t.Errorf("DELETE gives %d", status)
+	}
+	if status, _, _ := post(t, url, "alice", alices, ping); status != http.StatusNotFound {
+		t.Errorf("an ended session gives %d", status)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	url := startMany(t, &mcpserver.Handler{Server: func(*http.Request) *mcpserver.Server {
+		return &mcpserver.Server{Tools: newSource(echo), Limits: mcpserver.Limits{Message: 1000}}
+	}})
+	for _, c := range []struct {
+		body   string
+		status int
+		want   string
+	}{
+		{"hello", http.StatusBadRequest, "the body is not JSON"},
+		{"", http.StatusBadRequest, "the body is not JSON"},
+		{`{"a":"` + strings.Repeat("a", 2000) + `"}`, http.StatusRequestEntityTooLarge, "more than 1000 bytes"},
+		{`{"jsonrpc":"2.0"}`, http.StatusBadRequest, ""},
+	} {
+		status, _, answer := post(t, url, "me", "", c.body)
+		if status != c.status || !strings.Contains(answer, c.want) {
+			t.Errorf("%.40q gives %d %s, want %d %s", c.body, status, answer, c.status, c.want)
+		}
+	}
+}
+
+func TestLimitsOfSessions(t *testing.T) {
+	t.Parallel()
+	url := startMany(t, &mcpserver.Handler{Sessions: 1, Callers: 2})
+	_, first, _ := post(t, url, "alice", "", initialize)
+	if status, _, answer := post(t, url, "alice", "", initialize); status != http.StatusTooManyRequests {
+		t.Errorf("a second session gives %d %s", status, answer)
+	}
+	post(t, url, "bob", "", initialize)
+	if status, _, answer := post(t, url, "carol", "", initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("a third caller gives %d %s", status, answer)
+	}
+	// Whoever has no session makes room.
+	send(t, http.MethodDelete, url, "alice", first, "")
+	if status, _, answer := post(t, url, "carol", "", initialize); status != http.StatusOK {
+		t.Errorf("carol gets %d %s", status, answer)
+	}
+}
+
+// Whoever has gone makes room in time, before there are too many.
+func TestQuietCallersAreForgotten(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	url := startMany(t, &mcpserver.Handler{Idle: time.Nanosecond, Server: func(r *http.Request) *mcpserver.Server {
+		if r.Header.Get("X-Caller") == "alice" {
+			return &mcpserver.Server{Tools: &runner{newSource(echo), ended}}
+		}
+		return &mcpserver.Server{Tools: newSource(echo)}
+	}})
+	_, session, _ := post(t, url, "alice", "", initialize)
+	send(t, http.MethodDelete, url, "alice", session, "") // it may be over already
+	post(t, url, "bob", "", initialize)
+	receive(t, "the end of what alice had", ended)
+}
+
+// A version that nobody speaks is refused, with those that are spoken.
+func TestUnknownVersionOverHTTP(t *testing.T) {
+	t.Parallel()
+	url := startMany(t, new(mcpserver.Handler))
+	for _, version := range []string{"1999-01-01", "2999-01-01", "nonsense"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"`+version+`",`+
+				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"Mcp-Protocol-Version": version, "Mcp-Method": "tools/list",
+		} {
+			req.Header.Set(name, value)
+		}
+		resp, err := newHTTP(t, "me").Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(b), "2025-11-25") {
+			t.Errorf("version %s gives %d %s", version, resp.StatusCode, b)
+		}
+	}
+}
+
+// Close ends calls and streams, and nobody gets in any more.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	blocks, began, ended := blocks()
+	h := &mcpserver.Handler{Server: func(*http.Request) *mcpserver.Server {
+		return &mcpserver.Server{Tools: newSource(blocks)}
+	}}
+	url := startMany(t, h)
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: newHTTP(t, "me"), MaxRetries: -1},
+		&mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatalf("Connect: %v", err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := cs.CallTool(context.WithoutCancel(t.Context()), &mcp.CallToolParams{Name: "blocks"})
+		answered <- err
+	}()
+	receive(t, "the call", began)
+	closed := make(chan struct{})
+	go func() { defer close(closed); h.Close() }()
+	receive(t, "the end of the tool", ended)
+	if err := receive(t, "the answer", answered); err == nil {
+		t.Error("the call has a result")
+	}
+	receive(t, "the end of the handler", closed)
+	if status, _, _ := post(t, url, "me", "", initialize); status != http.StatusServiceUnavailable {
+		t.Errorf("after Close a request gives %d", status)
+	}
+	_ = cs.Close()
+}
+
+// A reader who goes away changes nothing before version 2026-07-28; there, the request is
+// the call.
+func TestReaderGoesAway(t *testing.T) {
+	t.Parallel()
+	blocks, began, ended := blocks()
+	url := startMany(t, &mcpserver.Handler{Server: func(*http.Request) *mcpserver.Server {
+		return &mcpserver.Server{Tools: newSource(blocks)}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"blocks","_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+			`"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "blocks",
+	} {
+		req.Header.Set(name, value)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		resp, err := newHTTP(t, "me").Do(req)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	}()
+	receive(t, "the call", began)
+	cancel()
+	receive(t, "the end of the tool", ended)
+	receive(t, "the end of the request", gone)
+}
+
+// Question and answer of version 2026-07-28 are two requests: a call waits so long for
+// the second one, and not forever.
+func TestNobodyComesBack(t *testing.T) {
+	t.Parallel()
+	gave := make(chan error, 1)
+	once := tool("once", asks.Call)
+	once.Call = withResult(asks.Call, gave)
+	cs := wires[5].connect(t, &mcpserver.Server{
+		Tools: newSource(once), Limits: mcpserver.Limits{Patience: 10 * time.Millisecond},
+	}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			receive(t, "the end of the tool", gave)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "late"}}, nil
+		},
+	})
+	if got := call(t, cs, "once", nil); !got.IsError || !strings.Contains(text(got), "nobody waits") {
+		t.Errorf("a late answer gives %q", text(got))
+	}
+}

@@ -1,0 +1,105 @@
+package mcpserver
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/llm"
+)
+
+const (
+	// lull is the least time between two pieces of progress in the same state.
+	lull = 100 * time.Millisecond
+	// maxText is how much text a piece of progress has, in bytes.
+	maxText = 2 << 10
+)
+
+// teller tells a caller how a call gets on, if it has asked for that. A caller who reads
+// slowly slows down nobody but the tool that works for it.
+type teller struct {
+	mu    sync.Mutex // guards the fields below; held while telling, so that order is kept
+	ctx   context.Context
+	who   *mcp.ServerSession
+	token any
+	n     float64
+	state string
+	last  string
+	at    time.Time
+}
+
+// listen makes the caller of req the one who is told; a nil req is nobody.
+func (t *teller) listen(ctx context.Context, req *mcp.CallToolRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ctx, t.who, t.token = ctx, nil, nil
+	if req != nil {
+		t.who, t.token = req.Session, req.Params.GetProgressToken()
+		t.at = time.Now()
+	}
+}
+
+// tell is the Progress of a call.
+func (t *teller) tell(p llm.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.State == t.state && time.Since(t.at) < lull && t.n > 0 {
+		return
+	}
+	t.state, t.last = p.State, sentence(p)
+	t.send()
+}
+
+// beat says that the call is alive, if nothing was said for so long.
+func (t *teller) beat(silence time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.at) >= silence/2 {
+		t.send()
+	}
+}
+
+// send says the last thing (again). A caller who cannot be told has gone: its request
+// ends by itself.
+func (t *teller) send() {
+	t.at = time.Now()
+	if t.who == nil || t.token == nil {
+		return
+	}
+	t.n++
+	_ = t.who.NotifyProgress(t.ctx, &mcp.ProgressNotificationParams{ProgressToken: t.token, Progress: t.n, Message: t.last})
+}
+
+// sentence puts progress into words.
+func sentence(p llm.Progress) string {
+	var words []string
+	if p.Agent != "" {
+		words = append(words, p.Agent)
+	}
+	if p.State != "" {
+		words = append(words, strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(p.State, "TASK_STATE_")), "_", "-"))
+	}
+	head := strings.Join(words, " ")
+	switch {
+	case p.Text == "":
+		return head
+	case head == "":
+		return clip(p.Text, maxText)
+	}
+	return head + ": " + clip(p.Text, maxText)
+}
+
+// clip returns the first n bytes of s, and what says that there were more.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,36 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
+)
+
+// Serve speaks to one host, a message a line, until the host closes in, in cannot be
+// read, or ctx ends. It closes in. Calls under way are canceled then, and have ended when
+// Serve returns. The error is nil if the host has closed its pipe.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	d := s.open(ctx)
+	defer d.close()
+	pipe := stdio.NewPipe(in, out, stdio.Options{Limit: d.Limits.Message, Ended: d.cancel})
+	ss, err := d.mcp.Connect(ctx, pipe, nil)
+	if err != nil {
+		return fmt.Errorf("serve a host: %w", err)
+	}
+	go pipe.Run() // ends with in, or with the program where reading cannot be interrupted
+	ended := make(chan error, 1)
+	d.wg.Go(func() { ended <- ss.Wait() })
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		_ = pipe.Close()
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("serve a host: %w", err)
+}

@@ -1,0 +1,269 @@
+package resources
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+)
+
+// Library is what a caller of a hub can read.
+type Library struct {
+	// URL is where the hub is, with its scheme. If empty, it is http://127.0.0.1:4100.
+	URL string
+	// Key is the caller's credential, or empty.
+	Key string
+	// HTTP sends the requests. Its Timeout also ends watches, so it is best left zero. If
+	// nil, http.DefaultClient is used.
+	HTTP *http.Client
+}
+
+var (
+	_ mcpserver.Library = (*Library)(nil)
+	_ mcpserver.Watcher = (*Library)(nil)
+)
+
+const (
+	defaultURL = "http://127.0.0.1:4100"
+	taskRoot   = "parley://tasks/"
+	noteRoot   = "parley://memory/"
+	artifacts  = "/artifacts/"
+	mediaJSON  = "application/json"
+)
+
+// Templates implements mcpserver.Library.
+func (*Library) Templates() []mcpserver.Template {
+	return []mcpserver.Template{
+		{URI: taskRoot + "{id}", Name: "Tasks", MediaType: mediaJSON, Description: "What an agent was asked for, and what became of it."},
+		{URI: taskRoot + "{id}" + artifacts + "{artifactId}", Name: "Artifacts", Description: "A result of a task."},
+		{URI: noteRoot + "{+key}", Name: "Working memory", Description: "Notes that were kept, and results of tasks."},
+	}
+}
+
+// ref is an address taken apart: that of a note if key is set.
+type ref struct {
+	task     a2a.TaskID
+	artifact a2a.ArtifactID
+	key      string
+}
+
+// parse takes an address apart.
+func parse(uri string) (ref, bool) {
+	if tail, ok := strings.CutPrefix(uri, noteRoot); ok {
+		key, err := url.PathUnescape(tail)
+		return ref{key: key}, err == nil && key != ""
+	}
+	tail, ok := strings.CutPrefix(uri, taskRoot)
+	if !ok {
+		return ref{}, false
+	}
+	id, artifact, more := strings.Cut(tail, artifacts)
+	one, err := url.PathUnescape(id)
+	if err != nil || one == "" || strings.Contains(id, "/") {
+		return ref{}, false
+	}
+	two, err := url.PathUnescape(artifact)
+	if err != nil || more && two == "" || strings.Contains(artifact, "/") {
+		return ref{}, false
+	}
+	return ref{task: a2a.TaskID(one), artifact: a2a.ArtifactID(two)}, true
+}
+
+// TaskURI returns the address of a task.
+func TaskURI(id a2a.TaskID) string { return taskRoot + url.PathEscape(string(id)) }
+
+// ArtifactURI returns the address of an artifact.
+func ArtifactURI(id a2a.TaskID, artifact a2a.ArtifactID) string {
+	return TaskURI(id) + artifacts + url.PathEscape(string(artifact))
+}
+
+// NoteURI returns the address of a note.
+func NoteURI(key string) string {
+	segments := strings.Split(key, "/")
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	return noteRoot + strings.Join(segments, "/")
+}
+
+// Read implements mcpserver.Library.
+func (l *Library) Read(ctx context.Context, uri string) ([]*a2a.Part, error) {
+	at, ok := parse(uri)
+	switch {
+	case !ok:
+		return nil, mcpserver.ErrNoResource
+	case at.key != "":
+		return l.note(ctx, at.key)
+	}
+	body, err := l.get(ctx, "/v1/a2a/tasks/"+url.PathEscape(string(at.task)), nil)
+	if err != nil {
+		return nil, err
+	}
+	if at.artifact == "" {
+		return []*a2a.Part{textPart(string(body), mediaJSON)}, nil
+	}
+	var t a2a.Task
+	if err := json.Unmarshal(body, &t); err != nil {
+		return nil, fmt.Errorf("read task %s: %w", at.task, err)
+	}
+	for _, a := range t.Artifacts {
+		if a.ID == at.artifact {
+			return a.Parts, nil
+		}
+	}
+	return nil, mcpserver.ErrNoResource
+}
+
+func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
+	body, err := l.get(ctx, "/api/v1/memory/note", url.Values{"key": {key}})
+	if err != nil {
+		return nil, err
+	}
+	var n note
+	if err := json.Unmarshal(body, &n); err != nil {
+		return nil, fmt.Errorf("read note %q: %w", key, err)
+	}
+	media := "text/plain"
+	if text := strings.TrimSpace(n.Value); text != "" && strings.ContainsRune("{[", rune(text[0])) && json.Valid([]byte(text)) {
+		media = mediaJSON
+	}
+	return []*a2a.Part{textPart(n.Value, media)}, nil
+}
+
+func textPart(text, media string) *a2a.Part {
+	p := a2a.NewTextPart(text)
+	p.MediaType = media
+	return p
+}
+
+// note is a note as the hub tells it.
+type note struct {
+	Key, Value, Preview, Category string
+	Size                          int64
+}
+
+const (
+	tasksPage = 100
+	// The cursors are what follows: the tasks, and then the notes after a key.
+	notesAfter = "notes:"
+)
+
+// List implements mcpserver.Library.
+func (l *Library) List(ctx context.Context, cursor string) ([]mcpserver.Resource, string, error) {
+	if cursor == "" {
+		page, err := l.tasks(ctx)
+		return page, notesAfter, err
+	}
+	after, ok := strings.CutPrefix(cursor, notesAfter)
+	if !ok {
+		return nil, "", fmt.Errorf("%q is no cursor of this list", cursor)
+	}
+	return l.notes(ctx, after)
+}
+
+func (l *Library) tasks(ctx context.Context) ([]mcpserver.Resource, error) {
+	body, err := l.get(ctx, "/v1/a2a/tasks", url.Values{"pageSize": {fmt.Sprint(tasksPage)}})
+	if err != nil {
+		return nil, err
+	}
+	var found a2a.ListTasksResponse
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
+	page := make([]mcpserver.Resource, 0, len(found.Tasks))
+	for _, t := range found.Tasks {
+		page = append(page, mcpserver.Resource{
+			URI: TaskURI(t.ID), Name: "task " + string(t.ID), MediaType: mediaJSON,
+			Description: client.StateName(t.Status.State),
+		})
+	}
+	return page, nil
+}
+
+// notes returns a page of notes. A hub without a working memory has none.
+func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource, string, error) {
+	body, err := l.get(ctx, "/api/v1/memory", url.Values{"after": {after}})
+	if err == mcpserver.ErrNoResource { //nolint:errorlint // of this package, as it is
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	var found struct {
+		Notes []note
+		After string
+	}
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, "", fmt.Errorf("list notes: %w", err)
+	}
+	page := make([]mcpserver.Resource, 0, len(found.Notes))
+	for _, n := range found.Notes {
+		page = append(page, mcpserver.Resource{
+			URI: NoteURI(n.Key), Name: n.Key, Description: cmp.Or(n.Category, n.Preview), Size: n.Size,
+		})
+	}
+	next := ""
+	if found.After != "" {
+		next = notesAfter + found.After
+	}
+	return page, next, nil
+}
+
+// maxAnswer is the largest answer of a hub that is read.
+const maxAnswer = 64 << 20
+
+// get returns the answer to a request, or ErrNoResource.
+func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	resp, err := l.open(ctx, http.MethodGet, path, query)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the hub's answer: %w", err)
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, mcpserver.ErrNoResource
+	case resp.StatusCode != http.StatusOK:
+		return nil, refusal(resp.Status, body)
+	}
+	return body, nil
+}
+
+// open sends a request for something at a path.
+func (l *Library) open(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, cmp.Or(strings.TrimRight(l.URL, "/"), defaultURL)+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("A2A-Version", "1.0")
+	if l.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+l.Key)
+	}
+	resp, err := cmp.Or(l.HTTP, http.DefaultClient).Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the hub: %w", err)
+	}
+	return resp, nil
+}
+
+// refusal returns what the hub says is wrong.
+func refusal(status string, body []byte) error {
+	var answer struct {
+		Error struct{ Message string }
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
+		return fmt.Errorf("the hub answers HTTP %s", status)
+	}
+	return fmt.Errorf("the hub says: %s", answer.Error.Message)
+}

@@ -1,0 +1,208 @@
+package resources_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(hubtest.M{M: m}, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))
+}
+
+// send sends a message to an agent and returns its task.
+func send(t *testing.T, hub *hubtest.Hub, agent, text string) *a2a.Task {
+	t.Helper()
+	var answer struct{ Task *a2a.Task }
+	err := hubtest.Call(t.Context(), hubtest.Request{
+		URL:    hub.URL() + "/v1/a2a/" + agent + "/message:send",
+		Body:   `{"message":{"messageId":"m-` + text + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}`,
+		Header: []string{"A2A-Version", "1.0"},
+	}, &answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Task
+}
+
+func setNote(t *testing.T, hub *hubtest.Hub, key, value string) {
+	t.Helper()
+	body, _ := json.Marshal(map[string]string{"value": value})
+	resp, err := hubtest.Do(t.Context(), hubtest.Request{
+		Method: "PUT", URL: hub.URL() + "/api/v1/memory/note?key=" + key, Body: string(body),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 {
+		t.Fatalf("set note %s: %d %s", key, resp.StatusCode, b)
+	}
+}
+
+func TestLibrary(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{})
+	l := &resources.Library{URL: hub.URL()}
+	task := send(t, hub, "echo", "hello")
+	setNote(t, hub, "plans/next%20week", "swim")
+	setNote(t, hub, "facts", `{"a":1}`)
+
+	uri, note := resources.TaskURI(task.ID), "parley://memory/plans/next%20week"
+	artifact := resources.ArtifactURI(task.ID, task.Artifacts[0].ID)
+	var got []string
+	for cursor, first := "", true; cursor != "" || first; first = false {
+		page, next, err := l.List(t.Context(), cursor)
+		if err != nil {
+			t.Fatalf("List: %v", err)
+		}
+		for _, r := range page {
+			got = append(got, r.URI)
+		}
+		cursor = next
+	}
+	if diff := cmp.Diff([]string{uri, "parley://memory/facts", note}, got); diff != "" {
+		t.Errorf("List mismatch (-want +got):\n%s", diff)
+	}
+
+	read := func(uri string) *a2a.Part {
+		t.Helper()
+		parts, err := l.Read(t.Context(), uri)
+		if err != nil || len(parts) != 1 {
+			t.Fatalf("Read(%s): %v, %v", uri, parts, err)
+		}
+		return parts[0]
+	}
+	if p := read(uri); !strings.Contains(p.Text(), string(task.ID)) || p.MediaType != "application/json" {
+		t.Errorf("task = %+v", p)
+	}
+	if p := read(artifact); p.Text() != "hello" {
+		t.Errorf("artifact = %+v", p)
+	}
+	if p := read(note); p.Text() != "swim" || p.MediaType != "text/plain" {
+		t.Errorf("note = %+v", p)
+	}
+	if p := read("parley://memory/facts"); p.MediaType != "application/json" {
+		t.Errorf("note with JSON = %+v", p)
+	}
+	for _, uri := range []string{
+		"parley://tasks/nothing", "parley://tasks/", uri + "/artifacts/nothing", uri + "/artifacts/", uri + "/more",
+		"parley://memory/nothing", "parley://memory/", "parley://other/x", "file:///etc/passwd", "parley://tasks/%zz",
+	} {
+		if _, err := l.Read(t.Context(), uri); !errors.Is(err, mcpserver.ErrNoResource) {
+			t.Errorf("Read(%s): %v", uri, err)
+		}
+	}
+}
+
+// Whoever the hub does not know is told so.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{Config: "auth:\n  api_keys:\n    a-long-enough-key-for-ann: {agent_id: ann}\n"})
+	_, err := (&resources.Library{URL: hub.URL()}).Read(t.Context(), "parley://tasks/x")
+	if err == nil || !strings.Contains(err.Error(), "Authentication required") {
+		t.Errorf("Read: %v", err)
+	}
+	_, err = (&resources.Library{URL: hub.URL(), Key: "a-long-enough-key-for-ann"}).Read(t.Context(), "parley://tasks/x")
+	if !errors.Is(err, mcpserver.ErrNoResource) {
+		t.Errorf("Read with a key: %v", err)
+	}
+}
+
+// A watch tells of changes, also of those after the hub was killed and started again.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{})
+	l := &resources.Library{URL: hub.URL()}
+	setNote(t, hub, "plan", "one")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	changes, ended := make(chan struct{}, 100), make(chan error, 1)
+	go func() {
+		defer close(ended)
+		for _, err := range l.Watch(ctx, "parley://memory/plan") {
+			if err != nil {
+				ended <- err
+				return
+			}
+			changes <- struct{}{}
+		}
+	}()
+	wait := func(what string) {
+		t.Helper()
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			t.Fatalf("%s was not told", what)
+		}
+	}
+	wait("the beginning")
+	setNote(t, hub, "plan-b", "other")
+	setNote(t, hub, "plan", "two")
+	wait("a change")
+	hub.Kill()
+	hub.Restart()
+	wait("the beginning after a restart")
+	setNote(t, hub, "plan", "three")
+	wait("a change after a restart")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Watch: %v", err)
+	}
+
+	for _, err := range l.Watch(t.Context(), "parley://tasks/nothing") {
+		if !errors.Is(err, mcpserver.ErrNoResource) {
+			t.Errorf("Watch of nothing: %v", err)
+		}
+	}
+}
+
+// The watch of a task ends with the task.
+func TestWatchTask(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{})
+	l := &resources.Library{URL: hub.URL()}
+	task := send(t, hub, "interview", "hello")
+	changes := 0
+	for _, err := range l.Watch(t.Context(), resources.TaskURI(task.ID)) {
+		if err != nil {
+			t.Fatalf("Watch: %v", err)
+		}
+		if changes++; changes == 1 {
+			err := hubtest.Call(t.Context(), hubtest.Request{
+				URL: hub.URL() + "/v1/a2a/tasks/" + string(task.ID) + ":cancel", Body: "{}", Header: []string{"A2A-Version", "1.0"},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if changes < 2 {
+		t.Errorf("%d changes, want the beginning and the end", changes)
+	}
+}
+
+// Watch of a task that has ended ends at once: there is nothing left to report.
+func TestWatchEndedTask(t *testing.T) {
+	t.Parallel()
+	hub := hubtest.Start(t, hubtest.Options{})
+	l := &resources.Library{URL: hub.URL()}
+	ended := send(t, hub, "echo", "hello")
+	for _, err := range l.Watch(t.Context(), resources.TaskURI(ended.ID)) {
+		t.Errorf("Watch reports a change, %v", err)
+		break
+	}
+}

@@ -1,0 +1,97 @@
+package resources
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+)
+
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// maxEvent is the largest line of a stream that is read.
+	maxEvent = 16 << 20
+)
+
+// errNothingLeft: the task has ended, and there is nothing to tell any more.
+var errNothingLeft = errors.New("the task has ended")
+
+// Watch implements mcpserver.Watcher.
+func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, error] {
+	return func(yield func(struct{}, error) bool) {
+		at, ok := parse(uri)
+		if !ok {
+			yield(struct{}{}, mcpserver.ErrNoResource)
+			return
+		}
+		pause := firstPause
+		for ctx.Err() == nil {
+			more, err := l.follow(ctx, at, func() bool {
+				pause = firstPause
+				return yield(struct{}{}, nil)
+			})
+			switch {
+			case !more, errors.Is(err, errNothingLeft):
+				return
+			case errors.Is(err, mcpserver.ErrNoResource):
+				yield(struct{}{}, err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+				pause = min(2*pause, lastPause)
+			}
+		}
+	}
+}
+
+// follow calls tell for each event of a stream until that breaks, or until tell returns
+// false; then more is false.
+func (l *Library) follow(ctx context.Context, at ref, tell func() bool) (more bool, err error) {
+	// POST refuses a task that has ended, where GET shows it.
+	method, path, query := http.MethodPost, "/v1/a2a/tasks/"+url.PathEscape(string(at.task))+":subscribe", url.Values(nil)
+	if at.key != "" {
+		method, path, query = http.MethodGet, "/api/v1/memory/events", url.Values{"prefix": {at.key}}
+	}
+	resp, err := l.open(ctx, method, path, query)
+	if err != nil {
+		return true, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return true, mcpserver.ErrNoResource
+	case resp.StatusCode >= 400 && resp.StatusCode < 500 && at.key == "" && resp.StatusCode != http.StatusTooManyRequests:
+		return true, errNothingLeft // a task that has ended cannot be subscribed to
+	case resp.StatusCode != http.StatusOK:
+		return true, fmt.Errorf("the hub answers HTTP %s", resp.Status)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+		if ok && at.concerns(data) && !tell() {
+			return false, nil
+		}
+	}
+	return true, lines.Err()
+}
+
+// concerns reports whether an event is about what is at the address.
+func (at ref) concerns(event []byte) bool {
+	if at.key == "" {
+		return true
+	}
+	var n note
+	return json.Unmarshal(event, &n) == nil && n.Key == at.key
+}

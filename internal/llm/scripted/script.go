@@ -1,0 +1,322 @@
+// Package scripted is a language model that follows a script: for tests, demonstrations and
+// whoever has no key.
+//
+// # What it is
+//
+// A script is a YAML file. Its turns are tried from the first to the last for each request;
+// the first one that fits is the model's next message. One that has nothing under when fits
+// always.
+//
+//	turns:
+//	  - when: {role: user, last: 'weather in (\w+)'}
+//	    text: Let me ask.
+//	    calls:
+//	      - {name: agent_run_weather, arguments: {prompt: the weather in $1}}
+//	  - when: {role: tool, tool: agent_run_weather}
+//	    text: Take an umbrella.
+//
+// A turn fits if all that stands under when does: role (user or tool, of the last message),
+// last (a pattern that is found in its text), tool (a pattern of the name of the tool whose
+// result is the last message), said (a pattern that is found in any message of the user),
+// system (one that is found in the instructions), model (one of the name of the model), turn
+// (how many messages the model has written since the last one of the user, from 0), and
+// offers (the name of a tool that there must be). $1 and so on in texts and arguments are the
+// groups of last, or of said if there is no last.
+//
+// What a turn does: text (written word by word), calls (a list of name and arguments, or
+// raw for arguments that are no JSON), data (written as a part of its own), usage (input and
+// output in tokens; without it they are estimated), delay (before each piece), finish (the
+// reason, stop), times (how often the turn fits in the life of the process), and errors:
+// error (status, retry_after and message, after the text), cut (the stream ends after the
+// text without a reason) and stall (it ends with the request).
+//
+// # Guarantees
+//
+// Patterns are regular expressions of package regexp, in which capital letters count like
+// small ones. The same request gets the same message, but for turns with times.
+//
+// # What it does not promise
+//
+// It understands nothing. A request that no turn fits is refused.
+//
+// # Concurrency
+//
+// A Script is safe for concurrent use. It starts no goroutines.
+//
+// # Testing
+//
+// Complete can be ranged over without a hub.
+package scripted
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// Script is a model that follows a script. The zero Script refuses everything.
+type Script struct{ turns []*turn }
+
+var _ model.Provider = (*Script)(nil)
+
+// turn is a turn as it was read.
+type turn struct {
+	spec
+	last, said, system, tool *regexp.Regexp
+	model                    *regexp.Regexp
+	used                     atomic.Int64
+	text                     string
+	calls                    []call
+	data                     json.RawMessage
+	delay, retryAfter        time.Duration
+}
+
+// call is a call that a turn makes.
+type call struct{ name, arguments string }
+
+// Load reads the script at path.
+func Load(path string) (*Script, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load script: %w", err)
+	}
+	return Parse(path, src)
+}
+
+// Complete implements model.Provider.
+func (s *Script) Complete(ctx context.Context, r *model.Request) iter.Seq2[*model.Delta, error] {
+	return func(yield func(*model.Delta, error) bool) {
+		at := situationOf(r)
+		for _, t := range s.turns {
+			if groups, ok := t.fits(at); ok {
+				t.play(ctx, r, groups, yield)
+				return
+			}
+		}
+		yield(nil, &model.Fault{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip(at.last)), Final: true})
+	}
+}
+
+const maxClip = 200
+
+func clip(s string) string {
+	if len(s) > maxClip {
+		return strings.ToValidUTF8(s[:maxClip], "") + "…"
+	}
+	return s
+}
+
+// situation is what a script can tell of a request.
+type situation struct {
+	model, system, role, last, tool string
+	said                            []string
+	turn                            int
+	offers                          map[string]bool
+}
+
+func situationOf(r *model.Request) *situation {
+	at := &situation{model: r.Model, offers: make(map[string]bool)}
+	names := make(map[string]string)
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		at.role, at.last, at.tool = m.Role, m.Content.Text(), ""
+		switch m.Role {
+		case "system", "developer":
+			at.system += at.last + "\n"
+		case "user":
+			at.said, at.turn = append(at.said, at.last), 0
+		case "assistant":
+			at.turn++
+			for _, c := range m.ToolCalls {
+				names[c.ID] = c.Function.Name
+			}
+		case "tool":
+			at.tool = names[m.ToolCallID]
+		}
+	}
+	for i := range r.Tools {
+		at.offers[r.Tools[i].Name] = true
+	}
+	return at
+}
+
+// fits reports whether a turn is the next one, and returns the groups that were found.
+func (t *turn) fits(at *situation) (*groups, bool) {
+	w := &t.When
+	switch {
+	case w.Role != "" && w.Role != at.role,
+		t.tool != nil && !t.tool.MatchString(at.tool),
+		t.system != nil && !t.system.MatchString(at.system),
+		t.model != nil && !t.model.MatchString(at.model),
+		w.Turn != nil && *w.Turn != at.turn,
+		w.Offers != "" && !at.offers[w.Offers]:
+		return nil, false
+	}
+	g := new(groups)
+	if t.said != nil && !g.findAny(t.said, at.said) {
+		return nil, false
+	}
+	if t.last != nil && !g.find(t.last, at.last) {
+		return nil, false
+	}
+	if t.Times > 0 && t.used.Add(1) > int64(t.Times) {
+		return nil, false
+	}
+	return g, true
+}
+
+// groups are what a pattern has found.
+type groups struct {
+	re   *regexp.Regexp
+	in   string
+	span []int
+}
+
+func (g *groups) find(re *regexp.Regexp, in string) bool {
+	span := re.FindStringSubmatchIndex(in)
+	if span == nil {
+		return false
+	}
+	g.re, g.in, g.span = re, in, span
+	return true
+}
+
+func (g *groups) findAny(re *regexp.Regexp, texts []string) bool {
+	for i := range texts {
+		if g.find(re, texts[len(texts)-1-i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// expand puts the groups into a text.
+func (g *groups) expand(text string) string {
+	if g.re == nil {
+		return text
+	}
+	return string(g.re.ExpandString(nil, text, g.in, g.span))
+}
+
+// expandJSON puts the groups into the texts of a JSON value.
+func (g *groups) expandJSON(value string) string {
+	if g.re == nil || !strings.Contains(value, "$") {
+		return value
+	}
+	var v any
+	if json.Unmarshal([]byte(value), &v) != nil {
+		return g.expand(value)
+	}
+	b, err := json.Marshal(g.expandValue(v))
+	if err != nil {
+		return value
+	}
+	return string(b)
+}
+
+func (g *groups) expandValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return g.expand(v)
+	case []any:
+		for i := range v {
+			v[i] = g.expandValue(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = g.expandValue(v[k])
+		}
+	}
+	return v
+}
+
+// play yields a turn.
+func (t *turn) play(ctx context.Context, r *model.Request, g *groups, yield func(*model.Delta, error) bool) {
+	say := func(d *model.Delta) bool {
+		if t.delay > 0 {
+			select {
+			case <-time.After(t.delay):
+			case <-ctx.Done():
+				yield(nil, context.Cause(ctx))
+				return false
+			}
+		}
+		return yield(d, nil)
+	}
+	text := g.expand(t.text)
+	written := len(text)
+	for _, word := range strings.SplitAfter(text, " ") {
+		if word != "" && !say(&model.Delta{Text: word}) {
+			return
+		}
+	}
+	for i, c := range t.calls {
+		arguments := g.expandJSON(c.arguments)
+		written += len(arguments)
+		half := len(arguments) / 2
+		first := model.CallDelta{Index: i, ID: "call_" + strconv.Itoa(len(r.Messages)) + "_" + strconv.Itoa(i), Name: c.name, Arguments: arguments[:half]}
+		if !say(&model.Delta{Calls: []model.CallDelta{first}}) ||
+			!say(&model.Delta{Calls: []model.CallDelta{{Index: i, Arguments: arguments[half:]}}}) {
+			return
+		}
+	}
+	if len(t.data) > 0 && !say(&model.Delta{Parts: []*a2a.Part{t.part(g)}}) {
+		return
+	}
+	t.end(ctx, r, written, yield)
+}
+
+func (t *turn) part(g *groups) *a2a.Part {
+	var v any
+	_ = json.Unmarshal([]byte(g.expandJSON(string(t.data))), &v) // it was made of a value
+	p := a2a.NewDataPart(v)
+	p.MediaType = "application/json"
+	return p
+}
+
+// end yields how a turn ends.
+func (t *turn) end(ctx context.Context, r *model.Request, written int, yield func(*model.Delta, error) bool) {
+	switch {
+	case t.Stall:
+		<-ctx.Done()
+		yield(nil, context.Cause(ctx))
+		return
+	case t.Error != nil:
+		yield(nil, model.FaultOf(t.Error.Status, t.retryAfter, t.Error.Message))
+		return
+	case t.Cut:
+		return
+	}
+	finish := t.Finish
+	if finish == "" {
+		finish = model.FinishStop
+		if len(t.calls) > 0 {
+			finish = model.FinishCalls
+		}
+	}
+	u := &model.Usage{Input: int64(t.Usage.Input), Output: int64(t.Usage.Output)}
+	if u.Input == 0 && u.Output == 0 {
+		u.Input, u.Output = tokens(r.Messages), int64(written)/4+1
+	}
+	yield(&model.Delta{Finish: finish, Usage: u}, nil)
+}
+
+// tokens estimates what a conversation has.
+func tokens(msgs []content.ChatMessage) (n int64) {
+	for i := range msgs {
+		n += int64(len(msgs[i].Content.Text()))/4 + 1
+	}
+	return n
+}

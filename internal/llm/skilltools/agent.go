@@ -1,0 +1,308 @@
+package skilltools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// Config says where a single agent is and how it is called. Its JSON and YAML are those of
+// PromptKit.
+type Config struct {
+	// URL is where the agent is. It is required.
+	URL string `json:"agent_url" yaml:"agent_url"`
+	// SkillID is the only skill that gets a tool; empty leaves it to SkillFilter.
+	SkillID string `json:"skill_id,omitempty" yaml:"skill_id"`
+	// SkillFilter chooses the skills that get a tool.
+	SkillFilter Filter `json:"skill_filter,omitzero" yaml:"skill_filter"`
+	// TimeoutMs is how long a tool waits. Zero means five minutes.
+	TimeoutMs int `json:"timeout_ms,omitempty" yaml:"timeout_ms"`
+	// Headers are added to each request; HeadersFromEnv are, too, each one as "Header=NAME"
+	// with the name of an environment variable.
+	Headers        map[string]string `json:"headers,omitempty" yaml:"headers"`
+	HeadersFromEnv []string          `json:"headers_from_env,omitempty" yaml:"headers_from_env"`
+	Auth           Auth              `json:"auth,omitzero" yaml:"auth"`
+	Retry          Retry             `json:"retry,omitzero" yaml:"retry"`
+
+	// HTTP sends the requests. If nil, a client with a connect timeout is used.
+	HTTP *http.Client `json:"-" yaml:"-"`
+	// LookupEnv looks environment variables up. If nil, os.LookupEnv does.
+	LookupEnv func(string) (string, bool) `json:"-" yaml:"-"`
+}
+
+// Filter chooses skills by their ids. Who is allowed is not blocked.
+type Filter struct {
+	Allow []string `json:"allowlist,omitempty" yaml:"allowlist"`
+	Block []string `json:"blocklist,omitempty" yaml:"blocklist"`
+}
+
+// Auth is a credential in the header Authorization.
+type Auth struct {
+	// Scheme is "Bearer" if empty.
+	Scheme string `json:"scheme,omitempty" yaml:"scheme"`
+	// Token is the credential; TokenEnv names an environment variable with it.
+	Token    string `json:"token,omitempty" yaml:"token"`
+	TokenEnv string `json:"token_env,omitempty" yaml:"token_env"`
+}
+
+// Retry says how often a message is sent again that nobody can have accepted: where no
+// connection could be made, and after the answers 429 and 503.
+type Retry struct {
+	// Max is how often; zero means 3, negative not at all.
+	Max int `json:"max_retries,omitempty" yaml:"max_retries"`
+	// InitialMs is the first pause, which doubles up to MaxMs; up to a half of each is
+	// chance. Zero means 500 and 30,000.
+	InitialMs int `json:"initial_delay_ms,omitempty" yaml:"initial_delay_ms"`
+	MaxMs     int `json:"max_delay_ms,omitempty" yaml:"max_delay_ms"`
+}
+
+// header returns the headers of the requests.
+func (c *Config) header() (http.Header, error) {
+	lookup := c.LookupEnv
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	h := http.Header{}
+	for name, value := range c.Headers {
+		h.Set(name, value)
+	}
+	for _, entry := range c.HeadersFromEnv {
+		name, variable, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || variable == "" {
+			return nil, fmt.Errorf("headers_from_env: %q is not of the form Header=NAME", entry)
+		}
+		value, set := lookup(variable)
+		if !set {
+			return nil, fmt.Errorf("headers_from_env: the environment variable %s is not set", variable)
+		}
+		h.Set(name, value)
+	}
+	token := c.Auth.Token
+	if c.Auth.TokenEnv != "" && token == "" {
+		value, set := lookup(c.Auth.TokenEnv)
+		if !set {
+			return nil, fmt.Errorf("auth.token_env: the environment variable %s is not set", c.Auth.TokenEnv)
+		}
+		token = value
+	}
+	if token != "" {
+		scheme := c.Auth.Scheme
+		if scheme == "" || strings.EqualFold(scheme, "bearer") {
+			scheme = "Bearer"
+		}
+		h.Set("Authorization", scheme+" "+token)
+	}
+	return h, nil
+}
+
+// Agent is a single A2A agent: a Directory of one, and the Caller of it.
+type Agent struct {
+	cfg     Config
+	options client.Options
+	client  *client.Client
+}
+
+var (
+	_ Directory         = (*Agent)(nil)
+	_ agenttools.Caller = (*Agent)(nil)
+)
+
+// Dial reads the card of the agent that cfg names. Whatever dialect of A2A it speaks, it is
+// called in that one.
+func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
+	header, err := cfg.header()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: *cfg, options: client.Options{HTTP: cfg.HTTP, Header: header, Pin: true}}
+	if a.client, err = client.Dial(ctx, cfg.URL, a.options); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close lets go of the connections.
+func (a *Agent) Close() error { return a.client.Close() }
+
+// Bridge returns the tools of the agent.
+func (a *Agent) Bridge() *Bridge {
+	b := &Bridge{
+		Directory: a, Caller: a, Allow: a.cfg.SkillFilter.Allow, Block: a.cfg.SkillFilter.Block,
+		Timeout: time.Duration(a.cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
+	}
+	if a.cfg.SkillID != "" {
+		b.Allow, b.Block = []string{a.cfg.SkillID}, nil
+	}
+	return b
+}
+
+// Agents implements Directory: it reads the card again.
+func (a *Agent) Agents(ctx context.Context) ([]agenttools.Agent, error) {
+	c, raw, err := client.Fetch(ctx, a.cfg.URL, a.options)
+	if err != nil {
+		return nil, err
+	}
+	known := agenttools.Agent{
+		Name: c.Name, Description: c.Description, InputModes: c.DefaultInputModes, OutputModes: c.DefaultOutputModes, Card: raw,
+	}
+	for i := range c.Skills {
+		s := &c.Skills[i]
+		known.Skills = append(known.Skills, agenttools.Skill{
+			ID: s.ID, Name: s.Name, Description: s.Description, InputModes: s.InputModes, OutputModes: s.OutputModes,
+		})
+	}
+	return []agenttools.Agent{known}, nil
+}
+
+var errWaited = errors.New("the time to wait is over")
+
+// Send implements agenttools.Caller. Calls cannot be joined: agents know no keys. A session
+// does not count.
+func (a *Agent) Send(ctx context.Context, s *agenttools.Send) (*agenttools.Sent, error) {
+	m := &a2a.Message{
+		ID: a2a.NewMessageID(), Role: a2a.MessageRoleUser, Parts: s.Parts, ContextID: s.ContextID, TaskID: s.TaskID,
+		Metadata: map[string]any{},
+	}
+	for k, v := range s.Metadata {
+		m.Metadata[k] = v
+	}
+	if s.Skill != "" {
+		m.Metadata["skill"], m.Metadata["skillId"] = s.Skill, s.Skill
+	}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if s.Wait > 0 {
+		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaited)
+	}
+	defer cancel()
+	x := exchange{agent: a, send: s, sent: agenttools.Sent{Agent: a.client.Card().Name}}
+	err := x.run(wait, &a2a.SendMessageRequest{Message: m, Config: &a2a.SendMessageConfig{ReturnImmediately: s.Wait == 0}})
+	switch {
+	case ctx.Err() != nil:
+		x.abort(ctx)
+		return nil, context.Cause(ctx)
+	case wait.Err() != nil && x.sent.Task == nil:
+		return nil, agenttools.Refuse(agenttools.ErrRefused, "the agent has not answered in time, and it is unknown whether it is at work")
+	case wait.Err() == nil && err != nil:
+		return nil, explained(err)
+	}
+	return &x.sent, nil
+}
+
+// explained returns an error of the agent as one for the model.
+func explained(err error) error {
+	var e *client.Error
+	switch {
+	case errors.Is(err, client.ErrUnreachable):
+		return agenttools.Refuse(agenttools.ErrRefused, "the agent cannot be reached now; nothing was sent. Try it later, or choose another tool")
+	case errors.Is(err, a2a.ErrTaskNotFound):
+		return agenttools.Refuse(agenttools.ErrNotFound, "the agent has no such task, or it has ended: leave task_id out")
+	case errors.As(err, &e):
+		return agenttools.Refuse(agenttools.ErrRefused, "the agent refuses (status %d)", e.Status)
+	}
+	return err
+}
+
+// exchange is one message and what comes of it.
+type exchange struct {
+	agent *Agent
+	send  *agenttools.Send
+	sent  agenttools.Sent
+	fold  client.Fold
+}
+
+// run sends the message, again if nobody can have accepted it.
+func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
+	r := &x.agent.cfg.Retry
+	pause, most := limit(r.InitialMs, 500), limit(r.MaxMs, 30_000)
+	for tries := 0; ; tries++ {
+		err := x.try(ctx, req)
+		if err == nil || x.fold.Result() != nil || !unaccepted(err) || tries >= retries(r.Max) {
+			return err
+		}
+		wait := pause - time.Duration(rand.Int64N(int64(pause)/2+1))
+		var e *client.Error
+		if errors.As(err, &e) {
+			wait = max(wait, min(e.RetryAfter, most))
+		}
+		if peer.Sleep(ctx, wait) != nil {
+			return err
+		}
+		pause = min(2*pause, most)
+	}
+}
+
+func limit(ms, otherwise int) time.Duration {
+	if ms <= 0 {
+		ms = otherwise
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+func retries(most int) int {
+	if most == 0 {
+		return 3
+	}
+	return max(0, most)
+}
+
+// unaccepted reports whether surely nobody has accepted a message.
+func unaccepted(err error) bool {
+	var e *client.Error
+	if errors.As(err, &e) {
+		return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
+	}
+	return errors.Is(err, client.ErrUnreachable)
+}
+
+// try sends the message once and follows its task.
+func (x *exchange) try(ctx context.Context, req *a2a.SendMessageRequest) error {
+	if req.Config.ReturnImmediately {
+		res, err := x.agent.client.Send(ctx, req)
+		if err == nil {
+			x.take(res.(a2a.Event))
+		}
+		return err
+	}
+	for event, err := range x.agent.client.Run(ctx, req) {
+		if err != nil {
+			return err
+		}
+		x.take(event)
+	}
+	return nil
+}
+
+// take notes what happens.
+func (x *exchange) take(event a2a.Event) {
+	first := x.fold.Result() == nil
+	x.fold.Apply(event)
+	x.sent.Task, x.sent.Message = x.fold.Task, x.fold.Message
+	if first && x.send.Begun != nil {
+		sent := x.sent
+		x.send.Begun(&sent)
+	}
+	if u := client.UpdateOf(event); u.Type == client.UpdateStatus && x.send.Progress != nil && x.fold.Task != nil {
+		x.send.Progress(llm.Progress{Agent: x.sent.Agent, State: string(x.fold.Task.Status.State), Text: u.Text})
+	}
+}
+
+// abort cancels the task of a call that was aborted.
+func (x *exchange) abort(ctx context.Context) {
+	if t := x.fold.Task; x.send.Abort && t != nil && !t.Status.State.Terminal() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+		defer cancel()
+		_, _ = x.agent.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: t.ID}) // who has called is gone
+	}
+}

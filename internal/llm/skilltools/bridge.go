@@ -1,0 +1,249 @@
+package skilltools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// Directory knows the agents. A agenttools.Directory is one. Its method is called
+// concurrently.
+type Directory interface {
+	// Agents returns all agents with their skills and media types.
+	Agents(ctx context.Context) ([]agenttools.Agent, error)
+}
+
+// Bridge is a tool for each skill of each agent.
+type Bridge struct {
+	// Directory and Caller are required.
+	Directory Directory
+	Caller    agenttools.Caller
+	// Self is the name of the agent whose model it is, which gets no tools of its own. If
+	// empty, the model is no agent.
+	Self string
+	// Session is the conversation of the model, see agenttools.Toolbox.
+	Session string
+	// Joins says that a call with a key that was used joins the first one, as the Caller of a
+	// hub promises, so that the tools are Repeatable.
+	Joins bool
+	// Allow are the skills that get a tool: "skill", "agent/skill" or "agent/*". If it is
+	// empty, all but those of Block do.
+	Allow, Block []string
+	// Timeout is how long a tool waits for the agent; then the agent goes on. Zero means
+	// five minutes.
+	Timeout time.Duration
+	// Refresh is how often Run looks for other skills. Zero means a minute.
+	Refresh time.Duration
+	// Guard labels and screens what agents and cards say.
+	Guard guard.Guard
+
+	once sync.Once
+	box  *agenttools.Toolbox
+
+	mu      sync.Mutex // guards the fields below
+	print   [sha256.Size]byte
+	known   bool
+	changed chan struct{}
+}
+
+var _ llm.Source = (*Bridge)(nil)
+
+const (
+	timeoutDefault = 5 * time.Minute
+	refreshDefault = time.Minute
+)
+
+// offer is a skill that gets a tool.
+type offer struct {
+	agent *agenttools.Agent
+	skill agenttools.Skill
+	name  string
+}
+
+// Tools implements llm.Source.
+func (b *Bridge) Tools(ctx context.Context) ([]llm.Tool, error) {
+	offers, err := b.offers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]llm.Tool, 0, len(offers))
+	for i := range offers {
+		tools = append(tools, b.tool(&offers[i]))
+	}
+	b.note(tools)
+	return tools, nil
+}
+
+// offers returns the skills that get a tool in the order of their names.
+func (b *Bridge) offers(ctx context.Context) ([]offer, error) {
+	agents, err := b.Directory.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var offers []offer
+	var pairs []pair
+	for i := range agents {
+		a := &agents[i]
+		if b.Self != "" && strings.EqualFold(a.Name, b.Self) {
+			continue
+		}
+		for _, s := range a.Skills {
+			if p := (pair{a.Name, s.ID}); b.allowed(p) && !slices.Contains(pairs, p) {
+				offers, pairs = append(offers, offer{agent: a, skill: s}), append(pairs, p)
+			}
+		}
+	}
+	all := names(pairs)
+	for i := range offers {
+		offers[i].name = all[pairs[i]]
+	}
+	slices.SortFunc(offers, func(x, y offer) int { return strings.Compare(x.name, y.name) })
+	return offers, nil
+}
+
+// allowed reports whether a skill gets a tool. Who is allowed is not blocked.
+func (b *Bridge) allowed(p pair) bool {
+	in := func(list []string) bool {
+		return slices.Contains(list, p.skill) || slices.Contains(list, p.agent+"/"+p.skill) || slices.Contains(list, p.agent+"/*")
+	}
+	if len(b.Allow) > 0 {
+		return in(b.Allow)
+	}
+	return !in(b.Block)
+}
+
+// output is the schema of what a tool gives.
+var output = json.RawMessage(`{"type":"object","properties":{` +
+	`"response":{"type":"string"},"media_url":{"type":"string"},"media_type":{"type":"string"},` +
+	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
+
+// tool returns the tool of a skill.
+func (b *Bridge) tool(o *offer) llm.Tool {
+	fields := fieldsOf(o)
+	return llm.Tool{
+		Name: o.name, Title: o.agent.Name + ": " + o.skill.ID, Description: b.describe(o),
+		Input: fields.OpenSchema(), Output: output, Repeatable: b.Joins && b.Session != "",
+		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, fields, c) },
+	}
+}
+
+// describe says what a skill is for, in the words of its card.
+func (b *Bridge) describe(o *offer) string {
+	about := o.skill.Description
+	if strings.TrimSpace(about) == "" {
+		about = o.skill.Name
+	}
+	if strings.TrimSpace(about) == "" {
+		about = o.skill.ID
+	}
+	return "Asks the agent " + o.agent.Name + ". What its card says of the skill: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
+}
+
+// fieldsOf returns the arguments of a tool.
+func fieldsOf(o *offer) args.Fields {
+	fields := args.Fields{{Name: "query", Required: true, Description: "What to ask or tell the agent, in words that can be understood alone."}}
+	if o.takes("image/") {
+		fields = append(fields,
+			args.Field{Name: "image_url", Max: 8000, Description: "The URL of an image."},
+			args.Field{Name: "image_data", Description: "An image in base64, or as a data URL."})
+	}
+	if o.takes("audio/") {
+		fields = append(fields, args.Field{Name: "audio_data", Description: "A sound in base64, or as a data URL."})
+	}
+	return append(fields,
+		args.Field{Name: "context_id", Max: 200, Description: "The conversation to go on with: the context_id of an earlier result."},
+		args.Field{Name: "task_id", Max: 200, Description: "The task to answer: the task_id of a result with the state input-required."})
+}
+
+// takes reports whether a skill, or else its agent, takes media types that begin so.
+func (o *offer) takes(kind string) bool {
+	return slices.ContainsFunc(o.modes(), func(m string) bool { return m == "*/*" || strings.HasPrefix(strings.ToLower(m), kind) })
+}
+
+func (o *offer) modes() []string {
+	if len(o.skill.InputModes) > 0 {
+		return o.skill.InputModes
+	}
+	return o.agent.InputModes
+}
+
+// Changed implements llm.Source. The channel is closed if Run finds other skills than
+// Tools has returned last.
+func (b *Bridge) Changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changed == nil {
+		b.changed = make(chan struct{})
+	}
+	return b.changed
+}
+
+// Run looks for other skills until ctx ends.
+func (b *Bridge) Run(ctx context.Context) {
+	every := b.Refresh
+	if every <= 0 {
+		every = refreshDefault
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			// One who does not answer now has the skills that he had.
+			if offers, err := b.offers(ctx); err == nil {
+				b.compare(offers)
+			}
+		}
+	}
+}
+
+// note remembers which tools others know.
+func (b *Bridge) note(tools []llm.Tool) {
+	p := printOf(tools)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.print, b.known = p, true
+}
+
+// compare tells those who watch if there are other tools.
+func (b *Bridge) compare(offers []offer) {
+	tools := make([]llm.Tool, 0, len(offers))
+	for i := range offers {
+		tools = append(tools, b.tool(&offers[i]))
+	}
+	p := printOf(tools)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.known || p == b.print {
+		return
+	}
+	b.print = p
+	if b.changed != nil {
+		close(b.changed)
+	}
+	b.changed = make(chan struct{})
+}
+
+// printOf is another one for other tools.
+func printOf(tools []llm.Tool) [sha256.Size]byte {
+	h := sha256.New()
+	for i := range tools {
+		t := &tools[i]
+		for _, text := range []string{t.Name, t.Title, t.Description, string(t.Input)} {
+			h.Write([]byte(text))
+			h.Write([]byte{0})
+		}
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

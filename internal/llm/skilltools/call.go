@@ -1,0 +1,185 @@
+package skilltools
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm/agenttools"
+	"github.com/parley-a2a/parley/internal/llm/args"
+	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/llm"
+)
+
+// reserved are the keys of metadata that say which skill and which conversation is meant.
+var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
+
+// maxReply is how many bytes of a reply are shown.
+const maxReply = 64 << 10
+
+// call performs the tool of a skill.
+func (b *Bridge) call(ctx context.Context, o *offer, fields args.Fields, c *llm.Call) (*llm.Result, error) {
+	v, meta, err := fields.ReadOpen(c.Arguments)
+	if err != nil {
+		return problem(err.Error()), nil
+	}
+	for _, name := range reserved {
+		if _, there := meta[name]; there {
+			return problem(fmt.Sprintf("The argument %q is not for you to set: the tool asks for the skill %s.", name, o.skill.ID)), nil
+		}
+	}
+	parts, wrong := o.parts(v)
+	if wrong != "" {
+		return problem(wrong), nil
+	}
+	timeout := b.Timeout
+	if timeout == 0 {
+		timeout = timeoutDefault
+	}
+	sent, question, err := b.toolbox().Talk(ctx, o.name, c, &agenttools.Send{
+		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: timeout, Abort: true,
+		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")),
+	})
+	if errors.Is(err, agenttools.ErrNotFound) || errors.Is(err, agenttools.ErrRefused) {
+		return problem(err.Error()), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.name, err)
+	}
+	r := b.result(sent)
+	r.Question = question
+	return r, nil
+}
+
+// toolbox is what messages are sent with.
+func (b *Bridge) toolbox() *agenttools.Toolbox {
+	b.once.Do(func() {
+		b.box = &agenttools.Toolbox{Self: b.Self, Session: b.Session, Caller: b.Caller, Guard: b.Guard}
+	})
+	return b.box
+}
+
+func problem(text string) *llm.Result {
+	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(text)}}
+}
+
+// parts returns what a call says to the agent, or what is wrong with it.
+func (o *offer) parts(v args.Values) ([]*a2a.Part, string) {
+	parts := []*a2a.Part{a2a.NewTextPart(v.Text("query"))}
+	if address := v.Text("image_url"); address != "" {
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, `The argument "image_url" must be a URL that begins with https:// or http://.`
+		}
+		kind := mime.TypeByExtension(path.Ext(u.Path))
+		if !strings.HasPrefix(kind, "image/") {
+			kind = o.concrete("image/")
+		}
+		parts = append(parts, a2a.NewFileURLPart(a2a.URL(address), kind))
+	}
+	for _, m := range []struct{ name, kind string }{{"image_data", "image/"}, {"audio_data", "audio/"}} {
+		text := v.Text(m.name)
+		if text == "" {
+			continue
+		}
+		raw, kind, ok := decode(text)
+		if !ok {
+			return nil, fmt.Sprintf("The argument %q must be base64, or a data URL such as data:%spng;base64,….", m.name, m.kind)
+		}
+		if !strings.HasPrefix(kind, m.kind) {
+			if kind = http.DetectContentType(raw); !strings.HasPrefix(kind, m.kind) {
+				kind = o.concrete(m.kind)
+			}
+		}
+		p := a2a.NewRawPart(raw)
+		p.MediaType = kind
+		parts = append(parts, p)
+	}
+	return parts, ""
+}
+
+// concrete returns a media type of the skill that begins so.
+func (o *offer) concrete(kind string) string {
+	for _, m := range o.modes() {
+		if m = strings.ToLower(m); strings.HasPrefix(m, kind) && m != kind+"*" {
+			return m
+		}
+	}
+	return kind + "*"
+}
+
+// decode reads base64 or a data URL.
+func decode(text string) (raw []byte, mediaType string, ok bool) {
+	if rest, found := strings.CutPrefix(text, "data:"); found {
+		head, body, found := strings.Cut(rest, ",")
+		mediaType, _, _ = strings.Cut(head, ";")
+		if !found || !strings.HasSuffix(head, ";base64") {
+			return nil, "", false
+		}
+		text = body
+	}
+	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if raw, err := e.DecodeString(text); err == nil && len(raw) > 0 {
+			return raw, strings.ToLower(mediaType), true
+		}
+	}
+	return nil, "", false
+}
+
+// result returns what has become of a message, as a model may read it.
+func (b *Bridge) result(s *agenttools.Sent) *llm.Result {
+	reply := s.Reply()
+	if len(reply) > maxReply {
+		reply = strings.ToValidUTF8(reply[:maxReply], "") + "…"
+	}
+	if reply != "" {
+		reply = b.Guard.Quote(guard.Agent(s.Agent), reply).Text
+	}
+	v := map[string]any{"response": reply}
+	r := &llm.Result{Parts: []*a2a.Part{a2a.NewDataPart(v)}}
+	if t := s.Task; t != nil {
+		v["context_id"] = t.ContextID
+		if state := t.Status.State; state != a2a.TaskStateCompleted {
+			v["state"], v["task_id"] = client.StateName(state), string(t.ID)
+			v["next"], r.Error = nextOf(state)
+		}
+	}
+	for _, p := range s.Parts() {
+		link, isLink := p.Content.(a2a.URL)
+		raw, isRaw := p.Content.(a2a.Raw)
+		if !isLink && (!isRaw || len(raw) == 0) {
+			continue
+		}
+		if _, there := v["media_type"]; !there {
+			v["media_type"] = p.MediaType
+			if isLink {
+				v["media_url"] = string(link)
+			}
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	return r
+}
+
+// nextOf says what to do about a task that is not completed, and whether that is a failure.
+func nextOf(state a2a.TaskState) (string, bool) {
+	switch {
+	case state == a2a.TaskStateInputRequired:
+		return "The agent asks back. Find the answer and call this tool again with the answer as query, and with this task_id.", false
+	case state == a2a.TaskStateAuthRequired:
+		return "The agent waits for a permission that a person has to give. When that is done, call this tool again with this task_id.", false
+	case !state.Terminal():
+		return "The agent is still at work; the time to wait was over.", false
+	}
+	return "The agent has not done it. Say it otherwise, or choose another tool.", true
+}

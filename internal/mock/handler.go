@@ -1,0 +1,299 @@
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// RequestHandler returns an agent, the first one if there is no name, as the SDK's
+// handler of calls, so that a further binding can be put in front of it:
+//
+//	a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(grpcServer)
+//
+// Options.Interfaces tells callers where that is. The calls are recorded with the
+// binding GRPC. A fault on the wire, or a bare HTTP response, is an error of the call
+// there; a slow or wrong answer is a right one. It returns nil if there is no such
+// agent.
+func (s *Server) RequestHandler(name string) a2asrv.RequestHandler {
+	a := s.agentNamed(name)
+	if a == nil {
+		return nil
+	}
+	return &handler{s, a}
+}
+
+// handler is one agent as the SDK calls it.
+type handler struct {
+	server *Server
+	agent  *agent
+}
+
+// errFault is what a fault on the wire becomes where there is no wire.
+type errFault Fault
+
+func (e errFault) Error() string { return "fault: " + string(e) }
+
+// begin makes a call of a request, and checks its credential. The caller ends it.
+func (h *handler) begin(ctx context.Context, o dialect.Operation, req any) (*call, []byte, error) {
+	params, err := json.Marshal(req)
+	if err != nil {
+		return nil, nil, apierror.New(a2a.ErrInvalidParams, "%v", err)
+	}
+	header := http.Header{}
+	if cc, ok := a2asrv.CallContextFrom(ctx); ok {
+		for name, values := range cc.ServiceParams().List() {
+			header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	c := &call{
+		server: h.server, agent: h.agent, r: new(http.Request).WithContext(ctx), body: params,
+		record: Request{At: time.Now(), Binding: bindingGRPC, Operation: o.String(), Header: header},
+	}
+	if !h.agent.auth.allows(header) {
+		return c, nil, apierror.New(a2a.ErrUnauthenticated, "the credential is missing or wrong")
+	}
+	if r := h.server.takeReply(h.agent, o.String()); r != nil {
+		c.latency += r.latency
+		return c, params, c.refused(r)
+	}
+	return c, params, nil
+}
+
+// refused returns the error that stands for an answer without a task.
+func (c *call) refused(r *reply) error {
+	switch {
+	case r.fault == Hang:
+		c.begin()
+		<-c.r.Context().Done()
+		return context.Cause(c.r.Context())
+	case r.fault == Reset || r.fault == Garbage:
+		return errFault(r.fault)
+	case r.http != nil:
+		return fmt.Errorf("http status %d", r.http.Status)
+	}
+	return r.err
+}
+
+// end records the call, with what went wrong.
+func (c *call) end(err error) error {
+	if c == nil {
+		return err
+	}
+	if err != nil {
+		c.record.Problem = err.Error()
+	}
+	c.begin()
+	return err
+}
+
+// into decodes a result into one of the SDK's types.
+func into[T any](c *call, o object, err error) (*T, error) {
+	if err := c.end(err); err != nil {
+		return nil, err
+	}
+	out := new(T)
+	if err := json.Unmarshal(marshal(o), out); err != nil {
+		return nil, fmt.Errorf("answer %s: %w", c.record.Operation, err)
+	}
+	return out, nil
+}
+
+// GetTask implements a2asrv.RequestHandler.
+func (h *handler) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
+	c, params, err := h.begin(ctx, dialect.GetTask, req)
+	var o object
+	if err == nil {
+		var in *op.Get
+		if in, err = new(dialect.Decoder).Get(params); err == nil {
+			o, err = h.server.look(c, in)
+		}
+	}
+	return into[a2a.Task](c, o, err)
+}
+
+// ListTasks implements a2asrv.RequestHandler.
+func (h *handler) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
+	clone := *req
+	if clone.PageSize == 0 {
+		clone.PageSize = dialect.DefaultPageSize
+	}
+	c, params, err := h.begin(ctx, dialect.ListTasks, &clone)
+	var o object
+	if err == nil {
+		var in *op.List
+		if in, err = new(dialect.Decoder).List(params); err == nil {
+			o, err = h.server.list(c, in)
+		}
+	}
+	return into[a2a.ListTasksResponse](c, o, err)
+}
+
+// CancelTask implements a2asrv.RequestHandler.
+func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	c, params, err := h.begin(ctx, dialect.CancelTask, req)
+	var o object
+	if err == nil {
+		var in *op.Cancel
+		if in, err = new(dialect.Decoder).Cancel(params); err == nil {
+			o, err = h.server.cancel(c, in)
+		}
+	}
+	return into[a2a.Task](c, o, err)
+}
+
+// hear begins what a message asks for.
+func (h *handler) hear(ctx context.Context, o dialect.Operation, req *a2a.SendMessageRequest) (*call, *answer, *op.Send, error) {
+	c, params, err := h.begin(ctx, o, req)
+	if err == nil && o.Streaming() && !h.agent.streaming {
+		err = apierror.New(a2a.ErrUnsupportedOperation, "the agent does not stream")
+	}
+	if err != nil {
+		return c, nil, nil, c.end(err)
+	}
+	in, err := new(dialect.Decoder).Send(params)
+	var a *answer
+	if err == nil {
+		a, err = h.server.hear(c, in)
+	}
+	if err == nil {
+		err = c.refused(a.reply)
+	}
+	return c, a, in, c.end(err)
+}
+
+// SendMessage implements a2asrv.RequestHandler.
+func (h *handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
+	ctx, cancel := h.server.bound(ctx)
+	defer cancel()
+	c, a, in, err := h.hear(ctx, dialect.SendMessage, req)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.message != nil:
+		return into[a2a.Message](c, a.message, nil)
+	case in.ReturnImmediately:
+		return into[a2a.Task](c, a.first, nil)
+	}
+	err = context.Canceled
+	strike := func(f Fault) {
+		if err = c.refused(&reply{fault: f}); err == nil {
+			err = errFault(f)
+		}
+	}
+	if h.server.settled(ctx, a, strike) {
+		return into[a2a.Task](c, h.server.snapshot(a.task, view{in.HistoryLength, true}), nil)
+	}
+	return nil, err
+}
+
+// SendStreamingMessage implements a2asrv.RequestHandler.
+func (h *handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		ctx, cancel := h.server.bound(ctx)
+		defer cancel()
+		c, a, _, err := h.hear(ctx, dialect.SendStreamingMessage, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		c.events(ctx, a, yield)
+	}
+}
+
+// SubscribeToTask implements a2asrv.RequestHandler.
+func (h *handler) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		ctx, cancel := h.server.bound(ctx)
+		defer cancel()
+		c, params, err := h.begin(ctx, dialect.SubscribeToTask, req)
+		var a *answer
+		if err == nil {
+			var in *op.Subscribe
+			if in, err = new(dialect.Decoder).Subscribe(params); err == nil {
+				a, err = h.server.subscribed(c, in)
+			}
+		}
+		if err := c.end(err); err != nil {
+			yield(nil, err)
+			return
+		}
+		c.events(ctx, a, yield)
+	}
+}
+
+// events yields a task and what happens to it, or the only message.
+func (c *call) events(ctx context.Context, a *answer, yield func(a2a.Event, error) bool) {
+	send := func(o object) bool {
+		var r a2a.StreamResponse
+		if err := json.Unmarshal(marshal(o), &r); err != nil {
+			return yield(nil, err)
+		}
+		return yield(r.Event, nil)
+	}
+	if a.message != nil {
+		send(object{"message": a.message})
+		return
+	}
+	if !send(object{"task": a.first}) {
+		return
+	}
+	for e := range c.server.world.follow(ctx, a.task, a.from) {
+		switch {
+		case e.fault == Close:
+			return
+		case e.fault != "":
+			yield(nil, errFault(e.fault))
+			return
+		case !send(e.frame), c.record.Operation != dialect.SubscribeToTask.String() && e.state == needsInput:
+			return
+		}
+	}
+}
+
+// GetTaskPushConfig implements a2asrv.RequestHandler.
+func (h *handler) GetTaskPushConfig(ctx context.Context, req *a2a.GetTaskPushConfigRequest) (*a2a.PushConfig, error) {
+	return nil, h.noPush(ctx, dialect.GetPushConfig, req)
+}
+
+// ListTaskPushConfigs implements a2asrv.RequestHandler.
+func (h *handler) ListTaskPushConfigs(ctx context.Context, req *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+	return nil, h.noPush(ctx, dialect.ListPushConfigs, req)
+}
+
+// CreateTaskPushConfig implements a2asrv.RequestHandler.
+func (h *handler) CreateTaskPushConfig(ctx context.Context, req *a2a.PushConfig) (*a2a.PushConfig, error) {
+	return nil, h.noPush(ctx, dialect.CreatePushConfig, req)
+}
+
+// DeleteTaskPushConfig implements a2asrv.RequestHandler.
+func (h *handler) DeleteTaskPushConfig(ctx context.Context, req *a2a.DeleteTaskPushConfigRequest) error {
+	return h.noPush(ctx, dialect.DeletePushConfig, req)
+}
+
+func (h *handler) noPush(ctx context.Context, o dialect.Operation, req any) error {
+	c, _, err := h.begin(ctx, o, req)
+	if err == nil {
+		err = a2a.ErrPushNotificationNotSupported
+	}
+	return c.end(err)
+}
+
+// GetExtendedAgentCard implements a2asrv.RequestHandler.
+func (h *handler) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	c, _, err := h.begin(ctx, dialect.GetExtendedAgentCard, req)
+	if err == nil {
+		err = apierror.New(a2a.ErrUnsupportedOperation, "the agent has no extended card")
+	}
+	return nil, c.end(err)
+}

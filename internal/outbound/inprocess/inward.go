@@ -1,0 +1,173 @@
+// Package inprocess sends HTTP requests to a handler in the same process.
+//
+// # What it is
+//
+// A [Transport] is an http.RoundTripper in front of an http.Handler: what is a client of
+// the hub elsewhere is one inside of it too, and passes through everything that the hub
+// checks. The handler gets the context of the request, and with it what was put there.
+//
+// # Guarantees
+//
+// Answers are streamed: what the handler has written and flushed, or returned from, can
+// be read. Closing the body of an answer, or the end of the request's context, ends the
+// context of the handler. A handler that panics is an error of the request, or of reading
+// its answer.
+//
+// # What it does not promise
+//
+// There are no deadlines, no trailers and no upgrades; a handler that wants to set a
+// deadline is told that there is none.
+//
+// # Concurrency
+//
+// A Transport is safe for concurrent use. Each request runs its handler in a goroutine,
+// for which Close waits.
+//
+// # Testing
+//
+// Tests compare it with a server on a socket.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// ErrClosed is what requests get after Close.
+var ErrClosed = errors.New("the hub stops")
+
+// Transport sends requests to a handler.
+type Transport struct {
+	// Handler answers. It must be set before the first request.
+	Handler http.Handler
+
+	mu     sync.Mutex // guards closed, and that nothing starts after it
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// Refuse refuses requests from now on. Those that are under way go on.
+func (t *Transport) Refuse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+}
+
+// Close refuses requests from now on, and waits for those that are under way. It does not
+// end them.
+func (t *Transport) Close() {
+	t.Refuse()
+	t.wg.Wait()
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	body, pipe := io.Pipe()
+	w := &writer{header: make(http.Header), began: make(chan struct{}), pipe: pipe}
+	in := r.Clone(ctx)
+	in.RequestURI = r.URL.RequestURI()
+	in.RemoteAddr = "127.0.0.1:0"
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		cancel()
+		_ = in.Body.Close()
+		return nil, ErrClosed
+	}
+	t.wg.Go(func() {
+		defer cancel()
+		w.finish(t.serve(w, in))
+		_ = in.Body.Close()
+	})
+	t.mu.Unlock()
+	select {
+	case <-w.began:
+	case <-r.Context().Done(): // the handler sees it too
+		_ = body.Close()
+		return nil, context.Cause(r.Context())
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: &answer{body, cancel}, ContentLength: -1, Request: r,
+	}, nil
+}
+
+// serve runs the handler; a panic is an error.
+func (t *Transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler panicked: %v", p)
+		}
+	}()
+	t.Handler.ServeHTTP(w, r)
+	return nil
+}
+
+// answer is the body of an answer: closing it ends the handler.
+type answer struct {
+	io.ReadCloser
+
+	cancel context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (a *answer) Close() error {
+	a.cancel()
+	return a.ReadCloser.Close()
+}
+
+// writer is what the handler writes to. It belongs to the handler; others look at it
+// once began is closed.
+type writer struct {
+	header, sent http.Header
+	status       int
+	began        chan struct{}
+	err          error
+	pipe         *io.PipeWriter
+}
+
+// Header implements http.ResponseWriter.
+func (w *writer) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	if w.sent != nil || status < 200 {
+		return
+	}
+	w.status, w.sent = status, w.header.Clone()
+	close(w.began)
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.pipe.Write(b)
+}
+
+// Flush implements http.Flusher: what was written has been read.
+func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
+
+// finish ends the answer.
+func (w *writer) finish(err error) {
+	if err != nil && w.sent == nil {
+		w.err, w.sent = err, http.Header{}
+		close(w.began)
+	}
+	w.WriteHeader(http.StatusOK)
+	_ = w.pipe.CloseWithError(err) // never fails
+}

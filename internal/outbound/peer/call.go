@@ -1,0 +1,270 @@
+package peer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+)
+
+// Send sends a message and returns the answer: a task that has ended or waits for the
+// caller, or a bare message; with returnImmediately in the configuration, a task as it
+// is now (specification §3.1.1). params are a SendMessageRequest of v1.0.
+func (p *Peer) Send(ctx context.Context, params []byte) (Event, error) {
+	ctx, cancel := bound(ctx, limit(p.opts.Deadline, DefaultDeadline))
+	defer cancel()
+	a, err := p.sending(dialect.SendMessage, params)
+	if err != nil {
+		return Event{}, named(err, "send message")
+	}
+	raw, err := p.call(ctx, a)
+	if err != nil {
+		return Event{}, named(err, "send message")
+	}
+	return NewEvent(raw), nil
+}
+
+// sending returns the call that sends a message. A job has the id of its caller.
+func (p *Peer) sending(op dialect.Operation, params []byte) (*ask, error) {
+	if err := dialect.CheckAsk(params); err != nil {
+		return nil, err
+	}
+	a := &ask{op: op, params: params}
+	if p.Interface().ProtocolBinding == card.TaskSend {
+		a.job, a.task = jobOf(params)
+		a.params = withJob(params, a.job)
+	}
+	return a, nil
+}
+
+// jobOf returns the id of the job that a message makes, and the task that it stands for
+// to the caller. Each message is a job of its own, which the context connects; so a
+// message that is sent again is the same job.
+func jobOf(params []byte) (job, task a2a.TaskID) {
+	msg := rawjson.Member(params, "message")
+	job = a2a.TaskID(text(msg, "messageId"))
+	if job == "" {
+		job = a2a.NewTaskID()
+	}
+	if task = a2a.TaskID(text(msg, "taskId")); task == "" {
+		task = job
+	}
+	return job, task
+}
+
+// withJob returns params with the id of the job beside the message.
+func withJob(params []byte, job a2a.TaskID) []byte {
+	out := rawjson.AppendString([]byte(`{"taskId":`), string(job))
+	for name, v := range rawjson.Fields(params) {
+		if name != "taskId" {
+			out = append(append(rawjson.AppendString(append(out, ','), name), ':'), v...)
+		}
+	}
+	return append(out, '}')
+}
+
+// Get returns a task (specification §3.1.3), with as many messages of its history as are
+// asked for, or, if that is nil, as the agent gives.
+func (p *Peer) Get(ctx context.Context, id a2a.TaskID, historyLength *int) (Event, error) {
+	return p.task(ctx, "get task", &ask{op: dialect.GetTask, params: getParams(id, historyLength)}, id)
+}
+
+// Cancel asks to cancel a task and returns it (specification §3.1.5).
+func (p *Peer) Cancel(ctx context.Context, id a2a.TaskID) (Event, error) {
+	return p.task(ctx, "cancel task", &ask{op: dialect.CancelTask, params: getParams(id, nil)}, id)
+}
+
+// GetBy is Get with the params of v1.0. The task that comes may have another id: hubs
+// know tasks by further names.
+func (p *Peer) GetBy(ctx context.Context, params []byte) (Event, error) {
+	return p.by(ctx, "get task", dialect.GetTask, params)
+}
+
+// CancelBy is Cancel with the params of v1.0, as in GetBy.
+func (p *Peer) CancelBy(ctx context.Context, params []byte) (Event, error) {
+	return p.by(ctx, "cancel task", dialect.CancelTask, params)
+}
+
+func (p *Peer) by(ctx context.Context, name string, op dialect.Operation, params []byte) (Event, error) {
+	if err := dialect.CheckAsk(params); err != nil {
+		return Event{}, named(err, name)
+	}
+	return p.task(ctx, name, &ask{op: op, params: params}, "")
+}
+
+// task makes a call whose result is the task with the given id, if that is not empty.
+func (p *Peer) task(ctx context.Context, op string, a *ask, id a2a.TaskID) (Event, error) {
+	op += " " + text(a.params, "id")
+	raw, err := p.quick(ctx, a)
+	if err != nil {
+		return Event{}, named(err, op)
+	}
+	e := NewEvent(append(append([]byte(`{"task":`), raw...), '}'))
+	if id != "" && e.TaskID != id {
+		return Event{}, named(strange("the answer is task %s", e.TaskID), op)
+	}
+	return e, nil
+}
+
+// List returns a page of the caller's tasks: params are a ListTasksRequest of v1.0, and
+// the result is a ListTasksResponse (specification §3.1.4). Dialects without a list are
+// ErrUnsupported.
+func (p *Peer) List(ctx context.Context, params []byte) ([]byte, error) {
+	return p.checked(ctx, "list tasks", dialect.ListTasks, params)
+}
+
+// SetPush registers a webhook for a task: params are a TaskPushNotificationConfig of
+// v1.0, and so is the result (specification §3.1.7).
+func (p *Peer) SetPush(ctx context.Context, params []byte) ([]byte, error) {
+	return p.checked(ctx, "set push config", dialect.CreatePushConfig, params)
+}
+
+// GetPush returns the webhook with the given id (specification §3.1.8).
+func (p *Peer) GetPush(ctx context.Context, task a2a.TaskID, id string) ([]byte, error) {
+	return p.checked(ctx, "get push config", dialect.GetPushConfig, pushParams(task, id))
+}
+
+// ListPush returns a ListTaskPushNotificationConfigsResponse of v1.0
+// (specification §3.1.9).
+func (p *Peer) ListPush(ctx context.Context, task a2a.TaskID) ([]byte, error) {
+	return p.checked(ctx, "list push configs", dialect.ListPushConfigs, pushParams(task, ""))
+}
+
+// DeletePush removes a webhook (specification §3.1.10).
+func (p *Peer) DeletePush(ctx context.Context, task a2a.TaskID, id string) error {
+	_, err := p.checked(ctx, "delete push config", dialect.DeletePushConfig, pushParams(task, id))
+	return err
+}
+
+func pushParams(task a2a.TaskID, id string) []byte {
+	out := rawjson.AppendString([]byte(`{"taskId":`), string(task))
+	if id != "" {
+		out = rawjson.AppendString(append(out, `,"id":`...), id)
+	}
+	return append(out, '}')
+}
+
+func (p *Peer) checked(ctx context.Context, name string, op dialect.Operation, params []byte) ([]byte, error) {
+	if err := dialect.CheckAsk(params); err != nil {
+		return nil, named(err, name)
+	}
+	raw, err := p.quick(ctx, &ask{op: op, params: params})
+	return raw, named(err, name)
+}
+
+// quick makes a call that an agent answers at once.
+func (p *Peer) quick(ctx context.Context, a *ask) ([]byte, error) {
+	ctx, cancel := bound(ctx, limit(p.opts.Timeout, DefaultTimeout))
+	defer cancel()
+	return p.call(ctx, a)
+}
+
+// call makes a call that has one answer.
+func (p *Peer) call(ctx context.Context, a *ask) ([]byte, error) {
+	var raw []byte
+	ctx, x := p.observe(ctx, a)
+	err := p.guarded(ctx, a, func(e *endpoint, s dialect.Shape) (err error) {
+		x.over(e, s)
+		raw, err = e.call(ctx, s, a)
+		return err
+	})
+	x.end(ctx, err)
+	return raw, err
+}
+
+// guarded makes a call, with retries, unless the breaker holds it back.
+func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape) error) error {
+	if err := p.breaker.allow(); err != nil {
+		return err
+	}
+	err := p.opts.Credentials.veil(p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) }))
+	p.breaker.done(failure(err), ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded))
+	return err
+}
+
+// failure reports whether err says that something is wrong with the peer, and not with
+// what it was asked.
+func failure(err error) bool {
+	var agent *Error
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &agent):
+		return agent.Status >= 500 && agent.Code == 0 && !errors.Is(agent.Err, a2a.ErrUnsupportedOperation)
+	}
+	return !errors.Is(err, ErrUnsupported) && !errors.Is(err, errCredentials) && !errors.Is(err, ErrNothingLeft) &&
+		!errors.Is(err, a2a.ErrInvalidParams)
+}
+
+// try calls the endpoints in turn until one can be connected to. One that has never
+// answered and does not know the operation is not where the card says.
+func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape) error) error {
+	var last error
+	for _, e := range p.order() {
+		err := e.try(a, f)
+		if err == nil {
+			p.worked(e)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, ErrUnreachable) && (e.known() || !unknownOperation(err)) {
+			return err
+		}
+		if last == nil {
+			last = err
+		}
+	}
+	return last
+}
+
+// try makes a call in each dialect until one is understood.
+func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
+	err := e.tryShapes(func(s dialect.Shape) error { return e.tryVerbs(s, a, f) })
+	if s := e.spoken(); s == dialect.V03 && unlike(err) {
+		// PromptKit calls these otherwise.
+		switch a.op {
+		case dialect.SubscribeToTask, dialect.ListTasks:
+			if other := f(e, dialect.PromptKit); !unknownOperation(other) {
+				return other
+			}
+		}
+	}
+	return err
+}
+
+// unlike reports whether err says that a dialect lacks the operation.
+func unlike(err error) bool { return errors.Is(err, ErrUnsupported) || unknownOperation(err) }
+
+func (e *endpoint) spoken() dialect.Shape {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shape
+}
+
+// tryVerbs subscribes by POST and then by GET: the specification has both, and servers
+// one of them (specification §11.3.2 and its proto file).
+func (e *endpoint) tryVerbs(s dialect.Shape, a *ask, f func(*endpoint, dialect.Shape) error) error {
+	err := f(e, s)
+	if a.op != dialect.SubscribeToTask || e.iface.ProtocolBinding != a2a.TransportProtocolHTTPJSON || !unknownOperation(err) {
+		return err
+	}
+	e.swap()
+	if other := f(e, s); !unknownOperation(other) {
+		return other
+	}
+	e.swap()
+	return err
+}
+
+// swap changes the verb of subscriptions.
+func (e *endpoint) swap() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.byGET = !e.byGET
+}

@@ -1,0 +1,229 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+)
+
+// endpoint is one usable interface of the card.
+type endpoint struct {
+	peer  *Peer
+	iface a2a.AgentInterface
+	base  *url.URL // nil for bindings that are not HTTP
+
+	mu     sync.Mutex // guards the fields below; held while conn is being made
+	shape  dialect.Shape
+	proven bool // the peer has answered in shape
+	byGET  bool // the peer subscribes by GET
+	conn   Conn
+}
+
+// httpBindings are the bindings that this package speaks itself.
+var httpBindings = map[a2a.TransportProtocol]bool{
+	a2a.TransportProtocolJSONRPC: true, a2a.TransportProtocolHTTPJSON: true, card.TaskSend: true,
+}
+
+// native returns the dialect that the card tells of the interface, and whether it can be
+// spoken.
+func (e *endpoint) native() (dialect.Shape, bool) {
+	v := string(e.iface.ProtocolVersion)
+	old := v == "0" || strings.HasPrefix(v, "0.")
+	if !old && v != "1" && !strings.HasPrefix(v, "1.") {
+		return 0, false
+	}
+	switch e.iface.ProtocolBinding {
+	case card.TaskSend:
+		return dialect.RockBotTask, true
+	case a2a.TransportProtocolJSONRPC:
+		if s, ok := dialect.ParseShape(e.peer.opts.Dialect); ok && e.peer.opts.Dialect != "" {
+			return s, true
+		}
+		switch {
+		case e.peer.card.Layout == card.PromptKit:
+			return dialect.PromptKit, true
+		case old:
+			return dialect.V03, true
+		}
+		return dialect.V1, true
+	}
+	if old {
+		return dialect.V03Proto, true
+	}
+	return dialect.V1, true
+}
+
+func (e *endpoint) same(other *endpoint) bool {
+	return e.iface.URL == other.iface.URL && e.iface.ProtocolBinding == other.iface.ProtocolBinding &&
+		e.shape == other.shape && e.iface.Tenant == other.iface.Tenant
+}
+
+// trusted reports whether credentials may go to the endpoint.
+func (e *endpoint) trusted() bool {
+	if e.base == nil {
+		return e.peer.trustsHost(hostOf(e.iface.URL))
+	}
+	return e.peer.trusts(e.base)
+}
+
+// inClear reports whether others could read what goes to the endpoint: over gRPC, too, http
+// means that it is not encrypted.
+func (e *endpoint) inClear() bool {
+	u, err := url.Parse(e.iface.URL)
+	return err == nil && u.Scheme == "http" && !httpcall.Loopback(u.Host)
+}
+
+// others are the dialects to try, in this order, where a peer does not speak the one
+// that its card tells.
+var others = map[dialect.Shape][]dialect.Shape{
+	dialect.V1:        {dialect.V03, dialect.RockBot},
+	dialect.V03:       {dialect.V1},
+	dialect.PromptKit: {dialect.V1},
+	dialect.RockBot:   {dialect.V03},
+}
+
+// shapes are the dialects in which a call is made, one after the other.
+func (e *endpoint) shapes() []dialect.Shape {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	first := []dialect.Shape{e.shape}
+	switch {
+	case e.proven || e.peer.opts.Dialect != "":
+		return first
+	case e.iface.ProtocolBinding == a2a.TransportProtocolJSONRPC:
+		return append(first, others[e.shape]...)
+	case e.iface.ProtocolBinding != a2a.TransportProtocolHTTPJSON:
+		return first
+	case e.shape == dialect.V1:
+		return append(first, dialect.V03Proto)
+	}
+	return append(first, dialect.V1)
+}
+
+// known reports whether the peer has answered at the endpoint.
+func (e *endpoint) known() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.proven
+}
+
+// settle remembers in which dialect the peer has answered, and tells once if that is not
+// the one of its card.
+func (e *endpoint) settle(shape dialect.Shape) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.proven && e.shape != shape {
+		e.peer.opts.log().Warn("the agent speaks another dialect than its card says",
+			"agent", e.peer.opts.Name, "url", e.iface.URL, "card", e.shape.String(), "spoken", shape.String())
+	}
+	e.shape, e.proven = shape, true
+}
+
+// mismatch reports whether err, of the first call in a dialect, means that the peer
+// speaks another one. In each case nothing was accepted.
+func mismatch(err error, next dialect.Shape) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	if next == dialect.RockBot {
+		return strings.Contains(strings.ToLower(e.Message), "role") && e.Code < 0
+	}
+	if errors.Is(e.Err, a2a.ErrVersionNotSupported) || errors.Is(e.Err, a2a.ErrInvalidRequest) || unknownOperation(err) {
+		return true
+	}
+	return e.Reason == "" && e.Code == 0 && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+}
+
+// tryShapes calls f in each dialect until one is understood. The first error counts.
+func (e *endpoint) tryShapes(f func(dialect.Shape) error) error {
+	shapes := e.shapes()
+	first := f(shapes[0])
+	for _, next := range shapes[1:] {
+		if first == nil || !mismatch(first, next) {
+			continue
+		}
+		err := f(next)
+		if err == nil {
+			e.settle(next)
+			return nil
+		}
+		if answers(err) && !mismatch(err, dialect.V1) {
+			e.settle(next) // an error, but one of this dialect
+			return err
+		}
+	}
+	if first == nil {
+		e.settle(shapes[0])
+	}
+	return first
+}
+
+// answers reports whether err is one that only a peer says that has understood the
+// call.
+func answers(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && slices.ContainsFunc([]error{
+		a2a.ErrTaskNotFound, a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrPushNotificationNotSupported,
+		a2a.ErrUnsupportedContentType, a2a.ErrInvalidParams,
+	}, func(sentinel error) bool { return errors.Is(e.Err, sentinel) })
+}
+
+// connect returns the connection of a binding that is not HTTP.
+func (e *endpoint) connect(ctx context.Context) (Conn, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn != nil {
+		return e.conn, nil
+	}
+	config, err := e.tls()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := e.peer.opts.Transports[e.iface.ProtocolBinding](ctx, e.iface, e.headers, config)
+	if err != nil {
+		return nil, err
+	}
+	e.conn = conn
+	return conn, nil
+}
+
+// tls returns the certificate for a connection that is not HTTP, and whom to trust; nil if
+// the credentials have neither, and the peer was not found over TLS. The certificate goes
+// where other credentials go.
+func (e *endpoint) tls() (*tls.Config, error) {
+	t := e.peer.opts.Credentials.TLS
+	if t == nil {
+		if home := e.peer.home; home != nil && home.Scheme == "https" {
+			return &tls.Config{MinVersion: tls.VersionTLS12}, nil // what began over TLS stays so
+		}
+		return nil, nil
+	}
+	config, err := t.config()
+	if err == nil && !e.trusted() {
+		config.GetClientCertificate = nil
+	}
+	return config, err
+}
+
+func (e *endpoint) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn == nil {
+		return nil
+	}
+	conn := e.conn
+	e.conn = nil
+	return conn.Close()
+}

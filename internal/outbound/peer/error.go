@@ -1,0 +1,293 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+)
+
+// What can go wrong on the caller's side. Callers test with errors.Is.
+var (
+	// ErrUnreachable: no connection to the agent could be made, so it has received
+	// nothing.
+	ErrUnreachable = httpcall.ErrUnreachable
+	// ErrOpen: the breaker of the peer is open after calls that failed. Nothing was
+	// sent. It is ErrUnreachable, too.
+	ErrOpen = fmt.Errorf("calls are held back after failures: %w", httpcall.ErrUnreachable)
+	// ErrNoInterface: the card lists no interface that can be used.
+	ErrNoInterface = errors.New("no usable interface")
+	// ErrNoTransport: Options.Bindings names a binding that is neither built in nor
+	// among Options.Transports.
+	ErrNoTransport = errors.New("no transport for the binding")
+	// ErrCut: a stream ended before its task did. The error is a *Cut, which says
+	// where to go on.
+	ErrCut = errors.New("stream ended before the task did")
+	// ErrTooLarge: an answer is larger than Options.MaxBody, or an event than
+	// Options.MaxEvent.
+	ErrTooLarge = httpcall.ErrTooLarge
+	// ErrUnsupported: the dialect of the peer does not have the operation. Nothing was
+	// sent.
+	ErrUnsupported = fmt.Errorf("not in the dialect of the peer: %w", a2a.ErrUnsupportedOperation)
+	// ErrDetached is the cause of a context whose end leaves the remote task alone: the
+	// caller will come back for it. Any other end of the context of Run and Follow
+	// cancels the task.
+	ErrDetached = errors.New("detached from the task")
+)
+
+// ErrNothingLeft: there are no events after the position, and there will be none.
+var ErrNothingLeft = errors.New("nothing left to stream")
+
+// Untold says why an agent was not told on whose behalf it is called, so that nothing was
+// sent. Another try makes sense if it is ErrUnreachable, too.
+type Untold struct{ Err error }
+
+// Error says why.
+func (u *Untold) Error() string { return "cannot be told who the caller is: " + u.Err.Error() }
+
+// Unwrap returns the reason.
+func (u *Untold) Unwrap() []error { return []error{errCredentials, u.Err} }
+
+// Error is an error that the agent reported (specification §5.4), in the same shape
+// for every binding.
+type Error struct {
+	// Err is the SDK's sentinel for the error, such as a2a.ErrTaskNotFound, or
+	// a2a.ErrServerError if there is none. It is never nil.
+	Err error
+	// Code is the JSON-RPC code of the error, over any binding; zero if it has none.
+	Code int
+	// Reason is the machine-readable reason, such as "TASK_NOT_FOUND"; empty if the
+	// agent gave none and none follows from the code.
+	Reason string
+	// Message is the agent's explanation.
+	Message string
+	// Meta is what the agent added to the reason.
+	Meta map[string]string
+	// Status is the HTTP status of the answer; zero if it was not HTTP, or an event of
+	// a stream.
+	Status int
+	// RetryAfter is how long the agent asks its callers to wait; zero if it does not.
+	RetryAfter time.Duration
+}
+
+// Error returns the agent's explanation.
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return e.Err.Error()
+	}
+	return e.Message
+}
+
+// Unwrap returns the sentinel.
+func (e *Error) Unwrap() error { return e.Err }
+
+// sentinels are the errors of the protocol with their JSON-RPC codes
+// (specification §5.4).
+var sentinels = []struct {
+	code int
+	err  error
+}{
+	{-32700, a2a.ErrParseError},
+	{-32600, a2a.ErrInvalidRequest},
+	{-32601, a2a.ErrMethodNotFound},
+	{-32602, a2a.ErrInvalidParams},
+	{-32603, a2a.ErrInternalError},
+	{-32001, a2a.ErrTaskNotFound},
+	{-32002, a2a.ErrTaskNotCancelable},
+	{-32003, a2a.ErrPushNotificationNotSupported},
+	{-32004, a2a.ErrUnsupportedOperation},
+	{-32005, a2a.ErrUnsupportedContentType},
+	{-32006, a2a.ErrInvalidAgentResponse},
+	{-32007, a2a.ErrExtendedCardNotConfigured},
+	{-32008, a2a.ErrExtensionSupportRequired},
+	{-32009, a2a.ErrVersionNotSupported},
+	{-31401, a2a.ErrUnauthenticated},
+	{-31403, a2a.ErrUnauthorized},
+}
+
+// wireError is the error object of both HTTP bindings.
+type wireError struct {
+	Code    json.Number     `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+	Details json.RawMessage `json:"details"`
+}
+
+type errorInfo struct {
+	Type     string            `json:"@type"`
+	Reason   string            `json:"reason"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+// ErrorOf returns the error that an HTTP answer carries, or nil.
+func ErrorOf(status int, body []byte) error {
+	good := status >= 200 && status < 300
+	if good && rawjson.Member(body, "error") == nil {
+		return nil
+	}
+	var answer struct {
+		Error *wireError `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) == nil && answer.Error != nil {
+		return answer.Error.decode(status)
+	}
+	if good {
+		return nil
+	}
+	e := &Error{Status: status, Message: explanation(status, body)}
+	e.settle()
+	return e
+}
+
+// maxExplanation bounds what is taken from the answer of who knows whom.
+const maxExplanation = 300
+
+// explanation returns the status with what the frameworks behind many agents say about
+// it.
+func explanation(status int, body []byte) string {
+	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
+	if bytes.Contains(body, []byte("HTTP request to an HTTPS server")) { // package net/http says so
+		return text + ": the server speaks TLS; its address begins with https://"
+	}
+	var said struct {
+		Error   any `json:"error"`
+		Detail  any `json:"detail"`
+		Message any `json:"message"`
+		Title   any `json:"title"`
+	}
+	if json.Unmarshal(body, &said) != nil {
+		return text
+	}
+	for _, v := range []any{said.Message, said.Detail, said.Error, said.Title} {
+		if s, ok := v.(string); ok && s != "" {
+			if len(s) > maxExplanation {
+				s = strings.ToValidUTF8(s[:maxExplanation], "") + "…"
+			}
+			return text + ": " + s
+		}
+	}
+	return text
+}
+
+func (w *wireError) decode(status int) *Error {
+	e := &Error{Message: w.Message, Status: status}
+	if code, err := w.Code.Int64(); err == nil && code < 0 {
+		e.Code = int(code)
+	}
+	for _, list := range []json.RawMessage{w.Data, w.Details} {
+		// Older agents put free-form data here; only a list can hold an ErrorInfo.
+		var infos []errorInfo
+		if json.Unmarshal(list, &infos) != nil {
+			continue
+		}
+		for _, info := range infos {
+			if strings.HasSuffix(info.Type, "google.rpc.ErrorInfo") {
+				e.Reason, e.Meta = info.Reason, info.Metadata
+			}
+		}
+	}
+	e.settle()
+	return e
+}
+
+// Settled returns e with what follows from its reason, its code or its status, for
+// bindings that read errors in their own way.
+func (e *Error) Settled() *Error {
+	e.settle()
+	return e
+}
+
+// settle fills in what follows from the rest: reason before code before status,
+// since only reasons are the same everywhere.
+func (e *Error) settle() {
+	for _, s := range sentinels {
+		reason := a2a.ErrorReason(s.err)
+		if e.Reason == reason || e.Reason == "" && e.Code == s.code {
+			e.Err, e.Code, e.Reason = s.err, s.code, reason
+			return
+		}
+	}
+	switch {
+	case e.Err != nil:
+	case e.Status == http.StatusUnauthorized:
+		e.Err = a2a.ErrUnauthenticated
+	case e.Status == http.StatusForbidden:
+		e.Err = a2a.ErrUnauthorized
+	default:
+		e.Err = a2a.ErrServerError
+	}
+}
+
+// explain reduces an error to what happened, without the names of the layers that it
+// came through.
+func explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return httpcall.Reason(err)
+}
+
+func named(err error, op string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+// strange returns an error about an answer that no agent gives.
+func strange(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), a2a.ErrInvalidAgentResponse)
+}
+
+// Refused reports whether err, of a subscription, may mean that the task has ended or
+// that the agent has no subscriptions: the protocol's answer, what the official SDK's
+// server says instead, and the answers of agents that do not know the operation.
+func Refused(err error) bool {
+	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound) || unknownOperation(err)
+}
+
+// unknownOperation reports whether err says that there is no such operation.
+func unknownOperation(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	if errors.Is(e.Err, a2a.ErrMethodNotFound) {
+		return true
+	}
+	return e.Reason == "" && e.Code == 0 && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed ||
+		e.Status == http.StatusNotImplemented)
+}
+
+// Passing reports whether a later attempt may succeed where err came.
+func Passing(err error) bool {
+	var agent *Error
+	if errors.As(err, &agent) {
+		switch agent.Status {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, ErrCut) || errors.Is(err, ErrUnreachable) || broken(err)
+}
+
+// broken reports whether err comes from the connection and not from the agent.
+func broken(err error) bool {
+	var agent *Error
+	return !errors.As(err, &agent) && !errors.Is(err, a2a.ErrInvalidAgentResponse) && !errors.Is(err, ErrTooLarge) &&
+		!errors.Is(err, ErrUnsupported) && !errors.Is(err, a2a.ErrInvalidParams) && !errors.Is(err, errCredentials) &&
+		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,432 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+)
+
+const (
+	eventStream = "text/event-stream"
+	// lastEventID is the header with which a reader of server-sent events comes back.
+	lastEventID = "Last-Event-ID"
+	// idempotencyKey names a message that must not be taken twice.
+	idempotencyKey = "Idempotency-Key"
+)
+
+// maxDepth is how deep the answers of peers may nest.
+const maxDepth = 110
+
+// send sends the request of a call. The answer has been read up to its header.
+func (e *endpoint) send(ctx context.Context, s dialect.Shape, a *ask) (*http.Response, error) {
+	r, err := e.route(s, a)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	header, shown, err := e.carry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, withQuery(r.url, shown.query).String(), body(r))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	e.mark(req, s, a, r)
+	trace.Inject(ctx, req.Header)
+	delegation.Inject(ctx, req.Header)
+	injectExtensions(ctx, req.Header, s)
+	for _, c := range shown.cookie {
+		req.AddCookie(c)
+	}
+	holdBody(req, a)
+	resp, err := e.peer.http.Do(req)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	return resp, nil
+}
+
+func body(r *request) io.Reader {
+	if r.body == nil {
+		return nil
+	}
+	return bytes.NewReader(r.body)
+}
+
+func withQuery(u *url.URL, more url.Values) *url.URL {
+	if len(more) == 0 {
+		return u
+	}
+	out := *u
+	q := out.Query()
+	for name, values := range more {
+		q[name] = values
+	}
+	out.RawQuery = q.Encode()
+	return &out
+}
+
+// carry returns the headers of a call: the caller's, and the credentials, if they may go
+// there.
+func (e *endpoint) carry(ctx context.Context) (http.Header, *shown, error) {
+	if !e.trusted() {
+		// Who knows what else is secret.
+		h := make(http.Header)
+		if agent := e.peer.opts.Header.Get("User-Agent"); agent != "" {
+			h.Set("User-Agent", agent)
+		}
+		return h, new(shown), nil
+	}
+	shown, err := e.peer.auth.show(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	header := join(e.peer.opts.Header, shown.header)
+	if e.peer.opts.Identity == nil {
+		return header, shown, nil
+	}
+	identity, err := e.identity(ctx)
+	return join(header, identity), shown, err
+}
+
+// identity returns the headers that say on whose behalf a call is made.
+func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
+	if e.inClear() {
+		return nil, &Untold{Err: errors.New("the connection to it is not encrypted")}
+	}
+	h, err := e.peer.opts.Identity.Header(ctx)
+	switch {
+	case err == nil:
+		return h, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, &Untold{Err: err}
+}
+
+// headers are those of a call over a binding that is not HTTP, whose dialect is always
+// that of the card.
+func (e *endpoint) headers(ctx context.Context) (http.Header, error) {
+	h, _, err := e.carry(ctx)
+	if err == nil {
+		s, _ := e.native()
+		e.version(h, s, false)
+		trace.Inject(ctx, h)
+		delegation.Inject(ctx, h)
+		injectExtensions(ctx, h, s)
+		if s == dialect.V03Proto && e.iface.Tenant != "" {
+			h.Set("A2A-Tenant", e.iface.Tenant)
+		}
+	}
+	return h, err
+}
+
+// mark adds what the dialect says in headers.
+func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) {
+	h := req.Header
+	if r.body != nil {
+		h.Set("Content-Type", "application/json")
+	}
+	h.Set("Accept", "application/json")
+	if a.op.Streaming() {
+		h.Set("Accept", eventStream)
+	}
+	if a.after != "" {
+		h.Set(lastEventID, a.after)
+	}
+	e.version(h, s, a.sends())
+	if !a.sends() {
+		return
+	}
+	msg := rawjson.Member(a.params, "message")
+	if id := text(msg, "messageId"); id != "" && e.peer.opts.Idempotent && headerValue(id) {
+		h.Set(idempotencyKey, id)
+	}
+	for name, key := range map[string]string{"X-Correlation-Id": "correlationId", "X-Parent-Id": "parentId"} {
+		v := text(rawjson.Member(a.params, "metadata"), key)
+		if v == "" {
+			v = text(rawjson.Member(msg, "metadata"), key)
+		}
+		if v != "" && headerValue(v) && h.Get(name) == "" {
+			h.Set(name, v)
+		}
+	}
+}
+
+// version names the version of the protocol. PromptKit, and messages to RockBot, are
+// known by naming none.
+func (e *endpoint) version(h http.Header, s dialect.Shape, sends bool) {
+	switch {
+	case s == dialect.V1, s == dialect.RockBot && !sends:
+		h.Set("A2A-Version", string(a2a.Version))
+	case s == dialect.V03, s == dialect.V03Proto:
+		h.Set("A2A-Version", "0.3")
+	}
+}
+
+// call makes a call that has one answer, and returns the result of v1.0.
+func (e *endpoint) call(ctx context.Context, s dialect.Shape, a *ask) ([]byte, error) {
+	if e.base == nil {
+		return e.callConn(ctx, s, a)
+	}
+	resp, err := e.send(ctx, s, a)
+	if err != nil {
+		return nil, err
+	}
+	v1, err := e.answer(ctx, s, a, resp)
+	if err == nil {
+		confirmed(ctx, a, resp.Header)
+	}
+	return v1, err
+}
+
+// answer reads an answer to its end.
+func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *http.Response) ([]byte, error) {
+	host := e.base.Host
+	raw, err := httpcall.ReadBounded(resp.Body, e.peer.opts.maxBody())
+	if err != nil {
+		return nil, fmt.Errorf("read answer of %s: %w", host, explain(ctx, err))
+	}
+	if err := e.errorIn(ctx, resp, raw); err != nil {
+		return nil, err
+	}
+	if a.op == dialect.DeletePushConfig {
+		return []byte("{}"), nil
+	}
+	if page := bytes.TrimSpace(raw); len(page) == 0 || page[0] == '<' {
+		return nil, notAnAnswer(host, page)
+	}
+	if err := rawjson.Check(raw, maxDepth); err != nil {
+		return nil, strange("%s answered with %v", host, err)
+	}
+	return e.result(s, a, raw)
+}
+
+func notAnAnswer(host string, page []byte) error {
+	if len(page) == 0 {
+		return strange("%s answered with nothing", host)
+	}
+	return strange("%s answered with a web page", host)
+}
+
+// errorIn returns the error of an answer, or nil.
+func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte) error {
+	if e.iface.ProtocolBinding == card.TaskSend {
+		// Jobs have errors of their own.
+		if job, err := dialect.ReadJobAnswer("", "", raw); err == nil && job.Code != "" {
+			return jobError(&job, resp.StatusCode)
+		}
+	}
+	err := ErrorOf(resp.StatusCode, raw)
+	var agent *Error
+	if errors.As(err, &agent) {
+		agent.RetryAfter = retryAfter(resp.Header)
+		if resp.StatusCode == http.StatusUnauthorized {
+			e.refused(ctx)
+		}
+	}
+	return err
+}
+
+// refused forgets tokens that the peer did not take.
+func (e *endpoint) refused(ctx context.Context) {
+	if t := e.peer.auth.tokens; t != nil {
+		t.drop()
+	}
+	if i := e.peer.opts.Identity; i != nil {
+		i.Refused(ctx)
+	}
+}
+
+func jobError(job *dialect.JobAnswer, status int) error {
+	e := &Error{Err: job.Sentinel(), Message: job.Message, Status: status}
+	e.Reason = a2a.ErrorReason(e.Err)
+	e.settle()
+	if job.Retryable && status < 500 {
+		e.Status = http.StatusServiceUnavailable
+	}
+	return e
+}
+
+// result reads the result of a call from an answer without an error.
+func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
+	if e.iface.ProtocolBinding == card.TaskSend {
+		job, err := dialect.ReadJobAnswer(a.job, a.task, raw)
+		if err != nil {
+			return nil, err
+		}
+		return job.JSON, e.ended(job.JSON)
+	}
+	inner, err := e.unwrap(raw)
+	if err != nil {
+		return nil, err
+	}
+	return s.ReadResult(a.op, inner)
+}
+
+// ended returns an error about the result of a job that is still being done: it cannot be
+// asked for again.
+func (e *endpoint) ended(frame []byte) error {
+	status := rawjson.Member(rawjson.Member(frame, "task"), "status")
+	state := a2a.TaskState(text(status, "state"))
+	if state == a2a.TaskStateSubmitted || state == a2a.TaskStateWorking {
+		return strange("%s answered a job with the state %s, and a job cannot be followed", e.base.Host, state)
+	}
+	return nil
+}
+
+// unwrap returns what is in a JSON-RPC response.
+func (e *endpoint) unwrap(raw []byte) ([]byte, error) {
+	if e.iface.ProtocolBinding != a2a.TransportProtocolJSONRPC {
+		return raw, nil
+	}
+	if result := rawjson.Member(raw, "result"); result != nil {
+		return result, nil
+	}
+	if rawjson.Member(raw, "jsonrpc") != nil || rawjson.KindOf(raw) != rawjson.Object {
+		return nil, strange("%s answered without a result", e.base.Host)
+	}
+	return raw, nil // without the envelope, as some do
+}
+
+// frames is a stream that has begun.
+type frames struct {
+	next  func() (dialect.Frame, string, error) // io.EOF at the end
+	stop  func()
+	whole bool // it is one answer
+}
+
+// open begins a stream and reads its first frame, so that an error in its place is known.
+func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
+	if e.base == nil {
+		return e.openConn(ctx, s, a)
+	}
+	o := &e.peer.opts
+	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle), limit(o.MaxStream, 0))
+	resp, err := e.send(ctx, s, a)
+	if err != nil {
+		dog.stop()
+		return nil, err
+	}
+	dog.alive()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusOK && kind == eventStream:
+		f, err := primed(e.reader(ctx, s, resp.Body, dog))
+		if err == nil {
+			confirmed(ctx, a, resp.Header)
+		}
+		return f, err
+	case resp.StatusCode == http.StatusNoContent && a.after != "":
+		resp.Body.Close()
+		dog.stop()
+		return nil, ErrNothingLeft
+	}
+	defer dog.stop()
+	v1, err := e.answer(ctx, s, a, resp)
+	if err != nil {
+		return nil, err
+	}
+	confirmed(ctx, a, resp.Header)
+	return single(v1), nil
+}
+
+// single is a stream of one frame: the answer of an agent that does not stream.
+func single(v1 []byte) *frames {
+	done := false
+	return &frames{
+		stop:  func() {},
+		whole: true,
+		next: func() (dialect.Frame, string, error) {
+			if done {
+				return dialect.Frame{}, "", io.EOF
+			}
+			done = true
+			return dialect.Frame{JSON: v1}, "", nil
+		},
+	}
+}
+
+// reader returns the frames of a body.
+func (e *endpoint) reader(ctx context.Context, s dialect.Shape, body io.ReadCloser, dog *watchdog) *frames {
+	events := newSSE(body, e.peer.opts.maxEvent(), dog.alive)
+	var once sync.Once
+	return &frames{
+		stop: func() { once.Do(func() { dog.stop(); body.Close() }) },
+		next: func() (dialect.Frame, string, error) {
+			m, err := events.next()
+			if err != nil {
+				if err != io.EOF {
+					err = explain(ctx, err)
+				}
+				return dialect.Frame{}, "", err
+			}
+			f, err := e.frame(s, m.data)
+			return f, m.id, err
+		},
+	}
+}
+
+// frame reads one event. Text that is no JSON broke on the way: that is an error of the
+// connection.
+func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
+	if err := rawjson.Check(data, maxDepth); err != nil {
+		return dialect.Frame{}, fmt.Errorf("an event of %s: %w", e.base.Host, err)
+	}
+	if err := ErrorOf(http.StatusOK, data); err != nil {
+		var agent *Error
+		if errors.As(err, &agent) {
+			agent.Status = 0
+		}
+		return dialect.Frame{}, err
+	}
+	inner, err := e.unwrap(data)
+	if err != nil {
+		return dialect.Frame{}, err
+	}
+	return s.ReadFrame(inner)
+}
+
+// primed reads the first frame of a stream. An empty stream is one that was cut.
+func primed(f *frames) (*frames, error) {
+	first, id, err := f.next()
+	if err != nil && err != io.EOF {
+		f.stop()
+		return nil, &unopened{err}
+	}
+	next, begun := f.next, false
+	f.next = func() (dialect.Frame, string, error) {
+		if !begun {
+			begun = true
+			return first, id, err
+		}
+		return next()
+	}
+	return f, nil
+}
+
+// unopened is the error in the place of the first frame of a stream that was answered
+// with success: whether the call was accepted is open, unless it is one of the agent's.
+type unopened struct{ err error }
+
+func (u *unopened) Error() string { return u.err.Error() }
+func (u *unopened) Unwrap() error { return u.err }

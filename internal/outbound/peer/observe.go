@@ -1,0 +1,125 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+)
+
+// The names of spans. Dashboards know them.
+const (
+	unarySpan     = "http_dispatch"
+	streamSpan    = "streaming_dispatch"
+	subscribeSpan = "subscribe_loop"
+	pollSpan      = "poll_loop"
+)
+
+// spanNames are the spans of calls, by whether the call streams.
+var spanNames = map[bool]string{false: unarySpan, true: streamSpan}
+
+// observed is a call that is being recorded. Its zero value is none.
+type observed struct {
+	began  time.Time
+	span   trace.Span
+	labels trace.Labels
+}
+
+// observe begins to record a call.
+func (p *Peer) observe(ctx context.Context, a *ask) (context.Context, observed) {
+	if !trace.On() {
+		return ctx, observed{}
+	}
+	x := observed{began: time.Now(), labels: trace.Labels{Agent: p.label, Operation: a.op.String()}}
+	ctx, x.span = trace.Start(ctx, spanNames[a.op.Streaming()], trace.Client)
+	x.span.Text(trace.TargetAgent, p.opts.Name)
+	return ctx, x
+}
+
+// transports are the words of metrics for bindings; others are "other".
+var transports = map[a2a.TransportProtocol]string{
+	a2a.TransportProtocolJSONRPC: "jsonrpc", a2a.TransportProtocolHTTPJSON: "http+json", a2a.TransportProtocolGRPC: "grpc",
+}
+
+// over notes which way a call takes. Of several, the last one counts.
+func (x *observed) over(e *endpoint, s dialect.Shape) {
+	if x.began.IsZero() {
+		return
+	}
+	l := &x.labels
+	l.Transport, l.Protocol, l.Version = transports[e.iface.ProtocolBinding], s.String(), "1.0"
+	if l.Transport == "" {
+		l.Transport = "other"
+	}
+	switch s {
+	case dialect.V03, dialect.V03Proto, dialect.PromptKit:
+		l.Version = "0.3"
+	}
+}
+
+// end ends what observe has begun.
+func (x *observed) end(ctx context.Context, err error) {
+	if x.began.IsZero() {
+		return
+	}
+	took := time.Since(x.began)
+	x.labels.Reason = reasonOf(err)
+	trace.Requested(ctx, x.labels, took)
+	x.span.Label(trace.Labels{
+		Operation: x.labels.Operation, Protocol: x.labels.Protocol, Version: x.labels.Version, Transport: x.labels.Transport,
+	})
+	x.span.Text(trace.Grade, trace.GradeOf(took))
+	if x.labels.Reason != "" {
+		x.span.Fail(x.labels.Reason)
+	}
+	x.span.End()
+}
+
+// reasonOf says in a word of a closed set why a call failed; empty if it did not.
+func reasonOf(err error) string {
+	var agent *Error
+	var cut *Cut
+	switch {
+	case err == nil, errors.Is(err, ErrNothingLeft):
+		return ""
+	case errors.Is(err, ErrOpen):
+		return "BREAKER_OPEN"
+	case errors.Is(err, ErrUnreachable):
+		return "UNREACHABLE"
+	case errors.Is(err, ErrUnsupported):
+		return "UNSUPPORTED"
+	case errors.As(err, &agent):
+		if r := a2a.ErrorReason(agent.Err); r != "" {
+			return r
+		}
+		return "SERVER_ERROR"
+	case errors.As(err, &cut):
+		return "CUT"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "DEADLINE_EXCEEDED"
+	case errors.Is(err, context.Canceled):
+		return "CANCELLED"
+	}
+	return "BROKEN"
+}
+
+// count adds to a counter of the peer.
+func (p *Peer) count(ctx context.Context, c trace.Counter, n int) {
+	trace.Count(ctx, c, trace.Labels{Agent: p.label}, n)
+}
+
+// loop records what f does as one span.
+func (r *runner) loop(ctx context.Context, name string, f func(context.Context) error) error {
+	ctx, span := trace.Start(ctx, name, trace.Internal)
+	span.Text(trace.TargetAgent, r.peer.opts.Name)
+	err := f(ctx)
+	if reason := reasonOf(err); reason != "" && !r.done {
+		span.Fail(reason)
+	}
+	span.End()
+	return err
+}

@@ -1,0 +1,279 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+)
+
+// Pauses are how long Follow waits before it takes up a stream that broke: four
+// seconds in all, in which a server can be started again.
+var Pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 2700 * time.Millisecond}
+
+// Run sends a message and yields what happens to its task until the task has ended or
+// waits for the caller, whatever the peer offers: it streams; where the peer does not,
+// it sends and waits; what is not finished then it follows, as Follow does. The message
+// is sent again only if it surely was not accepted.
+//
+// Events that an agent sends after the end of its task come after that end, for as long as the
+// agent leaves the stream open and for a few seconds at most.
+//
+// A Task event stands for all events before it. If ctx ends, the remote task is
+// canceled; see ErrDetached. Breaking out of the loop leaves it alone.
+func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := newRunner(p, yield)
+		r.drive(ctx, func(ctx context.Context) error { return r.begin(ctx, params) })
+	}
+}
+
+// Follow yields what happens to a task after a position until the task has ended or
+// waits for the caller: it subscribes; it takes up streams that break; where the peer
+// does not stream, or its task has ended, it asks for the task, again and again, and
+// yields it whenever it has changed. With an event id that the peer knows the first
+// event is the one after it, and otherwise the task as it is.
+//
+// If ctx ends, the remote task is canceled; see ErrDetached.
+func (p *Peer) Follow(ctx context.Context, at Position) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := newRunner(p, yield)
+		r.at = at
+		r.drive(ctx, r.follow)
+	}
+}
+
+// maxMisses is how often in a row a peer may fail to show a task that is asked for again
+// and again.
+const maxMisses = 10
+
+// runner follows one task by all means.
+type runner struct {
+	peer  *Peer
+	yield func(Event, error) bool
+
+	at    Position
+	state a2a.TaskState
+	asked a2a.TaskID // the task that the message continues
+	// question is the status of that task as it was before the answer, if it was shown.
+	question []byte
+	last     []byte // the task that was yielded last, by polling
+	done     bool   // the reader broke out, or there is nothing more to see
+	news     bool   // something new has come since news was reset
+	started  bool   // an event has come
+	misses   int    // how often in a row the task could not be had
+}
+
+func newRunner(p *Peer, yield func(Event, error) bool) *runner { return &runner{peer: p, yield: yield} }
+
+// drive runs f within the deadline, and cancels the remote task if it was aborted.
+func (r *runner) drive(ctx context.Context, f func(context.Context) error) {
+	bounded, cancel := bound(ctx, limit(r.peer.opts.Deadline, DefaultDeadline))
+	defer cancel()
+	err := f(bounded)
+	if r.done || err == nil {
+		return
+	}
+	if bounded.Err() != nil {
+		err = context.Cause(bounded)
+		r.abandon(bounded)
+	}
+	r.yield(Event{}, named(err, r.op()))
+}
+
+func (r *runner) op() string {
+	if r.at.Task == "" {
+		return "run message"
+	}
+	return "follow task " + string(r.at.Task)
+}
+
+// abandon cancels the remote task of an aborted call.
+func (r *runner) abandon(ctx context.Context) {
+	if r.peer.opts.Detach || errors.Is(context.Cause(ctx), ErrDetached) || r.at.Task == "" || over(r.state) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	if _, err := r.peer.Cancel(ctx, r.at.Task); err != nil {
+		r.peer.opts.log().Warn("the remote task of an aborted call could not be canceled",
+			"agent", r.peer.opts.Name, "task", string(r.at.Task), "error", err)
+	}
+}
+
+// begin sends the message, and follows its task if that is not the end of it.
+func (r *runner) begin(ctx context.Context, params []byte) error {
+	r.asked = a2a.TaskID(text(rawjson.Member(params, "message"), "taskId"))
+	err := r.send(ctx, params)
+	var cut *Cut
+	switch {
+	case r.done:
+		return nil
+	case errors.As(err, &cut) && r.at.Task != "":
+	case err != nil:
+		return err
+	}
+	if settled(r.state) {
+		return nil
+	}
+	return r.follow(ctx)
+}
+
+// send sends the message and yields what comes.
+func (r *runner) send(ctx context.Context, params []byte) error {
+	stream := relay{peer: r.peer, yield: r.take}
+	return stream.send(ctx, params)
+}
+
+// streams reports whether the card says that the peer streams, over a binding that can.
+func (p *Peer) streams() bool {
+	return p.card.A2A.Capabilities.Streaming && p.Interface().ProtocolBinding != card.TaskSend
+}
+
+// take yields an event. It reports whether the stream is to go on.
+func (r *runner) take(e Event, err error) bool {
+	if err != nil {
+		return true
+	}
+	first := !r.started
+	r.note(&e)
+	if r.last = nil; e.Kind == Task {
+		r.last = e.JSON
+	}
+	if !r.yield(e, nil) {
+		r.done = true
+		return false
+	}
+	r.at.EventID = e.ID
+	if r.ends(&e, first) {
+		r.done = true
+		return false
+	}
+	return true
+}
+
+func (r *runner) note(e *Event) {
+	if r.at.Task == "" || e.Kind == Task {
+		r.at.Task = e.TaskID
+	}
+	r.news = r.news || e.Kind != Task || !r.started
+	r.started = true
+	switch {
+	case e.Kind == Message:
+		r.state = answered
+	case e.State != "":
+		r.state = e.State
+	}
+}
+
+// ends reports whether the caller need not wait for more. What begins the stream of a
+// follow-up may still show the question that is being answered.
+func (r *runner) ends(e *Event, first bool) bool {
+	if e.Kind == Message {
+		return true
+	}
+	if !Interrupted(e.State) {
+		return false
+	}
+	status := rawjson.Member(e.Body(), "status")
+	if first && r.asked != "" && r.asked == e.TaskID {
+		r.question = bytes.Clone(status)
+		return false
+	}
+	return r.question == nil || !bytes.Equal(r.question, status)
+}
+
+// follow subscribes until the task is settled, and asks for it where it cannot.
+func (r *runner) follow(ctx context.Context) error {
+	for tries := 0; ; {
+		r.news = false
+		err := r.watch(ctx)
+		if r.done || err == nil {
+			return nil
+		}
+		if errors.Is(err, ErrNothingLeft) || Refused(err) || errors.Is(err, ErrUnsupported) {
+			if r.peer.streams() {
+				r.peer.count(ctx, trace.SubscribeFallbacks, 1)
+			}
+			return r.loop(ctx, pollSpan, r.poll)
+		}
+		if r.news {
+			tries = 0
+		}
+		if tries == len(Pauses) || !Passing(err) {
+			return err
+		}
+		if err := Sleep(ctx, Pauses[tries]); err != nil {
+			return err
+		}
+		tries++
+	}
+}
+
+// watch follows one stream to its end.
+func (r *runner) watch(ctx context.Context) error {
+	if !r.peer.streams() {
+		return ErrUnsupported
+	}
+	err := r.loop(ctx, subscribeSpan, func(ctx context.Context) error {
+		stream := relay{peer: r.peer, yield: r.take}
+		return stream.subscribe(ctx, r.at)
+	})
+	if err == nil && !r.done && !over(r.state) && !Interrupted(r.state) {
+		return &Cut{Position: r.at}
+	}
+	return err
+}
+
+// poll asks for the task until it is settled.
+func (r *runner) poll(ctx context.Context) error {
+	o := &r.peer.opts.Poll
+	pause, last := o.Interval, o.Interval
+	if o.Interval <= 0 {
+		pause, last = limit(o.Initial, DefaultPollInitial), limit(o.Max, DefaultPollMax)
+	}
+	for first := true; ; first = false {
+		if !first || r.last != nil {
+			if err := Sleep(ctx, pause); err != nil {
+				return err
+			}
+			pause = min(2*pause, max(last, pause))
+		}
+		if o.Interval > 0 {
+			pause = o.Interval
+		}
+		if err := r.look(ctx); err != nil || r.done {
+			return err
+		}
+	}
+}
+
+// look asks for the task once and yields it if it has changed. Passing errors are left
+// to the next look: the deadline bounds them all.
+func (r *runner) look(ctx context.Context) error {
+	r.peer.count(ctx, trace.PollingAttempts, 1)
+	e, err := r.peer.Get(ctx, r.at.Task, r.peer.opts.Poll.HistoryLength)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil && Passing(err) && r.misses < maxMisses:
+		r.misses++
+		return nil
+	case err != nil:
+		return err
+	}
+	r.misses = 0
+	if bytes.Equal(r.last, e.JSON) {
+		return nil
+	}
+	r.take(e, nil)
+	r.done = r.done || over(r.state)
+	return nil
+}

@@ -1,0 +1,274 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
+)
+
+// Stream sends a message and yields what happens to its task until the task has ended or
+// waits for the caller (specification §3.1.2), and what the agent says after the end. The first event is a task or a bare
+// message, unless the peer has another custom. An agent without streaming yields its
+// answer as the only event. A stream that ends early is a [*Cut], which Follow takes up.
+func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := relay{peer: p, yield: yield}
+		if err := r.send(ctx, params); err != nil {
+			yield(Event{}, named(err, "stream message"))
+		}
+	}
+}
+
+// Subscribe yields the task as it is and what happens to it until it has ended
+// (specification §3.1.6). With an event id that the peer knows, it yields what came
+// after that. A task that has ended already is a2a.ErrUnsupportedOperation, where the
+// peer has no other custom. A stream that ends early is a [*Cut].
+func (p *Peer) Subscribe(ctx context.Context, at Position) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r := relay{peer: p, yield: yield}
+		if err := r.subscribe(ctx, at); err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// relay passes the events of one stream on.
+type relay struct {
+	peer  *Peer
+	yield func(Event, error) bool
+
+	tell    teller
+	at      Position
+	events  int
+	whole   bool // the answer is no stream
+	stopped bool // the reader broke out
+}
+
+// Bounds of what an agent says after its task has ended, all in all and between two
+// events. Most end the stream at once.
+const (
+	afterEndEvents = 1000
+	afterEndFor    = 5 * time.Second
+	afterEndPause  = time.Second
+)
+
+func (r *relay) subscribe(ctx context.Context, at Position) error {
+	r.at, r.tell.task = at, at.Task
+	params := withTenant(getParams(at.Task, nil), at.Tenant)
+	err := r.run(ctx, &ask{op: dialect.SubscribeToTask, params: params, after: at.EventID})
+	return named(err, "subscribe to task "+string(at.Task))
+}
+
+// send sends a message and yields what comes: a stream, or, where the peer does not
+// stream, the answer.
+func (r *relay) send(ctx context.Context, params []byte) error {
+	op := dialect.SendStreamingMessage
+	if !r.peer.streams() {
+		op = dialect.SendMessage
+	}
+	a, err := r.peer.sending(op, params)
+	if err != nil {
+		return err
+	}
+	err = r.run(ctx, a)
+	if err == nil || r.events > 0 || op == dialect.SendMessage || !streamless(err) {
+		return err
+	}
+	if a, err = r.peer.sending(dialect.SendMessage, params); err != nil {
+		return err
+	}
+	return r.run(ctx, a)
+}
+
+// streamless reports whether err means that a peer does not stream. Nothing was accepted
+// then.
+func streamless(err error) bool {
+	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, ErrUnsupported) || unknownOperation(err)
+}
+
+// run yields the events of a stream. Its error is nil if the reader broke out or the
+// stream came to a good end. A call that surely was not accepted goes on elsewhere.
+func (r *relay) run(ctx context.Context, a *ask) (err error) {
+	ctx, x := r.peer.observe(ctx, a)
+	defer func() {
+		r.peer.count(ctx, trace.StreamingEvents, r.events)
+		x.span.Int(trace.Events, r.events)
+		x.end(ctx, err)
+	}()
+	return r.flow(ctx, a, &x)
+}
+
+// flow is run without the record.
+func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var f *frames
+	open := func(e *endpoint, s dialect.Shape) (err error) {
+		x.over(e, s)
+		f, err = e.open(ctx, s, a)
+		return err
+	}
+	if err := r.peer.opened(ctx, a, open); err != nil {
+		return r.unopened(ctx, err)
+	}
+	defer f.stop()
+	r.whole = f.whole || !a.op.Streaming()
+	for {
+		frame, id, err := f.next()
+		if err == nil {
+			err = r.pass(frame, id)
+		}
+		switch {
+		case err == nil && !r.stopped && r.tell.state.Terminal():
+			r.passRest(ctx, f, cancel)
+			return nil
+		case r.stopped, err == nil && (frame.Final || over(r.tell.state)):
+			return r.ended(ctx)
+		case err != nil:
+			r.broke(ctx, err)
+			return r.failed(ctx, err)
+		}
+	}
+}
+
+// passRest yields what follows the end of the task, such as the artifacts of Awaken's
+// agents, until the agent ends the stream. It does not matter how it does.
+func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
+	var late atomic.Bool
+	all := time.AfterFunc(afterEndFor, func() {
+		late.Store(true)
+		cancel()
+	})
+	pause := time.AfterFunc(afterEndPause, cancel)
+	defer all.Stop()
+	defer pause.Stop()
+	for taken := 0; ; taken++ {
+		frame, id, err := f.next()
+		switch {
+		case err != nil && err != io.EOF && late.Load():
+			r.cutRest(ctx, taken)
+			return
+		case err == nil && taken == afterEndEvents:
+			r.cutRest(ctx, taken)
+			return
+		case err == nil:
+			err = r.pass(frame, id)
+		}
+		if err != nil || r.stopped {
+			r.broke(ctx, err)
+			return
+		}
+		pause.Reset(afterEndPause)
+	}
+}
+
+// cutRest records that an agent was not read to the end.
+func (r *relay) cutRest(ctx context.Context, taken int) {
+	r.peer.opts.log().WarnContext(ctx, "agent goes on after the end of its task; the rest of its stream is not taken",
+		append(r.about(ctx), "taken", taken)...)
+}
+
+// broke records that a stream has ended with an error, such as an event that is none. An end
+// without one is no error, and neither is that of a caller who has gone.
+func (r *relay) broke(ctx context.Context, err error) {
+	if err != nil && err != io.EOF && ctx.Err() == nil {
+		r.peer.opts.log().DebugContext(ctx, "stream of an agent ends with an error", append(r.about(ctx), "reason", err)...)
+	}
+}
+
+// about names the agent and the task of a stream: the task of the caller, if the context has
+// one, and that of the agent.
+func (r *relay) about(ctx context.Context) []any {
+	all := []any{"agent", r.peer.opts.Name}
+	if id, ok := ctx.Value(taskKey{}).(a2a.TaskID); ok {
+		all = append(all, "task", id)
+	}
+	return append(all, "remote_task", r.at.Task)
+}
+
+type taskKey struct{}
+
+// ForTask returns a context whose records name the task for which a peer is called.
+func ForTask(ctx context.Context, id a2a.TaskID) context.Context {
+	return context.WithValue(ctx, taskKey{}, id)
+}
+
+// opened opens a stream. A subscription is not tried again here: Follow does so.
+func (p *Peer) opened(ctx context.Context, a *ask, open func(*endpoint, dialect.Shape) error) error {
+	if a.op != dialect.SubscribeToTask {
+		return p.guarded(ctx, a, open)
+	}
+	if err := p.breaker.allow(); err != nil {
+		return err
+	}
+	err := p.try(ctx, a, open)
+	// One that fails is a try of Follow, which goes on trying, and no call of its own.
+	p.breaker.done(false, failure(err) || ctx.Err() != nil)
+	return err
+}
+
+// unopened returns what an error in the place of the first event means. A connection
+// that broke after success was promised is a cut.
+func (r *relay) unopened(ctx context.Context, err error) error {
+	var begun *unopened
+	if errors.As(err, &begun) && ctx.Err() == nil && broken(begun.err) {
+		return r.cut(begun.err)
+	}
+	return err
+}
+
+// pass yields the event that a frame is.
+func (r *relay) pass(f dialect.Frame, id string) error {
+	e, ok, err := r.tell.take(f, id)
+	if err != nil || !ok {
+		return err
+	}
+	r.events++
+	e.Whole = r.whole
+	if r.at.Task == "" {
+		r.at.Task = e.TaskID
+	}
+	if !r.yield(e, nil) {
+		r.stopped = true
+		return nil
+	}
+	r.at.EventID = id
+	return nil
+}
+
+// ended is the good end of a stream, if the task has one.
+func (r *relay) ended(ctx context.Context) error {
+	if r.stopped || ctx.Err() == nil && settled(r.tell.state) {
+		return nil
+	}
+	return r.cut(nil)
+}
+
+// failed tells a connection that broke from an error of the agent. After the last event
+// of a task, it does not matter how the connection ends.
+func (r *relay) failed(ctx context.Context, err error) error {
+	switch {
+	case err == io.EOF:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return r.ended(ctx)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.events == 0 || !broken(err):
+		return err
+	case over(r.tell.state):
+		return nil
+	}
+	return r.cut(err)
+}
+
+func (r *relay) cut(err error) error { return &Cut{Position: r.at, Err: err} }

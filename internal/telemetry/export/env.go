@@ -1,0 +1,113 @@
+package export
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// environment reads the variables that decide what is made.
+type environment struct {
+	lookup func(string) string
+	logger *slog.Logger
+}
+
+// wishes are what the variables ask for.
+type wishes struct {
+	disabled                bool
+	traces, metrics, noPage bool
+}
+
+// read returns what is to be sent by OTLP.
+func (e environment) read() wishes {
+	if e.lookup == nil {
+		e.lookup = os.Getenv
+	}
+	if strings.EqualFold(e.get("OTEL_SDK_DISABLED"), "true") {
+		return wishes{disabled: true}
+	}
+	w := wishes{}
+	w.traces = e.sends("TRACES", "otlp", "none")
+	w.metrics = e.sends("METRICS", "otlp", "none", "prometheus")
+	w.noPage = e.get("OTEL_METRICS_EXPORTER") == "none"
+	return w
+}
+
+func (e environment) get(name string) string { return strings.TrimSpace(e.lookup(name)) }
+
+// sends reports whether a signal is sent: if that is asked for, or if an endpoint is
+// named and nothing else is asked for.
+func (e environment) sends(signal string, known ...string) bool {
+	name := "OTEL_" + signal + "_EXPORTER"
+	chosen, otlp := false, false
+	for word := range strings.SplitSeq(e.get(name), ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case word == "":
+		case word == "otlp":
+			chosen, otlp = true, true
+		case !contains(known, word):
+			e.unknown(name, word, strings.Join(known, ", "))
+		default:
+			chosen = true
+		}
+	}
+	if !chosen {
+		otlp = e.get("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || e.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
+	}
+	if otlp {
+		e.protocol(signal)
+	}
+	return otlp
+}
+
+// protocol complains about another protocol than the one that is there.
+func (e environment) protocol(signal string) {
+	const only = "http/protobuf"
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"} {
+		if v := e.get(name); v != "" && v != only {
+			e.unknown(name, v, only)
+		}
+	}
+}
+
+func (e environment) unknown(name, value, known string) {
+	e.logger.Warn("telemetry: a variable has a value that is not known here; it is ignored", "variable", name, "value", value, "known", known)
+}
+
+func contains(list []string, word string) bool {
+	for _, s := range list {
+		if s == word {
+			return true
+		}
+	}
+	return false
+}
+
+// complainEvery is the least time between two records of what goes wrong.
+const complainEvery = time.Minute
+
+// complaints is the error handler of the SDK. A collector that is away would fill the
+// log.
+type complaints struct {
+	logger *slog.Logger
+
+	mu      sync.Mutex // guards the fields below
+	last    time.Time
+	skipped int
+}
+
+// Handle implements otel.ErrorHandler.
+func (c *complaints) Handle(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if !c.last.IsZero() && now.Sub(c.last) < complainEvery {
+		c.skipped++
+		return
+	}
+	c.logger.Warn("telemetry", "error", err, "skipped", c.skipped)
+	c.last, c.skipped = now, 0
+}

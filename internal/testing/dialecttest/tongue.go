@@ -1,0 +1,259 @@
+package dialecttest
+
+import "strings"
+
+// Operations returns the operations that cross from one dialect to another, in the order of
+// the columns.
+func Operations() []string {
+	return []string{"get", "next", "stream", "subscribe", "cancel", "list", "push", "pushGet", "pushList", "pushDelete"}
+}
+
+// Words is a request and what the answer has in it. A request is "METHOD path", or "CALL
+// method" for gRPC, "CALL3 method" for that of v0.3, with a body after a line break. $ID is the task, $CTX its context,
+// $CONFIG a webhook of it, $NEW an id that is new.
+type Words struct{ Request, Want string }
+
+// Tongue is how a client of one dialect talks about a task of the agent ask.
+type Tongue struct {
+	// Name is that of the dialect, Version what A2A-Version says; "" leaves it out.
+	Name, Version string
+	// Make begins a task that waits for its caller.
+	Make Words
+	// Has are the operations that the dialect has, Lacks those that it does not have: what
+	// a client might try, and how it is refused. Each operation is in one of the two.
+	Has, Lacks map[string]Words
+	// Public and Extended are how a client gets the cards; the request is empty where the
+	// dialect has none.
+	Public, Extended Words
+}
+
+// The states of a task as each dialect writes them.
+type states struct{ asks, ended, canceled string }
+
+func post(path, method, params string) string {
+	return "POST " + path + "\n" + `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+}
+
+// message returns the params of a message.
+func message(role, part, rest string) string {
+	return `{"message":{"messageId":"m","role":"` + role + `","parts":[` + part + `]` + rest + `}}`
+}
+
+const (
+	inContext = `,"contextId":"$CTX"`
+	ofTask    = `,"taskId":"$ID"`
+	hook      = `"id":"$CONFIG","url":"https://a.example/$CONFIG"`
+)
+
+// calls returns the words of a JSON-RPC dialect about one task.
+func calls(names [6]string, role, part string, s states) (begin Words, has map[string]Words) {
+	const path = "/a2a/ask"
+	return Words{post(path, names[0], message(role, part, inContext)), s.asks}, map[string]Words{
+		"get":       {post(path, names[1], `{"id":"$ID"}`), s.asks},
+		"next":      {post(path, names[2], message(role, part, ofTask)), s.ended},
+		"stream":    {post(path, names[3], message(role, part, ofTask)), s.ended},
+		"subscribe": {post(path, names[4], `{"id":"$ID"}`), s.asks},
+		"cancel":    {post(path, names[5], `{"id":"$ID"}`), s.canceled},
+	}
+}
+
+var (
+	v1Names  = [6]string{"SendMessage", "GetTask", "SendMessage", "SendStreamingMessage", "SubscribeToTask", "CancelTask"}
+	v03Names = [6]string{"message/send", "tasks/get", "message/send", "message/stream", "tasks/resubscribe", "tasks/cancel"}
+	pkNames  = [6]string{"message/send", "tasks/get", "message/send", "message/stream", "tasks/subscribe", "tasks/cancel"}
+
+	v1States  = states{`"TASK_STATE_INPUT_REQUIRED"`, `"TASK_STATE_COMPLETED"`, `"TASK_STATE_CANCELED"`}
+	v03States = states{`"input-required"`, `"completed"`, `"canceled"`}
+	pkStates  = states{`"input_required"`, `"completed"`, `"canceled"`}
+	rbStates  = states{`"inputRequired"`, "sunny in Oslo", `"canceled"`}
+)
+
+// notFound is how HTTP answers where nothing is served.
+const notFound = "404 Not Found\n"
+
+const (
+	text   = `{"text":"Oslo"}`
+	kinded = `{"kind":"text","text":"Oslo"}`
+)
+
+// All returns the tongues of all dialects.
+func All() []Tongue {
+	return []Tongue{v1(), v1REST(), v1GRPC(), v03(), v03REST(), v03GRPC(), promptKit(), rockBot(), job()}
+}
+
+// listAndPush adds what v1.0 and RockBot's gateway call alike.
+func listAndPush(has map[string]Words, asks string) map[string]Words {
+	const path = "/a2a/ask"
+	has["list"] = Words{post(path, "ListTasks", `{"contextId":"$CTX"}`), asks}
+	has["push"] = Words{post(path, "CreateTaskPushNotificationConfig", `{"taskId":"$ID",`+hook+`}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushGet"] = Words{post(path, "GetTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushList"] = Words{post(path, "ListTaskPushNotificationConfigs", `{"taskId":"$ID"}`), `"configs":[{"taskId":"$ID","id":"$CONFIG"`}
+	has["pushDelete"] = Words{post(path, "DeleteTaskPushNotificationConfig", `{"taskId":"$ID","id":"$CONFIG"}`), `"result":{}`}
+	return has
+}
+
+func v1() Tongue {
+	begin, has := calls(v1Names, "ROLE_USER", text, v1States)
+	return Tongue{
+		Name: "v1.0", Version: "1.0", Make: begin, Has: listAndPush(has, v1States.asks),
+		Public:   Words{"GET /a2a/ask/.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Words{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
+	}
+}
+
+func v1REST() Tongue {
+	const path = "/v1/a2a/ask"
+	configs := path + "/tasks/$ID/pushNotificationConfigs"
+	return Tongue{
+		Name: "v1.0 REST", Version: "1.0",
+		Make: Words{"POST " + path + "/message:send\n" + message("ROLE_USER", text, inContext), v1States.asks},
+		Has: map[string]Words{
+			"get":        {"GET " + path + "/tasks/$ID", v1States.asks},
+			"next":       {"POST " + path + "/message:send\n" + message("ROLE_USER", text, ofTask), v1States.ended},
+			"stream":     {"POST " + path + "/message:stream\n" + message("ROLE_USER", text, ofTask), v1States.ended},
+			"subscribe":  {"GET " + path + "/tasks/$ID:subscribe", v1States.asks},
+			"cancel":     {"POST " + path + "/tasks/$ID:cancel", v1States.canceled},
+			"list":       {"GET " + path + "/tasks?contextId=$CTX", v1States.asks},
+			"push":       {"POST " + configs + "\n{" + hook + "}", "\n" + `{"taskId":"$ID","id":"$CONFIG"`},
+			"pushGet":    {"GET " + configs + "/$CONFIG", "\n" + `{"taskId":"$ID","id":"$CONFIG"`},
+			"pushList":   {"GET " + configs, `{"configs":[{"taskId":"$ID","id":"$CONFIG"`},
+			"pushDelete": {"DELETE " + configs + "/$CONFIG", "\n{}"},
+		},
+		Public:   Words{"GET " + path + "/.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Words{"GET " + path + "/extendedAgentCard", `"supportedInterfaces"`},
+	}
+}
+
+func v1GRPC() Tongue {
+	ask := func(s string) string { return strings.Replace(s, "{", `{"tenant":"ask",`, 1) }
+	const config = `{"tenant":"ask","taskId":"$ID","id":"$CONFIG"}`
+	return Tongue{
+		Name: "v1.0 gRPC", Version: "1.0",
+		Make: Words{"CALL SendMessage\n" + ask(message("ROLE_USER", text, inContext)), v1States.asks},
+		Has: map[string]Words{
+			"get":        {"CALL GetTask\n" + `{"tenant":"ask","id":"$ID"}`, v1States.asks},
+			"next":       {"CALL SendMessage\n" + ask(message("ROLE_USER", text, ofTask)), v1States.ended},
+			"stream":     {"CALL SendStreamingMessage\n" + ask(message("ROLE_USER", text, ofTask)), v1States.ended},
+			"subscribe":  {"CALL SubscribeToTask\n" + `{"tenant":"ask","id":"$ID"}`, v1States.asks},
+			"cancel":     {"CALL CancelTask\n" + `{"tenant":"ask","id":"$ID"}`, v1States.canceled},
+			"list":       {"CALL ListTasks\n" + `{"tenant":"ask","contextId":"$CTX"}`, v1States.asks},
+			"push":       {"CALL CreateTaskPushNotificationConfig\n" + `{"tenant":"ask","taskId":"$ID",` + hook + `}`, `"url":"https://a.example/$CONFIG"`},
+			"pushGet":    {"CALL GetTaskPushNotificationConfig\n" + config, `"url":"https://a.example/$CONFIG"`},
+			"pushList":   {"CALL ListTaskPushNotificationConfigs\n" + `{"tenant":"ask","taskId":"$ID"}`, `"url":"https://a.example/$CONFIG"`},
+			"pushDelete": {"CALL DeleteTaskPushNotificationConfig\n" + config, "OK\n{}"},
+		},
+		Public:   Words{"GET /.well-known/agent-card.json", `"protocolBinding":"GRPC"`},
+		Extended: Words{"CALL GetExtendedAgentCard\n" + `{"tenant":"ask"}`, `"supportedInterfaces"`},
+	}
+}
+
+func v03() Tongue {
+	const path = "/a2a/ask"
+	begin, has := calls(v03Names, "user", kinded, v03States)
+	has["push"] = Words{post(path, "tasks/pushNotificationConfig/set", `{"taskId":"$ID","pushNotificationConfig":{`+hook+`}}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushGet"] = Words{post(path, "tasks/pushNotificationConfig/get", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushList"] = Words{post(path, "tasks/pushNotificationConfig/list", `{"id":"$ID"}`), `"result":[{"taskId":"$ID","pushNotificationConfig":{"id":"$CONFIG"`}
+	has["pushDelete"] = Words{post(path, "tasks/pushNotificationConfig/delete", `{"id":"$ID","pushNotificationConfigId":"$CONFIG"}`), `"result":null`}
+	return Tongue{
+		Name: "v0.3", Version: "0.3", Make: begin, Has: has,
+		Lacks:    map[string]Words{"list": {post(path, "tasks/list", `{"contextId":"$CTX"}`), `-32601`}},
+		Public:   Words{"GET /a2a/ask/.well-known/agent.json", `"preferredTransport"`},
+		Extended: Words{post(path, "agent/getAuthenticatedExtendedCard", `{}`), `"supportsAuthenticatedExtendedCard":true`},
+	}
+}
+
+func v03REST() Tongue {
+	const configs = "/v1/tasks/$ID/pushNotificationConfigs"
+	content := func(rest string) string {
+		return `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"Oslo"}]` + rest + `},"metadata":{"skill":"ask"},"configuration":{"blocking":true}}`
+	}
+	named := `"name":"tasks/$ID/pushNotificationConfigs/$CONFIG"`
+	return Tongue{
+		Name: "v0.3 REST",
+		Make: Words{"POST /v1/message:send\n" + content(inContext), v1States.asks},
+		Has: map[string]Words{
+			"get":        {"GET /v1/tasks/$ID", v1States.asks},
+			"next":       {"POST /v1/message:send\n" + content(ofTask), v1States.ended},
+			"stream":     {"POST /v1/message:stream\n" + content(ofTask), v1States.ended},
+			"subscribe":  {"POST /v1/tasks/$ID:subscribe", v1States.asks},
+			"cancel":     {"POST /v1/tasks/$ID:cancel", `"TASK_STATE_CANCELLED"`},
+			"push":       {"POST " + configs + "\n" + `{"configId":"$CONFIG","config":{"pushNotificationConfig":{` + hook + `}}}`, named},
+			"pushGet":    {"GET " + configs + "/$CONFIG", named},
+			"pushList":   {"GET " + configs, named},
+			"pushDelete": {"DELETE " + configs + "/$CONFIG", "\n{}"},
+		},
+		Lacks:    map[string]Words{"list": {"GET /v1/tasks", notFound}},
+		Public:   Words{"GET /.well-known/agent.json", `"preferredTransport"`},
+		Extended: Words{"GET /v1/card", `"supportsAuthenticatedExtendedCard":true`},
+	}
+}
+
+func v03GRPC() Tongue {
+	parts := func(rest string) string {
+		return strings.TrimSuffix(message("ROLE_USER", text, rest), "}") + `,"metadata":{"skill":"ask"},"configuration":{"blocking":true}}`
+	}
+	const name, config = `{"name":"tasks/$ID"}`, `{"name":"tasks/$ID/pushNotificationConfigs/$CONFIG"}`
+	named := config[1 : len(config)-1]
+	return Tongue{
+		Name: "v0.3 gRPC", Version: "0.3",
+		Make: Words{"CALL3 SendMessage\n" + parts(inContext), v1States.asks},
+		Has: map[string]Words{
+			"get":        {"CALL3 GetTask\n" + name, v1States.asks},
+			"next":       {"CALL3 SendMessage\n" + parts(ofTask), v1States.ended},
+			"stream":     {"CALL3 SendStreamingMessage\n" + parts(ofTask), `"state":"TASK_STATE_COMPLETED"`},
+			"subscribe":  {"CALL3 TaskSubscription\n" + name, v1States.asks},
+			"cancel":     {"CALL3 CancelTask\n" + name, `"TASK_STATE_CANCELLED"`},
+			"push":       {"CALL3 CreateTaskPushNotificationConfig\n" + `{"parent":"tasks/$ID","configId":"$CONFIG","config":{"pushNotificationConfig":{` + hook + `}}}`, named},
+			"pushGet":    {"CALL3 GetTaskPushNotificationConfig\n" + config, named},
+			"pushList":   {"CALL3 ListTaskPushNotificationConfig\n" + `{"parent":"tasks/$ID"}`, named},
+			"pushDelete": {"CALL3 DeleteTaskPushNotificationConfig\n" + config, "OK\n{}"},
+		},
+		Lacks:    map[string]Words{"list": {"CALL3 ListTasks\n" + `{"contextId":"$CTX"}`, `"code":12`}},
+		Public:   Words{"GET /.well-known/agent.json", `"transport":"GRPC"`},
+		Extended: Words{"CALL3 GetAgentCard\n{}", `"supportsAuthenticatedExtendedCard":true`},
+	}
+}
+
+func promptKit() Tongue {
+	const path = "/a2a/ask"
+	begin, has := calls(pkNames, "user", text, pkStates)
+	has["list"] = Words{post(path, "tasks/list", `{"contextId":"$CTX"}`), pkStates.asks}
+	lacks := map[string]Words{
+		"push":       {post(path, "tasks/pushNotification/set", `{"taskId":"$ID",`+hook+`}`), "-32601"},
+		"pushGet":    {post(path, "tasks/pushNotification/get", `{"taskId":"$ID","id":"$CONFIG"}`), "-32601"},
+		"pushList":   {post(path, "tasks/pushNotification/list", `{"taskId":"$ID"}`), "-32601"},
+		"pushDelete": {post(path, "tasks/pushNotification/delete", `{"taskId":"$ID","id":"$CONFIG"}`), "-32601"},
+	}
+	return Tongue{
+		Name: "promptkit", Make: begin, Has: has, Lacks: lacks,
+		Public: Words{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
+	}
+}
+
+func rockBot() Tongue {
+	begin, has := calls(v1Names, "user", text, rbStates)
+	return Tongue{
+		Name: "rockbot", Make: begin, Has: listAndPush(has, rbStates.asks),
+		Public:   Words{"GET /.well-known/agent-card.json", `"supportedInterfaces"`},
+		Extended: Words{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
+	}
+}
+
+func job() Tongue {
+	send := func(said string) string {
+		return "POST /a2a/ask/tasks/send\n" + `{"taskId":"$NEW","contextId":"$CTX","message":{"role":"user","parts":[{"kind":"text","text":"` + said + `"}]}}`
+	}
+	refused := func(method, path string) Words { return Words{method + " /a2a/ask/tasks/" + path, notFound} }
+	return Tongue{
+		Name: "rockbot job",
+		Make: Words{send("hi"), `"state":2`},
+		Has:  map[string]Words{"next": {send("Oslo"), `"state":3`}},
+		Lacks: map[string]Words{
+			"get": refused("GET", "$ID"), "stream": refused("POST", "sendSubscribe"), "subscribe": refused("POST", "resubscribe"),
+			"cancel": refused("POST", "cancel"), "list": refused("GET", ""), "push": refused("POST", "pushNotification/set"),
+			"pushGet": refused("POST", "pushNotification/get"), "pushList": refused("POST", "pushNotification/list"),
+			"pushDelete": refused("POST", "pushNotification/delete"),
+		},
+		Public: Words{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
+	}
+}

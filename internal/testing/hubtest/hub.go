@@ -1,0 +1,213 @@
+package hubtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/port"
+)
+
+// Options say how a hub is started. The zero value is a hub with the built-in agents on
+// a new data folder.
+type Options struct {
+	// Config is the text of parley.yaml. It must not set the log level above info:
+	// the hub would not say when it is ready.
+	Config string
+	// Flags are further flags of parley serve.
+	Flags []string
+	// Env are further variables, as in Command.
+	Env []string
+	// Data is the data folder; "" is a new one.
+	Data string
+}
+
+// Hub is a hub that can be killed and started again, with the same address and data.
+type Hub struct {
+	tb               testing.TB
+	bin, addr        string
+	dir, data        string
+	flags, variables []string
+
+	mu      sync.Mutex // guards the fields below
+	process *Process   // the last one; nil before the first
+	before  string     // what earlier processes have said
+	took    time.Duration
+	closed  bool
+}
+
+// Start starts a hub, which is gone at the end of the test.
+func Start(tb testing.TB, o Options) *Hub {
+	tb.Helper()
+	h := New(tb, o)
+	if err := h.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	return h
+}
+
+// New makes a hub, with an address, that is not started yet. It is gone at the end of
+// the test.
+func New(tb testing.TB, o Options) *Hub {
+	tb.Helper()
+	h := &Hub{tb: tb, bin: Binary(tb), addr: Addr(tb), dir: tb.TempDir(), data: o.Data, flags: o.Flags, variables: o.Env}
+	if h.data == "" {
+		h.data = filepath.Join(h.dir, "data")
+	}
+	h.Configure(o.Config)
+	tb.Cleanup(func() {
+		h.mu.Lock()
+		h.closed = true
+		h.mu.Unlock()
+		h.Kill()
+		if tb.Failed() {
+			tb.Logf("the hub at %s said:\n%s", h.addr, tail(h.Said(), 8<<10))
+		}
+	})
+	return h
+}
+
+// Configure writes parley.yaml, which counts from the next start.
+func (h *Hub) Configure(text string) {
+	h.tb.Helper()
+	if err := os.WriteFile(h.file(), []byte(text), 0o600); err != nil {
+		h.tb.Fatal(err)
+	}
+}
+
+func (h *Hub) file() string { return filepath.Join(h.dir, "parley.yaml") }
+
+// URL is where the hub serves, http://127.0.0.1 and a port.
+func (h *Hub) URL() string { return "http://" + h.addr }
+
+// Addr is the host and port of URL.
+func (h *Hub) Addr() string { return h.addr }
+
+// Dir is the working directory, with parley.yaml in it.
+func (h *Hub) Dir() string { return h.dir }
+
+// Data is the data folder.
+func (h *Hub) Data() string { return h.data }
+
+// Start starts the hub and waits until it is ready. It returns an error if the hub runs,
+// or ends before it is ready, or is not ready after two minutes. It may be called in any
+// goroutine.
+func (h *Hub) Start() error {
+	began := time.Now()
+	p, err := h.begin()
+	if err != nil {
+		return fmt.Errorf("start hub at %s: %w", h.addr, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := p.Await(ctx, "msg=ready ", `"msg":"ready"`); err != nil {
+		return fmt.Errorf("start hub at %s: %w", h.addr, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.took = time.Since(began)
+	return nil
+}
+
+// begin launches the next process.
+func (h *Hub) begin() (*Process, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, fmt.Errorf("the test is over")
+	}
+	if h.process != nil {
+		select {
+		case <-h.process.Done():
+		default:
+			return nil, fmt.Errorf("it runs")
+		}
+		h.before = tail(h.before+h.process.Said(), kept)
+	}
+	args := []string{"serve", "--listen", h.addr, "--data", h.data, "--config", h.file()}
+	p, err := launch(h.bin, Command{Args: append(args, h.flags...), Dir: h.dir, Env: h.variables})
+	if err == nil {
+		h.process = p
+	}
+	return p, err
+}
+
+// Took is how long the last start took, until the hub was ready.
+func (h *Hub) Took() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.took
+}
+
+// Process is the process that was started last, nil if none was.
+func (h *Hub) Process() *Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.process
+}
+
+// Kill ends the hub at once, as kill -9 does, and waits until it is gone.
+func (h *Hub) Kill() {
+	if p := h.Process(); p != nil {
+		p.Kill()
+	}
+}
+
+// Restart kills the hub and starts it again. It fails the test if the hub does not
+// become ready.
+func (h *Hub) Restart() {
+	h.tb.Helper()
+	h.Kill()
+	if err := h.Start(); err != nil {
+		h.tb.Fatal(err)
+	}
+}
+
+// Stop lets the hub drain, and fails the test if it does not end well.
+func (h *Hub) Stop() {
+	h.tb.Helper()
+	if p := h.Process(); p != nil {
+		if err := p.Interrupt(); err != nil {
+			h.tb.Fatalf("stop hub at %s: %v", h.addr, err)
+		}
+	}
+}
+
+// Said is the end of what the hub has said, in all its processes.
+func (h *Hub) Said() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.process == nil {
+		return h.before
+	}
+	return tail(h.before+h.process.Said(), kept)
+}
+
+// Parley runs another command, with PARLEY_URL set to the hub, and returns what it
+// prints. An exit code other than 0 is an error with what it says.
+func (h *Hub) Parley(ctx context.Context, args ...string) (string, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, h.bin, args...)
+	cmd.Dir, cmd.Env = h.dir, environment(append([]string{"PARLEY_URL=" + h.URL()}, h.variables...))
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("parley %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String(), nil
+}
+
+func tail(s string, n int) string { return s[max(len(s)-n, 0):] }
+
+// Addr returns a loopback address that nobody listens on, and that no other test is given
+// until tb has ended.
+func Addr(tb testing.TB) string {
+	tb.Helper()
+	return port.Addr(tb)
+}

@@ -1,0 +1,145 @@
+// Package natstest starts private NATS servers for tests.
+//
+// Each server listens on a port of its own on loopback, keeps its streams in a folder of
+// its own, and ends with its test. [Debian] and [Current] name the programs: the one that
+// Debian 12 has (2.9), and the one that go.mod names, which .ci/run builds. Where they can,
+// servers write each message to disk before they confirm it (sync_interval: always);
+// otherwise a machine that fails loses up to two minutes of what was confirmed. 2.9 cannot.
+//
+// # Concurrency
+//
+// A Server belongs to its test.
+package natstest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
+)
+
+// Program is a nats-server.
+type Program struct {
+	Path string
+	// Syncs says that it knows sync_interval.
+	Syncs bool
+}
+
+// Debian returns the server that is installed, which t needs.
+func Debian(t *testing.T) Program {
+	t.Helper()
+	path, err := exec.LookPath("nats-server")
+	if err != nil { // for the superuser alone on some machines
+		path, err = exec.LookPath("/usr/sbin/nats-server")
+	}
+	testenv.Met(t, err == nil, "program nats-server")
+	out, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Program{Path: path, Syncs: !strings.Contains(string(out), "v2.9.")}
+}
+
+// Current returns the server that .ci/run has built, which t needs.
+func Current(t *testing.T) Program {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		// Modules beside the main one have a go.mod, too.
+		if _, err := os.Stat(filepath.Join(dir, ".ci")); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	path := filepath.Join(dir, ".ci", "bin", "nats-server")
+	_, err = os.Stat(path)
+	testenv.Met(t, err == nil, "program .ci/bin/nats-server (go build -o .ci/bin/ github.com/nats-io/nats-server/v2)")
+	return Program{Path: path, Syncs: true}
+}
+
+// Server is a process.
+type Server struct {
+	// URL is where clients reach it, also after another Start.
+	URL string
+
+	program Program
+	dir     string
+	port    string
+	cmd     *exec.Cmd
+	reader  sync.WaitGroup
+}
+
+// Start starts a server, which ends with t.
+func Start(t *testing.T, p Program) *Server {
+	t.Helper()
+	s := &Server{program: p, dir: t.TempDir(), port: strconv.Itoa(port.Of(t))}
+	s.Start(t)
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.Stop(t)
+		}
+	})
+	return s
+}
+
+// Start starts it again, at the same address and with the same streams.
+func (s *Server) Start(t *testing.T) {
+	t.Helper()
+	sync := ""
+	if s.program.Syncs {
+		sync = "sync_interval: always"
+	}
+	file := filepath.Join(s.dir, "nats.conf")
+	text := fmt.Sprintf("listen: \"127.0.0.1:%s\"\njetstream {\n  store_dir: %q\n  %s\n}\n", s.port, filepath.Join(s.dir, "streams"), sync)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cmd = exec.Command(s.program.Path, "--config", file)
+	out, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan string, 1)
+	s.reader.Go(func() { watch(bufio.NewScanner(out), ready) })
+	if at := <-ready; at != s.port {
+		s.Stop(t)
+		t.Fatalf("%s did not start with\n%s", s.program.Path, text)
+	}
+	s.URL = "nats://127.0.0.1:" + s.port
+}
+
+// watch reads what a server says until it ends, and sends its port when it is ready; or
+// nothing when it never was.
+func watch(lines *bufio.Scanner, ready chan<- string) {
+	defer close(ready)
+	port := ""
+	for lines.Scan() {
+		if _, at, ok := strings.Cut(lines.Text(), "Listening for client connections on 127.0.0.1:"); ok {
+			port = at
+		}
+		if strings.HasSuffix(lines.Text(), "Server is ready") {
+			ready <- port
+		}
+	}
+}
+
+// Stop kills it.
+func (s *Server) Stop(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	s.reader.Wait()
+	_ = s.cmd.Wait() // it says that it was killed
+	s.cmd = nil
+}

@@ -1,0 +1,83 @@
+package rabbittest_test
+
+import (
+	"net"
+	"strconv"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit))
+}
+
+// A broker that was killed is there again with what it had confirmed, at the same address.
+func TestKillAndLaunch(t *testing.T) {
+	s := rabbittest.Shared(t)
+	url := s.VHost(t)
+	ch := dial(t, url)
+	if _, err := ch.QueueDeclare("q", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		t.Fatal(err)
+	}
+	done, err := ch.PublishWithDeferredConfirm("", "q", true, false, amqp.Publishing{Body: []byte("x"), DeliveryMode: amqp.Persistent})
+	if err != nil || !done.Wait() {
+		t.Fatalf("publish: %v", err)
+	}
+	s.Sync(t)
+	s.Kill()
+	if c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port()))); err == nil {
+		c.Close()
+		t.Fatal("somebody listens after the kill")
+	}
+	s.Launch(t)
+	msg, ok, err := dial(t, url).Get("q", true)
+	if err != nil || !ok || string(msg.Body) != "x" {
+		t.Errorf("Get = %q, %v, %v after a kill, want x", msg.Body, ok, err)
+	}
+}
+
+func dial(t *testing.T, url string) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+func TestFill(t *testing.T) {
+	s := rabbittest.Shared(t)
+	conn, err := amqp.Dial(s.VHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	blocked := conn.NotifyBlocked(make(chan amqp.Blocking, 4))
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := s.Fill(t)
+	if err := ch.Publish("", "nowhere", false, false, amqp.Publishing{}); err != nil {
+		t.Fatal(err)
+	}
+	if b := <-blocked; !b.Active {
+		t.Errorf("blocked = %+v with a full disk", b)
+	}
+	empty()
+	if b := <-blocked; b.Active {
+		t.Errorf("blocked = %+v with an empty disk", b)
+	}
+}

@@ -1,0 +1,182 @@
+// Package deadlettertest is the suite that every book of dead letters passes. [Test] runs it
+// against one that the caller makes, which is empty. Third parties may run it against
+// theirs.
+//
+// # Guarantees
+//
+// A book that passes does what package dead says of every book.
+//
+// # What it does not promise
+//
+// It says nothing about what survives the end of a process.
+//
+// # Concurrency
+//
+// Test calls open once for each of its parts, which run in parallel.
+//
+// # Testing
+//
+// The suite is tested by the books that pass it.
+package deadlettertest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/bus/deadletter"
+)
+
+// Test runs the suite against books that open makes.
+func Test(t *testing.T, open func(t *testing.T) deadletter.Store) {
+	for name, f := range map[string]func(*testing.T, deadletter.Store){
+		"letters": testLetters, "pages": testPages, "drop": testDrop, "sweep": testSweep, "together": testTogether,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, open(t))
+		})
+	}
+}
+
+func at(s int) time.Time {
+	return time.UnixMilli(1_790_000_000_000).UTC().Add(time.Duration(s) * time.Second)
+}
+
+// letter returns the letter number n of size bytes.
+func letter(n, size int) *deadletter.Letter {
+	text := fmt.Sprintf(`{"n":%d,"pad":"`, n)
+	text += strings.Repeat("x", max(0, size-len(text)-2)) + `"}`
+	return &deadletter.Letter{
+		ID: deadletter.ID(fmt.Sprint("l", n)), Queue: "agent.task.a", Reason: "Ä reason", At: at(n), Type: "job.work",
+		Source: "hub/h", Task: fmt.Sprint("t", n%2), Owner: "ann", Envelope: []byte(text), Size: len(text),
+	}
+}
+
+func put(t *testing.T, b deadletter.Store, ls ...*deadletter.Letter) {
+	t.Helper()
+	for _, l := range ls {
+		if err := b.PutLetter(t.Context(), l); err != nil {
+			t.Fatalf("PutLetter(%s) = %v", l.ID, err)
+		}
+	}
+}
+
+// wantIDs fails the test unless a query finds the letters.
+func wantIDs(t *testing.T, b deadletter.Store, q deadletter.Query, want ...deadletter.ID) {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 100
+	}
+	found, err := b.Letters(t.Context(), &q)
+	if err != nil {
+		t.Fatalf("Letters(%+v) = %v", q, err)
+	}
+	var got []deadletter.ID
+	for i := range found {
+		if found[i].Envelope != nil {
+			t.Errorf("letter %s of a list has its envelope", found[i].ID)
+		}
+		got = append(got, found[i].ID)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("Letters(%+v) mismatch (-want +got):\n%s", q, d)
+	}
+}
+
+func testLetters(t *testing.T, b deadletter.Store) {
+	wantIDs(t, b, deadletter.Query{})
+	one, two := letter(1, 100), &deadletter.Letter{ID: "bare", At: at(2), Envelope: []byte("{}"), Size: 2}
+	put(t, b, one, two)
+	again := letter(1, 50)
+	put(t, b, again) // nothing changes
+	for _, want := range []*deadletter.Letter{one, two} {
+		got, err := b.Letter(t.Context(), want.ID)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("Letter(%s): %v, mismatch (-want +got):\n%s", want.ID, err, d)
+		}
+	}
+	wantIDs(t, b, deadletter.Query{}, "bare", "l1")
+	if got, err := b.Letter(t.Context(), "nothing"); !errors.Is(err, deadletter.ErrNoLetter) {
+		t.Errorf("Letter of nothing = %v, %v", got, err)
+	}
+	one.Envelope[0] = '!'
+	if got, err := b.Letter(t.Context(), "l1"); err != nil || got.Envelope[0] != '{' {
+		t.Errorf("the book shares memory with its caller: %q, %v", got.Envelope, err)
+	}
+}
+
+func testPages(t *testing.T, b deadletter.Store) {
+	for n := range 6 {
+		put(t, b, letter(n, 60))
+	}
+	other := letter(6, 60)
+	other.Queue = "agent.task.b"
+	put(t, b, other)
+	wantIDs(t, b, deadletter.Query{Limit: 3}, "l6", "l5", "l4")
+	wantIDs(t, b, deadletter.Query{Limit: 3, After: "l4"}, "l3", "l2", "l1")
+	wantIDs(t, b, deadletter.Query{Limit: 3, After: "l0"})
+	wantIDs(t, b, deadletter.Query{Queue: "agent.task.a", Limit: 2}, "l5", "l4")
+	wantIDs(t, b, deadletter.Query{Task: "t0", After: "l5"}, "l4", "l2", "l0")
+	if _, err := b.Letters(t.Context(), &deadletter.Query{After: "gone", Limit: 1}); !errors.Is(err, deadletter.ErrNoLetter) {
+		t.Errorf("Letters after one that is gone = %v", err)
+	}
+}
+
+func testDrop(t *testing.T, b deadletter.Store) {
+	put(t, b, letter(1, 60), letter(2, 60))
+	if err := b.DropLetter(t.Context(), "l1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DropLetter(t.Context(), "l1"); !errors.Is(err, deadletter.ErrNoLetter) {
+		t.Errorf("a letter was dropped twice: %v", err)
+	}
+	wantIDs(t, b, deadletter.Query{}, "l2")
+	put(t, b, letter(1, 60))
+	wantIDs(t, b, deadletter.Query{}, "l1", "l2")
+}
+
+func testSweep(t *testing.T, b deadletter.Store) {
+	sweep := func(want int, bounds deadletter.Bounds) {
+		t.Helper()
+		if n, err := b.SweepLetters(t.Context(), bounds); n != want || err != nil {
+			t.Errorf("SweepLetters(%+v) = %d, %v, want %d", bounds, n, err, want)
+		}
+	}
+	sweep(0, deadletter.Bounds{Letters: 1, Bytes: 1})
+	for n := range 8 {
+		put(t, b, letter(n, 100))
+	}
+	sweep(0, deadletter.Bounds{Letters: 8, Bytes: 800})
+	sweep(2, deadletter.Bounds{Letters: 8, Bytes: 800, Before: at(2)})
+	wantIDs(t, b, deadletter.Query{}, "l7", "l6", "l5", "l4", "l3", "l2")
+	sweep(1, deadletter.Bounds{Letters: 5, Bytes: 800})
+	sweep(2, deadletter.Bounds{Letters: 5, Bytes: 399})
+	wantIDs(t, b, deadletter.Query{}, "l7", "l6", "l5")
+	sweep(3, deadletter.Bounds{Letters: 5, Bytes: 99})
+	wantIDs(t, b, deadletter.Query{})
+}
+
+func testTogether(t *testing.T, b deadletter.Store) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for n := range 20 {
+		wg.Go(func() {
+			if err := b.PutLetter(t.Context(), letter(n, 60)); err != nil {
+				t.Errorf("PutLetter = %v", err)
+			}
+			if _, err := b.SweepLetters(t.Context(), deadletter.Bounds{Letters: 5, Bytes: 1 << 20}); err != nil {
+				t.Errorf("SweepLetters = %v", err)
+			}
+			found, err := b.Letters(t.Context(), &deadletter.Query{Limit: 100})
+			if err != nil || len(found) > 20 {
+				t.Errorf("Letters = %d, %v", len(found), err)
+			}
+		})
+	}
+}

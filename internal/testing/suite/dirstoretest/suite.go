@@ -1,0 +1,193 @@
+// Package dirstoretest is the suite that every ledger passes. [Test] runs it against one
+// that the caller makes, which is empty. Third parties may run it against theirs.
+//
+// # Guarantees
+//
+// A ledger that passes does what package ledger says of every store, one after the other
+// and side by side.
+//
+// # What it does not promise
+//
+// It says nothing about what survives the end of a process: whoever promises that has a
+// test of its own for it.
+//
+// # Concurrency
+//
+// Test calls open once for each of its parts, which run in parallel.
+//
+// # Testing
+//
+// The suite is tested by the ledgers that pass it.
+package dirstoretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Ledger is all that a ledger can do.
+type Ledger interface {
+	dirstore.Store
+	dirstore.Notes
+}
+
+// Test runs the suite against ledgers that open makes.
+func Test(t *testing.T, open func(t *testing.T) Ledger) {
+	for name, f := range map[string]func(*testing.T, Ledger){
+		"records": testRecords, "nothing is shared": testSharing, "notes": testNotes,
+		"names": testNames, "together": testTogether,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, open(t))
+		})
+	}
+}
+
+func at(ms int) time.Time { return time.UnixMilli(1_790_000_000_000 + int64(ms)).UTC() }
+
+func full(name task.Agent) *dirstore.Record {
+	return &dirstore.Record{
+		Name: name, Spec: []byte(`{"url":"https://a.example"}`), Secret: []byte{0, 1, 2, 255},
+		Card: []byte(`{"name":"Ä"}`), CardURL: "https://a.example", ETag: `W/"x"`,
+		SeenAt: at(1), CreatedAt: at(2), UpdatedAt: at(3),
+	}
+}
+
+func records(t *testing.T, l Ledger) []dirstore.Record {
+	t.Helper()
+	all, err := l.Records(t.Context())
+	if err != nil {
+		t.Fatalf("Records: %v", err)
+	}
+	return all
+}
+
+func put(t *testing.T, l Ledger, r *dirstore.Record) {
+	t.Helper()
+	if err := l.PutRecord(t.Context(), r); err != nil {
+		t.Fatalf("PutRecord(%s): %v", r.Name, err)
+	}
+}
+
+func testRecords(t *testing.T, l Ledger) {
+	if got := records(t, l); len(got) != 0 {
+		t.Fatalf("an empty ledger has %d records", len(got))
+	}
+	zed, ann, bare := full("zed"), full("ann"), &dirstore.Record{Name: "middle"}
+	ann.SeenAt = at(0).Add(1500 * time.Microsecond)
+	for _, r := range []*dirstore.Record{zed, ann, bare} {
+		put(t, l, r)
+	}
+	ann.SeenAt = at(1) // what is less than a millisecond is lost
+	want := []dirstore.Record{*ann, *bare, *zed}
+	if diff := cmp.Diff(want, records(t, l)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	zed = &dirstore.Record{Name: "zed", ETag: "other"}
+	put(t, l, zed)
+	for range 2 {
+		if err := l.DropRecord(t.Context(), "ann"); err != nil {
+			t.Fatalf("DropRecord: %v", err)
+		}
+	}
+	if diff := cmp.Diff([]dirstore.Record{*bare, *zed}, records(t, l)); diff != "" {
+		t.Errorf("after a change and a drop (-want +got):\n%s", diff)
+	}
+}
+
+func testSharing(t *testing.T, l Ledger) {
+	r := full("a")
+	put(t, l, r)
+	r.Spec[0], r.Secret[0], r.Card[0] = 'x', 'x', 'x'
+	got := records(t, l)
+	got[0].Spec[0], got[0].Secret[0], got[0].Card[0] = 'y', 'y', 'y'
+	if diff := cmp.Diff([]dirstore.Record{*full("a")}, records(t, l)); diff != "" {
+		t.Errorf("the ledger's own record was changed (-want +got):\n%s", diff)
+	}
+	note := []byte("note")
+	if err := l.PutNote(t.Context(), "n", note); err != nil {
+		t.Fatal(err)
+	}
+	note[0] = 'x'
+	read, err := l.Note(t.Context(), "n")
+	if err != nil || string(read) != "note" {
+		t.Errorf("note = %q, %v; want what was put", read, err)
+	}
+	read[0] = 'y'
+	if again, _ := l.Note(t.Context(), "n"); string(again) != "note" {
+		t.Errorf("note = %q after a reader changed its own", again)
+	}
+}
+
+func testNotes(t *testing.T, l Ledger) {
+	ctx := t.Context()
+	if got, err := l.Note(ctx, "none"); got != nil || err != nil {
+		t.Errorf("a note that was never put = %q, %v", got, err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := l.PutNote(ctx, "n", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := l.Note(ctx, "n"); string(got) != "two" || err != nil {
+		t.Errorf("note = %q, %v; want the last one", got, err)
+	}
+	if err := l.PutNote(ctx, "n", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.Note(ctx, "n"); got != nil || err != nil {
+		t.Errorf("a note that was dropped = %q, %v", got, err)
+	}
+}
+
+func testNames(t *testing.T, l Ledger) {
+	if err := l.PutRecord(t.Context(), new(dirstore.Record)); !errors.Is(err, dirstore.ErrNoName) {
+		t.Errorf("a record without a name: %v, want ErrNoName", err)
+	}
+	if err := l.PutNote(t.Context(), "", []byte("x")); !errors.Is(err, dirstore.ErrNoName) {
+		t.Errorf("a note without a name: %v, want ErrNoName", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Records(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Records for somebody who has gone: %v", err)
+	}
+}
+
+// testTogether writes from several goroutines; every record is whole.
+func testTogether(t *testing.T, l Ledger) {
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 10 {
+				name := task.Agent(fmt.Sprint("agent-", i, n%2))
+				if err := l.PutRecord(t.Context(), full(name)); err != nil {
+					t.Error(err)
+				}
+				if _, err := l.Records(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var want []dirstore.Record
+	for i := range 4 {
+		for n := range 2 {
+			want = append(want, *full(task.Agent(fmt.Sprint("agent-", i, n))))
+		}
+	}
+	if diff := cmp.Diff(want, records(t, l)); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,140 @@
+package treetest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The tables of docs/dialects.md, and how many rows each has at least. Their numbers have no gaps.
+var dialectTables = []struct {
+	heading string
+	rows    int
+}{{"## Conflicts", 49}, {"## Traps", 17}}
+
+var (
+	dialectRow = regexp.MustCompile(`^\| *(\d+) *\| *([^|]+?) *\| *([^|]*?) *\| *([^|]*?) *\| *([^|]*?) *\|$`)
+	// notProven is what a row without a test says, with the reason.
+	notProven  = regexp.MustCompile(`^not (built|tested): \S.*$`)
+	proof      = regexp.MustCompile("^(?:((?:Test|Fuzz|Example)\\w+)|transcript `([a-z0-9-]+)`)$")
+	recordLink = regexp.MustCompile(`^\[(\d{4})\]\((adr/(\d{4})-[a-z0-9-]+\.md)\)$`)
+)
+
+func TestDialects(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	files := map[string]bool{}
+	for _, name := range tr.files {
+		files[name] = true
+	}
+	report(t, dialects(tr.read(t, "docs/dialects.md"), testNames(tr.sources), files),
+		"docs/dialects.md has every conflict and every trap, each with a rule, and with tests and records that exist "+
+			"or with the reason why there is no test")
+}
+
+func TestDialectsRule(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{"TestA": true, "FuzzB": true}
+	files := map[string]bool{"internal/front/httpfront/testdata/a-b.txtar": true, "docs/adr/0001-a.md": true}
+	const good = "| 3 | topic | rule | TestA | – |"
+	for row, want := range map[string]int{
+		good: 0,
+		"| 3 | topic | rule | TestA, FuzzB, transcript `a-b` | [0001](adr/0001-a.md) |": 0,
+		"| 3 | topic | rule; not built: a half | TestA | – |":                           0,
+		"| 3 | topic | rule | not built: nobody is there | – |":                         0,
+		"| 3 | topic | rule | not tested: it needs the moon | – |":                      0,
+		"| 3 | topic |  | TestA | – |":                                                  1,
+		"| 3 | topic | rule |  | – |":                                                   1,
+		"| 3 | topic | rule | not built | – |":                                          1,
+		"| 3 | topic | rule | not tested: | – |":                                        1,
+		"| 3 | topic | rule | works | – |":                                              1,
+		"| 3 | topic | rule | TestA, TestGone | – |":                                    1,
+		"| 3 | topic | rule | transcript `gone` | – |":                                  1,
+		"| 3 | topic | rule | TestA |  |":                                               1,
+		"| 3 | topic | rule | TestA | [0001](adr/0001-gone.md) |":                       1,
+		"| 3 | topic | rule | TestA | [0002](adr/0001-a.md) |":                          1,
+		"| 4 | topic | rule | TestA | – |":                                              1,
+		"| 3 | topic | rule | TestA |":                                                  1,
+		"":                                                                              1,
+	} {
+		var text strings.Builder
+		for _, table := range dialectTables {
+			fmt.Fprintf(&text, "%s\n\n| # | Topic | Rule | Proof | Record |\n|---|---|---|---|---|\n", table.heading)
+			for n := range table.rows {
+				line := strings.Replace(good, "3", strconv.Itoa(n+1), 1)
+				if n == table.rows-1 && table.heading == "## Traps" {
+					line = strings.Replace(row, "| 3 |", fmt.Sprintf("| %d |", n+1), 1)
+				}
+				fmt.Fprintln(&text, line)
+			}
+		}
+		if got := dialects(text.String(), tests, files); len(got) != want {
+			t.Errorf("%q: found %d problems, want %d: %q", row, len(got), want, got)
+		}
+	}
+}
+
+func dialects(text string, tests, files map[string]bool) []string {
+	var problems []string
+	for _, table := range dialectTables {
+		_, part, _ := strings.Cut(text, table.heading+"\n")
+		part, _, _ = strings.Cut(part, "\n## ")
+		n := 0
+		for line := range strings.Lines(part) {
+			line = strings.TrimSpace(line)
+			if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| # |") || strings.HasPrefix(line, "|---") {
+				continue
+			}
+			n++
+			for _, p := range dialectProblems(line, n, tests, files) {
+				problems = append(problems, fmt.Sprintf("%s, row %d: %s", table.heading, n, p))
+			}
+		}
+		if n < table.rows {
+			problems = append(problems, fmt.Sprintf("%s: %d rows, want at least %d", table.heading, n, table.rows))
+		}
+	}
+	return problems
+}
+
+// dialectProblems says what is wrong with row n of a table.
+func dialectProblems(line string, n int, tests, files map[string]bool) []string {
+	m := dialectRow.FindStringSubmatch(line)
+	if m == nil {
+		return []string{"does not have five columns, the first of them a number"}
+	}
+	var problems []string
+	if m[1] != strconv.Itoa(n) {
+		problems = append(problems, "has the number "+m[1])
+	}
+	if m[3] == "" {
+		problems = append(problems, "has no rule")
+	}
+	if !notProven.MatchString(m[4]) {
+		problems = append(problems, badProofs(m[4], tests, files)...)
+	}
+	if link := recordLink.FindStringSubmatch(m[5]); m[5] != "–" && (link == nil || link[1] != link[3] || !files[path.Join("docs", link[2])]) {
+		problems = append(problems, fmt.Sprintf("%q is no record", m[5]))
+	}
+	return problems
+}
+
+// badProofs returns what a list of proofs names that does not exist.
+func badProofs(list string, tests, files map[string]bool) []string {
+	var problems []string
+	for name := range strings.SplitSeq(list, ", ") {
+		m := proof.FindStringSubmatch(name)
+		switch {
+		case m == nil:
+			problems = append(problems, fmt.Sprintf("%q is neither a test, a transcript, nor a reason for none", name))
+		case m[1] != "" && !tests[m[1]]:
+			problems = append(problems, "there is no test "+m[1])
+		case m[2] != "" && !files["internal/front/httpfront/testdata/"+m[2]+".txtar"]:
+			problems = append(problems, "there is no transcript "+m[2])
+		}
+	}
+	return problems
+}

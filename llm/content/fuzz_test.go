@@ -1,0 +1,119 @@
+package content_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/parley-a2a/parley/llm/content"
+)
+
+// same compares parts; no bytes are the same as none.
+var same = cmp.Options{cmpopts.EquateEmpty()}
+
+// FuzzChat: messages that are accepted convert to A2A, and what is made of that converts
+// to a chat and back without a further loss.
+func FuzzChat(f *testing.F) {
+	f.Add([]byte(toolTalk))
+	for _, r := range chatRows {
+		f.Add([]byte(`[{"role":"user","content":` + r.json + `}]`))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var in []content.ChatMessage
+		if json.Unmarshal(b, &in) != nil {
+			return
+		}
+		msgs, _, err := content.FromChatMessages(in)
+		if err != nil {
+			return
+		}
+		chat, lost := content.ToChatMessages(msgs...)
+		if len(lost) > 0 {
+			return // an image of an agent, for instance
+		}
+		wire, err := json.Marshal(chat)
+		if err != nil {
+			t.Fatalf("%s gives no JSON: %v", b, err)
+		}
+		var read []content.ChatMessage
+		if err := json.Unmarshal(wire, &read); err != nil {
+			t.Fatalf("%s gives %s: %v", b, wire, err)
+		}
+		if _, lost, err := content.FromChatMessages(read); err != nil || len(lost) != 0 {
+			t.Fatalf("%s gives %s, which loses %v, error %v", b, wire, lost, err)
+		}
+	})
+}
+
+// FuzzParts: parts convert into everything without a panic; what a chat did not lose comes
+// back, and MCP gives back everything.
+func FuzzParts(f *testing.F) {
+	for _, r := range chatRows {
+		if b, err := json.Marshal(r.part); err == nil {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var p a2a.Part
+		if json.Unmarshal(b, &p) != nil {
+			return
+		}
+		parts := a2a.ContentParts{&p}
+		content.ToChatText(parts)
+		content.ToChatMessages(&a2a.Message{Role: a2a.MessageRoleUser, Parts: parts}, &a2a.Message{Role: a2a.MessageRoleAgent, Parts: parts})
+		if c, lost := content.ToChat(parts); len(lost) == 0 {
+			if _, lost, err := content.FromChat(c); err != nil || len(lost) != 0 {
+				t.Fatalf("%s gives %+v, which loses %v, error %v", b, c, lost, err)
+			}
+		}
+		blocks, lost := content.ToMCP(parts)
+		if len(lost) != 0 {
+			t.Fatalf("%s loses %v in MCP", b, lost)
+		}
+		wire, err := json.Marshal(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read []content.MCPBlock
+		if err := json.Unmarshal(wire, &read); err != nil {
+			t.Fatalf("%s gives %s: %v", b, wire, err)
+		}
+		back, lost := content.FromMCP(read)
+		if diff := cmp.Diff(plain(t, parts), plain(t, back), same); diff != "" || len(lost) != 0 {
+			t.Fatalf("%s gives %s, which loses %v, mismatch (-want +got):\n%s", b, wire, lost, diff)
+		}
+	})
+}
+
+// plain returns parts as JSON values.
+func plain(t *testing.T, parts a2a.ContentParts) (v []any) {
+	t.Helper()
+	b, err := json.Marshal(parts)
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// FuzzMCP: blocks of others convert without a panic, and their parts to blocks again.
+func FuzzMCP(f *testing.F) {
+	for _, r := range mcpRows {
+		f.Add([]byte(`{"content":[` + r.json + `],"structuredContent":{"a":1}}`))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r content.MCPResult
+		if json.Unmarshal(b, &r) != nil {
+			return
+		}
+		parts, _ := content.FromMCPResult(&r)
+		if _, lost := content.ToMCPResult(parts, r.IsError); len(lost) != 0 {
+			t.Fatalf("%s gives parts that lose %v", b, lost)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Ledger is what the directory of agents keeps in a file.
+type Ledger struct{ db *DB }
+
+var (
+	_ dirstore.Store = Ledger{}
+	_ dirstore.Notes = Ledger{}
+)
+
+// Ledger returns what the directory of agents keeps in the file.
+func (db *DB) Ledger() Ledger { return Ledger{db} }
+
+var (
+	qRecords = prepared(`SELECT name, spec, secret, card, card_url, etag, seen_at, created_at, updated_at
+	FROM agents ORDER BY name`)
+	qPutRecord = prepared(`INSERT INTO agents (name, spec, secret, card, card_url, etag, seen_at, created_at, updated_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO UPDATE SET
+	spec = excluded.spec, secret = excluded.secret, card = excluded.card, card_url = excluded.card_url,
+	etag = excluded.etag, seen_at = excluded.seen_at, created_at = excluded.created_at, updated_at = excluded.updated_at`)
+	qDropRecord = prepared("DELETE FROM agents WHERE name = ?")
+
+	qNote     = prepared("SELECT note FROM notes WHERE name = ?")
+	qPutNote  = prepared("INSERT INTO notes (name, note) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET note = excluded.note")
+	qDropNote = prepared("DELETE FROM notes WHERE name = ?")
+)
+
+// Records implements dirstore.Store.
+func (l Ledger) Records(ctx context.Context) ([]dirstore.Record, error) {
+	var all []dirstore.Record
+	err := l.db.read(ctx, func(c *conn) error {
+		s := c.start(qRecords)
+		for s.next() {
+			all = append(all, dirstore.Record{
+				Name: task.Agent(s.getText()), Spec: s.getBlob(), Secret: s.getBlob(), Card: s.getBlob(),
+				CardURL: s.getText(), ETag: s.getText(),
+				SeenAt: s.getTime(), CreatedAt: s.getTime(), UpdatedAt: s.getTime(),
+			})
+		}
+		return s.err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("records of agents: %w", err)
+	}
+	return all, nil
+}
+
+// PutRecord implements dirstore.Store.
+func (l Ledger) PutRecord(ctx context.Context, r *dirstore.Record) error {
+	if r.Name == "" {
+		return fmt.Errorf("put record: %w", dirstore.ErrNoName)
+	}
+	row := r.Clone() // the writer may come after the caller has gone
+	err := l.db.write(ctx, func(w *writer) error {
+		s := w.conn.start(qPutRecord)
+		s.text(string(row.Name))
+		s.blob(row.Spec)
+		s.blob(row.Secret)
+		s.blob(row.Card)
+		s.text(row.CardURL)
+		s.text(row.ETag)
+		s.time(row.SeenAt)
+		s.time(row.CreatedAt)
+		s.time(row.UpdatedAt)
+		return s.done()
+	})
+	if err != nil {
+		return fmt.Errorf("put record of agent %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// DropRecord implements dirstore.Store.
+func (l Ledger) DropRecord(ctx context.Context, name task.Agent) error {
+	if err := l.drop(ctx, qDropRecord, string(name)); err != nil {
+		return fmt.Errorf("drop record of agent %s: %w", name, err)
+	}
+	return nil
+}
+
+func (l Ledger) drop(ctx context.Context, q query, name string) error {
+	return l.db.write(ctx, func(w *writer) error {
+		s := w.conn.start(q)
+		s.text(name)
+		return s.done()
+	})
+}
+
+// Note implements dirstore.Notes.
+func (l Ledger) Note(ctx context.Context, name string) ([]byte, error) {
+	var note []byte
+	err := l.db.read(ctx, func(c *conn) error {
+		s := c.start(qNote)
+		s.text(name)
+		if s.next() {
+			note = s.getBlob()
+			s.close()
+		}
+		return s.err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("note %s: %w", name, err)
+	}
+	return note, nil
+}
+
+// PutNote implements dirstore.Notes.
+func (l Ledger) PutNote(ctx context.Context, name string, note []byte) error {
+	err := dirstore.ErrNoName
+	switch row := bytes.Clone(note); {
+	case name == "":
+	case note == nil:
+		err = l.drop(ctx, qDropNote, name)
+	default:
+		err = l.db.write(ctx, func(w *writer) error {
+			s := w.conn.start(qPutNote)
+			s.text(name)
+			s.blob(row)
+			return s.done()
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("put note %s: %w", name, err)
+	}
+	return nil
+}
