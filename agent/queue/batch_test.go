@@ -11,8 +11,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/task"
@@ -65,7 +65,7 @@ func TestBatches(t *testing.T) {
 			d.Bus, d.Signer = &toll{d.Bus, l}, signer
 		})
 		const tasks = 40
-		h.startWorker(echo, func(w *agent.Worker) {
+		h.startWorker(echo, func(w *worker.Worker) {
 			w.Keys, w.Concurrency = ring, tasks
 			w.Bus = &toll{w.Bus, l}
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 )
@@ -108,7 +109,7 @@ func TestHowFastWorkersEnd(t *testing.T) {
 				})
 				ctx, stop := context.WithCancel(t.Context())
 				over := make(chan error, 1)
-				go func() { over <- (&agent.Worker{Bus: m, Name: "far", Executor: done}).Run(ctx) }()
+				go func() { over <- (&worker.Worker{Bus: m, Name: "far", Executor: done}).Run(ctx) }()
 				synctest.Wait()
 				tt.before(t, m)
 				began := time.Now()
@@ -135,7 +136,7 @@ func TestWorkerWaitsForTheBroker(t *testing.T) {
 		var log lines
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan error, 1)
-		w := &agent.Worker{Bus: m, Name: "far", Executor: echo, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		w := &worker.Worker{Bus: m, Name: "far", Executor: echo, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		go func() { over <- w.Run(ctx) }()
 		time.Sleep(time.Minute)
 		if got := log.String(); strings.Count(got, "waiting for the broker") != 1 || strings.Contains(got, "performing the tasks") {

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/task"
 )
@@ -25,14 +26,14 @@ func Example() {
 	hub := &parley.Hub{Store: store}
 	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: dispatcher})
 
-	worker := &agent.Worker{Bus: b.Peer(), Name: "poet", Executor: agent.Func(
+	w := &worker.Worker{Bus: b.Peer(), Name: "poet", Executor: agent.Func(
 		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("A poem on "+agent.Text(x.Message))), nil)
 		})}
 
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context) error{hub.Run, dispatcher.Run, worker.Run} {
+	for _, run := range []func(context.Context) error{hub.Run, dispatcher.Run, w.Run} {
 		wg.Go(func() {
 			if err := run(ctx); err != nil {
 				fmt.Println(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -125,9 +126,9 @@ type crew struct {
 }
 
 // startWorker starts a worker for the agent far.
-func (h *hub) startWorker(x a2asrv.AgentExecutor, alter func(*agent.Worker)) *crew {
+func (h *hub) startWorker(x a2asrv.AgentExecutor, alter func(*worker.Worker)) *crew {
 	h.t.Helper()
-	w := &agent.Worker{Bus: h.peer(), Name: "far", Executor: x, DrainTimeout: -1, Logger: logger(h.t)}
+	w := &worker.Worker{Bus: h.peer(), Name: "far", Executor: x, DrainTimeout: -1, Logger: logger(h.t)}
 	if alter != nil {
 		alter(w)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/protocol"
@@ -83,7 +84,7 @@ func TestLarge(t *testing.T) {
 		h := startHub(t, func(d *queue.Dispatcher) {
 			d.Bus = &wire{Bus: d.Bus, drop: losing(protocol.TypeReport, 5, &reports)}
 		})
-		h.startWorker(mirror, func(w *agent.Worker) {
+		h.startWorker(mirror, func(w *worker.Worker) {
 			piece, fetch := losing(protocol.TypePiece, 3, &pieces), losing(protocol.TypeFetch, 4, &fetches)
 			w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool { return piece(e) || fetch(e) }}
 		})
@@ -109,11 +110,11 @@ func TestLargeAndARestart(t *testing.T) {
 		var pieces, reports atomic.Int64
 		var w wire
 		h := startHub(t, nil)
-		h.startWorker(mirror, func(worker *agent.Worker) {
-			w.Bus, w.drop = worker.Bus, func(e *bus.Envelope) bool {
+		h.startWorker(mirror, func(far *worker.Worker) {
+			w.Bus, w.drop = far.Bus, func(e *bus.Envelope) bool {
 				return e.Type == protocol.TypePiece && pieces.Add(1) == 4 || e.Type == protocol.TypeReport && reports.Add(1) > 4
 			}
-			worker.Bus = &w
+			far.Bus = &w
 		})
 		pixels := image(5 << 20)
 		id := h.send(now(show("first", pixels))).Head.ID
@@ -161,7 +162,7 @@ func TestLargeNATS(t *testing.T) {
 	t.Cleanup(func() { h.stop() })
 	half := make(chan struct{})
 	var pieces atomic.Int64
-	h.startWorker(mirror, func(w *agent.Worker) {
+	h.startWorker(mirror, func(w *worker.Worker) {
 		w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool {
 			if e.Type == protocol.TypePiece && pieces.Add(1) == 5 {
 				close(half)
@@ -258,7 +259,7 @@ func TestRoomForLarge(t *testing.T) {
 		const room = 3 << 20 // for two of five
 		s := &served{size: map[string]int64{}, open: map[string]bool{}}
 		h := startHub(t, func(d *queue.Dispatcher) { s.Bus, d.Bus, d.Large = d.Bus, s, room })
-		h.startWorker(mirror, func(w *agent.Worker) { w.Bus = &slow{w.Bus} })
+		h.startWorker(mirror, func(w *worker.Worker) { w.Bus = &slow{w.Bus} })
 		pixels := image(1 << 20)
 		var ids []a2a.TaskID
 		for i := range 5 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
@@ -37,7 +37,7 @@ func TestNATS(t *testing.T) {
 	t.Cleanup(func() { h.stop() })
 	early := h.send(now(say("early bird"))).Head.ID
 	h.again()
-	first := h.startWorker(echo, func(w *agent.Worker) { w.Concurrency = 64 })
+	first := h.startWorker(echo, func(w *worker.Worker) { w.Concurrency = 64 })
 	h.wait(early, task.Completed)
 	var words []string
 	for i := range 1000 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/op"
@@ -231,7 +232,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
 		cut := &wire{Bus: h.bus.Peer()}
-		h.startWorker(counting(nil), func(w *agent.Worker) { w.Bus = cut })
+		h.startWorker(counting(nil), func(w *worker.Worker) { w.Bus = cut })
 		id := h.send(now(say("hi"))).Head.ID
 		h.wait(id, task.Working)
 		synctest.Wait()

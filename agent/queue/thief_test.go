@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
@@ -184,7 +185,7 @@ func TestThief(t *testing.T) {
 		started <- agent.Text(ec.Message)
 		<-end
 		yield(status(ec, a2a.TaskStateCompleted, "done by far"), nil)
-	}), func(w *agent.Worker) { w.Bus = b })
+	}), func(w *worker.Worker) { w.Bus = b })
 	if got := <-started; got != "for far alone" {
 		t.Errorf("the worker hears %q", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 )
@@ -51,7 +52,7 @@ func TestReportsThatNobodyConfirms(t *testing.T) {
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		over := make(chan error, 1)
-		go func() { over <- (&agent.Worker{Bus: &b, Name: "far", Executor: x}).Run(ctx) }()
+		go func() { over <- (&worker.Worker{Bus: &b, Name: "far", Executor: x}).Run(ctx) }()
 		defer func() { stop(); <-over }()
 		tell := func(to bus.Address, kind bus.Type, seq int64, body any) {
 			t.Helper()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
@@ -179,8 +180,8 @@ func TestSkills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHub(t, nil)
 		var heard *protocol.Announce
-		named := func(name string) agent.Skill {
-			s := agent.Skill{Handler: agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		named := func(name string) worker.Skill {
+			s := worker.Skill{Handler: agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				if name != "idle" {
 					yield(status(ec, a2a.TaskStateCompleted, name), nil)
 				}
@@ -189,8 +190,8 @@ func TestSkills(t *testing.T) {
 			return s
 		}
 		heard = h.announced(func() {
-			h.startWorker(nil, func(w *agent.Worker) {
-				w.Skills = []agent.Skill{named("Sing"), named("dance"), named("idle")}
+			h.startWorker(nil, func(w *worker.Worker) {
+				w.Skills = []worker.Skill{named("Sing"), named("dance"), named("idle")}
 				w.Card = &a2a.AgentCard{Name: "Far Away", Skills: []a2a.AgentSkill{{ID: "sing", Name: "Singing", Description: "sings"}}}
 			})
 		})
@@ -243,21 +244,21 @@ func TestOnce(t *testing.T) {
 		synctest.Wait()
 		other := h.send(now(say("two"))).Head.ID
 		began := time.Now()
-		first := h.startWorker(echo, func(w *agent.Worker) { w.Once = true })
+		first := h.startWorker(echo, func(w *worker.Worker) { w.Once = true })
 		if err := <-first.done; err != nil || time.Since(began) > time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		if h.get(id).Head.State != task.Completed || h.get(other).Head.State != task.Submitted {
 			t.Errorf("the tasks are %s and %s", describe(h.get(id)), describe(h.get(other)))
 		}
-		second := h.startWorker(echo, func(w *agent.Worker) { w.Once = true })
+		second := h.startWorker(echo, func(w *worker.Worker) { w.Once = true })
 		<-second.done
 		if h.get(other).Head.State != task.Completed {
 			t.Errorf("the other task is %s", describe(h.get(other)))
 		}
 		began = time.Now()
-		third := h.startWorker(echo, func(w *agent.Worker) { w.Once = true })
-		if err := <-third.done; err != nil || time.Since(began) != agent.DefaultIdle {
+		third := h.startWorker(echo, func(w *worker.Worker) { w.Once = true })
+		if err := <-third.done; err != nil || time.Since(began) != worker.DefaultIdle {
 			t.Errorf("without work it ended after %v: %v", time.Since(began), err)
 		}
 	})
@@ -289,7 +290,7 @@ func TestDrain(t *testing.T) {
 						}
 					}), tt.traits)
 				}
-				first := h.startWorker(by("first", tt.takes), func(w *agent.Worker) { w.DrainTimeout = 10 * time.Second })
+				first := h.startWorker(by("first", tt.takes), func(w *worker.Worker) { w.DrainTimeout = 10 * time.Second })
 				id := h.send(now(say("hi"))).Head.ID
 				h.wait(id, task.Working)
 				time.Sleep(time.Second)
@@ -322,7 +323,7 @@ func TestKilledWorker(t *testing.T) {
 				h := startHub(t, nil)
 				cut := &wire{Bus: h.bus.Peer()}
 				traits := agent.Traits{Idempotent: idempotent}
-				first := h.startWorker(agent.With(counting(nil), traits), func(w *agent.Worker) { w.Bus = cut })
+				first := h.startWorker(agent.With(counting(nil), traits), func(w *worker.Worker) { w.Bus = cut })
 				id := h.send(now(say("hi"))).Head.ID
 				h.wait(id, task.Working)
 				synctest.Wait()
@@ -356,7 +357,7 @@ func TestZombie(t *testing.T) {
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
 		}), agent.Traits{Idempotent: true})
-		h.startWorker(sleeper, func(w *agent.Worker) { w.Bus, w.Concurrency = cut, 1 })
+		h.startWorker(sleeper, func(w *worker.Worker) { w.Bus, w.Concurrency = cut, 1 })
 		id := h.send(now(say("hi"))).Head.ID
 		h.wait(id, task.Working)
 		synctest.Wait()
@@ -401,7 +402,7 @@ func TestBadBus(t *testing.T) {
 							return
 						}
 					}
-				}), func(w *agent.Worker) { w.Bus = bad })
+				}), func(w *worker.Worker) { w.Bus = bad })
 				text := "a b c d e f g h i j"
 				var ids []a2a.TaskID
 				for range 5 {
@@ -439,7 +440,7 @@ func TestSignatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := startHub(t, func(d *queue.Dispatcher) { d.Signer = signer })
-		h.startWorker(echo, func(w *agent.Worker) { w.Keys = ring })
+		h.startWorker(echo, func(w *worker.Worker) { w.Keys = ring })
 		if got := describe(h.send(say("signed"))); got != "TASK_STATE_COMPLETED signed" {
 			t.Errorf("the task is %s", got)
 		}
@@ -486,19 +487,19 @@ func TestDeadline(t *testing.T) {
 func TestWorkersWithoutSense(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
-	skill := agent.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
-	capital := agent.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "A"}}
-	for want, w := range map[string]*agent.Worker{
+	skill := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
+	capital := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "A"}}
+	for want, w := range map[string]*worker.Worker{
 		"Bus is missing":              {Name: "x", Executor: echo},
 		"neither Executor nor Skills": {Bus: b, Name: "x"},
-		"both Executor and Skills":    {Bus: b, Name: "x", Executor: echo, Skills: []agent.Skill{skill}},
+		"both Executor and Skills":    {Bus: b, Name: "x", Executor: echo, Skills: []worker.Skill{skill}},
 		`Name ""`:                     {Bus: b, Executor: echo},
 		`Name "a b"`:                  {Bus: b, Name: "a b", Executor: echo},
-		`skill "A" has two handlers`:  {Bus: b, Name: "x", Skills: []agent.Skill{skill, capital}},
-		`skill "a" has no Handler`:    {Bus: b, Name: "x", Skills: []agent.Skill{{AgentSkill: skill.AgentSkill}}},
-		"number 1 of Skills":          {Bus: b, Name: "x", Skills: []agent.Skill{{Handler: echo}}},
+		`skill "A" has two handlers`:  {Bus: b, Name: "x", Skills: []worker.Skill{skill, capital}},
+		`skill "a" has no Handler`:    {Bus: b, Name: "x", Skills: []worker.Skill{{AgentSkill: skill.AgentSkill}}},
+		"number 1 of Skills":          {Bus: b, Name: "x", Skills: []worker.Skill{{Handler: echo}}},
 	} {
-		if err := w.Run(t.Context()); !errors.Is(err, agent.ErrWorker) || !strings.Contains(err.Error(), want) {
+		if err := w.Run(t.Context()); !errors.Is(err, worker.ErrWorker) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, want %s", err, want)
 		}
 	}
@@ -514,7 +515,7 @@ func TestBusIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
-		w := &agent.Worker{Bus: b, Name: "x", Executor: echo}
+		w := &worker.Worker{Bus: b, Name: "x", Executor: echo}
 		d := &queue.Dispatcher{Bus: b.Peer(), ID: "h", Tasks: new(task.Memory)}
 		errs := make(chan error, 2)
 		go func() { errs <- w.Run(t.Context()) }()
@@ -541,7 +542,7 @@ func TestConcurrency(t *testing.T) {
 			time.Sleep(time.Minute)
 			at.Add(-1)
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
-		}), func(w *agent.Worker) { w.Concurrency = 3 })
+		}), func(w *worker.Worker) { w.Concurrency = 3 })
 		var ids []a2a.TaskID
 		for range 9 {
 			ids = append(ids, h.send(now(say("hi"))).Head.ID)

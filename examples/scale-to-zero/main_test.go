@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/examples/exampletest"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
@@ -44,7 +45,7 @@ func work(url string) error {
 	if err != nil {
 		return err
 	}
-	w := &agent.Worker{Bus: b, Name: "poet", Executor: agent.Func(poem), Once: true}
+	w := &worker.Worker{Bus: b, Name: "poet", Executor: agent.Func(poem), Once: true}
 	if err := w.Run(ctx); err != nil {
 		return err
 	}

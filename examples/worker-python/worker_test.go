@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/natsbus"
@@ -166,28 +167,28 @@ func newStage(t *testing.T, b *broker) *stage {
 	return &stage{b, t, signer, exampletest.Dial(t, server.URL, "")}
 }
 
-// worker is a process in Python.
-type worker struct {
+// process is a worker in Python.
+type process struct {
 	cmd *exec.Cmd
 	// wait waits until it has ended.
 	wait func() error
 }
 
 // start starts a worker that believes the hub with key. It is killed when the test ends.
-func (s *stage) start(key bus.HubKey) *worker {
+func (s *stage) start(key bus.HubKey) *process {
 	s.t.Helper()
 	cmd := exec.Command(python(s.t), "-B", s.script, s.url, "pythonist", key.String())
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	w := &worker{cmd, sync.OnceValue(cmd.Wait)}
+	w := &process{cmd, sync.OnceValue(cmd.Wait)}
 	s.t.Cleanup(w.kill)
 	return w
 }
 
 // kill ends the worker as "kill -9" does.
-func (w *worker) kill() {
+func (w *process) kill() {
 	_ = w.cmd.Process.Kill() // it may be gone already
 	_ = w.wait()
 }
@@ -305,7 +306,7 @@ func (s *stage) mixed() {
 	ctx, stop := context.WithCancel(s.t.Context())
 	ended := make(chan error, 1)
 	go func() { // ends before the test does
-		ended <- (&agent.Worker{Bus: s.bus, Name: "pythonist", Executor: agent.Func(gopher), Concurrency: 1}).Run(ctx)
+		ended <- (&worker.Worker{Bus: s.bus, Name: "pythonist", Executor: agent.Func(gopher), Concurrency: 1}).Run(ctx)
 	}()
 	defer func() {
 		stop()
@@ -378,7 +379,7 @@ func language(m *a2a.Message) string {
 func (s *stage) faults() {
 	first := s.start(s.signer.HubKey())
 	req := exampletest.Say("wait")
-	var second *worker
+	var second *process
 	var reply client.Fold
 	for event, err := range s.client.Stream(s.t.Context(), req) {
 		if err != nil {
@@ -403,12 +404,12 @@ func (s *stage) faults() {
 }
 
 // waits is what a worker says that waits.
-func waits(w *worker) string { return fmt.Sprintf("process %d waits", w.cmd.Process.Pid) }
+func waits(w *process) string { return fmt.Sprintf("process %d waits", w.cmd.Process.Pid) }
 
 // orderly asks a worker to end. What it has begun, another one goes on with at once.
 func (s *stage) orderly() {
 	first := s.start(s.signer.HubKey())
-	var second *worker
+	var second *process
 	var reply client.Fold
 	for event, err := range s.client.Stream(s.t.Context(), exampletest.Say("wait")) {
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/protocol"
@@ -93,7 +93,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 		case <-in.hard.Done():
 			return &exit{exitFailed, errors.New("stopped at once; hubs give the tasks to others, or fail them")}
 		}
-		if errors.Is(err, agent.ErrWorker) {
+		if errors.Is(err, worker.ErrWorker) {
 			return usagef("%w", err)
 		}
 		if errors.Is(err, natsbus.ErrRefused) {
@@ -112,7 +112,7 @@ func unreachable(err error) error {
 }
 
 // open connects to the broker, and finds out which hubs are believed.
-func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.Keyring, error) {
+func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus.Keyring, error) {
 	var keys []bus.HubKey
 	for _, text := range c.HubKey {
 		k, err := bus.ParseHubKey(text)
@@ -147,10 +147,10 @@ func (c *agentRunCmd) open(ctx context.Context, w *agent.Worker) (bus.Bus, *bus.
 }
 
 // busNameOf returns the name of a worker's agent on the bus, as it is spelled there.
-func busNameOf(w *agent.Worker) task.Agent { return cmp.Or(w.Name, task.AgentNamed(w.Card.Name)) }
+func busNameOf(w *worker.Worker) task.Agent { return cmp.Or(w.Name, task.AgentNamed(w.Card.Name)) }
 
 // worker makes the worker of what the flags say.
-func (c *agentRunCmd) worker() (*agent.Worker, error) {
+func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	program := c.Program
 	if len(program) > 0 && program[0] == "--" {
 		program = program[1:]
@@ -178,7 +178,7 @@ func (c *agentRunCmd) worker() (*agent.Worker, error) {
 	if drain == 0 {
 		drain = -1
 	}
-	return &agent.Worker{
+	return &worker.Worker{
 		Name: task.Agent(c.Name), Card: described, Concurrency: c.Concurrency, Once: c.Once, Idle: c.Idle, DrainTimeout: drain,
 		Executor: &command.Agent{
 			Command: program, Dir: c.Dir, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
@@ -54,7 +55,7 @@ func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Confi
 }
 
 // work performs the tasks of an agent until the test ends.
-func work(t *testing.T, w *agent.Worker) (stop func()) {
+func work(t *testing.T, w *worker.Worker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -198,7 +199,7 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 	h.stop()
 
 	h = serveOn(t, b, data, named)
-	work(t, &agent.Worker{Bus: b.Peer(), Name: "Greeter", Executor: greeter()})
+	work(t, &worker.Worker{Bus: b.Peer(), Name: "Greeter", Executor: greeter()})
 	for name, c := range waitingCalls {
 		h.follow(ids[name])
 		code, answer := h.call(fill(c.get, ids[name]), fill(c.getBody, ids[name]), c.header...)
@@ -315,7 +316,7 @@ func TestAnnouncedAgent(t *testing.T) {
 	h := serveOn(t, b, data, nil)
 	chat := hears(t, b, protocol.ChatTopic)
 	discovery := hears(t, b, protocol.Discovery)
-	stop := work(t, &agent.Worker{
+	stop := work(t, &worker.Worker{
 		Bus: b.Peer(), Card: &a2a.AgentCard{Name: "Greeter", Description: "Greets.", Version: "3", Skills: []a2a.AgentSkill{{ID: "greet", Name: "Greet", Description: "Greets you."}}},
 		Executor: greeter(),
 	})
@@ -350,7 +351,7 @@ func TestAnnouncedAgent(t *testing.T) {
 	h.stop()
 	h = serveOn(t, b, data, nil)
 	id = h.send("greeter", "again")
-	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
+	work(t, &worker.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
 	h.follow(id)
 	if got := h.get(id); !strings.Contains(got, "hello again") {
 		t.Errorf("after a restart: %s", got)
@@ -395,7 +396,7 @@ func TestRedriveAtAQueue(t *testing.T) {
 	b := new(bus.Memory)
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
 	began, stopped := make(chan struct{}), make(chan struct{})
-	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
+	work(t, &worker.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
 		func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			close(began)
 			<-ctx.Done()
@@ -435,7 +436,7 @@ func TestTwoHubsOnOneBus(t *testing.T) {
 		}
 	}
 	for range 2 {
-		work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
+		work(t, &worker.Worker{Bus: b.Peer(), Name: "greeter", Executor: greeter()})
 	}
 	for i, h := range hubs {
 		for n, id := range ids[i] {
@@ -454,7 +455,7 @@ func TestRedriveGoesToAFreeWorker(t *testing.T) {
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) { c.Agents = []config.Agent{{Name: "greeter", Queue: "greeter"}} })
 	began := make(chan struct{}, 1)
 	var once sync.Once
-	work(t, &agent.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
+	work(t, &worker.Worker{Bus: b.Peer(), Name: "greeter", Concurrency: 1, Executor: agent.Func(
 		func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			hangs := false
 			once.Do(func() { hangs = true })

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	agentworker "github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/natsbus"
@@ -139,7 +140,7 @@ func runWorker(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var errs [2]error
 	for i, name := range []string{robust, careful} {
-		w := &agent.Worker{
+		w := &agentworker.Worker{
 			Bus: b, Name: task.Agent(name), Concurrency: 4, DrainTimeout: time.Second, Logger: logger(),
 			Executor: agent.With(agent.Func(x.execute), agent.Traits{Idempotent: name == robust}),
 		}

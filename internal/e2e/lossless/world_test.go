@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
@@ -163,8 +164,8 @@ func startWorld(t *testing.T, open func(name string) task.Store) *world {
 	t.Cleanup(w.front.stop)
 	ctx, end := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	worker := &agent.Worker{Bus: queues.Peer(), Name: "far", Executor: teller{w.plans}, DrainTimeout: -1, Concurrency: 100}
-	wg.Go(func() { _ = worker.Run(ctx) })
+	doer := &worker.Worker{Bus: queues.Peer(), Name: "far", Executor: teller{w.plans}, DrainTimeout: -1, Concurrency: 100}
+	wg.Go(func() { _ = doer.Run(ctx) })
 	t.Cleanup(func() { end(); wg.Wait() })
 	conn, err := grpc.NewClient("passthrough:///"+w.front.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -118,6 +118,10 @@ var directions = []direction{
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
 	{
+		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/delegation", "internal/apierror"}, leaves...), deep: true,
+		why: "agent is the contract of executors; the bus is for agent/worker and agent/queue",
+	},
+	{
 		from: []string{"agent/remote"}, not: []string{"internal/agents/builtin", "internal/agents/command", "internal/check/testagent", "push"}, deep: true,
 		why: "kinds of agents do not know each other",
 	},

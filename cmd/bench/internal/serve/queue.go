@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/bus/natsbus"
@@ -55,15 +56,15 @@ func (o *Options) atQueue(store task.Store) (a2asrv.AgentExecutor, func() error,
 	}, nil
 }
 
-// worker performs the tasks of a queue with the agent of the bench.
-type worker struct {
+// busServer performs the tasks of a queue with the agent of the bench.
+type busServer struct {
 	bus  bus.Bus
 	gate *gate
 }
 
-func (w *worker) Serve(ctx context.Context, _ net.Listener) error {
-	x := agent.With(executor{w.gate}, agent.Traits{Idempotent: true, NoMessage: true})
-	return (&agent.Worker{Bus: w.bus, Name: AgentName, Executor: x, Concurrency: workers}).Run(ctx)
+func (s *busServer) Serve(ctx context.Context, _ net.Listener) error {
+	x := agent.With(executor{s.gate}, agent.Traits{Idempotent: true, NoMessage: true})
+	return (&worker.Worker{Bus: s.bus, Name: AgentName, Executor: x, Concurrency: workers}).Run(ctx)
 }
 
 // workers is how many tasks a worker performs at one time.
@@ -74,7 +75,7 @@ func (o *Options) worker(g *gate) (server, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &worker{b, g}, b.Close, nil
+	return &busServer{b, g}, b.Close, nil
 }
 
 // replier answers requests at a broker.

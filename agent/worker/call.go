@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
@@ -52,7 +53,7 @@ func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	for _, uri := range w.Extensions {
 		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
 	}
-	return x, WithCall(ctx, NewCall(Call{
+	return x, agent.WithCall(ctx, agent.NewCall(agent.Call{
 		Key: w.Key, Attempt: w.Attempt, Agent: j.shift.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
 		Extensions: w.Extensions, Task: w.Stored, CorrelationID: j.env.Correlation, ParentID: w.ParentID,
 	}, jobRun{j})), nil
@@ -77,8 +78,8 @@ func userOf(p *auth.Principal) *a2asrv.User {
 type jobRun struct{ *workJob }
 
 var (
-	_ Run   = jobRun{}
-	_ Envoy = jobRun{}
+	_ agent.Run   = jobRun{}
+	_ agent.Envoy = jobRun{}
 )
 
 // errLost is why what was yielded may not become durable.
@@ -105,11 +106,11 @@ func (j jobRun) Checkpoint([]byte) {}
 func (j jobRun) Asked() <-chan struct{} { return j.asked }
 
 // Onward implements Envoy.
-func (j jobRun) Onward(context.Context) (*Errand, error) {
+func (j jobRun) Onward(context.Context) (*agent.Errand, error) {
 	if j.work.Alone != "" {
 		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, j.work.Alone)
 	}
-	return &Errand{Chain: j.env.Chain, Hops: j.work.Hops, Budget: j.work.Budget, Deadline: j.env.Deadline.Time()}, nil
+	return &agent.Errand{Chain: j.env.Chain, Hops: j.work.Hops, Budget: j.work.Budget, Deadline: j.env.Deadline.Time()}, nil
 }
 
 // stateAfter returns the state that an event sets; empty if it sets none.
@@ -119,7 +120,7 @@ func stateAfter(ev a2a.Event) a2a.TaskState {
 		return ev.Status.State
 	case *a2a.Task:
 		return ev.Status.State
-	case *Raw:
+	case *agent.Raw:
 		for _, name := range [...]string{"statusUpdate", "task"} {
 			if v := rawjson.Member(ev.JSON, name); v != nil {
 				state, _ := rawjson.String(rawjson.Member(rawjson.Member(v, "status"), "state"))

@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // Skill is a handler for one skill of a Worker. To register it is enough: the agent's card
@@ -79,10 +81,10 @@ func filled(s, other a2a.AgentSkill) a2a.AgentSkill {
 }
 
 // Traits implements Described: what all handlers say of themselves.
-func (r *router) Traits() Traits {
-	t := Traits{Idempotent: true}
+func (r *router) Traits() agent.Traits {
+	t := agent.Traits{Idempotent: true}
 	for _, s := range r.skills {
-		u := TraitsOf(s.Handler)
+		u := agent.TraitsOf(s.Handler)
 		t.Idempotent = t.Idempotent && u.Idempotent
 		t.Serial = t.Serial || u.Serial
 	}
@@ -93,7 +95,7 @@ func (r *router) Traits() Traits {
 // only one.
 func (r *router) handler(ctx context.Context) (*Skill, error) {
 	asked := ""
-	if c := CallFrom(ctx); c != nil {
+	if c := agent.CallFrom(ctx); c != nil {
 		asked = c.Skill
 	}
 	if asked == "" && len(r.skills) == 1 {

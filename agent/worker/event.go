@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
@@ -25,7 +26,7 @@ func encodeEvent(ev a2a.Event) (b json.RawMessage, last bool, err error) {
 }
 
 func eventJSON(ev a2a.Event) (json.RawMessage, error) {
-	if raw, ok := ev.(*Raw); ok {
+	if raw, ok := ev.(*agent.Raw); ok {
 		return raw.JSON, nil
 	}
 	if b, ok := plainEvent(ev); ok {

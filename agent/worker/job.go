@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 )
@@ -135,7 +136,7 @@ func (j *workJob) claim(accepting context.Context) (granted bool) {
 		e := j.envelope(protocol.TypeClaim)
 		e.Trace = j.env.Trace
 		err := j.post(accepting, e, &protocol.Claim{
-			Delivery: j.work.Delivery, Worker: j.shift.id, Nonce: j.nonce, Idempotent: TraitsOf(j.shift.Executor).Idempotent, Batches: true,
+			Delivery: j.work.Delivery, Worker: j.shift.id, Nonce: j.nonce, Idempotent: agent.TraitsOf(j.shift.Executor).Idempotent, Batches: true,
 		})
 		if err != nil && accepting.Err() == nil {
 			j.shift.Logger.Debug("not published", "type", e.Type, "at", j.hub, "error", err)

@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 )
@@ -131,9 +132,9 @@ func (j *workJob) runCancel(c *protocol.Cancel) {
 	}
 	x.Message = nil
 	_ = json.Unmarshal(c.Metadata, &x.Metadata) // what cannot be read is not there
-	call := *CallFrom(ctx)
-	call.run = nil
-	for ev, err := range j.shift.Executor.Cancel(WithCall(ctx, &call), x) {
+	call := agent.NewCall(*agent.CallFrom(ctx), nil)
+
+	for ev, err := range j.shift.Executor.Cancel(agent.WithCall(ctx, call), x) {
 		if err != nil {
 			j.refuse(err.Error())
 			return

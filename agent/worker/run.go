@@ -1,4 +1,4 @@
-package agent
+package worker
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/batch"
@@ -452,7 +453,7 @@ func (s *shift) beat(ctx context.Context) {
 }
 
 func (s *shift) announce(ctx context.Context) {
-	e, t := s.envelope(protocol.TypeAnnounce), TraitsOf(s.Executor)
+	e, t := s.envelope(protocol.TypeAnnounce), agent.TraitsOf(s.Executor)
 	e.Source = "agent/" + string(s.Name)
 	s.say(ctx, protocol.Discovery, e, &protocol.Announce{
 		Agent: s.Name, Card: s.cardJSON, Worker: s.id, Started: s.began, Idempotent: t.Idempotent, Serial: t.Serial,
