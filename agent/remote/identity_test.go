@@ -83,9 +83,10 @@ func TestToldWhoCalls(t *testing.T) {
 	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = numbered() })
 	id := p.hub.send(now(say("one two three"))).Head.ID
 	turn <- struct{}{}
-	p.hub.wait(id, task.Working)
-	before, _ := d.heard()
-	p.hub.again()
+	p.hub.awaitWords(id, 1) // only then has the hub the answer to its message
+	p.hub.stop()
+	before, _ := d.heard() // nothing calls now
+	p.hub.start()
 	turn <- struct{}{}
 	turn <- struct{}{}
 	p.hub.wait(id, task.Completed)
