@@ -57,8 +57,8 @@
 // # Guarantees
 //
 // Answers are JSON, errors have the shape of the protocol's HTTP+JSON binding
-// (specification §11.6). An unknown path is 404, a method that a path does not have
-// is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
+// (specification §11.6). An unknown path is 404, as is one with empty or dotted elements; a
+// method that a path does not have is 405 with Allow. What concerns tasks is limited to those of the caller. A body is
 // JSON of at most 64 KiB, but 8 MiB for a note. No answer but that to its making holds the text of a key.
 // None holds the token or the credentials of a webhook, nor the values in the query
 // of its URL. With an audit log, a change is written down before it is made, and what came
@@ -87,14 +87,13 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/inbox"
@@ -176,6 +175,9 @@ type Handler struct {
 	// Logger receives a record for each error that the caller is not told. If nil,
 	// nothing is logged.
 	Logger *slog.Logger
+
+	once sync.Once
+	mux  *http.ServeMux
 }
 
 var _ http.Handler = (*Handler)(nil)
@@ -193,137 +195,67 @@ var (
 // maxNamed is how much of a name an answer repeats, in characters.
 const maxNamed = 100
 
-// named is a report that something is not there, with what the caller called it.
-func named(report dialect.Report, name string) *dialect.Report {
+// refusal is an error with all that the caller learns of it.
+type refusal dialect.Report
+
+func (e *refusal) Error() string { return e.Message }
+
+// refuse returns a report as an error.
+func refuse(report dialect.Report) error { return (*refusal)(&report) }
+
+// refuseRow returns an error with the text of another.
+func refuseRow(row dialect.Row, err error) error {
+	return refuse(dialect.Report{Row: row, Message: err.Error()})
+}
+
+// named returns the error that something is not there, with the name that the caller gave.
+func named(report dialect.Report, name string) error {
 	report.Message += fmt.Sprintf(" as %q", memory.Clip(name, maxNamed))
-	return &report
+	return refuse(report)
 }
 
-// ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := h.route(r.URL.Path)
-	serve := e.serves(r.Method)
-	switch allow := e.allow(); {
-	case allow == "":
-		h.fail(w, r, errNoPath)
-	case serve == nil:
-		w.Header().Set("Allow", allow)
-		report := dialect.Explain(apierror.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", r.Method, allow), "")
-		report.HTTP = http.StatusMethodNotAllowed
-		refuse(w, r, &report)
-	case auth.PrincipalFrom(r.Context()) == nil:
-		h.fail(w, r, auth.ErrUnauthenticated)
-	default:
-		if err := h.permit(&e, r); err != nil {
-			h.refused(r, err)
-			h.fail(w, r, err)
-			return
+// result returns the answer to a request.
+func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
+	v, err := c(r)
+	if err == nil {
+		body, err = json.Marshal(v)
+		if err == nil {
+			return http.StatusOK, body
 		}
-		if h.Audit != nil && !reads(r) {
-			h.audited(w, r, serve, e.own)
-			return
-		}
-		serve(w, r)
+		err = fmt.Errorf("encode answer: %w", err)
 	}
-}
-
-// route returns what a path serves, which is nothing for an unknown path.
-func (h *Handler) route(path string) endpoint {
-	below, _ := strings.CutPrefix(path, Root)
-	switch below {
-	case "/status":
-		return endpoint{get: h.status}
-	case "/agents":
-		return h.agentsRoute()
-	case "/search":
-		if h.Directory != nil {
-			return endpoint{get: h.search}
-		}
-	case "/costs", "/confidences":
-		if h.Broker != nil {
-			serve := map[string]http.HandlerFunc{"/costs": h.costs, "/confidences": h.confidences}[below]
-			return endpoint{get: serve, secret: true}
-		}
-	case "/keys":
-		if h.Keys != nil {
-			return endpoint{get: h.listKeys, post: h.addKey, secret: true}
-		}
-	case "/audit":
-		if h.AuditLog != nil {
-			return endpoint{get: h.listAudit, secret: true}
-		}
-	case "/trust":
-		if h.Trust != nil {
-			return endpoint{get: h.listTrust, post: h.setTrust, secret: true}
-		}
-	}
-	if e := h.pushRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.memoryRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.controlRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.deadRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.treeRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.taskRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.inboxRoute(below); e.allow() != "" {
-		return e
-	}
-	if e := h.agentRoute(below); e.allow() != "" {
-		return e
-	}
-	family, name, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
-	if name == "" || strings.Contains(name, "/") {
-		return endpoint{}
-	}
-	if family == "keys" && h.Keys != nil {
-		return endpoint{delete: func(w http.ResponseWriter, r *http.Request) { h.revokeKey(w, r, name) }, secret: true}
-	}
-	return endpoint{}
-}
-
-// answer writes v.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		h.fail(w, r, fmt.Errorf("encode answer: %w", err))
-		return
-	}
-	write(w, r, http.StatusOK, b)
-}
-
-// fail answers with an error. One whose text is kept from the caller is logged under
-// the reference that the caller gets.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	report := dialect.Explain(err, "")
-	if report.Hidden {
-		reference := uuid.NewString()
-		report = dialect.Explain(err, reference)
-		level := slog.LevelError
-		if ctx := r.Context(); ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-			level = slog.LevelDebug // its caller waits no longer
-		}
-		if h.Logger != nil {
-			h.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
-		}
-	}
-	refuse(w, r, &report)
-}
-
-func refuse(w http.ResponseWriter, r *http.Request, report *dialect.Report) {
+	report := h.explain(r, err)
 	if d := deedOf(r); d != nil {
 		d.Reason = report.Reason
 	}
+	return report.HTTP, report.AppendREST(nil)
+}
+
+// fail answers with an error.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	report := h.explain(r, err)
 	write(w, r, report.HTTP, report.AppendREST(nil))
+}
+
+// explain returns the report of an error. One whose text is kept from the caller is logged under
+// the reference that the caller gets.
+func (h *Handler) explain(r *http.Request, err error) dialect.Report {
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return dialect.Report(*refused)
+	}
+	report := dialect.Explain(err, "")
+	if !report.Hidden {
+		return report
+	}
+	reference, level := uuid.NewString(), slog.LevelError
+	if ctx := r.Context(); ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		level = slog.LevelDebug // its caller waits no longer
+	}
+	if h.Logger != nil {
+		h.Logger.Log(r.Context(), level, "request failed", "method", r.Method, "path", r.URL.Path, "reference", reference, "error", err)
+	}
+	return dialect.Explain(err, reference)
 }
 
 func write(w http.ResponseWriter, r *http.Request, code int, b []byte) {
@@ -333,6 +265,6 @@ func write(w http.ResponseWriter, r *http.Request, code int, b []byte) {
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b) // whoever asked is gone; nobody is left to be told
+		_, _ = w.Write(b) // a caller that is gone needs no answer
 	}
 }

@@ -300,6 +300,20 @@ func TestWrongPaths(t *testing.T) {
 	got.failure(t, 404, "NOT_FOUND", "AGENT_NOT_FOUND")
 }
 
+// TestUncleanPaths: a path that a ServeMux would redirect is refused.
+func TestUncleanPaths(t *testing.T) {
+	t.Parallel()
+	h := &adminapi.Handler{Hub: newHub()}
+	for _, path := range []string{"/api/v1//status", "/api/v1/./status", "/api/v1/agents/../status", "/api/v1/agents/echo/", "//api/v1/status"} {
+		for _, method := range []string{"GET", "POST"} {
+			r := httptest.NewRequestWithContext(auth.WithPrincipal(t.Context(), &auth.Principal{ID: "ann"}), method, "/", nil)
+			r.URL.Path = path
+			got := send(h, r)
+			got.failure(t, 404, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
+		}
+	}
+}
+
 func TestWrongMethods(t *testing.T) {
 	t.Parallel()
 	h := &adminapi.Handler{Hub: newHub()}

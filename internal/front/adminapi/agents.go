@@ -78,7 +78,7 @@ type Traits struct {
 }
 
 // agents answers with all agents.
-func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) agents(r *http.Request) (*AgentList, error) {
 	list := AgentList{Agents: []Agent{}}
 	known := make(map[task.Agent]bool)
 	for _, a := range h.Hub.Agents() {
@@ -95,7 +95,7 @@ func (h *Handler) agents(w http.ResponseWriter, r *http.Request) {
 		}
 		list.Problems = h.Directory.Problems()
 	}
-	h.answer(w, r, &list)
+	return &list, nil
 }
 
 // AgentList is all agents.
@@ -107,14 +107,14 @@ type AgentList struct {
 }
 
 // agent answers with one agent.
-func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent) {
-	a, ok := h.Hub.Agent(name)
-	if e := h.entry(string(name)); !ok && e != nil {
+func (h *Handler) agent(r *http.Request) (*Agent, error) {
+	name := r.PathValue("id")
+	a, ok := h.Hub.Agent(task.Agent(name))
+	if e := h.entry(name); !ok && e != nil {
 		a, ok = h.Hub.Agent(e.Name()) // by the name that people use
 	}
 	if !ok || !h.sees(r, a.Name) {
-		h.noAgent(w, r, string(name))
-		return
+		return nil, h.noAgent(r, name)
 	}
 	d := h.enrich(r, h.describe(a))
 	card := *a.Card
@@ -123,7 +123,7 @@ func (h *Handler) agent(w http.ResponseWriter, r *http.Request, name task.Agent)
 		card.SupportedInterfaces = h.Reach(a.Name)
 	}
 	d.Card = &card
-	h.answer(w, r, &d)
+	return &d, nil
 }
 
 func (h *Handler) describe(a engine.Agent) Agent {

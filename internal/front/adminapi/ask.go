@@ -39,27 +39,20 @@ const (
 )
 
 // putQuestion puts a question of the caller into the inbox.
-func (h *Handler) putQuestion(w http.ResponseWriter, r *http.Request) {
-	var n NewQuestion
-	err := decodeUpTo(r, &n, 2*inbox.MaxText)
-	var it *inbox.Item
-	if err == nil {
-		it, err = n.item(auth.PrincipalFrom(r.Context()))
-	}
+func (h *Handler) putQuestion(r *http.Request, n *NewQuestion) (*inbox.Item, error) {
+	it, err := n.item(auth.PrincipalFrom(r.Context()))
 	if err == nil {
 		err = h.roomToAsk(r, it)
 	}
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	put, err := h.Inbox.Put(r.Context(), it)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	about(r, audit.Subject{Kind: "item", ID: string(put.ID), Agent: string(put.Agent)})
-	h.answer(w, r, &put)
+	return &put, nil
 }
 
 // item returns the question as the inbox has it.

@@ -1,10 +1,8 @@
 package adminapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,22 +53,21 @@ func about(r *http.Request, s audit.Subject, detail ...audit.Field) {
 	}
 }
 
-// audited serves a request that changes something: what is asked for is durable before it is
-// done, and what came of it before it is told.
-func (h *Handler) audited(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc, own bool) {
+// audited answers a request that changes something: what is asked for is durable before it is
+// done, and its outcome before the answer is sent.
+func (h *Handler) audited(w http.ResponseWriter, r *http.Request, t *route) {
 	d := h.deed(r)
-	d.Own = own
+	d.Own = t.access == own
 	if err := h.Audit.Asked(r, d); err != nil {
 		h.fail(w, r, err)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), deedKey{}, d))
-	kept := &keptAnswer{header: make(http.Header), code: http.StatusOK}
-	serve(kept, r)
+	code, body := h.result(r, t.call)
 	switch {
-	case kept.code < http.StatusBadRequest:
+	case code < http.StatusBadRequest:
 		d.Outcome = audit.OK
-	case kept.code < http.StatusInternalServerError:
+	case code < http.StatusInternalServerError:
 		d.Outcome = audit.Refused
 	default:
 		d.Outcome = audit.Failed
@@ -79,21 +76,8 @@ func (h *Handler) audited(w http.ResponseWriter, r *http.Request, serve http.Han
 		h.fail(w, r, err)
 		return
 	}
-	maps.Copy(w.Header(), kept.header)
-	w.WriteHeader(kept.code)
-	_, _ = w.Write(kept.body.Bytes()) // whoever asked is gone; nobody is left to be told
+	write(w, r, code, body)
 }
-
-// keptAnswer keeps an answer until it may be told.
-type keptAnswer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (k *keptAnswer) Header() http.Header         { return k.header }
-func (k *keptAnswer) WriteHeader(code int)        { k.code = code }
-func (k *keptAnswer) Write(b []byte) (int, error) { return k.body.Write(b) }
 
 // refused writes down that a caller may not do what it asks for.
 func (h *Handler) refused(r *http.Request, err error) {
@@ -117,77 +101,53 @@ func (h *Handler) refused(r *http.Request, err error) {
 	h.Audit.Refused(r, d)
 }
 
-// deed returns what a request is about, by its method and its path. Of an id that callers
-// choose, such as that of a key, only what is known here is written down: it may be a
-// secret that was put into the wrong place.
+// deed returns the deed of a request, by its route. Of an id that callers choose, such as that of
+// a key, only what is known here is written down: it may be a secret that was put into the wrong
+// place.
 func (h *Handler) deed(r *http.Request) *Deed {
-	below := strings.Trim(strings.TrimPrefix(r.URL.Path, Root), "/")
-	family, rest, _ := strings.Cut(below, "/")
-	id, verb := rest, ""
-	if family == "tasks" || family == "push" {
-		id, verb = cutLast(rest)
-	} else {
-		id, verb, _ = strings.Cut(rest, "/")
+	_, path, _ := strings.Cut(r.Pattern, " "+Root+"/")
+	family, rest, _ := strings.Cut(path, "/")
+	_, verb, _ := strings.Cut(rest, "/")
+	id := r.PathValue("id")
+	d := &Deed{Action: audit.AdminOther, Subject: audit.Subject{Kind: kinds[family]}}
+	if a, ok := actions[r.Method+" "+path]; ok {
+		d.Action = a
 	}
-	d := &Deed{Action: audit.AdminOther, Subject: audit.Subject{Kind: kindName(family)}}
 	if verb != "" {
 		d.Detail = []audit.Field{{Name: "what", Value: verb}}
 	}
-	if a, ok := actions[r.Method+" "+family]; ok {
-		d.Action = a
+	switch family {
+	case "keys":
+		if h.Keys == nil || !slices.ContainsFunc(h.Keys.List(), func(k auth.Key) bool { return k.ID == id }) {
+			id = ""
+		}
+	case "agents":
+		d.Subject.Agent = id
+	case "tasks", "push":
+		d.Subject.Task = id
+	case "memory":
+		id = r.URL.Query().Get("key")
 	}
-	if a, ok := actions[family+" "+verb]; ok && verb != "" {
-		d.Action = a
-	}
-	h.name(d, family, id)
-	if family == "memory" {
-		d.Action, d.Subject.Kind = memoryAction(r.Method, rest), "note"
-		d.Subject.ID = r.URL.Query().Get("key")
-	}
+	d.Subject.ID = id
 	return d
 }
 
-// actions are what is done by a method of a family of paths, or by a verb at their end.
+// actions are what routes do.
 var actions = map[string]audit.Action{
-	"POST keys": audit.KeyAdd, "DELETE keys": audit.KeyRevoke,
-	"POST agents": audit.AgentRegister, "PUT agents": audit.AgentRegister, "DELETE agents": audit.AgentRemove,
-	"agents probe": audit.AgentProbe, "agents refresh": audit.AgentProbe,
-	"agents pause": audit.AgentPause, "agents resume": audit.AgentResume,
-	"POST tasks": audit.TaskOperate, "POST trust": audit.TrustChange,
-	"POST inbox": audit.InboxPut, "inbox answer": audit.InboxSettle, "inbox approve": audit.InboxSettle, "inbox refuse": audit.InboxSettle,
-	"POST push": audit.PushRedeliver, "dead replay": audit.DeadReplay, "DELETE dead": audit.DeadDrop,
-	"GET audit": audit.AuditExport,
+	"POST keys": audit.KeyAdd, "DELETE keys/{id}": audit.KeyRevoke,
+	"POST agents": audit.AgentRegister, "PUT agents/{id}": audit.AgentRegister, "DELETE agents/{id}": audit.AgentRemove,
+	"POST agents/{id}/probe": audit.AgentProbe, "POST agents/{id}/refresh": audit.AgentProbe,
+	"POST agents/{id}/pause": audit.AgentPause, "POST agents/{id}/resume": audit.AgentResume,
+	"POST tasks/{id}/redrive": audit.TaskOperate, "POST tasks/{id}/fail": audit.TaskOperate, "POST tasks/{id}/reassign": audit.TaskOperate,
+	"POST trust": audit.TrustChange, "POST inbox": audit.InboxPut,
+	"POST inbox/{id}/answer": audit.InboxSettle, "POST inbox/{id}/approve": audit.InboxSettle, "POST inbox/{id}/refuse": audit.InboxSettle,
+	"POST push/{id}/redeliver": audit.PushRedeliver, "POST dead/{id}/replay": audit.DeadReplay, "DELETE dead/{id}": audit.DeadDrop,
+	"GET audit":       audit.AuditExport,
+	"PUT memory/note": audit.MemorySet, "DELETE memory/note": audit.MemoryDelete, "DELETE memory/session": audit.MemoryEnd,
 }
 
-func memoryAction(method, rest string) audit.Action {
-	switch {
-	case rest == "session":
-		return audit.MemoryEnd
-	case method == http.MethodDelete:
-		return audit.MemoryDelete
-	}
-	return audit.MemorySet
-}
-
-// kindName is the kind of the subjects of a family of paths.
-func kindName(family string) string {
-	return map[string]string{
-		"keys": "key", "agents": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter", "audit": "audit",
-	}[family]
-}
-
-// name fills in which one a deed is about, as far as the path says it.
-func (h *Handler) name(d *Deed, family, id string) {
-	switch family {
-	case "keys":
-		if h.Keys != nil && slices.ContainsFunc(h.Keys.List(), func(k auth.Key) bool { return k.ID == id }) {
-			d.Subject.ID = id
-		}
-	case "agents":
-		d.Subject.ID, d.Subject.Agent = id, id
-	case "tasks", "push":
-		d.Subject.ID, d.Subject.Task = id, id
-	case "inbox", "dead":
-		d.Subject.ID = id
-	}
+// kinds are the kinds of the subjects of the families of paths.
+var kinds = map[string]string{
+	"keys": "key", "agents": "agent", "tasks": "task", "push": "task", "trust": "principal", "inbox": "item", "dead": "letter",
+	"audit": "audit", "memory": "note",
 }

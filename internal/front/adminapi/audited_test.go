@@ -194,7 +194,7 @@ func TestAuditPages(t *testing.T) {
 	}
 	got := as(t, h, clerk, "GET /api/v1/audit", "")
 	got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
-	h.AuditLog = nil
+	h = &adminapi.Handler{Hub: h.Hub, Keys: h.Keys}
 	if got := as(t, h, boss, "GET /api/v1/audit", ""); got.code != http.StatusNotFound {
 		t.Errorf("GET without a log = %d", got.code)
 	}

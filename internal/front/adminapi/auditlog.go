@@ -44,26 +44,23 @@ const (
 )
 
 // listAudit answers with a page of entries.
-func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listAudit(r *http.Request) (*AuditPage, error) {
 	q, limit, err := auditQuery(r.URL.Query())
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	if q.After == 0 && h.Audit != nil { // a look, and not each page of it
 		d := h.deed(r)
 		d.Outcome = audit.OK
 		if err := h.Audit.Ended(r, d); err != nil {
-			h.fail(w, r, err)
-			return
+			return nil, err
 		}
 	}
 	p, err := h.AuditLog.page(r.Context(), q, limit)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
-	h.answer(w, r, p)
+	return p, nil
 }
 
 // page reads a page of entries up to the head, which is what is durable.

@@ -23,23 +23,21 @@ type Confidences struct {
 }
 
 // costs answers with what tasks have cost.
-func (h *Handler) costs(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) costs(r *http.Request) (*Costs, error) {
 	filter, err := filterOf(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
-	h.answer(w, r, &Costs{h.Broker.Costs(filter)})
+	return &Costs{h.Broker.Costs(filter)}, nil
 }
 
 // confidences answers with how sure agents were.
-func (h *Handler) confidences(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) confidences(r *http.Request) (*Confidences, error) {
 	filter, err := filterOf(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
-	h.answer(w, r, &Confidences{h.Broker.Confidences(filter)})
+	return &Confidences{h.Broker.Confidences(filter)}, nil
 }
 
 func filterOf(r *http.Request) (broker.Filter, error) {

@@ -1,10 +1,8 @@
 package adminapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -55,121 +53,76 @@ var (
 	rowNotPossible = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "NOT_POSSIBLE"}
 )
 
-// operation does something to a task.
-type operation func(ctx context.Context, t operator.Target, o *Operation) (task.Head, error)
-
-// controlRoute returns what a path below the root serves about operations.
-func (h *Handler) controlRoute(below string) endpoint {
-	if h.Control == nil {
-		return endpoint{}
-	}
-	if rest, ok := strings.CutPrefix(below, "/tasks/"); ok {
-		id, verb := cutLast(rest)
-		do := map[string]operation{"redrive": h.redrive, "fail": h.failTask, "reassign": h.reassign}[verb]
-		if do == nil || id == "" {
-			return endpoint{}
-		}
-		return endpoint{post: func(w http.ResponseWriter, r *http.Request) { h.operate(w, r, a2a.TaskID(id), do) }}
-	}
-	if rest, ok := strings.CutPrefix(below, "/agents/"); ok {
-		name, verb, _ := strings.Cut(rest, "/")
-		if name != "" && (verb == "pause" || verb == "resume") {
-			return endpoint{post: func(w http.ResponseWriter, r *http.Request) { h.pause(w, r, name, verb == "pause") }}
-		}
-	}
-	return endpoint{}
+func (h *Handler) redrive(r *http.Request, o *Operation) (*Operated, error) {
+	return h.operated(r, o)(h.Control.Redrive(r.Context(), target(r, o)))
 }
 
-// cutLast cuts a path at its last slash: ids of tasks may have some.
-func cutLast(path string) (id, verb string) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path
-	}
-	return path[:i], path[i+1:]
+func (h *Handler) failTask(r *http.Request, o *Operation) (*Operated, error) {
+	return h.operated(r, o)(h.Control.Fail(r.Context(), target(r, o), o.Reason))
 }
 
-func (h *Handler) redrive(ctx context.Context, t operator.Target, _ *Operation) (task.Head, error) {
-	return h.Control.Redrive(ctx, t)
-}
-
-func (h *Handler) failTask(ctx context.Context, t operator.Target, o *Operation) (task.Head, error) {
-	return h.Control.Fail(ctx, t, o.Reason)
-}
-
-func (h *Handler) reassign(ctx context.Context, t operator.Target, o *Operation) (task.Head, error) {
+func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 	if o.Agent == "" {
-		return task.Head{}, apierror.Field(a2a.ErrInvalidParams, "agent", "is missing")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "agent", "is missing")
 	}
-	return h.Control.Reassign(ctx, t, o.Agent)
+	return h.operated(r, o)(h.Control.Reassign(r.Context(), target(r, o), o.Agent))
 }
 
-// operate does something to a task, and answers with it.
-func (h *Handler) operate(w http.ResponseWriter, r *http.Request, id a2a.TaskID, do operation) {
-	var o Operation
-	err := decode(r, &o)
-	var head task.Head
-	if err == nil {
-		head, err = do(r.Context(), operator.Target{ID: id, Owner: o.Owner}, &o)
-	}
-	if err != nil {
-		h.failOperation(w, r, err, failed{id, o.Agent})
-		return
-	}
-	h.record(r, "operator has changed a task", "task", id, "state", head.State.String())
-	h.answer(w, r, &Operated{
-		TaskID: head.ID, Owner: head.Owner, Agent: head.Agent, Assigned: head.Assigned, State: head.State.String(),
-		Epoch: head.Run.Epoch, ChangedAt: head.UpdatedAt.Time(),
-	})
+// target returns the task that an operation is about.
+func target(r *http.Request, o *Operation) operator.Target {
+	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner}
 }
 
-// failed is what an operation was about that is not possible.
-type failed struct {
-	task  a2a.TaskID
-	agent task.Agent
+// operated returns what answers with the result of an operation.
+func (h *Handler) operated(r *http.Request, o *Operation) func(task.Head, error) (*Operated, error) {
+	return func(head task.Head, err error) (*Operated, error) {
+		if err != nil {
+			return nil, h.operationError(r, o, err)
+		}
+		h.record(r, "operator has changed a task", "task", r.PathValue("id"), "state", head.State.String())
+		return &Operated{
+			TaskID: head.ID, Owner: head.Owner, Agent: head.Agent, Assigned: head.Assigned, State: head.State.String(),
+			Epoch: head.Run.Epoch, ChangedAt: head.UpdatedAt.Time(),
+		}, nil
+	}
 }
 
-// failOperation answers with why an operation is not possible.
-func (h *Handler) failOperation(w http.ResponseWriter, r *http.Request, err error, about failed) {
+// operationError returns the error of an operation for its caller.
+func (h *Handler) operationError(r *http.Request, o *Operation, err error) error {
 	switch {
 	case errors.Is(err, task.ErrNotFound):
-		refuse(w, r, named(errNoTask, string(about.task)))
+		return named(errNoTask, r.PathValue("id"))
 	case errors.Is(err, engine.ErrNoAgent):
-		h.noAgent(w, r, string(about.agent))
+		return h.noAgent(r, string(o.Agent))
 	case errors.Is(err, operator.ErrAmbiguous):
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error()))
+		return apierror.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error())
 	case errors.Is(err, operator.ErrReason):
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error()))
+		return apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error())
 	case errors.Is(err, engine.ErrEnded), errors.Is(err, engine.ErrNotWaiting), errors.Is(err, engine.ErrCanceling), errors.Is(err, engine.ErrSaid):
-		refuse(w, r, &dialect.Report{Row: rowNotPossible, Message: err.Error()})
-	default:
-		h.fail(w, r, err)
+		return refuseRow(rowNotPossible, err)
 	}
+	return err
 }
 
-// pause pauses an agent, or gives it messages again.
-func (h *Handler) pause(w http.ResponseWriter, r *http.Request, name string, paused bool) {
-	agent := task.Agent(name)
-	if e := h.entry(name); e != nil {
-		agent = e.Name()
+func (h *Handler) pause(r *http.Request, _ *struct{}) (*Pause, error) {
+	agent := h.agentNamed(r)
+	if _, there := h.Hub.Agent(agent); !there {
+		return nil, h.noAgent(r, r.PathValue("id"))
 	}
-	_, there := h.Hub.Agent(agent)
-	var nothing struct{}
-	err := decode(r, &nothing)
-	switch {
-	case err != nil:
-	case paused && !there:
-		h.noAgent(w, r, name)
-		return
-	default:
-		err = h.Control.SetPaused(r.Context(), agent, paused)
-	}
-	if err != nil {
-		h.fail(w, r, err)
-		return
+	return h.setPaused(r, agent, true)
+}
+
+func (h *Handler) resume(r *http.Request, _ *struct{}) (*Pause, error) {
+	return h.setPaused(r, h.agentNamed(r), false)
+}
+
+// setPaused pauses an agent, or gives it messages again.
+func (h *Handler) setPaused(r *http.Request, agent task.Agent, paused bool) (*Pause, error) {
+	if err := h.Control.SetPaused(r.Context(), agent, paused); err != nil {
+		return nil, err
 	}
 	h.record(r, "operator has paused or resumed an agent", "agent", agent, "paused", paused)
-	h.answer(w, r, &Pause{agent, paused})
+	return &Pause{agent, paused}, nil
 }
 
 // record logs what somebody did.

@@ -3,8 +3,6 @@ package adminapi
 import (
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -40,118 +38,84 @@ var (
 	rowNoBroker    = dialect.Row{HTTP: http.StatusServiceUnavailable, GRPC: dialect.Unavailable, Reason: "BROKER_UNAVAILABLE"}
 )
 
-// deadRoute returns what a path below the root serves about dead letters.
-func (h *Handler) deadRoute(below string) endpoint {
-	rest, ok := strings.CutPrefix(below, "/dead")
-	if !ok {
-		return endpoint{}
+// ofBus returns the call of a request about dead letters, which fails if the hub has no bus.
+func (h *Handler) ofBus(c call) call {
+	return func(r *http.Request) (any, error) {
+		if h.Dead == nil {
+			return nil, errNoBus
+		}
+		return c(r)
 	}
-	if rest == "" {
-		return endpoint{get: h.ofBus(h.listDead), secret: true}
-	}
-	id, verb, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	with := func(f func(http.ResponseWriter, *http.Request, deadletter.ID)) http.HandlerFunc {
-		return h.ofBus(func(w http.ResponseWriter, r *http.Request) { f(w, r, deadletter.ID(id)) })
-	}
-	switch {
-	case rest[0] != '/' || id == "" || strings.HasSuffix(rest, "/"):
-		return endpoint{}
-	case verb == "":
-		return endpoint{get: with(h.showDead), delete: with(h.dropDead), secret: true}
-	case verb == "replay":
-		return endpoint{post: with(h.replayDead)}
-	}
-	return endpoint{}
-}
-
-// ofBus returns what serves a request about dead letters: serve, unless the hub has no bus.
-func (h *Handler) ofBus(serve http.HandlerFunc) http.HandlerFunc {
-	if h.Dead != nil {
-		return serve
-	}
-	return func(w http.ResponseWriter, r *http.Request) { h.fail(w, r, errNoBus) }
 }
 
 // listDead answers with a page of letters.
-func (h *Handler) listDead(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 	values := r.URL.Query()
-	q := &deadletter.Query{Queue: values.Get("queue"), Task: values.Get("task"), After: deadletter.ID(values.Get("pageToken")), Limit: deadPage}
-	if s := values.Get("pageSize"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1"))
-			return
-		}
-		q.Limit = min(n, maxDeadPage)
+	q := &deadletter.Query{Queue: values.Get("queue"), Task: values.Get("task"), After: deadletter.ID(values.Get("pageToken"))}
+	limit, err := pageSize(values, deadPage, maxDeadPage)
+	if err != nil {
+		return nil, err
 	}
-	limit := q.Limit
-	q.Limit++ // to see whether there are more
+	q.Limit = limit + 1 // to see whether there are more
 	found, err := h.Dead.Book.Letters(r.Context(), q)
 	if errors.Is(err, deadletter.ErrNoLetter) {
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew"))
-		return
+		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew")
 	}
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := DeadList{Letters: append([]deadletter.Letter{}, found[:min(limit, len(found))]...)}
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
-func (h *Handler) showDead(w http.ResponseWriter, r *http.Request, id deadletter.ID) {
-	l, err := h.Dead.Book.Letter(r.Context(), id)
+func (h *Handler) showDead(r *http.Request) (*deadletter.Letter, error) {
+	l, err := h.Dead.Book.Letter(r.Context(), letterOf(r))
 	if err != nil {
-		h.failDead(w, r, id, err)
-		return
+		return nil, deadError(r, err)
 	}
-	h.answer(w, r, l)
+	return l, nil
 }
 
 // replayDead publishes a letter again.
-func (h *Handler) replayDead(w http.ResponseWriter, r *http.Request, id deadletter.ID) {
-	var nothing struct{}
-	if err := decode(r, &nothing); err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	l, err := h.Dead.Replay(r.Context(), id)
+func (h *Handler) replayDead(r *http.Request, _ *struct{}) (*deadletter.Letter, error) {
+	l, err := h.Dead.Replay(r.Context(), letterOf(r))
 	if err != nil {
-		h.failDead(w, r, id, err)
-		return
+		return nil, deadError(r, err)
 	}
-	h.record(r, "dead letter is published again", "letter", id, "queue", l.Queue, "task", l.Task)
+	h.record(r, "dead letter is published again", "letter", letterOf(r), "queue", l.Queue, "task", l.Task)
 	l.Envelope = nil
-	h.answer(w, r, l)
+	return l, nil
 }
 
 // dropDead forgets a letter.
-func (h *Handler) dropDead(w http.ResponseWriter, r *http.Request, id deadletter.ID) {
-	l, err := h.Dead.Book.Letter(r.Context(), id)
+func (h *Handler) dropDead(r *http.Request) (*deadletter.Letter, error) {
+	l, err := h.Dead.Book.Letter(r.Context(), letterOf(r))
 	if err == nil {
-		err = h.Dead.Drop(r.Context(), id)
+		err = h.Dead.Drop(r.Context(), letterOf(r))
 	}
 	if err != nil {
-		h.failDead(w, r, id, err)
-		return
+		return nil, deadError(r, err)
 	}
-	h.record(r, "dead letter is dropped", "letter", id, "queue", l.Queue, "task", l.Task)
+	h.record(r, "dead letter is dropped", "letter", letterOf(r), "queue", l.Queue, "task", l.Task)
 	l.Envelope = nil
-	h.answer(w, r, l)
+	return l, nil
 }
 
-func (h *Handler) failDead(w http.ResponseWriter, r *http.Request, id deadletter.ID, err error) {
+// deadError returns the error of a letter for its caller.
+func deadError(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, deadletter.ErrNoLetter):
-		refuse(w, r, named(errNoLetter, string(id)))
+		return named(errNoLetter, r.PathValue("id"))
 	case errors.Is(err, deadletter.ErrUnreadable), errors.Is(err, deadletter.ErrForged), errors.Is(err, deadletter.ErrNoQueue):
-		refuse(w, r, &dialect.Report{Row: rowNotReplayed, Message: err.Error()})
+		return refuseRow(rowNotReplayed, err)
 	case errors.Is(err, bus.ErrUnavailable), errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrUnknown), errors.Is(err, bus.ErrClosed):
-		refuse(w, r, &dialect.Report{Row: rowNoBroker, Message: err.Error()})
-	default:
-		h.fail(w, r, err)
+		return refuseRow(rowNoBroker, err)
 	}
+	return err
 }
+
+// letterOf returns the id of the letter that a path names.
+func letterOf(r *http.Request) deadletter.ID { return deadletter.ID(r.PathValue("id")) }

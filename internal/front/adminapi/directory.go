@@ -3,6 +3,7 @@ package adminapi
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/apierror"
@@ -143,42 +143,6 @@ type Result struct {
 	TopTools  []string `json:"top_tools,omitempty"`
 }
 
-// agentsRoute is what is served at /agents.
-func (h *Handler) agentsRoute() endpoint {
-	if h.Directory == nil {
-		return endpoint{get: h.agents}
-	}
-	return endpoint{get: h.agents, post: func(w http.ResponseWriter, r *http.Request) { h.register(w, r, "") }}
-}
-
-// agentRoute is what is served below /agents/.
-func (h *Handler) agentRoute(below string) endpoint {
-	rest, ok := strings.CutPrefix(below, "/agents/")
-	if !ok {
-		return endpoint{}
-	}
-	name, verb, _ := strings.Cut(rest, "/")
-	with := func(f func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { f(w, r, name) }
-	}
-	get := func(w http.ResponseWriter, r *http.Request) { h.agent(w, r, task.Agent(name)) }
-	switch {
-	case name == "":
-		return endpoint{}
-	case rest == name && h.Directory == nil:
-		return endpoint{get: get}
-	case rest == name:
-		return endpoint{get: get, put: with(h.register), delete: with(h.remove)}
-	case h.Directory == nil:
-		return endpoint{}
-	case verb == "probe":
-		return endpoint{post: with(h.probe)}
-	case verb == "refresh":
-		return endpoint{post: with(h.refresh)}
-	}
-	return endpoint{}
-}
-
 // entry returns what the directory knows of an agent elsewhere, or nil.
 func (h *Handler) entry(name string) *directory.Entry {
 	if h.Directory == nil {
@@ -229,59 +193,52 @@ func uncalled(e *directory.Entry) Agent {
 	return a
 }
 
-// noAgent answers that there is none, and which may have been meant.
-func (h *Handler) noAgent(w http.ResponseWriter, r *http.Request, name string) {
+// noAgent returns the error that there is none, and which may have been meant.
+func (h *Handler) noAgent(r *http.Request, name string) error {
 	report := errNoAgent
-	// Where a policy hides agents, nobody is told what they are called.
+	// Where a policy hides agents, callers learn no names of others.
 	if h.Directory != nil && (h.Policy == nil || h.mayRead(r, policy.AdminAgents)) {
 		if _, err := h.Directory.Get(name); err != nil {
 			report.Message = err.Error()
 		}
 	}
-	refuse(w, r, &report)
+	return refuse(report)
 }
 
 // errAgentConfigured is what callers get who want to change what stands in a file.
 var errAgentConfigured = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "AGENT_CONFIGURED"}
 
-// trouble answers with an error of the directory.
-func (h *Handler) trouble(w http.ResponseWriter, r *http.Request, err error, name string) {
+// directoryError returns an error of the directory for its caller.
+func (h *Handler) directoryError(r *http.Request, err error, name string) error {
 	switch {
 	case errors.Is(err, directory.ErrNoAgent):
-		h.noAgent(w, r, name)
+		return h.noAgent(r, name)
 	case errors.Is(err, directory.ErrConfigured):
-		refuse(w, r, &dialect.Report{Row: errAgentConfigured, Message: err.Error() + "; change it there"})
+		return refuse(dialect.Report{Row: errAgentConfigured, Message: err.Error() + "; change it there"})
 	case errors.Is(err, directory.ErrInvalid):
-		h.fail(w, r, apierror.New(a2a.ErrInvalidParams, "%s", err.Error()))
-	default:
-		h.fail(w, r, err)
+		return apierror.New(a2a.ErrInvalidParams, "%s", err.Error())
 	}
+	return err
 }
 
 // register adds an agent, or changes one.
-func (h *Handler) register(w http.ResponseWriter, r *http.Request, name string) {
-	var n NewAgent
-	if err := decode(r, &n); err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *Handler) register(r *http.Request, n *NewAgent) (*Agent, error) {
+	name := r.PathValue("id")
 	if name != "" && n.Name != "" && n.Name != name {
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "name", "is not the name in the path"))
-		return
+		return nil, apierror.Field(a2a.ErrInvalidParams, "name", "is not the name in the path")
 	}
 	n.Name = cmp.Or(n.Name, name)
 	s, err := n.spec()
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	e, err := h.Directory.Register(r.Context(), *s, !n.Credentials.Given)
 	if err != nil {
-		h.trouble(w, r, err, n.Name)
-		return
+		return nil, h.directoryError(r, err, n.Name)
 	}
 	h.noteAgent(r, "agent registered", e)
-	h.answerAgent(w, r, e)
+	a := h.enrich(r, h.listed(e))
+	return &a, nil
 }
 
 func (n *NewAgent) spec() (*directory.Spec, error) {
@@ -305,12 +262,6 @@ func (n *NewAgent) spec() (*directory.Spec, error) {
 	return s, nil
 }
 
-// answerAgent answers with an agent as it is listed.
-func (h *Handler) answerAgent(w http.ResponseWriter, r *http.Request, e *directory.Entry) {
-	a := h.enrich(r, h.listed(e))
-	h.answer(w, r, &a)
-}
-
 // listed describes an agent of the directory as the hub has it.
 func (h *Handler) listed(e *directory.Entry) Agent {
 	if a, ok := h.Hub.Agent(e.Name()); ok {
@@ -320,67 +271,51 @@ func (h *Handler) listed(e *directory.Entry) Agent {
 }
 
 // remove forgets an agent that was registered.
-func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string) {
+func (h *Handler) remove(r *http.Request) (*Agent, error) {
+	name := r.PathValue("id")
 	e, err := h.Directory.Remove(r.Context(), name)
 	if err != nil {
-		h.trouble(w, r, err, name)
-		return
+		return nil, h.directoryError(r, err, name)
 	}
 	h.noteAgent(r, "agent removed", e)
 	a := uncalled(e)
-	h.answer(w, r, &a)
+	return &a, nil
 }
 
 // noteAgent records who changed an agent.
 func (h *Handler) noteAgent(r *http.Request, what string, e *directory.Entry) {
 	about(r, audit.Subject{Kind: "agent", ID: string(e.Name()), Agent: string(e.Name())}, audit.Field{Name: "trust", Value: string(e.Spec.Trust)})
-	if h.Logger != nil {
-		h.Logger.Info(what, "agent", e.Name(), "url", e.Spec.URL, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
-	}
+	h.record(r, what, "agent", e.Name(), "url", e.Spec.URL)
 }
 
 // probe asks an agent whether it answers.
-func (h *Handler) probe(w http.ResponseWriter, r *http.Request, name string) {
-	e, p, err := h.Directory.Probe(r.Context(), name)
-	h.answerProbe(w, r, probed{name, e, p, err})
-}
+func (h *Handler) probe(r *http.Request) (*Probe, error) { return h.probed(r, h.Directory.Probe) }
 
 // refresh reads the card of an agent again.
-func (h *Handler) refresh(w http.ResponseWriter, r *http.Request, name string) {
-	e, p, err := h.Directory.Refresh(r.Context(), name)
-	h.answerProbe(w, r, probed{name, e, p, err})
-}
+func (h *Handler) refresh(r *http.Request) (*Probe, error) { return h.probed(r, h.Directory.Refresh) }
 
-// probed is what came of a probe.
-type probed struct {
-	name  string
-	entry *directory.Entry
-	probe directory.Probe
-	err   error
-}
-
-func (h *Handler) answerProbe(w http.ResponseWriter, r *http.Request, p probed) {
-	if p.err != nil {
-		h.trouble(w, r, p.err, p.name)
-		return
+// probed answers with the result of a probe.
+func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*directory.Entry, directory.Probe, error)) (*Probe, error) {
+	name := r.PathValue("id")
+	e, p, err := ask(r.Context(), name)
+	if err != nil {
+		return nil, h.directoryError(r, err, name)
 	}
-	h.answer(w, r, &Probe{
-		Agent: h.enrich(r, h.listed(p.entry)), Reachable: p.probe.Reachable, LatencyMs: millis(p.probe.Latency),
-		Streaming: p.probe.Streaming, Push: p.probe.Push, SkillCount: p.probe.SkillCount, Changed: p.probe.Changed, Error: p.probe.Error,
-	})
+	return &Probe{
+		Agent: h.enrich(r, h.listed(e)), Reachable: p.Reachable, LatencyMs: millis(p.Latency),
+		Streaming: p.Streaming, Push: p.Push, SkillCount: p.SkillCount, Changed: p.Changed, Error: p.Error,
+	}, nil
 }
 
 // search answers with what fits a query.
-func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) search(r *http.Request) (*Found, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "0"))
 	switch {
 	case err != nil || limit < 0 || limit > bm25.MaxLimit:
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", bm25.MaxLimit))
-		return
+		return nil, apierror.Field(a2a.ErrInvalidParams, "limit", "is not a number from 1 to %d", bm25.MaxLimit)
 	case strings.TrimSpace(q.Get("q")) == "":
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "q", "is missing"))
-		return
+		return nil, apierror.Field(a2a.ErrInvalidParams, "q", "is missing")
 	}
 	found := Found{Results: []Result{}}
 	for _, hit := range h.hits(r, q.Get("q"), limit) {
@@ -392,7 +327,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request) {
 		}
 		found.Results = append(found.Results, result)
 	}
-	h.answer(w, r, &found)
+	return &found, nil
 }
 
 // hits returns what fits a query and is there for the caller.

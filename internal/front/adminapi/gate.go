@@ -18,41 +18,6 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// endpoint is what a path serves. A method that is nil is not there.
-type endpoint struct {
-	get, post, put, delete http.HandlerFunc
-	// secret says that reading, too, needs an administrator. Changing always does.
-	secret bool
-	// own says that those who are no administrators may change what is their own.
-	own bool
-}
-
-// serves returns what serves a method, or nil.
-func (e *endpoint) serves(method string) http.HandlerFunc {
-	switch method {
-	case http.MethodGet, http.MethodHead:
-		return e.get
-	case http.MethodPost:
-		return e.post
-	case http.MethodPut:
-		return e.put
-	case http.MethodDelete:
-		return e.delete
-	}
-	return nil
-}
-
-// allow returns the value of Allow.
-func (e *endpoint) allow() string {
-	var methods []string
-	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
-		if e.serves(m) != nil {
-			methods = append(methods, m)
-		}
-	}
-	return strings.Join(methods, ", ")
-}
-
 var (
 	errNoAdmin = apierror.New(a2a.ErrUnauthorized, "this needs an administrator: a key with the role %s, or a caller on the hub's machine while callers need no key", auth.RoleAdmin)
 	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests of pages from elsewhere are refused")
@@ -61,24 +26,23 @@ var (
 // sameOrigin refuses changes that a page from elsewhere made a browser ask for.
 var sameOrigin = http.NewCrossOriginProtection()
 
-// admit refuses callers who may not do what r asks of e. keyed says whether the hub has
-// keys: then nobody is an administrator without one, also where anonymous callers are
-// allowed.
-func (e *endpoint) admit(r *http.Request, keyed func() bool) error {
+// admit refuses callers who may not send r to a route.
+func (h *Handler) admit(a access, r *http.Request) error {
 	switch {
-	case reads(r) && !e.secret:
+	case reads(r) && a != secret:
 		return nil
 	case sameOrigin.Check(r) != nil:
 		return errOrigin
-	case e.own:
+	case a == own:
 		return nil
-	case !administers(r, keyed):
+	case !administers(r, h.keyed):
 		return errNoAdmin
 	}
 	return nil
 }
 
-// administers reports whether the caller is an administrator.
+// administers reports whether the caller is an administrator. keyed says whether the hub has
+// keys: then nobody is an administrator without one, also where anonymous callers are allowed.
 func administers(r *http.Request, keyed func() bool) bool {
 	return admin(r) && !(auth.PrincipalFrom(r.Context()).Anonymous() && keyed())
 }
@@ -126,11 +90,8 @@ func localName(host string) bool {
 // maxBody is the largest request of this API.
 const maxBody = 64 << 10
 
-// decode reads the body of r, a JSON object, into v. No body at all means an empty
-// object. A member that v does not have is an error.
-func decode(r *http.Request, v any) error { return decodeUpTo(r, v, maxBody) }
-
-// decodeUpTo is decode for bodies of another size.
+// decodeUpTo reads the body of r, a JSON object of at most so many bytes, into v. No body at all
+// means an empty object. A member that v does not have is an error.
 func decodeUpTo(r *http.Request, v any, most int) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -65,63 +64,35 @@ func (v *viewer) sees(it *inbox.Item) bool {
 		(it.Task == "" || v.policy.Allows(v.Principal, &policy.Request{Op: policy.Get, Agent: it.Agent}))
 }
 
-// inboxRoute returns what a path below the root serves about the inbox.
-func (h *Handler) inboxRoute(below string) endpoint {
-	rest, ok := strings.CutPrefix(below, "/inbox")
-	if h.Inbox == nil || !ok {
-		return endpoint{}
-	}
-	if rest == "" {
-		return endpoint{get: h.listInbox, post: h.putQuestion, own: true}
-	}
-	id, verb, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	if rest[0] != '/' || id == "" {
-		return endpoint{}
-	}
-	settle := map[string]settler{"answer": h.Inbox.Answer, "approve": h.Inbox.Approve, "refuse": h.Inbox.Refuse}[verb]
-	switch {
-	case id == "events" && verb == "":
-		return endpoint{get: h.inboxEvents}
-	case verb == "" && !strings.HasSuffix(rest, "/"):
-		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.showItem(w, r, inbox.ID(id)) }}
-	case settle != nil:
-		return endpoint{post: func(w http.ResponseWriter, r *http.Request) { h.settleItem(w, r, inbox.ID(id), settle) }, own: true}
-	}
-	return endpoint{}
-}
-
 // settler settles an item.
 type settler func(ctx context.Context, id inbox.ID, by, text string) (inbox.Item, error)
 
 // listInbox answers with a page of items.
-func (h *Handler) listInbox(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listInbox(r *http.Request) (*InboxList, error) {
 	v := h.viewer(r)
 	q, err := inboxQuery(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	if !v.admin {
 		q.Owner = v.Owner()
 		q.Kinds = slices.DeleteFunc(or(q.Kinds, inbox.Kinds()), func(k inbox.Kind) bool { return k != inbox.Question })
 	}
 	if !v.admin && len(q.Kinds) == 0 {
-		h.answer(w, r, &InboxList{Items: []inbox.Item{}})
-		return
+		return &InboxList{Items: []inbox.Item{}}, nil
 	}
 	limit := q.Limit
 	q.Limit++ // to see whether there are more
 	found, err := h.Inbox.List(r.Context(), q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := InboxList{Items: append([]inbox.Item{}, found[:min(limit, len(found))]...)}
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
 	answer.Items = slices.DeleteFunc(answer.Items, func(it inbox.Item) bool { return !v.sees(&it) })
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 func or[T any](list, otherwise []T) []T {
@@ -134,7 +105,7 @@ func or[T any](list, otherwise []T) []T {
 // inboxQuery reads what is asked for: open items unless something else is said.
 func inboxQuery(r *http.Request) (*inbox.Query, error) {
 	values := r.URL.Query()
-	q := &inbox.Query{State: inbox.Open, After: inbox.ID(values.Get("pageToken")), Limit: inboxPage}
+	q := &inbox.Query{State: inbox.Open, After: inbox.ID(values.Get("pageToken"))}
 	switch s := values.Get("state"); {
 	case s == "all":
 		q.State = ""
@@ -149,70 +120,61 @@ func inboxQuery(r *http.Request) (*inbox.Query, error) {
 		}
 		q.Kinds = append(q.Kinds, inbox.Kind(k))
 	}
-	if s := values.Get("pageSize"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
-		}
-		q.Limit = min(n, maxPushPage)
-	}
-	return q, nil
+	var err error
+	q.Limit, err = pageSize(values, inboxPage, maxPushPage)
+	return q, err
 }
 
 // item returns an item that the caller may see; others are as missing as none.
-func (h *Handler) item(r *http.Request, id inbox.ID) (inbox.Item, error) {
-	it, err := h.Inbox.Get(r.Context(), id)
+func (h *Handler) item(r *http.Request) (*inbox.Item, error) {
+	it, err := h.Inbox.Get(r.Context(), inbox.ID(r.PathValue("id")))
 	v := h.viewer(r)
 	if err == nil && !v.sees(&it) {
 		err = inbox.ErrNotFound
 	}
-	return it, err
+	return &it, inboxError(r, err)
 }
 
-func (h *Handler) showItem(w http.ResponseWriter, r *http.Request, id inbox.ID) {
-	it, err := h.item(r, id)
-	if err != nil {
-		h.failInbox(w, r, id, err)
-		return
-	}
-	h.answer(w, r, &it)
+func (h *Handler) answerItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+	return h.settleItem(r, d, h.Inbox.Answer)
+}
+
+func (h *Handler) approveItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+	return h.settleItem(r, d, h.Inbox.Approve)
+}
+
+func (h *Handler) refuseItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+	return h.settleItem(r, d, h.Inbox.Refuse)
 }
 
 // settleItem answers, approves or refuses.
-func (h *Handler) settleItem(w http.ResponseWriter, r *http.Request, id inbox.ID, settle settler) {
-	var d Decision
-	err := decode(r, &d)
-	if err == nil {
-		_, err = h.item(r, id)
+func (h *Handler) settleItem(r *http.Request, d *Decision, settle settler) (*inbox.Item, error) {
+	if _, err := h.item(r); err != nil {
+		return nil, err
 	}
-	var it inbox.Item
-	if err == nil {
-		it, err = settle(r.Context(), id, auth.PrincipalFrom(r.Context()).ID, d.Text)
-	}
+	it, err := settle(r.Context(), inbox.ID(r.PathValue("id")), auth.PrincipalFrom(r.Context()).ID, d.Text)
 	if err != nil {
-		h.failInbox(w, r, id, err)
-		return
+		return nil, inboxError(r, err)
 	}
 	about(r, audit.Subject{Kind: "item", ID: string(it.ID), Agent: string(it.Agent), Task: string(it.Task)}, audit.Field{Name: "state", Value: string(it.State)})
 	if h.Logger != nil {
 		h.Logger.Info("item of the inbox is settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
 	}
-	h.answer(w, r, &it)
+	return &it, nil
 }
 
-// failInbox answers with an error of the inbox.
-func (h *Handler) failInbox(w http.ResponseWriter, r *http.Request, id inbox.ID, err error) {
+// inboxError returns an error of the inbox for its caller.
+func inboxError(r *http.Request, err error) error {
 	var first *inbox.Settled
 	switch {
 	case errors.As(err, &first):
-		refuse(w, r, &dialect.Report{Row: rowSettled, Message: first.Error(), Meta: map[string]string{
+		return refuse(dialect.Report{Row: rowSettled, Message: first.Error(), Meta: map[string]string{
 			"state": string(first.Item.State), "by": first.Item.By,
 		}})
 	case errors.Is(err, inbox.ErrNotFound):
-		refuse(w, r, named(errNoItem, string(id)))
+		return named(errNoItem, r.PathValue("id"))
 	case errors.Is(err, inbox.ErrInvalid):
-		h.fail(w, r, apierror.New(a2a.ErrInvalidParams, "%s", strings.TrimPrefix(err.Error(), "invalid: ")))
-	default:
-		h.fail(w, r, err)
+		return apierror.New(a2a.ErrInvalidParams, "%s", strings.TrimPrefix(err.Error(), "invalid: "))
 	}
+	return err
 }

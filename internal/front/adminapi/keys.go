@@ -160,28 +160,22 @@ func (n *NewKey) Make(ctx context.Context, keys Keys, now time.Time) (*MadeKey, 
 }
 
 // listKeys answers with all keys.
-func (h *Handler) listKeys(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listKeys(r *http.Request) (*KeyList, error) {
 	answer, now := KeyList{Keys: []Key{}}, time.Now()
 	for _, k := range h.Keys.List() {
 		answer.Keys = append(answer.Keys, Describe(&k, now))
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 // addKey makes a key and answers with it.
-func (h *Handler) addKey(w http.ResponseWriter, r *http.Request) {
-	var n NewKey
-	if err := decode(r, &n); err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *Handler) addKey(r *http.Request, n *NewKey) (*MadeKey, error) {
 	made, err := n.Make(r.Context(), h.Keys, time.Now())
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	h.noteKey(r, "API key added", &made.Key)
-	h.answer(w, r, made)
+	return made, nil
 }
 
 // What this API has beside the errors of the protocol.
@@ -197,36 +191,32 @@ var (
 )
 
 // revokeKey makes a key useless, at once or after the time in the query.
-func (h *Handler) revokeKey(w http.ResponseWriter, r *http.Request, id string) {
+func (h *Handler) revokeKey(r *http.Request) (*Key, error) {
 	var after time.Duration
 	if text := r.URL.Query().Get("after"); text != "" {
 		var err error
 		if after, err = time.ParseDuration(text); err != nil || after < 0 {
-			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "after", "is not a duration like 24h"))
-			return
+			return nil, apierror.Field(a2a.ErrInvalidParams, "after", "is not a duration like 24h")
 		}
 	}
+	id := r.PathValue("id")
 	k, err := h.Keys.Revoke(r.Context(), id, after)
 	switch {
 	case errors.Is(err, auth.ErrNoKey):
-		refuse(w, r, named(errNoKey, id))
+		return nil, named(errNoKey, id)
 	case errors.Is(err, auth.ErrConfigured):
-		report := errConfigured
-		refuse(w, r, &report)
+		return nil, refuse(errConfigured)
 	case err != nil:
-		h.fail(w, r, err)
-	default:
-		d := Describe(&k, time.Now())
-		h.noteKey(r, "API key revoked", &d)
-		h.answer(w, r, &d)
+		return nil, err
 	}
+	d := Describe(&k, time.Now())
+	h.noteKey(r, "API key revoked", &d)
+	return &d, nil
 }
 
 // noteKey records who changed a key.
 func (h *Handler) noteKey(r *http.Request, what string, k *Key) {
 	about(r, audit.Subject{Kind: "key", ID: k.ID}, audit.Field{Name: "principal", Value: k.AgentID}, audit.Field{Name: "owner", Value: k.Owner},
 		audit.Field{Name: "roles", Value: strings.Join(k.Roles, " ")}, audit.Field{Name: "state", Value: k.State}, audit.Field{Name: "expires", Value: timeText(k.ExpiresAt)})
-	if h.Logger != nil {
-		h.Logger.Info(what, "key", k.ID, "agent", k.AgentID, "by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
-	}
+	h.record(r, what, "key", k.ID, "agent", k.AgentID)
 }

@@ -94,45 +94,21 @@ var errNoNote = dialect.Report{
 	Message: "no such note",
 }
 
-// memoryRoute returns what a path below the root serves about memory. Everybody has his
-// own.
-func (h *Handler) memoryRoute(below string) endpoint {
-	if h.Memory == nil {
-		return endpoint{}
-	}
-	switch below {
-	case "/memory":
-		return endpoint{get: h.listNotes}
-	case "/memory/events":
-		return endpoint{get: h.memoryEvents}
-	case "/memory/search":
-		return endpoint{get: h.searchNotes}
-	case "/memory/note":
-		return endpoint{get: h.note, put: h.setNote, delete: h.deleteNote, own: true}
-	case "/memory/session":
-		return endpoint{delete: h.closeSession, own: true}
-	case "/memory/conversation":
-		return endpoint{get: h.conversation}
-	}
-	return endpoint{}
-}
-
 func ownerOf(r *http.Request) task.Owner { return auth.PrincipalFrom(r.Context()).Owner() }
 
-// badNote answers with what is wrong with a note.
-func (h *Handler) badNote(w http.ResponseWriter, r *http.Request, err error) {
+// badNote returns the error of a note for its caller.
+func badNote(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, memory.ErrNotFound):
-		refuse(w, r, named(errNoNote, r.URL.Query().Get("key")))
+		return named(errNoNote, r.URL.Query().Get("key"))
 	case errors.Is(err, memory.ErrKey):
-		h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "key", "%s", err.Error()))
+		return apierror.Field(a2a.ErrInvalidParams, "key", "%s", err.Error())
 	case errors.Is(err, memory.ErrTooLarge):
-		h.fail(w, r, apierror.New(apierror.ErrTooLarge, "%s", err.Error()))
+		return apierror.New(apierror.ErrTooLarge, "%s", err.Error())
 	case errors.Is(err, memory.ErrInvalid):
-		h.fail(w, r, apierror.New(a2a.ErrInvalidParams, "%s", err.Error()))
-	default:
-		h.fail(w, r, err)
+		return apierror.New(a2a.ErrInvalidParams, "%s", err.Error())
 	}
+	return err
 }
 
 func entryNote(e *memory.Entry) Note {
@@ -156,19 +132,17 @@ func limitOf(q url.Values) (int, error) {
 }
 
 // listNotes answers with the notes whose keys begin so.
-func (h *Handler) listNotes(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listNotes(r *http.Request) (*NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	found, more, err := h.Memory.Notes.List(r.Context(), &memory.List{
 		Owner: ownerOf(r), Prefix: q.Get("prefix"), After: q.Get("after"), Category: q.Get("category"), Limit: limit,
 	})
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
 	answer := NoteList{Notes: []Note{}}
 	for i := range found {
@@ -177,24 +151,22 @@ func (h *Handler) listNotes(w http.ResponseWriter, r *http.Request) {
 	if more {
 		answer.After = found[len(found)-1].Key
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 // searchNotes answers with the notes that fit, the best first.
-func (h *Handler) searchNotes(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) searchNotes(r *http.Request) (*NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	hits, err := h.Memory.Notes.Search(r.Context(), &memory.Search{
 		Owner: ownerOf(r), Text: q.Get("q"), Category: q.Get("category"), Tags: q["tag"],
 		Namespace: q.Get("namespace"), Limit: limit,
 	})
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
 	answer := NoteList{Notes: []Note{}}
 	for i := range hits {
@@ -202,52 +174,44 @@ func (h *Handler) searchNotes(w http.ResponseWriter, r *http.Request) {
 		n.Score = hits[i].Score
 		answer.Notes = append(answer.Notes, n)
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
-// whole answers with a note and its text.
-func (h *Handler) whole(w http.ResponseWriter, r *http.Request, n *memory.Note) {
-	h.answer(w, r, &Note{
+// whole returns a note with its text.
+func whole(n *memory.Note) *Note {
+	return &Note{
 		Key: n.Key, Value: &n.Value, Size: n.Size, Category: n.Category, Tags: n.Tags,
 		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, ExpiresAt: n.ExpiresAt,
-	})
+	}
 }
 
-func (h *Handler) note(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) note(r *http.Request) (*Note, error) {
 	n, err := h.Memory.Notes.Get(r.Context(), ownerOf(r), r.URL.Query().Get("key"))
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
-	h.whole(w, r, &n)
+	return whole(&n), nil
 }
 
-func (h *Handler) setNote(w http.ResponseWriter, r *http.Request) {
-	var ask NewNote
-	if err := decodeUpTo(r, &ask, maxNoteBody); err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *Handler) setNote(r *http.Request, ask *NewNote) (*Note, error) {
 	var ttl time.Duration
 	if ask.TTL != "" {
 		var err error
 		if ttl, err = time.ParseDuration(ask.TTL); err != nil || ttl <= 0 {
-			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "ttl", "is not a time like 5m"))
-			return
+			return nil, apierror.Field(a2a.ErrInvalidParams, "ttl", "is not a time like 5m")
 		}
 	}
 	n, err := h.Memory.Notes.Set(r.Context(), &memory.Set{
 		Owner: ownerOf(r), Key: r.URL.Query().Get("key"), Value: ask.Value, Category: ask.Category, Tags: ask.Tags, TTL: ttl,
 	})
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
-	h.whole(w, r, &n)
+	return whole(&n), nil
 }
 
 // deleteNote forgets a note, or all whose keys begin so.
-func (h *Handler) deleteNote(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) deleteNote(r *http.Request) (*Deleted, error) {
 	q, deleted := r.URL.Query(), 1
 	var err error
 	if prefix := q.Get("prefix"); prefix != "" && q.Get("key") == "" {
@@ -256,32 +220,29 @@ func (h *Handler) deleteNote(w http.ResponseWriter, r *http.Request) {
 		err = h.Memory.Notes.Delete(r.Context(), ownerOf(r), q.Get("key"))
 	}
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
-	h.answer(w, r, &Deleted{deleted})
+	return &Deleted{deleted}, nil
 }
 
-func (h *Handler) closeSession(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) closeSession(r *http.Request) (*Deleted, error) {
 	n, err := h.Memory.Sessions.CloseSession(r.Context(), ownerOf(r), r.URL.Query().Get("id"))
 	if err != nil {
-		h.badNote(w, r, err)
-		return
+		return nil, badNote(r, err)
 	}
-	h.answer(w, r, &Deleted{n})
+	return &Deleted{n}, nil
 }
 
 // conversation answers with what was said in a context.
-func (h *Handler) conversation(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) conversation(r *http.Request) (*TurnList, error) {
 	id := r.URL.Query().Get("context")
 	turns, err := h.Memory.Turns.Continue(r.Context(), ownerOf(r), id)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := TurnList{Session: memory.SessionOf(ownerOf(r), id, "").Name, Turns: []Turn{}}
 	for _, t := range turns {
 		answer.Turns = append(answer.Turns, Turn{Role: t.Role, Name: t.Name, Text: t.Text, At: t.At})
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }

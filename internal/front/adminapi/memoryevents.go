@@ -16,7 +16,7 @@ func (h *Handler) memoryEvents(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	prefix, category := q.Get("prefix"), q.Get("category")
 	if err := memory.CheckPrefix(prefix); err != nil {
-		h.badNote(w, r, err)
+		h.fail(w, r, badNote(r, err))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())

@@ -42,7 +42,7 @@ var families = map[string]struct {
 // has no family is for those who may do everything.
 func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
 	below := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, Root), "/")
-	name, rest, _ := strings.Cut(below, "/")
+	name, _, _ := strings.Cut(below, "/")
 	f, ok := families[name]
 	read := reads(r)
 	switch {
@@ -55,14 +55,14 @@ func (h *Handler) asks(r *http.Request) (policy.Request, bool) {
 	}
 	q := policy.Request{Op: f.change}
 	if name == "agents" {
-		q.Agent = h.agentNamed(rest)
+		q.Agent = h.agentNamed(r)
 	}
 	return q, true
 }
 
-// agentNamed returns the agent that a path below /agents names, by the name that it has here.
-func (h *Handler) agentNamed(rest string) task.Agent {
-	name, _, _ := strings.Cut(rest, "/")
+// agentNamed returns the agent that a path names, by the name that it has here.
+func (h *Handler) agentNamed(r *http.Request) task.Agent {
+	name := r.PathValue("id")
 	if e := h.entry(name); e != nil {
 		return e.Name()
 	}
@@ -90,13 +90,13 @@ func (h *Handler) mayRead(r *http.Request, o policy.Op) bool {
 	return h.may(r, policy.Request{Op: o}) || h.may(r, policy.Request{Op: policy.AdminRead})
 }
 
-// permit refuses callers who may not do what r asks of e.
-func (h *Handler) permit(e *endpoint, r *http.Request) error {
+// permit refuses callers who may not send r to a route.
+func (h *Handler) permit(a access, r *http.Request) error {
 	if h.Policy == nil {
-		return e.admit(r, h.keyed)
+		return h.admit(a, r)
 	}
 	read := reads(r)
-	if (!read || e.secret) && sameOrigin.Check(r) != nil {
+	if (!read || a == secret) && sameOrigin.Check(r) != nil {
 		return errOrigin
 	}
 	q, asked := h.asks(r)

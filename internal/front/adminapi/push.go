@@ -13,7 +13,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/push"
@@ -111,35 +110,17 @@ var errNoHook = dialect.Report{
 	Message: "no such webhook",
 }
 
-// pushRoute returns what a path below the root serves about webhooks.
-func (h *Handler) pushRoute(below string) endpoint {
-	if h.Push == nil {
-		return endpoint{}
-	}
-	if below == "/push" {
-		return endpoint{get: h.listHooks, secret: true}
-	}
-	id, tail := strings.CutPrefix(below, "/push/")
-	id, redeliver := strings.CutSuffix(id, "/redeliver")
-	if !tail || !redeliver || id == "" {
-		return endpoint{}
-	}
-	return endpoint{post: func(w http.ResponseWriter, r *http.Request) { h.redeliver(w, r, a2a.TaskID(id)) }, secret: true}
-}
-
 // listHooks answers with a page of webhooks.
-func (h *Handler) listHooks(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listHooks(r *http.Request) (*WebhookList, error) {
 	q, err := hookQuery(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	limit := q.Limit
 	q.Limit++ // to see whether there are more
 	found, err := h.Push.Desk.FindHooks(r.Context(), q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := WebhookList{Webhooks: []Webhook{}}
 	if len(found) > limit {
@@ -149,18 +130,17 @@ func (h *Handler) listHooks(w http.ResponseWriter, r *http.Request) {
 	for i := range found {
 		hook, err := h.webhook(r.Context(), &found[i], q.Dead || q.Task != "")
 		if err != nil {
-			h.fail(w, r, err)
-			return
+			return nil, err
 		}
 		answer.Webhooks = append(answer.Webhooks, hook)
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 // hookQuery reads what is asked for.
 func hookQuery(r *http.Request) (*task.HookQuery, error) {
 	values := r.URL.Query()
-	q := &task.HookQuery{Task: a2a.TaskID(values.Get("task")), Limit: pushPage}
+	q := &task.HookQuery{Task: a2a.TaskID(values.Get("task"))}
 	if s := values.Get("dead"); s != "" {
 		dead, err := strconv.ParseBool(s)
 		if err != nil {
@@ -168,12 +148,9 @@ func hookQuery(r *http.Request) (*task.HookQuery, error) {
 		}
 		q.Dead = dead
 	}
-	if s := values.Get("pageSize"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
-		}
-		q.Limit = min(n, maxPushPage)
+	var err error
+	if q.Limit, err = pageSize(values, pushPage, maxPushPage); err != nil {
+		return nil, err
 	}
 	if s := values.Get("pageToken"); s != "" {
 		ref, ok := parseHookToken(s)
@@ -262,30 +239,22 @@ func mask(value string) string {
 
 // redeliver tells webhooks of a task again what they were not told, and answers with
 // those.
-func (h *Handler) redeliver(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
-	var ask Redeliver
-	if err := decode(r, &ask); err != nil {
-		h.fail(w, r, err)
-		return
-	}
-	answer, found, err := h.revive(r.Context(), id, ask.Config)
+func (h *Handler) redeliver(r *http.Request, ask *Redeliver) (*WebhookList, error) {
+	id := r.PathValue("id")
+	answer, found, err := h.revive(r.Context(), a2a.TaskID(id), ask.Config)
 	switch {
 	case err != nil:
-		h.fail(w, r, err)
+		return nil, err
 	case !found:
 		report := errNoHook
-		report.Message += fmt.Sprintf(" of task %q", memory.Clip(string(id), maxNamed))
+		report.Message += fmt.Sprintf(" of task %q", memory.Clip(id, maxNamed))
 		if ask.Config != "" {
-			report = *named(report, ask.Config)
+			return nil, named(report, ask.Config)
 		}
-		refuse(w, r, &report)
-	default:
-		if h.Logger != nil {
-			h.Logger.Info("webhooks are told again", "task", id, "config", ask.Config, "count", len(answer.Webhooks),
-				"by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
-		}
-		h.answer(w, r, answer)
+		return nil, refuse(report)
 	}
+	h.record(r, "webhooks are told again", "task", id, "config", ask.Config, "count", len(answer.Webhooks))
+	return answer, nil
 }
 
 // revive moves webhooks of a task back, that with the given id or all that have dead

@@ -55,12 +55,11 @@ var states = []task.State{
 	task.Completed, task.Failed, task.Canceled, task.Rejected,
 }
 
-func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) status(r *http.Request) (*Status, error) {
 	checks := h.Hub.Ready(r.Context())
 	counts, err := h.counts(r.Context(), auth.PrincipalFrom(r.Context()))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := &Status{
 		Version:       h.Version,
@@ -75,7 +74,7 @@ func (h *Handler) status(w http.ResponseWriter, r *http.Request) {
 	if h.MCPServers != nil && h.mayRead(r, policy.AdminRead) {
 		answer.MCPServers = h.MCPServers()
 	}
-	h.answer(w, r, answer)
+	return answer, nil
 }
 
 // counts returns how many of the tasks that a caller may list are in each state. Stores keep

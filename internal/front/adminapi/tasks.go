@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -54,48 +53,32 @@ func taskInfo(h *task.Head) TaskInfo {
 	}
 }
 
-// taskRoute returns what a path below the root serves about tasks.
-func (h *Handler) taskRoute(below string) endpoint {
-	id, ok := strings.CutPrefix(below, "/tasks/")
-	switch {
-	case h.Reader == nil:
-	case below == "/tasks":
-		return endpoint{get: h.listTasks}
-	case ok && id != "" && !strings.Contains(id, "/"):
-		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.task(w, r, a2a.TaskID(id)) }}
-	}
-	return endpoint{}
-}
-
 // task answers with one task of the caller.
-func (h *Handler) task(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+func (h *Handler) task(r *http.Request) (*TaskInfo, error) {
 	none := 0
-	a, err := h.Reader.Get(r.Context(), callerOf(r), &op.Get{ID: id, HistoryLength: &none})
+	a, err := h.Reader.Get(r.Context(), callerOf(r), &op.Get{ID: a2a.TaskID(r.PathValue("id")), HistoryLength: &none})
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	info := taskInfo(&a.Head)
-	h.answer(w, r, &info)
+	return &info, nil
 }
 
 // listTasks answers with a page of the caller's tasks, the last changed first.
-func (h *Handler) listTasks(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) listTasks(r *http.Request) (*TaskList, error) {
 	q, err := taskQuery(r)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	page, err := h.Reader.List(r.Context(), callerOf(r), q)
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	answer := TaskList{Tasks: []TaskInfo{}, NextPageToken: page.NextPageToken}
 	for i := range page.Tasks {
 		answer.Tasks = append(answer.Tasks, taskInfo(&page.Tasks[i].Head))
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 // taskQuery reads which tasks are wanted.

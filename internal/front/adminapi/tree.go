@@ -86,43 +86,28 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	return t
 }
 
-// treeRoute returns what a path below the root serves about trees of tasks.
-func (h *Handler) treeRoute(below string) endpoint {
-	rest, ok := strings.CutPrefix(below, "/tasks/")
-	if h.Trees == nil || !ok {
-		return endpoint{}
-	}
-	if id, ok := strings.CutSuffix(rest, "/tree/events"); ok && id != "" {
-		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.treeEvents(w, r, a2a.TaskID(id)) }}
-	}
-	if id, ok := strings.CutSuffix(rest, "/tree"); ok && id != "" {
-		return endpoint{get: func(w http.ResponseWriter, r *http.Request) { h.tree(w, r, a2a.TaskID(id)) }}
-	}
-	return endpoint{}
-}
-
 // callerOf returns who asks, as the engine wants it.
 func callerOf(r *http.Request) *op.Caller {
 	return &op.Caller{Principal: auth.PrincipalFrom(r.Context())}
 }
 
 // tree answers with a task and those below it.
-func (h *Handler) tree(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
-	nodes, err := h.Trees.Tree(r.Context(), callerOf(r), id)
+func (h *Handler) tree(r *http.Request) (*TaskTree, error) {
+	nodes, err := h.Trees.Tree(r.Context(), callerOf(r), a2a.TaskID(r.PathValue("id")))
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	now, answer := time.Now(), TaskTree{Tasks: []TreeTask{}}
 	for i := range nodes {
 		answer.Tasks = append(answer.Tasks, *treeTask(&nodes[i], now))
 	}
-	h.answer(w, r, &answer)
+	return &answer, nil
 }
 
 // treeEvents tells of the tasks of a tree as they move. The event "end" says that there
 // will be nothing more; a stream that ends without it may be asked for again.
-func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request, id a2a.TaskID) {
+func (h *Handler) treeEvents(w http.ResponseWriter, r *http.Request) {
+	id := a2a.TaskID(r.PathValue("id"))
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var stream *events

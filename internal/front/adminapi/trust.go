@@ -8,7 +8,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/apierror"
@@ -41,22 +40,16 @@ type SetTrust struct {
 	RevokeAll bool     `json:"revokeAll,omitempty"`
 }
 
-func (h *Handler) listTrust(w http.ResponseWriter, r *http.Request) {
-	h.answer(w, r, &TrustList{Entries: append([]trust.Entry{}, h.Trust.List()...)})
+func (h *Handler) listTrust(r *http.Request) (*TrustList, error) {
+	return &TrustList{Entries: append([]trust.Entry{}, h.Trust.List()...)}, nil
 }
 
-func (h *Handler) setTrust(w http.ResponseWriter, r *http.Request) {
-	var ask SetTrust
-	if err := decode(r, &ask); err != nil {
-		h.fail(w, r, err)
-		return
-	}
+func (h *Handler) setTrust(r *http.Request, ask *SetTrust) (*trust.Entry, error) {
 	c := &trust.Change{Approve: ask.Approve, Revoke: ask.Revoke, RevokeAll: ask.RevokeAll}
 	if ask.Level != "" {
 		var err error
 		if c.Level, err = trust.ParseLevel(ask.Level); err != nil {
-			h.fail(w, r, apierror.Field(a2a.ErrInvalidParams, "level", "%s", err.Error()))
-			return
+			return nil, apierror.Field(a2a.ErrInvalidParams, "level", "%s", err.Error())
 		}
 	}
 	e, err := h.Trust.Set(r.Context(), trust.Who(ask.AgentID), c)
@@ -67,14 +60,10 @@ func (h *Handler) setTrust(w http.ResponseWriter, r *http.Request) {
 		err = apierror.New(a2a.ErrUnsupportedOperation, "%s", err.Error())
 	}
 	if err != nil {
-		h.fail(w, r, err)
-		return
+		return nil, err
 	}
 	about(r, audit.Subject{Kind: "principal", ID: string(e.Who)}, audit.Field{Name: "level", Value: e.Level.String()},
 		audit.Field{Name: "skills", Value: strings.Join(e.Skills, " ")})
-	if h.Logger != nil {
-		h.Logger.Info("trust was changed", "who", e.Who, "level", e.Level.String(), "skills", e.Skills,
-			"by", auth.PrincipalFrom(r.Context()).ID, "address", r.RemoteAddr)
-	}
-	h.answer(w, r, &e)
+	h.record(r, "trust was changed", "who", e.Who, "level", e.Level.String(), "skills", e.Skills)
+	return &e, nil
 }

@@ -1,0 +1,202 @@
+package adminapi
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+)
+
+// access says which callers may use a route; zero is for those that all callers may read, and
+// administrators alone may change.
+type access int
+
+const (
+	// secret routes need an administrator for reading, too.
+	secret access = 1 + iota
+	// own routes let callers change their own things.
+	own
+)
+
+// call answers a request with a value for its JSON, or with an error.
+type call func(r *http.Request) (any, error)
+
+// get returns the call of a request without a body.
+func get[Out any](f func(r *http.Request) (Out, error)) call {
+	return func(r *http.Request) (any, error) { return f(r) }
+}
+
+// post returns the call of a request with a body of at most maxBody bytes.
+func post[In, Out any](f func(r *http.Request, in *In) (Out, error)) call {
+	return postUpTo(maxBody, f)
+}
+
+// postUpTo is post for bodies of another size.
+func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error)) call {
+	return func(r *http.Request) (any, error) {
+		in := new(In)
+		if err := decodeUpTo(r, in, most); err != nil {
+			return nil, err
+		}
+		return f(r, in)
+	}
+}
+
+// route is a method and a path that are served.
+type route struct {
+	hub    *Handler
+	access access
+	call   call
+	stream http.HandlerFunc // in place of call
+}
+
+// ServeHTTP checks that the caller may use the route, and answers.
+func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := t.hub
+	if auth.PrincipalFrom(r.Context()) == nil {
+		h.fail(w, r, auth.ErrUnauthenticated)
+		return
+	}
+	if err := h.permit(t.access, r); err != nil {
+		h.refused(r, err)
+		h.fail(w, r, err)
+		return
+	}
+	switch {
+	case t.stream != nil:
+		t.stream(w, r)
+	case h.Audit != nil && !reads(r):
+		h.audited(w, r, t)
+	default:
+		code, body := h.result(r, t.call)
+		write(w, r, code, body)
+	}
+}
+
+// routes returns what is served. What the hub has no part for is not there.
+func (h *Handler) routes() *http.ServeMux {
+	mux := new(http.ServeMux)
+	add := func(there bool, a access, calls map[string]call) {
+		for pattern, c := range calls {
+			handle(mux, there, pattern, &route{hub: h, access: a, call: c})
+		}
+	}
+	add(true, 0, map[string]call{"GET /status": get(h.status), "GET /agents": get(h.agents), "GET /agents/{id}": get(h.agent)})
+	add(h.Directory != nil, 0, map[string]call{
+		"GET /search": get(h.search), "POST /agents": post(h.register), "PUT /agents/{id}": post(h.register), "DELETE /agents/{id}": get(h.remove),
+		"POST /agents/{id}/probe": get(h.probe), "POST /agents/{id}/refresh": get(h.refresh),
+	})
+	add(h.Control != nil, 0, map[string]call{
+		"POST /agents/{id}/pause": post(h.pause), "POST /agents/{id}/resume": post(h.resume),
+		"POST /tasks/{id}/redrive": post(h.redrive), "POST /tasks/{id}/fail": post(h.failTask), "POST /tasks/{id}/reassign": post(h.reassign),
+	})
+	add(h.Broker != nil, secret, map[string]call{"GET /costs": get(h.costs), "GET /confidences": get(h.confidences)})
+	add(h.Keys != nil, secret, map[string]call{"GET /keys": get(h.listKeys), "POST /keys": post(h.addKey), "DELETE /keys/{id}": get(h.revokeKey)})
+	add(h.AuditLog != nil, secret, map[string]call{"GET /audit": get(h.listAudit)})
+	add(h.Trust != nil, secret, map[string]call{"GET /trust": get(h.listTrust), "POST /trust": post(h.setTrust)})
+	add(h.Push != nil, secret, map[string]call{"GET /push": get(h.listHooks), "POST /push/{id}/redeliver": post(h.redeliver)})
+	add(true, secret, map[string]call{
+		"GET /dead": h.ofBus(get(h.listDead)), "GET /dead/{id}": h.ofBus(get(h.showDead)), "DELETE /dead/{id}": h.ofBus(get(h.dropDead)),
+		"POST /dead/{id}/replay": h.ofBus(post(h.replayDead)),
+	})
+	add(h.Reader != nil, 0, map[string]call{"GET /tasks": get(h.listTasks), "GET /tasks/{id}": get(h.task)})
+	add(h.Trees != nil, 0, map[string]call{"GET /tasks/{id}/tree": get(h.tree)})
+	add(h.Inbox != nil, own, map[string]call{
+		"GET /inbox": get(h.listInbox), "POST /inbox": postUpTo(2*inbox.MaxText, h.putQuestion), "GET /inbox/{id}": get(h.item),
+		"POST /inbox/{id}/answer": post(h.answerItem), "POST /inbox/{id}/approve": post(h.approveItem), "POST /inbox/{id}/refuse": post(h.refuseItem),
+	})
+	add(h.Memory != nil, own, map[string]call{
+		"GET /memory": get(h.listNotes), "GET /memory/search": get(h.searchNotes), "GET /memory/conversation": get(h.conversation),
+		"GET /memory/note": get(h.note), "PUT /memory/note": postUpTo(maxNoteBody, h.setNote), "DELETE /memory/note": get(h.deleteNote),
+		"DELETE /memory/session": get(h.closeSession),
+	})
+	handle(mux, h.Trees != nil, "GET /tasks/{id}/tree/events", &route{hub: h, stream: h.treeEvents})
+	handle(mux, h.Inbox != nil, "GET /inbox/events", &route{hub: h, stream: h.inboxEvents})
+	handle(mux, h.Memory != nil, "GET /memory/events", &route{hub: h, stream: h.memoryEvents})
+	return mux
+}
+
+// handle adds a route for a method and a path below Root, if it is there.
+func handle(mux *http.ServeMux, there bool, pattern string, t *route) {
+	if there {
+		method, path, _ := strings.Cut(pattern, " ")
+		mux.Handle(method+" "+Root+path, t)
+	}
+}
+
+// pageSize reads how many items a page may have.
+func pageSize(q url.Values, normal, most int) (int, error) {
+	s := q.Get("pageSize")
+	if s == "" {
+		return normal, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, apierror.Field(a2a.ErrInvalidParams, "pageSize", "is not a number from 1")
+	}
+	return min(n, most), nil
+}
+
+// taskPath finds the ids of tasks in paths: they may have slashes, which clients need not escape.
+var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|redrive|fail|reassign|redeliver))$`)
+
+// escaped returns r with the slashes in the id of a task escaped.
+func escaped(r *http.Request) *http.Request {
+	m := taskPath.FindStringSubmatch(r.URL.EscapedPath())
+	if m == nil || !strings.Contains(m[2], "/") {
+		return r
+	}
+	clone, u := *r, *r.URL
+	u.RawPath = m[1] + strings.ReplaceAll(m[2], "/", "%2F") + m[3]
+	clone.URL = &u
+	return &clone
+}
+
+// methods are those that Allow may name, in its order.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.once.Do(func() { h.mux = h.routes() })
+	r = escaped(r)
+	if p := r.URL.EscapedPath(); path.Clean(p) != p { // a ServeMux would redirect
+		h.fail(w, r, errNoPath)
+		return
+	}
+	if h.serves(r, r.Method) {
+		h.mux.ServeHTTP(w, r)
+		return
+	}
+	var allowed []string
+	for _, m := range methods {
+		if h.serves(r, m) {
+			allowed = append(allowed, m)
+		}
+	}
+	if allowed == nil {
+		h.fail(w, r, errNoPath)
+		return
+	}
+	allow := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", allow)
+	report := dialect.Explain(apierror.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", r.Method, allow), "")
+	report.HTTP = http.StatusMethodNotAllowed
+	h.fail(w, r, refuse(report))
+}
+
+// serves reports whether there is a route for a method at the path of r.
+func (h *Handler) serves(r *http.Request, method string) bool {
+	probe := *r
+	probe.Method = method
+	_, pattern := h.mux.Handler(&probe)
+	return pattern != ""
+}
