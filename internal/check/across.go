@@ -18,7 +18,7 @@ func acrossRequirements() []requirement {
 // speaking returns the interfaces of v1.0 that can be called.
 func (r *run) speaking() []*probe {
 	var all []*probe
-	for _, f := range r.faces {
+	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version1 {
 			all = append(all, f.probe)
 		}
@@ -26,11 +26,11 @@ func (r *run) speaking() []*probe {
 	return all
 }
 
-// others returns the interfaces beside the first; an absence if there are none.
+// others returns the interfaces beside the first; notOffered if there are none.
 func (r *run) others() (first *probe, rest []*probe, err error) {
 	all := r.speaking()
 	if len(all) < 2 {
-		return nil, nil, absence("there is only one interface of v1.0")
+		return nil, nil, notOffered("there is only one interface of v1.0")
 	}
 	return all[0], all[1:], nil
 }
@@ -47,7 +47,7 @@ func acrossTask(ctx context.Context, p *probe) error {
 	params := map[string]any{"id": text(t, "id")}
 	want := first.call(ctx, wire.GetTask, params)
 	if err := ok(want); err != nil {
-		return need(err)
+		return require(err)
 	}
 	for _, other := range rest {
 		got := other.call(ctx, wire.GetTask, params)
@@ -110,7 +110,7 @@ func acrossError(ctx context.Context, p *probe) error {
 	params := map[string]any{"id": unknownID()}
 	want := first.call(ctx, wire.CancelTask, params)
 	if want.Fault == nil {
-		return absence("canceling a task that does not exist is no error")
+		return notOffered("canceling a task that does not exist is no error")
 	}
 	for _, other := range rest {
 		got := other.call(ctx, wire.CancelTask, params)

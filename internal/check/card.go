@@ -30,10 +30,10 @@ func cardRequirements() []requirement {
 	}
 }
 
-// fetched returns the card, or an absence.
+// fetched returns the card, or notOffered.
 func (p *probe) fetched() (*wire.Exchange, error) {
 	if p.run.card == nil {
-		return nil, absence("there is no card to look at")
+		return nil, notOffered("there is no card to look at")
 	}
 	return p.run.fetched, nil
 }
@@ -86,7 +86,7 @@ func cardFields(_ context.Context, p *probe) error {
 // current is fetched for what v0.3 does not ask of its cards.
 func (p *probe) current() (*wire.Exchange, error) {
 	if isLegacy(p.run.card) {
-		return nil, absence("the card is one of v0.3")
+		return nil, notOffered("the card is one of v0.3")
 	}
 	return p.fetched()
 }
@@ -227,10 +227,10 @@ func cardReachable(ctx context.Context, p *probe) error {
 	if err != nil {
 		return err
 	}
-	if len(p.run.faces) == 0 {
-		return absence("the card offers no interface that can be called")
+	if len(p.run.targets) == 0 {
+		return notOffered("the card offers no interface that can be called")
 	}
-	for _, f := range slices.Concat(p.run.faces, p.run.again) {
+	for _, f := range slices.Concat(p.run.targets, p.run.again) {
 		if f.err != nil {
 			return failf(x, "%s at %s: %v", f.iface, f.iface.URL, f.err)
 		}
@@ -239,7 +239,7 @@ func cardReachable(ctx context.Context, p *probe) error {
 		}
 	}
 	if left := p.run.report.LeftOut; len(left) > 0 {
-		return absentf("not every interface can be called: %s", strings.Join(left, "; "))
+		return notOfferedf("not every interface can be called: %s", strings.Join(left, "; "))
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func cardConditional(ctx context.Context, p *probe) error {
 	}
 	etag := x.Header.Get("ETag")
 	if etag == "" {
-		return absence("the card has no ETag")
+		return notOffered("the card has no ETag")
 	}
 	again := p.run.http.Do(ctx, wire.Plain{Method: http.MethodGet, URL: p.run.cardURL, Header: http.Header{"If-None-Match": {etag}}})
 	if again.Status != http.StatusNotModified {

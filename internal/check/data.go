@@ -71,7 +71,7 @@ func (p *probe) judgeSeen(f finding) error {
 		}
 	}
 	if !found {
-		return absence("there is no answer to look at")
+		return notOffered("there is no answer to look at")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func extendedRequirements() []requirement {
 
 func extendedUndeclared(ctx context.Context, p *probe) error {
 	if p.declares("extendedAgentCard") {
-		return absence("the card declares extendedAgentCard")
+		return notOffered("the card declares extendedAgentCard")
 	}
 	return refused(p.call(ctx, wire.ExtendedCard, nil), wire.Unsupported)
 }
@@ -39,11 +39,11 @@ func extendedCard(ctx context.Context, p *probe) error {
 		return err
 	}
 	if p.run.options.Wire.Key == "" {
-		return absence("no credential was given (--api-key)")
+		return notOffered("no credential was given (--api-key)")
 	}
 	x := p.call(ctx, wire.ExtendedCard, nil)
 	if x.Fault != nil && x.Fault.Is(wire.NoExtendedCard) {
-		return absence("none is configured")
+		return notOffered("none is configured")
 	}
 	if err := ok(x); err != nil {
 		return err
@@ -65,7 +65,7 @@ func authRequirements() []requirement {
 // unauthenticated asks for a task with another key.
 func (p *probe) unauthenticated(ctx context.Context, key string) (*wire.Exchange, error) {
 	if len(list(p.run.card, "securityRequirements")) == 0 {
-		return nil, absence("the card asks for no credentials")
+		return nil, notOffered("the card asks for no credentials")
 	}
 	return p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, Key: &key}), nil
 }
@@ -140,7 +140,7 @@ func notFound(f func(*wire.Exchange) error) func(context.Context, *probe) error 
 			return p.call(ctx, wire.GetTask, map[string]any{"id": unknownID()})
 		})
 		if x.Fault == nil {
-			return need(refused(x, wire.TaskNotFound))
+			return require(refused(x, wire.TaskNotFound))
 		}
 		return f(x)
 	}
@@ -184,7 +184,7 @@ func errorInfo(x *wire.Exchange) error {
 
 func errorDomain(x *wire.Exchange) error {
 	if err := errorInfo(x); err != nil {
-		return need(err)
+		return require(err)
 	}
 	for _, d := range x.Fault.Details {
 		if text(d, "reason") != "" && text(d, "domain") != "a2a-protocol.org" {

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// byFace are those of a requirement, by interface.
-func byFace(r *Report, id string) map[string]Outcome {
+// byTarget are those of a requirement, by interface.
+func byTarget(r *Report, id string) map[string]Outcome {
 	all := map[string]Outcome{}
 	for _, result := range r.Results {
 		if result.ID == id {
@@ -30,14 +30,14 @@ func byFace(r *Report, id string) map[string]Outcome {
 // which are left out, each with its reason.
 func TestOffers(t *testing.T) {
 	t.Parallel()
-	face := func(binding, version, url string) any {
+	target := func(binding, version, url string) any {
 		return object{"protocolBinding": binding, "protocolVersion": version, "url": url}
 	}
 	got := offersOf(object{
 		"supportedInterfaces": []any{
-			face("JSONRPC", "1.0", "http://a/"), face("JSONRPC", "1.0.1", "http://b/"), face("REST", "1.0.0", "http://c/"),
-			face("https://example.com/websocket", "1.0", "wss://d/"), face("HTTP+JSON", "2.0", "http://e/"), face("GRPC", "1.0", ""),
-			face("JSONRPC", "1.0", "http://a/"),
+			target("JSONRPC", "1.0", "http://a/"), target("JSONRPC", "1.0.1", "http://b/"), target("REST", "1.0.0", "http://c/"),
+			target("https://example.com/websocket", "1.0", "wss://d/"), target("HTTP+JSON", "2.0", "http://e/"), target("GRPC", "1.0", ""),
+			target("JSONRPC", "1.0", "http://a/"),
 		},
 		"protocolVersion": "0.3.0", "url": "http://a/",
 	}, nil)
@@ -64,7 +64,7 @@ func TestLeftOut(t *testing.T) {
 		o := everything
 		o.Defect = card(func(c object) { c["supportedInterfaces"].([]any)[1].(object)["protocolBinding"] = "REST" })
 		r := checked(t, o, "card.reachable")
-		if got := byFace(r, "card.reachable")["card"]; got != NotOffered || len(r.LeftOut) != 1 {
+		if got := byTarget(r, "card.reachable")["card"]; got != NotOffered || len(r.LeftOut) != 1 {
 			t.Errorf("card.reachable: %s, left out: %q", got, r.LeftOut)
 		}
 		var b strings.Builder
@@ -84,7 +84,7 @@ func TestFurtherInterfaceIsReached(t *testing.T) {
 				"protocolBinding": "JSONRPC", "protocolVersion": "1.0", "url": "http://nowhere.test/",
 			})
 		})
-		if got := byFace(checked(t, o, "card.reachable"), "card.reachable")["card"]; got != Fail {
+		if got := byTarget(checked(t, o, "card.reachable"), "card.reachable")["card"]; got != Fail {
 			t.Errorf("card.reachable: %s, want %s", got, Fail)
 		}
 	})
@@ -106,7 +106,7 @@ func TestCardOfOldVersion(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"card.interfaces", "card.schemes", "card.etag"} {
-			if got := byFace(r, id)["card"]; got != NotOffered {
+			if got := byTarget(r, id)["card"]; got != NotOffered {
 				t.Errorf("%s: %s, want %s", id, got, NotOffered)
 			}
 		}
@@ -160,12 +160,12 @@ func TestDeclaredIDs(t *testing.T) {
 				o := everything
 				o.Defect = tt.defect
 				r := checked(t, o, "send.unknown-task", "stream.early-error")
-				if diff := cmp.Diff(tt.want, byFace(r, "send.unknown-task")); diff != "" {
+				if diff := cmp.Diff(tt.want, byTarget(r, "send.unknown-task")); diff != "" {
 					t.Errorf("send.unknown-task (-want +got):\n%s", diff)
 				}
-				for face, got := range byFace(r, "stream.early-error") {
+				for target, got := range byTarget(r, "stream.early-error") {
 					if got != Pass {
-						t.Errorf("stream.early-error on %s: %s", face, got)
+						t.Errorf("stream.early-error on %s: %s", target, got)
 					}
 				}
 			})

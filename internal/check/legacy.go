@@ -70,10 +70,10 @@ func oldSendAnswer(ctx context.Context, p *probe) error {
 func (p *probe) oldFinished(ctx context.Context) (*wire.Exchange, error) {
 	x := p.oldSay(ctx, completes)
 	if err := ok(x); err != nil {
-		return nil, need(err)
+		return nil, require(err)
 	}
 	if text(x.Result, "status", "state") != "completed" {
-		return nil, absence("the agent does not answer with a task that is completed")
+		return nil, notOffered("the agent does not answer with a task that is completed")
 	}
 	return x, nil
 }
@@ -160,10 +160,10 @@ func oldCancelEnded(ctx context.Context, p *probe) error {
 func oldContinues(ctx context.Context, p *probe) error {
 	before := p.call(ctx, oldSend, oldMessage(asks))
 	if err := ok(before); err != nil {
-		return need(err)
+		return require(err)
 	}
 	if text(before.Result, "status", "state") != "input-required" {
-		return absentf("the agent has no %s", asks.text)
+		return notOfferedf("the agent has no %s", asks.text)
 	}
 	params := oldMessage(completes)
 	in(map[string]any{"taskId": text(before.Result, "id")})(params)
@@ -227,7 +227,7 @@ func oldStreamKinds(ctx context.Context, p *probe) error {
 func oldStreamFinal(ctx context.Context, p *probe) error {
 	x, err := p.oldEvents(ctx)
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	updates, final := 0, 0 // final is the first update that says so
 	for _, e := range x.Events {
@@ -240,7 +240,7 @@ func oldStreamFinal(ctx context.Context, p *probe) error {
 	}
 	switch {
 	case updates == 0:
-		return absence("the stream has no status update")
+		return notOffered("the stream has no status update")
 	case final == 0:
 		return failf(x, "none of %d status updates is final", updates)
 	case final != updates:
@@ -292,7 +292,7 @@ func oldPush(ctx context.Context, p *probe) error {
 
 func oldPushUndeclared(ctx context.Context, p *probe) error {
 	if p.declares("pushNotifications") {
-		return absence("the card declares pushNotifications")
+		return notOffered("the card declares pushNotifications")
 	}
 	return refused(p.call(ctx, oldPushSet, map[string]any{
 		"taskId": unknownID(), "pushNotificationConfig": map[string]any{"url": silentWebhook},

@@ -32,10 +32,10 @@ func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full, little := outcomes(t, everything), outcomes(t, checktest.Options{Legacy: true})
 		for _, q := range legacyRequirements() {
-			for _, face := range []string{"jsonrpc 0.3", "rest 0.3", "grpc 0.3"} {
-				passed := full[face][q.ID].Outcome == Pass || little[face][q.ID].Outcome == Pass
-				if want := face == "jsonrpc 0.3" || !inRPC[q.ID]; passed != want {
-					t.Errorf("%s on %s passes: %v, want %v; %+v", q.ID, face, passed, want, full[face][q.ID])
+			for _, target := range []string{"jsonrpc 0.3", "rest 0.3", "grpc 0.3"} {
+				passed := full[target][q.ID].Outcome == Pass || little[target][q.ID].Outcome == Pass
+				if want := target == "jsonrpc 0.3" || !inRPC[q.ID]; passed != want {
+					t.Errorf("%s on %s passes: %v, want %v; %+v", q.ID, target, passed, want, full[target][q.ID])
 				}
 			}
 		}
@@ -72,9 +72,9 @@ func TestDefectsOfV03AreFoundOnEachBinding(t *testing.T) {
 				o := everything
 				o.Defect = tt.defect
 				found := outcomes(t, o)
-				for face := range strings.SplitSeq(tt.on, ", ") {
-					if got := found[face][tt.id]; got.Outcome != Fail || len(got.Evidence) == 0 {
-						t.Errorf("%s on %s = %+v, want a failure with evidence", tt.id, face, got)
+				for target := range strings.SplitSeq(tt.on, ", ") {
+					if got := found[target][tt.id]; got.Outcome != Fail || len(got.Evidence) == 0 {
+						t.Errorf("%s on %s = %+v, want a failure with evidence", tt.id, target, got)
 					}
 				}
 			})

@@ -38,7 +38,7 @@ func (p *probe) inContext(ctx context.Context, edits map[string]any) (ids []stri
 		return nil, nil, err
 	}
 	if text(other, "contextId") != id {
-		return nil, nil, absence("the agent does not begin a second task in a context")
+		return nil, nil, notOffered("the agent does not begin a second task in a context")
 	}
 	params := map[string]any{"contextId": id}
 	set(params, edits)
@@ -100,7 +100,7 @@ func listEmpty(ctx context.Context, p *probe) error {
 func listNoArtifacts(ctx context.Context, p *probe) error {
 	_, x, err := p.inContext(ctx, nil)
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	for _, t := range list(x.Result, "tasks") {
 		if has(t, "artifacts") {
@@ -113,10 +113,10 @@ func listNoArtifacts(ctx context.Context, p *probe) error {
 func listArtifacts(ctx context.Context, p *probe) error {
 	_, x, err := p.inContext(ctx, map[string]any{"includeArtifacts": true})
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	if len(list(p.kept["list first"].Result, "task", "artifacts")) == 0 {
-		return absentf("the agent has no %s", givesText.text)
+		return notOfferedf("the agent has no %s", givesText.text)
 	}
 	for _, t := range list(x.Result, "tasks") {
 		if len(list(t, "artifacts")) == 0 {
@@ -129,13 +129,13 @@ func listArtifacts(ctx context.Context, p *probe) error {
 func listOrder(ctx context.Context, p *probe) error {
 	_, x, err := p.inContext(ctx, nil)
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	var before time.Time
 	for i, t := range list(x.Result, "tasks") {
 		when, err := time.Parse(time.RFC3339Nano, text(t, "status", "timestamp"))
 		if err != nil {
-			return absence("a task has no timestamp that can be read")
+			return notOffered("a task has no timestamp that can be read")
 		}
 		if i > 0 && when.After(before) {
 			return failf(x, "task %d of the list is later than the one above it", i+1)
@@ -149,7 +149,7 @@ func listStatus(ctx context.Context, p *probe) error {
 	const wanted = "TASK_STATE_INPUT_REQUIRED"
 	_, x, err := p.inContext(ctx, map[string]any{"status": wanted})
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	for _, t := range list(x.Result, "tasks") {
 		if s := text(t, "status", "state"); s != wanted {
@@ -162,7 +162,7 @@ func listStatus(ctx context.Context, p *probe) error {
 func listPages(ctx context.Context, p *probe) error {
 	want, x, err := p.inContext(ctx, map[string]any{"pageSize": 1})
 	if err != nil {
-		return need(err)
+		return require(err)
 	}
 	seen := map[string]bool{}
 	context := text(p.kept["list first"].Result, "task", "contextId")

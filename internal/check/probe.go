@@ -173,7 +173,7 @@ func (p *probe) plain(ctx context.Context) *wire.Exchange {
 func ok(x *wire.Exchange) error {
 	switch {
 	case errors.Is(x.Err, wire.ErrInexpressible):
-		return absence(x.Err.Error())
+		return notOffered(x.Err.Error())
 	case x.Err != nil:
 		return failf(x, "no answer to %s: %v", x.Op, x.Err)
 	case x.Fault != nil:
@@ -186,7 +186,7 @@ func ok(x *wire.Exchange) error {
 func refused(x *wire.Exchange, kinds ...wire.Kind) error {
 	switch {
 	case errors.Is(x.Err, wire.ErrInexpressible):
-		return absence(x.Err.Error())
+		return notOffered(x.Err.Error())
 	case x.Err != nil:
 		return failf(x, "no answer to %s: %v", x.Op, x.Err)
 	case x.Fault == nil:
@@ -203,11 +203,11 @@ func refused(x *wire.Exchange, kinds ...wire.Kind) error {
 // task returns the task that x brought.
 func task(x *wire.Exchange) (any, error) {
 	if err := ok(x); err != nil {
-		return nil, need(err)
+		return nil, require(err)
 	}
 	t := at(x.Result, "task")
 	if text(t, "id") == "" {
-		return nil, absence("the agent answered with a message, not with a task")
+		return nil, notOffered("the agent answered with a message, not with a task")
 	}
 	return t, nil
 }
@@ -219,7 +219,7 @@ func (p *probe) finished(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	if s := text(t, "status", "state"); !terminal(s) {
-		return nil, absentf("the agent does not finish a plain message: %s", s)
+		return nil, notOfferedf("the agent does not finish a plain message: %s", s)
 	}
 	return t, nil
 }
@@ -231,7 +231,7 @@ func (p *probe) asking(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	if s := text(t, "status", "state"); s != "TASK_STATE_INPUT_REQUIRED" {
-		return nil, absentf("the agent has no %s: it answered %s", asks.text, s)
+		return nil, notOfferedf("the agent has no %s: it answered %s", asks.text, s)
 	}
 	p.open[text(t, "id")] = true
 	return t, nil
@@ -285,9 +285,9 @@ func (p *probe) ended(ctx context.Context, id string) bool {
 // waiting returns a new task that waits for input, of an agent whose tasks end by themselves.
 func (p *probe) waiting(ctx context.Context) (any, error) {
 	t, err := p.asking(ctx)
-	var a absence
-	if errors.As(err, &a) {
-		err = absentf("the tasks of the agent end by themselves, and %s", string(a))
+	var n notOffered
+	if errors.As(err, &n) {
+		err = notOfferedf("the tasks of the agent end by themselves, and %s", string(n))
 	}
 	return t, err
 }
@@ -296,7 +296,7 @@ func (p *probe) waiting(ctx context.Context) (any, error) {
 func (p *probe) end(ctx context.Context, id string) error {
 	x := p.call(ctx, wire.CancelTask, map[string]any{"id": id})
 	delete(p.open, id)
-	return need(ok(x))
+	return require(ok(x))
 }
 
 // tidy cancels what was left open.

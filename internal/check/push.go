@@ -48,7 +48,7 @@ func (p *probe) hook(ctx context.Context) (params map[string]any, created *wire.
 		return nil, nil, err
 	}
 	if err := ok(x); err != nil {
-		return nil, nil, need(err)
+		return nil, nil, require(err)
 	}
 	return map[string]any{"taskId": id, "id": text(x.Result, "id")}, x, nil
 }
@@ -117,7 +117,7 @@ func pushDeleteAgain(ctx context.Context, p *probe) error {
 		return err
 	}
 	if err := ok(p.call(ctx, wire.DeletePush, params)); err != nil {
-		return need(err)
+		return require(err)
 	}
 	return ok(p.call(ctx, wire.DeletePush, params))
 }
@@ -140,7 +140,7 @@ func pushUnknownTask(ctx context.Context, p *probe) error {
 
 func pushUndeclared(ctx context.Context, p *probe) error {
 	if p.declares("pushNotifications") {
-		return absence("the card declares pushNotifications")
+		return notOffered("the card declares pushNotifications")
 	}
 	params := map[string]any{"taskId": unknownID(), "id": unknownID()}
 	for _, op := range []wire.Op{wire.GetPush, wire.DeletePush} {
@@ -182,14 +182,14 @@ func (p *probe) delivery(ctx context.Context) (*delivery, error) {
 		return nil, err
 	}
 	if p.run.hooks == nil {
-		return nil, absence("there is no address at which the agent could reach a webhook (--webhook)")
+		return nil, notOffered("there is no address at which the agent could reach a webhook (--webhook)")
 	}
 	x := p.once("webhook", func() *wire.Exchange { return p.registration(ctx) })
 	if x.Err != nil && x.Op == "" {
-		return nil, absence(x.Err.Error())
+		return nil, notOffered(x.Err.Error())
 	}
 	if err := ok(x); err != nil {
-		return nil, absence("the agent takes no webhook at " + p.run.hooks.base + ": " + err.Error())
+		return nil, notOffered("the agent takes no webhook at " + p.run.hooks.base + ": " + err.Error())
 	}
 	got := p.run.hooks.wait(ctx, p.path(), p.run.options.Wire.Timeout)
 	if got == nil {

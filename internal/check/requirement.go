@@ -36,7 +36,7 @@ type Requirement struct {
 type requirement struct {
 	Requirement
 	bindings []wire.Binding // nil means all
-	// check returns nil, a *failure, an absence or declared.
+	// check returns nil, a *failure, notOffered or declared.
 	check func(context.Context, *probe) error
 }
 
@@ -78,24 +78,24 @@ func with(err error, x *wire.Exchange) error {
 	return err
 }
 
-// absence says why a requirement is not offered.
-type absence string
+// notOffered says why a requirement is not offered.
+type notOffered string
 
-func (a absence) Error() string { return string(a) }
+func (a notOffered) Error() string { return string(a) }
 
-func absentf(format string, args ...any) error { return absence(fmt.Sprintf(format, args...)) }
+func notOfferedf(format string, args ...any) error { return notOffered(fmt.Sprintf(format, args...)) }
 
 // declared says that a requirement is not kept, and that the card says so.
 type declared string
 
 func (d declared) Error() string { return string(d) }
 
-// need turns the failure of something that a check builds on into an absence: another
+// require turns the failure of a prerequisite into notOffered: another
 // requirement is about it.
-func need(err error) error {
+func require(err error) error {
 	var f *failure
 	if errors.As(err, &f) {
-		return absence("could not be tried: " + f.detail)
+		return notOffered("could not be tried: " + f.detail)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (p *probe) plainly(ctx context.Context, method, path, mediaType, body strin
 func restType(ctx context.Context, p *probe) error {
 	x := p.plain(ctx)
 	if x.Err != nil {
-		return need(ok(x))
+		return require(ok(x))
 	}
 	if got := wire.MediaType(x.Header); got != "application/a2a+json" && got != "application/json" {
 		return failf(x, "the answer has the media type %q", got)

@@ -80,7 +80,7 @@ func rpcNumberID(ctx context.Context, p *probe) error {
 func rpcType(ctx context.Context, p *probe) error {
 	x := p.plain(ctx)
 	if x.Err != nil {
-		return need(ok(x))
+		return require(ok(x))
 	}
 	if got := wire.MediaType(x.Header); got != "application/json" {
 		return failf(x, "the answer has the media type %q", got)

@@ -55,16 +55,16 @@ type run struct {
 	cardURL string
 	fetched *wire.Exchange
 	card    any // nil if there is none
-	faces   []*face
-	again   []*face         // further interfaces of a binding and version, which are only reached
+	targets []*target
+	again   []*target       // further interfaces of a binding and version, which are only reached
 	tainted map[string]bool // the tasks of malformed messages
 	hooks   *hooks          // nil if the agent could not reach it
 	report  *Report
 	redact  *wire.Redactor
 }
 
-// face is one interface of the card.
-type face struct {
+// target is one interface of the card.
+type target struct {
 	iface wire.Interface
 	probe *probe // nil if err is set
 	err   error
@@ -85,13 +85,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer r.close()
 	r.judge(ctx, "", cardRequirements(), &probe{run: r})
-	for _, f := range r.faces {
+	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version1 {
 			r.judge(ctx, f.iface.Binding, interfaceRequirements(), f.probe)
 		}
 	}
 	r.judge(ctx, "", acrossRequirements(), &probe{run: r})
-	for _, f := range r.faces {
+	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version0 {
 			r.judge(ctx, f.iface.Binding, legacyRequirements(), f.probe)
 		}
@@ -129,7 +129,7 @@ func (r *run) discover(ctx context.Context) error {
 	r.redact = wire.NewRedactor(secrets...)
 	offers := offersOf(r.card, r.options.Bindings)
 	for _, i := range offers.all {
-		r.faces = append(r.faces, r.connect(ctx, i))
+		r.targets = append(r.targets, r.connect(ctx, i))
 		r.report.Interfaces = append(r.report.Interfaces, i.String()+" "+r.redact.Redact(i.URL))
 	}
 	for _, i := range offers.again {
@@ -141,8 +141,8 @@ func (r *run) discover(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) connect(ctx context.Context, i wire.Interface) *face {
-	f := &face{iface: i}
+func (r *run) connect(ctx context.Context, i wire.Interface) *target {
+	f := &target{iface: i}
 	if r.options.Wire.Key != "" && strings.HasPrefix(r.cardURL, "https:") && strings.HasPrefix(i.URL, "http:") {
 		f.err = errors.New("the credential would travel in the clear, although the card came over TLS")
 		return f
@@ -157,18 +157,18 @@ func (r *run) connect(ctx context.Context, i wire.Interface) *face {
 }
 
 // first is an answer of the interface, whatever it says.
-func (f *face) first(ctx context.Context) *wire.Exchange {
+func (t *target) first(ctx context.Context) *wire.Exchange {
 	op, key := wire.GetTask, "first"
-	if f.iface.Version == version0 {
+	if t.iface.Version == version0 {
 		op = oldGet
 	}
-	return f.probe.once(key, func() *wire.Exchange { return f.probe.call(ctx, op, map[string]any{"id": unknownID()}) })
+	return t.probe.once(key, func() *wire.Exchange { return t.probe.call(ctx, op, map[string]any{"id": unknownID()}) })
 }
 
 func (r *run) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), wire.DefaultTimeout)
 	defer cancel()
-	for _, f := range slices.Concat(r.faces, r.again) {
+	for _, f := range slices.Concat(r.targets, r.again) {
 		if f.probe != nil {
 			f.probe.tidy(ctx)
 			_ = f.probe.caller.Close() // all answers are in
@@ -219,7 +219,7 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 // conclude writes what a check found.
 func (r *run) conclude(result *Result, err error) {
 	var f *failure
-	var a absence
+	var n notOffered
 	var d declared
 	switch {
 	case err == nil:
@@ -229,8 +229,8 @@ func (r *run) conclude(result *Result, err error) {
 		for _, x := range f.shown {
 			result.Evidence = append(result.Evidence, r.redact.Text(x))
 		}
-	case errors.As(err, &a):
-		result.Outcome, result.Detail = NotOffered, r.redact.Redact(string(a))
+	case errors.As(err, &n):
+		result.Outcome, result.Detail = NotOffered, r.redact.Redact(string(n))
 	case errors.As(err, &d):
 		result.Outcome, result.Detail = Declared, r.redact.Redact(string(d))
 	default:

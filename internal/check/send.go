@@ -66,7 +66,7 @@ func sendImmediately(ctx context.Context, p *probe) error {
 	}
 	id, state := text(x.Result, "task", "id"), text(x.Result, "task", "status", "state")
 	if id == "" || terminal(state) {
-		return absentf("the agent has no %s", staysOpen.text)
+		return notOfferedf("the agent has no %s", staysOpen.text)
 	}
 	p.open[id] = true
 	return nil
@@ -91,7 +91,7 @@ func sendNewIDs(ctx context.Context, p *probe) error {
 func sendContext(ctx context.Context, p *probe) error {
 	x := p.plain(ctx)
 	if err := ok(x); err != nil {
-		return need(err)
+		return require(err)
 	}
 	for _, arm := range arms(x.Result, "task", "message") {
 		if text(x.Result, arm, "contextId") == "" {
@@ -184,7 +184,7 @@ func sendContextInferred(ctx context.Context, p *probe) error {
 		return err
 	}
 	if err := ok(x); err != nil {
-		return need(err)
+		return require(err)
 	}
 	if got, want := text(x.Result, "task", "contextId"), text(before, "contextId"); got != want {
 		return failf(x, "the answer has contextId %q, want that of the task, %q", got, want)
@@ -216,12 +216,12 @@ func sendHistoryZero(ctx context.Context, p *probe) error {
 func sendMessageOnly(ctx context.Context, p *probe) error {
 	x := p.say(ctx, answers)
 	if err := ok(x); err != nil {
-		return need(err)
+		return require(err)
 	}
 	m := at(x.Result, "message")
 	switch {
 	case m == nil:
-		return absentf("the agent has no %s", answers.text)
+		return notOfferedf("the agent has no %s", answers.text)
 	case text(m, "role") != "ROLE_AGENT":
 		return failf(x, "the message has role %q, want ROLE_AGENT", text(m, "role"))
 	case text(m, "contextId") == "":
@@ -244,7 +244,7 @@ func invalidMessage(fields map[string]any) func(context.Context, *probe) error {
 
 func sendUnknownField(ctx context.Context, p *probe) error {
 	if err := ok(p.plain(ctx)); err != nil {
-		return need(err)
+		return require(err)
 	}
 	x := p.say(ctx, completes, in(map[string]any{"fieldOfTomorrow": map[string]any{"deep": true}}),
 		func(params map[string]any) { params["anotherField"] = 1 })

@@ -44,7 +44,7 @@ func (p *probe) declares(capability string) bool {
 
 func (p *probe) needs(capability string) error {
 	if !p.declares(capability) {
-		return absentf("the card does not declare %s", capability)
+		return notOfferedf("the card does not declare %s", capability)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func streamOrder(_ *probe, x *wire.Exchange) error {
 func streamIDs(_ *probe, x *wire.Exchange) error {
 	first := at(x.Events[0].Value, "task")
 	if first == nil {
-		return absence("the agent answers a stream with a message")
+		return notOffered("the agent answers a stream with a message")
 	}
 	for i, e := range x.Events {
 		for _, arm := range []string{"statusUpdate", "artifactUpdate"} {
@@ -162,7 +162,7 @@ func streamResult(ctx context.Context, p *probe) error {
 			}
 		}
 		if id == "" || !terminal(last) {
-			return absence("the stream does not lead to the end of a task")
+			return notOffered("the stream does not lead to the end of a task")
 		}
 		after := p.call(ctx, wire.GetTask, map[string]any{"id": id})
 		if err := ok(after); err != nil {
@@ -181,7 +181,7 @@ func streamMessageOnly(ctx context.Context, p *probe) error {
 	}
 	x := p.stream(ctx, answers)
 	if len(x.Events) == 0 || at(x.Events[0].Value, "message") == nil {
-		return absentf("the agent has no %s", answers.text)
+		return notOfferedf("the agent has no %s", answers.text)
 	}
 	switch {
 	case len(x.Events) > 1:
@@ -215,7 +215,7 @@ func streamChunks(ctx context.Context, p *probe) error {
 		chunks++
 	}
 	if chunks < 2 {
-		return absentf("the agent has no %s", sendsChunks.text)
+		return notOfferedf("the agent has no %s", sendsChunks.text)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func streamType(ctx context.Context, p *probe) error {
 	}
 	x := p.stream(ctx, streams)
 	if x.Fault != nil && len(x.Events) == 0 || x.Err != nil && x.Status == 0 {
-		return need(ok(x))
+		return require(ok(x))
 	}
 	if got := wire.MediaType(x.Header); got != "text/event-stream" {
 		return failf(x, "the stream has the media type %q", got)
@@ -240,7 +240,7 @@ func streamEnvelope(ctx context.Context, p *probe) error {
 	}
 	x := p.do(ctx, wire.Request{Op: wire.StreamMessage, Params: streams.message(), ID: "check-id-7"})
 	if len(x.Events) == 0 {
-		return absence("there is no stream with events")
+		return notOffered("there is no stream with events")
 	}
 	for i, e := range x.Events {
 		if text(e.Envelope, "jsonrpc") != "2.0" || text(e.Envelope, "id") != "check-id-7" {
@@ -275,7 +275,7 @@ func streamEarlyError(ctx context.Context, p *probe) error {
 
 func streamUndeclared(ctx context.Context, p *probe) error {
 	if p.declares("streaming") {
-		return absence("the card declares streaming")
+		return notOffered("the card declares streaming")
 	}
 	return refused(p.call(ctx, wire.StreamMessage, streams.message()), wire.Unsupported)
 }
@@ -321,7 +321,7 @@ func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error
 	if x.Fault != nil && x.Fault.Is(wire.Unsupported) {
 		now := p.call(ctx, wire.GetTask, map[string]any{"id": id})
 		if terminal(text(now.Result, "status", "state")) {
-			return absence("the agent finishes its tasks before they can be followed")
+			return notOffered("the agent finishes its tasks before they can be followed")
 		}
 	}
 	if err := ok(x); err != nil {
@@ -333,7 +333,7 @@ func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error
 // ending cancels the task of a stream that has begun, and reads the stream to its end.
 func (p *probe) ending(ctx context.Context, id string, s *wire.Stream) error {
 	if _, began := s.Next(); !began {
-		return absence("the stream has no events")
+		return notOffered("the stream has no events")
 	}
 	if err := p.end(ctx, id); err != nil {
 		return err
@@ -394,7 +394,7 @@ func (p *probe) pair(ctx context.Context) (id string, a, b *wire.Stream, err err
 	if !first || !second {
 		a.Close()
 		b.Close()
-		return "", nil, nil, absence("the agent does not serve two streams of a task")
+		return "", nil, nil, notOffered("the agent does not serve two streams of a task")
 	}
 	return id, a, b, nil
 }

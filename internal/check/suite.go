@@ -39,15 +39,15 @@ func Suite(ctx context.Context, documents []*acts.Document, o Options, env func(
 
 // suites runs the documents on all interfaces at once: they wait more than they work.
 func (r *run) suites(ctx context.Context, documents []*acts.Document, env func(string) (string, bool)) []*acts.Report {
-	reports := make([]*acts.Report, len(r.faces))
+	reports := make([]*acts.Report, len(r.targets))
 	var wg sync.WaitGroup
-	for i, f := range r.faces {
+	for i, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version1 {
 			wg.Go(func() { reports[i] = r.runner(f, env).Run(ctx, documents) })
 		}
 	}
 	wg.Wait()
-	for i, f := range r.faces {
+	for i, f := range r.targets {
 		switch {
 		case reports[i] != nil:
 			r.adopt(f.iface, reports[i])
@@ -61,7 +61,7 @@ func (r *run) suites(ctx context.Context, documents []*acts.Document, env func(s
 	return slices.DeleteFunc(reports, func(one *acts.Report) bool { return one == nil })
 }
 
-func (r *run) runner(f *face, env func(string) (string, bool)) *acts.Runner {
+func (r *run) runner(f *target, env func(string) (string, bool)) *acts.Runner {
 	base, _, _ := strings.Cut(r.cardURL, "/.well-known/")
 	runner := &acts.Runner{
 		Base: base, CardURL: r.cardURL, Card: r.card, Interface: f.iface, Caller: f.probe.caller, HTTP: r.http,

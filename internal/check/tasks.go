@@ -68,7 +68,7 @@ func getHistoryLimit(ctx context.Context, p *probe) error {
 	}
 	history := list(all.Result, "history")
 	if len(history) < 2 {
-		return absentf("the history of a task with two turns has %d messages", len(history))
+		return notOfferedf("the history of a task with two turns has %d messages", len(history))
 	}
 	x := p.call(ctx, wire.GetTask, map[string]any{"id": text(before, "id"), "historyLength": 1})
 	if err := ok(x); err != nil {
@@ -94,7 +94,7 @@ func (p *probe) canceled(ctx context.Context) (id string, x *wire.Exchange, err 
 	delete(p.open, id)
 	x = p.call(ctx, wire.CancelTask, map[string]any{"id": id})
 	if x.Fault != nil && x.Fault.Is(wire.TaskNotCancelable) {
-		return "", nil, absence("the agent does not cancel its tasks")
+		return "", nil, notOffered("the agent does not cancel its tasks")
 	}
 	return id, x, nil
 }
@@ -130,7 +130,7 @@ func cancelStays(ctx context.Context, p *probe) error {
 		return err
 	}
 	if err := ok(x); err != nil {
-		return need(err)
+		return require(err)
 	}
 	after := p.call(ctx, wire.GetTask, map[string]any{"id": id})
 	if err := ok(after); err != nil {

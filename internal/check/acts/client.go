@@ -16,14 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// canned is the server of a client step: it answers every request with one payload.
-type canned struct {
+// stub is the server of a client step: it answers every request with one payload.
+type stub struct {
 	payload any
 }
 
 // RoundTrip implements http.RoundTripper. An answer of JSON-RPC gets the id of the
 // request.
-func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	payload := c.payload
 	if envelope, ok := payload.(map[string]any); ok && envelope["jsonrpc"] != nil && req.Body != nil {
 		body, err := io.ReadAll(req.Body)
@@ -51,8 +51,8 @@ func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// where the canned server is; nothing is ever sent there.
-const cannedURL = "http://canned.invalid/rpc"
+// where the stub is; nothing is sent over a network.
+const stubURL = "http://canned.invalid/rpc"
 
 // client lets Parley's own client read a payload, and looks at what it made of it.
 func (r *run) client(ctx context.Context, s *step) error {
@@ -85,17 +85,17 @@ func (r *run) client(ctx context.Context, s *step) error {
 
 // parse returns what the client makes of a payload.
 func parse(ctx context.Context, op wire.Op, payload any) (any, error) {
-	o := client.Options{HTTP: &http.Client{Transport: &canned{payload}}}
+	o := client.Options{HTTP: &http.Client{Transport: &stub{payload}}}
 	if op == agentCard || op == wire.ExtendedCard {
-		card, _, err := client.Fetch(ctx, cannedURL, o)
+		card, _, err := client.Fetch(ctx, stubURL, o)
 		if err != nil {
 			return nil, err
 		}
 		return spelledOut(card)
 	}
 	c, err := client.New(&a2a.AgentCard{
-		Name: "canned", Capabilities: a2a.AgentCapabilities{Streaming: true, PushNotifications: true},
-		SupportedInterfaces: []*a2a.AgentInterface{{URL: cannedURL, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
+		Name: "stub", Capabilities: a2a.AgentCapabilities{Streaming: true, PushNotifications: true},
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: stubURL, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: a2a.Version}},
 	}, o)
 	if err != nil {
 		return nil, err

@@ -124,12 +124,12 @@ func (s *Server) dial(context.Context, string) (wire.Conn, error) {
 }
 
 func (s *Server) card() Object {
-	face := func(url, binding, version string) any {
+	target := func(url, binding, version string) any {
 		return Object{"url": url, "protocolBinding": binding, "protocolVersion": version}
 	}
-	faces := []any{face(s.URL+"/rpc", "JSONRPC", "1.0"), face(s.URL+"/rest", "HTTP+JSON", "1.0"), face("sut.test:50051", "GRPC", "1.0")}
+	targets := []any{target(s.URL+"/rpc", "JSONRPC", "1.0"), target(s.URL+"/rest", "HTTP+JSON", "1.0"), target("sut.test:50051", "GRPC", "1.0")}
 	card := Object{
-		"name": "sut", "description": "A server for tests.", "version": "1", "supportedInterfaces": faces,
+		"name": "sut", "description": "A server for tests.", "version": "1", "supportedInterfaces": targets,
 		"capabilities": Object{
 			"streaming": s.options.Streaming, "pushNotifications": s.options.Push,
 			"extendedAgentCard": s.options.Extended,
