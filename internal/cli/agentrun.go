@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -134,7 +135,7 @@ func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus
 	case secured:
 		b, err = c.openKeyed(ctx, busNameOf(w), natsbus.Options{Logger: w.Logger})
 	default:
-		b, err = openBusAt(ctx, c.Bus, "--bus", w.Logger)
+		b, err = server.DialBus(ctx, c.Bus, "--bus", w.Logger)
 	}
 	if err != nil || len(keys) == 0 {
 		return b, nil, unreachable(err)

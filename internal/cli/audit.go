@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // auditCmd is the family of commands about the audit log.
@@ -34,7 +35,7 @@ type auditFlags struct {
 // folder returns the folder of the log.
 func (f *auditFlags) folder() (string, error) {
 	data := cmp.Or(f.Data, defaultData)
-	place, err := auditPlace(data)
+	place, err := server.AuditFolder(data)
 	if err != nil {
 		return "", err
 	}

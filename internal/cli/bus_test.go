@@ -17,7 +17,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -27,12 +26,13 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 )
 
 // busHub is a hub in this process, on a bus in this process.
 type busHub struct {
-	*hub
+	*server.Hub
 	t    *testing.T
 	stop func()
 }
@@ -50,7 +50,7 @@ func serveOn(t *testing.T, b *bus.Memory, data string, change func(*config.Confi
 		change(cfg)
 	}
 	h, stop := running(t, cfg, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})))
-	<-h.engine.Recovered()
+	<-h.Recovered()
 	return &busHub{h, t, stop}
 }
 
@@ -84,7 +84,7 @@ func greeter() a2asrv.AgentExecutor {
 // call sends a request to the hub.
 func (h *busHub) call(request, body string, lines ...string) (int, string) {
 	h.t.Helper()
-	resp, err := (&httpQuery{at: h.url(), what: request, body: body, header: lines}).ask(h.t.Context())
+	resp, err := (&httpQuery{at: h.URL(), what: request, body: body, header: lines}).ask(h.t.Context())
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -186,7 +186,7 @@ func TestAgentThatIsNotRunning(t *testing.T) {
 	// This one's caller waits, and loses its connection.
 	const job = `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"you"}]}}`
 	ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
-	req, err := http.NewRequestWithContext(ctx, "POST", h.url()+"/a2a/greeter/tasks/send", strings.NewReader(job))
+	req, err := http.NewRequestWithContext(ctx, "POST", h.URL()+"/a2a/greeter/tasks/send", strings.NewReader(job))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func (h *busHub) grpcCall(method, request string) string {
 	if v03 {
 		service = pb0.File_a2a_proto.Services().ByName("A2AService")
 	}
-	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(h.About().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -7,18 +7,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"strings"
-	"time"
 
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,66 +26,6 @@ func checkBusListen(c *config.Bus) error {
 	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
 		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
 		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", c.Listen)
-}
-
-// busCertificate returns what the hub's broker shows; nil if it does not speak TLS.
-func (h *hub) busCertificate() (*tls.Config, error) {
-	files := h.cfg.Bus.TLS
-	if files.Cert == "" {
-		return nil, nil
-	}
-	c, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
-		return nil, fmt.Errorf("certificate of the bus (%s, %s): %w", files.Cert, files.Key, err)
-	}
-	if left := time.Until(c.Leaf.NotAfter); left < 0 {
-		h.logger.Warn("the certificate of the bus has expired: workers elsewhere will not believe it", "file", files.Cert, "expired", c.Leaf.NotAfter)
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}}, nil
-}
-
-// busPass returns what says which agent a key is for.
-func (h *hub) busPass(ctx context.Context) func(key, from string) (embedded.Pass, bool) {
-	return func(key, from string) (embedded.Pass, bool) {
-		k, err := h.keys.Worker(ctx, key, from)
-		if err != nil {
-			return embedded.Pass{}, false // is in the log
-		}
-		name, ok := k.BusAgent()
-		return embedded.Pass{Key: k.ID, Agent: name, Until: k.ExpiresAt}, ok
-	}
-}
-
-// keyDropper are the keys of the hub. What was connected with one that is revoked is
-// disconnected at once.
-type keyDropper struct {
-	*auth.Keyring
-	hub *hub
-}
-
-// Revoke implements adminapi.Keys.
-func (d keyDropper) Revoke(ctx context.Context, id string, after time.Duration) (auth.Key, error) {
-	k, err := d.Keyring.Revoke(ctx, id, after)
-	if err != nil {
-		return k, err
-	}
-	// One that is good for a while comes back, and is told until when.
-	if _, ok := k.BusAgent(); ok && d.hub.busParts.drop != nil {
-		if err := d.hub.busParts.drop(k.ID); err != nil {
-			d.hub.logger.Error("disconnect workers with a revoked key", "key", k.ID, "error", err)
-		}
-	}
-	return k, nil
-}
-
-// whereBus says for people where the hub's broker is, and for whom.
-func whereBus(contact, listen string) string {
-	host, _, err := net.SplitHostPort(listen)
-	u, bad := url.Parse(contact)
-	if err != nil || bad != nil || client.Loopback(listen) {
-		return contact + ", for programs on this machine"
-	}
-	return u.Scheme + "://" + net.JoinHostPort(host, u.Port()) + ", for workers with a key"
 }
 
 // openKeyed connects to the broker of a hub elsewhere with the key of an agent, or to one
@@ -122,7 +58,7 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 		return nil, c.refused(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("bus at %s: %w", redactedURL(c.Bus), err)
+		return nil, fmt.Errorf("bus at %s: %w", server.RedactedURL(c.Bus), err)
 	}
 	return b, nil
 }
@@ -130,7 +66,7 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 // refused says what is wrong with the key: the broker refuses it at once, or a moment later.
 func (c *agentRunCmd) refused(name task.Agent) error {
 	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, as it is spelled, that is neither revoked nor expired; parley keys add --bus-agent makes one",
-		natsbus.ErrRefused, redactedURL(c.Bus), name)
+		natsbus.ErrRefused, server.RedactedURL(c.Bus), name)
 }
 
 // busFlags puts the flags about the broker that the hub brings along over the file.

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // The exit codes of every command.
@@ -154,9 +155,12 @@ func report(w io.Writer, command string, err error) int {
 	}
 	code := exitFailed
 	var e *exit
+	var wrong *server.ConfigError
 	switch {
 	case errors.As(err, &e):
 		code, err = e.code, e.err
+	case errors.As(err, &wrong):
+		code, err = exitUsage, wrong.Err
 	case errors.Is(err, client.ErrUnreachable):
 		code = exitUnreachable
 	}

@@ -40,7 +40,7 @@ func (c *certFlags) config() (*tls.Config, error) {
 
 // named puts the flag in front of an error of a file.
 func (c *certFlags) named(err error) error {
-	return namedFile(err, map[string]string{"cert": "--client-cert", "key": "--client-key", "ca": "--ca"})
+	return tlsfile.Named(err, map[string]string{"cert": "--client-cert", "key": "--client-key", "ca": "--ca"})
 }
 
 // transport returns the default transport with the files in it.

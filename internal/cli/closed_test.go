@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -82,9 +83,9 @@ func TestHubsThatDoNotStart(t *testing.T) {
 			}
 			cfg, err := c.settings(&OS{})
 			if err == nil {
-				var h *hub
-				if h, err = openHub(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil {
-					t.Cleanup(func() { h.close() })
+				var h *server.Hub
+				if h, err = server.Open(t.Context(), server.Options{Config: cfg, Logger: slog.New(slog.DiscardHandler)}); err == nil {
+					t.Cleanup(func() { h.Close() })
 				}
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {

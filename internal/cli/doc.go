@@ -3,8 +3,8 @@
 //
 // The commands send, chat, card and tasks speak A2A and work against any server by
 // its card. The command keys speaks to a hub's own interface, below /api/v1, or works
-// on the data folder of a hub that does not run. The command serve composes a hub
-// from the packages of this module; it is the only place that knows all of them.
+// on the data folder of a hub that does not run. The command serve runs
+// a hub of package server.
 //
 // # Guarantees
 //

@@ -22,9 +22,11 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/file/datadir"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // doctorCmd says what is weak about how a hub is set up.
@@ -126,7 +128,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 	for _, k := range cfg.Auth.Keys() {
 		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID, Roles: k.Principal.Roles, Owners: append(k.Principal.Orgs, k.Principal.Org)})
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) {
 		return // there is no hub yet, and so no key
 	}
 	list := func(d keyDesk) error {
@@ -200,7 +202,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 // secretFiles are the files that only the hub should read, as far as they are there.
 func secretFiles(cfg *config.Config) []doctor.File {
 	paths := []string{cfg.Data}
-	for _, name := range []string{seal.FileName, tokenexchange.FileName, storeName} {
+	for _, name := range []string{seal.FileName, tokenexchange.FileName, server.StoreName} {
 		paths = append(paths, filepath.Join(cfg.Data, name))
 	}
 	if cfg.HoldsSecrets() {
@@ -260,7 +262,7 @@ func askPeers(ctx context.Context, peers []peerAt) []doctor.Peer {
 			web := httpcall.Transport()
 			defer web.CloseIdleConnections()
 			var err error
-			if web.TLSClientConfig, err = tlsOf(&peers[i].tls); err != nil {
+			if web.TLSClientConfig, err = tlsfile.Client(tlsfile.ClientFiles{Cert: peers[i].tls.CertFile, Key: peers[i].tls.KeyFile, CA: peers[i].tls.CAFile}); err != nil {
 				out[i].Problem = err.Error()
 				return nil
 			}

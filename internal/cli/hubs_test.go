@@ -11,22 +11,23 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // running runs a hub until the test ends, or stop is called.
-func running(t *testing.T, cfg *config.Config, log *slog.Logger) (h *hub, stop func()) {
+func running(t *testing.T, cfg *config.Config, log *slog.Logger) (h *server.Hub, stop func()) {
 	t.Helper()
-	h, err := openHub(t.Context(), cfg, log)
+	h, err := server.Open(t.Context(), server.Options{Config: cfg, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.run(ctx) }()
+	go func() { done <- h.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		http.DefaultClient.CloseIdleConnections()
 		cancel()
-		if err := errors.Join(<-done, h.close()); err != nil && !errors.Is(err, context.Canceled) {
+		if err := errors.Join(<-done, h.Close()); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("hub: %v", err)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // site is a hub in this process behind a server whose address is known before it starts.
@@ -27,7 +28,7 @@ type site struct {
 	t   *testing.T
 	srv *httptest.Server
 	dir string
-	hub *hub
+	hub *server.Hub
 
 	mu    sync.Mutex // guards the fields below
 	front http.Handler
@@ -94,9 +95,9 @@ func (s *site) serve(config string) (stop func()) {
 	}
 	cfg.Engine.DrainTimeout = -1
 	h, end := running(s.t, cfg, slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	<-h.engine.Recovered()
+	<-h.Recovered()
 	s.mu.Lock()
-	s.hub, s.front = h, h.server.Handler
+	s.hub, s.front = h, h.Handler()
 	s.mu.Unlock()
 	stop = sync.OnceFunc(func() {
 		s.mu.Lock()

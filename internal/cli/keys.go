@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -48,7 +49,7 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyDesk) error) e
 	if k.Data == "" {
 		return f(&k.hubFlags)
 	}
-	if _, err := os.Stat(filepath.Join(k.Data, storeName)); !fresh && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(k.Data, server.StoreName)); !fresh && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no hub's data in %s", k.Data)
 	}
 	return inFolder(ctx, k.Data, func(ring *auth.Keyring) error { return f(folderKeys{ring, k.Data}) })
@@ -64,7 +65,7 @@ func inFolder(ctx context.Context, path string, f func(*auth.Keyring) error) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	db, err := sqlitestore.Open(dir.Join(storeName), sqlitestore.Options{})
+	db, err := sqlitestore.Open(dir.Join(server.StoreName), sqlitestore.Options{})
 	if err != nil {
 		return err
 	}

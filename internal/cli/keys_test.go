@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -112,37 +110,5 @@ func TestHubsThatAnswerOddly(t *testing.T) {
 	}
 	if code, _, errs := invoke(t, OS{}, "keys", "list", "--url", "http://[::1"); code != exitUsage || !strings.Contains(errs, "is not a URL") {
 		t.Errorf("no URL: exit %d, %q", code, errs)
-	}
-}
-
-// A hub that only this machine reaches is guarded against pages, with and without
-// keys.
-func TestGuard(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		listen    string
-		anonymous bool
-		want      bool
-	}{
-		{"127.0.0.1:0", false, true},
-		{"[::1]:0", false, true},
-		{"127.0.0.1:0", true, false},
-		{"0.0.0.0:0", false, false},
-		{"0.0.0.0:0", true, false},
-	} {
-		l, err := net.Listen("tcp", tt.listen)
-		if err != nil {
-			if strings.HasPrefix(tt.listen, "[") {
-				continue // a machine without IPv6
-			}
-			t.Fatal(err)
-		}
-		h := &hub{cfg: &config.Config{AllowAnonymous: tt.anonymous}, listener: l}
-		if got := h.guarded(); got != tt.want {
-			t.Errorf("at %s, anonymous callers %t: guarded %t", tt.listen, tt.anonymous, got)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -78,16 +79,16 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		}
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
-	server := hubServer()
-	server.Tools = offered(hub, c.Session, c.Toolbox, c.Bridge)
-	server.Choice, server.Logger = choice, logger
-	server.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
+	s := server.MCPServer()
+	s.Tools = server.MCPTools(hub, c.Session, c.Toolbox, c.Bridge)
+	s.Choice, s.Logger = choice, logger
+	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)
 	}
 	return o.interruptible(ctx, func(stop interrupts) error {
-		err := server.Serve(stop.soft, in, o.Stdout)
+		err := s.Serve(stop.soft, in, o.Stdout)
 		if errors.Is(err, errInterrupted) {
 			return nil // that is how a host may end it
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/server"
 )
 
 // mockCmd serves agents that follow a script.
@@ -78,7 +79,7 @@ func (c *mockCmd) script(o *OS) (*mock.Config, error) {
 
 // serve listens, says where, and serves until ctx ends.
 func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error) {
-	l, err := listen(ctx, c.Listen, "--listen")
+	l, err := server.Listen(ctx, c.Listen, "--listen")
 	if err != nil {
 		return err
 	}
@@ -94,12 +95,12 @@ func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error
 	}
 	var grpcListener net.Listener
 	if c.GRPCListen != "" {
-		if grpcListener, err = listen(ctx, c.GRPCListen, "--grpc-listen"); err != nil {
+		if grpcListener, err = server.Listen(ctx, c.GRPCListen, "--grpc-listen"); err != nil {
 			return err
 		}
 		defer grpcListener.Close()
 		opts.Interfaces = []*a2a.AgentInterface{{
-			URL: reachable(grpcListener.Addr().(*net.TCPAddr)), ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: a2a.Version,
+			URL: server.Reachable(grpcListener.Addr().(*net.TCPAddr)), ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: a2a.Version,
 		}}
 	}
 	s, err := mock.New(cfg, opts)
@@ -107,7 +108,7 @@ func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	url := "http://" + reachable(l.Addr().(*net.TCPAddr))
+	url := "http://" + server.Reachable(l.Addr().(*net.TCPAddr))
 	if _, err := fmt.Fprintf(o.Stdout, "%sTry:\n%s\n", s.Describe(url), s.Example(url)); err != nil {
 		return err
 	}
@@ -128,13 +129,4 @@ func serveMockGRPC(ctx context.Context, s *mock.Server, l net.Listener) error {
 		return err
 	}
 	return nil
-}
-
-// reachable returns the address by which this machine reaches a listener at addr.
-func reachable(addr *net.TCPAddr) string {
-	host := addr.IP.String()
-	if addr.IP.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, fmt.Sprint(addr.Port))
 }

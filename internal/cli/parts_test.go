@@ -29,7 +29,7 @@ audit: {level: `+string(level)+`}
 		}
 		cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout = "127.0.0.1:0", t.TempDir(), "off", -1
 		hub, stop := running(t, cfg, slog.New(slog.DiscardHandler))
-		h := &ruledHub{t: t, url: hub.url()}
+		h := &ruledHub{t: t, url: hub.URL()}
 		bytes := strings.Repeat("0123456789", 200)
 		_, _, body := h.ask("ann", "POST /v1/a2a/echo/message:send",
 			`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"},{"raw":"`+base64.StdEncoding.EncodeToString([]byte(bytes))+`"}]}}`)
@@ -50,7 +50,7 @@ audit: {level: `+string(level)+`}
 		}
 		stop()
 		var read []audit.Subject
-		for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, auditName), audit.Query{}, 0) {
+		for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, "audit"), audit.Query{}, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,12 +64,12 @@ func startRuled(t *testing.T, src string) *ruledHub {
 	cfg.Listen, cfg.GRPCListen, cfg.Data = "127.0.0.1:0", "127.0.0.1:0", t.TempDir()
 	cfg.Bus.URL, cfg.Engine.DrainTimeout = "off", -1
 	h, _ := running(t, cfg, slog.New(slog.DiscardHandler))
-	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(h.About().GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &ruledHub{t, h.url(), conn}
+	return &ruledHub{t, h.URL(), conn}
 }
 
 // ask sends a request for a caller; headers are "Name: value".

@@ -47,7 +47,7 @@ auth:
 	cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout, cfg.Policy.File = "127.0.0.1:0", t.TempDir(), "off", -1, path
 	var log lockedBuffer
 	running, stop := running(t, cfg, slog.New(slog.NewTextHandler(&log, nil)))
-	h := &ruledHub{t: t, url: running.url()}
+	h := &ruledHub{t: t, url: running.URL()}
 	send := func(who string) int {
 		code, _, _ := h.ask(who, "POST /v1/a2a/echo/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}`)
 		return code
@@ -112,7 +112,7 @@ auth:
 	stop()
 
 	var got []string
-	for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, auditName), audit.Query{}, 0) {
+	for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, "audit"), audit.Query{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

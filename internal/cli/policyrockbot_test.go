@@ -134,7 +134,7 @@ policy:
 	cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout = "127.0.0.1:0", t.TempDir(), "off", -1
 	x := newExchange(t, url, "echo", "interview", "desk", "vault")
 	hub, stop := running(t, cfg, slog.New(slog.DiscardHandler))
-	h := &ruledHub{t: t, url: hub.url()}
+	h := &ruledHub{t: t, url: hub.URL()}
 
 	const question, failed = 2, 4
 	first := x.ask("Ann", "interview", "t1", "interview").Message
@@ -181,7 +181,7 @@ policy:
 	}
 	stop()
 	var refused []string
-	for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, auditName), audit.Query{}, 0) {
+	for e, err := range audit.Read(t.Context(), filepath.Join(cfg.Data, "audit"), audit.Query{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,11 +47,6 @@ func checkProfile(cfg *config.Config) error {
 	return nil
 }
 
-// errKeysInProfile: kits have no credentials.
-func errKeysInProfile(data string) error {
-	return usagef("the data folder %s has API keys, and conformance kits have none; choose another one with --data", quote(data))
-}
-
 // profileText says at the start what is different about a hub for conformance kits.
 func profileText(cfg *config.Config) string {
 	if !cfg.Conformance {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -23,8 +24,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-
-	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 )
 
 // profiled is a hub for conformance kits.
@@ -44,7 +43,7 @@ func startProfile(t *testing.T, c serveCmd) *profiled {
 	}
 	cfg.Engine.DrainTimeout = -1 // tasks are left open
 	h, _ := running(t, cfg, slog.New(slog.DiscardHandler))
-	return &profiled{t: t, url: h.url(), grpc: h.grpcListener.Addr().String()}
+	return &profiled{t: t, url: h.URL(), grpc: h.About().GRPC}
 }
 
 // open sends a request of a kit; the caller closes the body of the answer.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -63,7 +64,7 @@ func (c *pushListenCmd) Run(ctx context.Context, o *OS) error {
 		rc.Secrets = append(rc.Secrets, key)
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		l, err := listen(in.soft, c.Listen, "--listen")
+		l, err := server.Listen(in.soft, c.Listen, "--listen")
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 
 // welcome says how a hub is told about this webhook.
 func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
-	at := reachable(addr)
+	at := server.Reachable(addr)
 	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
 	if c.Token != "" {
 		config += `,"token":"TOKEN"`

@@ -27,7 +27,7 @@ func TestRevokedCertificate(t *testing.T) {
 	buyer := h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}})
 	worker := h.acme.Issue(t, x509.Certificate{DNSNames: []string{"worker.acme.example"}})
 	old, new2, others := h.web(h.config(buyer), false), h.web(h.config(buyer), true), h.web(h.config(worker), true)
-	conn, err := grpc.NewClient(h.grpcListener.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(h.config(buyer))))
+	conn, err := grpc.NewClient(h.About().GRPC, grpc.WithTransportCredentials(credentials.NewTLS(h.config(buyer))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRevokedCertificate(t *testing.T) {
 		}
 	}
 	replace(h.acme.Revoke(t, x509.RevocationList{}, buyer))
-	if f := tlsFacts(h.cfg); len(f.Lists) != 1 || f.Lists[0].Revoked != 1 || f.Unlisted != nil {
+	if f := tlsFacts(h.settings); len(f.Lists) != 1 || f.Lists[0].Revoked != 1 || f.Unlisted != nil {
 		t.Errorf("parley doctor knows the lists %+v, and none of %q", f.Lists, f.Unlisted)
 	}
 	for name, ask := range asks {

@@ -13,12 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
@@ -81,14 +81,14 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 	logger := newLogger(o.Stderr, cfg.Log)
 	heap.Floor(heap.Size)
 	return o.interruptible(ctx, func(in interrupts) error {
-		h, err := openHub(in.soft, cfg, logger)
+		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Commit: build().commit})
 		if err != nil {
-			return err
+			return advise(err, cfg)
 		}
-		if err := h.announce(o.Stdout); err != nil {
-			return errors.Join(err, h.close())
+		if err := announce(o.Stdout, h.About(), cfg); err != nil {
+			return errors.Join(err, h.Close())
 		}
-		return h.serve(in)
+		return serveHub(in, h, logger)
 	})
 }
 
@@ -173,9 +173,9 @@ func checkSettings(cfg *config.Config) error {
 	}
 	// Where there is no store, there are no keys in it: nothing needs to be made to
 	// find that out.
-	if _, err := os.Stat(filepath.Join(cfg.Data, storeName)); errors.Is(err, fs.ErrNotExist) && !cfg.Auth.Asks() {
-		if err := checkAnonymous(cfg); err != nil {
-			return err
+	if _, err := os.Stat(filepath.Join(cfg.Data, server.StoreName)); errors.Is(err, fs.ErrNotExist) && !cfg.Auth.Asks() {
+		if err := server.CheckAnonymous(cfg); err != nil {
+			return advise(err, cfg)
 		}
 	}
 	if u, err := url.Parse(cfg.PublicURL); cfg.PublicURL != "" && (err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http")) {
@@ -184,21 +184,66 @@ func checkSettings(cfg *config.Config) error {
 	return nil
 }
 
-// checkAnonymous refuses addresses that others can reach, unless everybody may call.
-func checkAnonymous(cfg *config.Config) error {
-	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
-		if addr == "" {
-			continue
-		}
-		err := (&parley.Hub{AllowAnonymous: cfg.AllowAnonymous}).CheckAddr(addr)
-		if errors.Is(err, parley.ErrAnonymous) {
-			return usagef("%w; give callers keys with \"parley keys add --data %s\", or say --allow-anonymous if everybody may call", err, quote(cfg.Data))
-		}
-		if err != nil {
-			return usagef("%w", err)
+// announce tells a person where the hub is and what to try.
+func announce(w io.Writer, h server.About, cfg *config.Config) error {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "  %-8s %s\n", name, value)
 		}
 	}
-	return nil
+	fmt.Fprintf(&b, "Parley %s\n", parley.Version)
+	row("Address", h.URL)
+	row("gRPC", h.GRPC)
+	row("Data", h.Data)
+	row("Config", cfg.File)
+	row("Bus", h.Bus)
+	row("Agents", h.Agents)
+	row("Access", h.Access)
+	row("Profile", profileText(cfg))
+	send := "parley send"
+	if h.URL != defaultURL {
+		send += " --url " + quote(h.URL)
+	}
+	fmt.Fprintf(&b, "Try: %s hello\n", send)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// serveHub serves until the first signal, then drains, and gives everything back. After
+// a second signal it returns at once and leaves the rest to the end of the process:
+// a hub recovers from that as from being killed.
+func serveHub(in interrupts, h *server.Hub, logger *slog.Logger) error {
+	done := make(chan error, 1)
+	go func() { // ends when everything has drained, or with the process
+		err := h.Run(in.soft)
+		done <- errors.Join(err, h.Close())
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-in.soft.Done():
+		logger.Info("draining; interrupt again to stop at once")
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-in.hard.Done():
+		return &exit{exitFailed, errors.New("stopped at once; tasks that were running are recovered at the next start")}
+	}
+}
+
+// advise adds to an error of the configuration how to call the command instead.
+func advise(err error, cfg *config.Config) error {
+	switch {
+	case errors.Is(err, parley.ErrAnonymous):
+		wrong := new(server.ConfigError)
+		errors.As(err, &wrong)
+		return usagef("%w; give callers keys with \"parley keys add --data %s\", or say --allow-anonymous if everybody may call", wrong.Err, quote(cfg.Data))
+	case errors.Is(err, server.ErrProfileKeys):
+		return usagef("the data folder %s has API keys, and conformance kits have none; choose another one with --data", quote(cfg.Data))
+	}
+	return err
 }
 
 // newLogger returns a logger as the configuration wants it.
@@ -213,76 +258,3 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	}
 	return slog.New(trace.LogHandler(slog.NewTextHandler(w, options)))
 }
-
-// announce tells a person where the hub is and what to try.
-func (h *hub) announce(w io.Writer) error {
-	var b strings.Builder
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "  %-8s %s\n", name, value)
-		}
-	}
-	fmt.Fprintf(&b, "Parley %s\n", parley.Version)
-	row("Address", h.url())
-	if h.grpcListener != nil {
-		row("gRPC", h.grpcListener.Addr().String())
-	}
-	row("Data", h.dir.Path())
-	row("Config", h.cfg.File)
-	row("Bus", h.busParts.where)
-	row("Agents", h.agentNames())
-	row("Access", h.access())
-	row("Profile", profileText(h.cfg))
-	send := "parley send"
-	if h.url() != defaultURL {
-		send += " --url " + quote(h.url())
-	}
-	fmt.Fprintf(&b, "Try: %s hello\n", send)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// url is where this machine reaches the hub.
-func (h *hub) url() string {
-	return h.scheme() + "://" + reachable(h.listener.Addr().(*net.TCPAddr))
-}
-
-func (h *hub) agentNames() string {
-	var names []string
-	first, _ := h.engine.Agent("")
-	for _, a := range h.engine.Agents() {
-		name := string(a.Name)
-		if a.Name == first.Name {
-			name += " (default)"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
-}
-
-func (h *hub) access() string {
-	switch {
-	case h.keys.On() && !h.cfg.AllowAnonymous:
-		return "callers with " + h.credentials()
-	case h.keys.On():
-		return "everybody who reaches the address; callers with " + h.credentials() + " have tasks of their own"
-	case h.cfg.AllowAnonymous:
-		return "everybody who reaches the address, without credentials"
-	}
-	return "everybody on this machine, without credentials; nobody else"
-}
-
-// credentials names what callers may show.
-func (h *hub) credentials() string {
-	all := "an API key"
-	if h.keys.Tokens != nil {
-		all += " or a token"
-	}
-	if h.keys.Certificates != nil {
-		all += " or a certificate"
-	}
-	return all
-}
-
-// duration is d as the packages of the hub take it.
-func duration(d config.Duration) time.Duration { return time.Duration(d) }

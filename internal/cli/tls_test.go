@@ -26,17 +26,20 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // tlsHub is a hub that speaks TLS, with the authorities that it trusts and one that it does
 // not.
 type tlsHub struct {
-	*hub
+	*server.Hub
 	t          *testing.T
 	acme, evil *tlstest.Authority
 	dir        string
 	log        *lockedBuffer
+	settings   *config.Config
 }
 
 // lockedBuffer is a buffer for several goroutines.
@@ -93,7 +96,8 @@ func startTLS(t *testing.T, more, rules string) *tlsHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.hub, _ = running(t, cfg, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	h.settings = cfg
+	h.Hub, _ = running(t, cfg, slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return h
 }
 
@@ -117,7 +121,7 @@ func (h *tlsHub) web(c *tls.Config, http2 bool) *http.Client {
 // rpc makes a JSON-RPC call and returns the status with the body.
 func (h *tlsHub) rpc(web *http.Client, body string, lines ...string) (int, string, error) {
 	h.t.Helper()
-	q := httpQuery{web: web, at: h.url(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
+	q := httpQuery{web: web, at: h.URL(), what: "POST /a2a", body: body, header: append([]string{"A2A-Version: 1.0"}, lines...)}
 	resp, err := q.ask(h.t.Context())
 	if err != nil {
 		return 0, "", err
@@ -165,7 +169,7 @@ func TestMutualTLS(t *testing.T) {
 		"HTTP+JSON": a2aclient.WithRESTTransport(h.web(mine, true)),
 		"GRPC":      a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(mine))),
 	} {
-		at := map[string]string{"JSONRPC": h.url() + "/a2a", "HTTP+JSON": h.url() + "/v1/a2a", "GRPC": h.grpcListener.Addr().String()}[name]
+		at := map[string]string{"JSONRPC": h.URL() + "/a2a", "HTTP+JSON": h.URL() + "/v1/a2a", "GRPC": h.About().GRPC}[name]
 		c, err := a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{a2a.NewAgentInterface(at, a2a.TransportProtocol(name))},
 			a2aclient.WithDefaultsDisabled(), option)
 		if err != nil {
@@ -208,7 +212,7 @@ func TestMutualTLSDialects(t *testing.T) {
 		if status, body, err := h.rpc(web, fmt.Sprintf(sendV03, "send", fmt.Sprint("a", i)), "A2A-Version: "); err != nil || status != 200 || !strings.Contains(body, `"kind":"task"`) {
 			t.Errorf("v0.3: %d %s %v", status, body, err)
 		}
-		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url()+"/a2a", strings.NewReader(fmt.Sprintf(sendV03, "stream", fmt.Sprint("b", i))))
+		req, err := http.NewRequestWithContext(t.Context(), "POST", h.URL()+"/a2a", strings.NewReader(fmt.Sprintf(sendV03, "stream", fmt.Sprint("b", i))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +236,7 @@ func TestMutualTLSDialects(t *testing.T) {
 	// The administrator's interface knows certificates, too.
 	admin := h.web(h.config(h.acme.Issue(t, x509.Certificate{DNSNames: []string{"worker.acme.example"}})), true)
 	for who, want := range map[*http.Client]int{admin: 200, h.web(mine, true): 403, h.web(h.config(nil), true): 401} {
-		resp, err := who.Get(h.url() + "/api/v1/keys")
+		resp, err := who.Get(h.URL() + "/api/v1/keys")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +319,7 @@ func dnsExtension(name string) pkix.Extension {
 func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
-	c, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(h.grpcListener.Addr().String(), a2a.TransportProtocolGRPC)},
+	c, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{a2a.NewAgentInterface(h.About().GRPC, a2a.TransportProtocolGRPC)},
 		a2aclient.WithDefaultsDisabled(), a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(h.config(p)))))
 	if err != nil {
 		return err
@@ -334,7 +338,7 @@ func (h *tlsHub) overGRPC(p *tlstest.Pair, headers []string) error {
 func TestMutualTLSRequired(t *testing.T) {
 	t.Parallel()
 	h := startTLS(t, ", clients: required", rulesOfTest)
-	if resp, err := h.web(h.config(nil), true).Get(h.url() + "/healthz"); err == nil {
+	if resp, err := h.web(h.config(nil), true).Get(h.URL() + "/healthz"); err == nil {
 		resp.Body.Close()
 		t.Errorf("/healthz without a certificate: %s", resp.Status)
 	}
@@ -344,7 +348,7 @@ func TestMutualTLSRequired(t *testing.T) {
 		t.Errorf("with one: %d %s %v", status, body, err)
 	}
 	// In the clear nobody is served at all.
-	resp, err := http.Get("http://" + h.listener.Addr().String() + "/healthz")
+	resp, err := http.Get(strings.Replace(h.URL(), "https:", "http:", 1) + "/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +367,7 @@ func TestMutualTLSCard(t *testing.T) {
 		"/.well-known/agent-card.json": `"mutualTLS":{"mtlsSecurityScheme":{`,
 		"/.well-known/agent.json":      `"type":"mutualTLS"`,
 	} {
-		resp, err := web.Get(h.url() + path)
+		resp, err := web.Get(h.URL() + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +376,7 @@ func TestMutualTLSCard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{scheme, `"url":"` + h.url() + `/a2a"`, `"mutualTLS":`} {
+		for _, want := range []string{scheme, `"url":"` + h.URL() + `/a2a"`, `"mutualTLS":`} {
 			if !strings.Contains(string(b), want) {
 				t.Errorf("%s lacks %s:\n%s", path, want, b)
 			}

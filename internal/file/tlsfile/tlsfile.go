@@ -253,3 +253,11 @@ func plain(err error) error {
 	}
 	return err
 }
+
+// Named puts the name of the option that gave a file in front of an error about the file.
+func Named(err error, names map[string]string) error {
+	if f := new(FileError); errors.As(err, &f) {
+		return fmt.Errorf("%s: %w", names[f.Which], err)
+	}
+	return err
+}

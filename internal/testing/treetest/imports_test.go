@@ -26,7 +26,7 @@ var leaves = []string{"internal/json/rawjson", "internal/json/structjson", "inte
 var (
 	stores = []string{"store/..."}
 	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/front/openaifront/...", "internal/front/aguifront/...", "internal/console/...", "internal/front/rockbotfront/..."}
-	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/config/...", "cmd/..."})
+	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 
 // directions are the arrows of docs/design.md.
@@ -105,11 +105,11 @@ var directions = []direction{
 		why: "a wire shape is values in and bytes out",
 	},
 	{
-		from: []string{"internal/front/httpfront/..."}, not: append([]string{".", "grpcbind/...", "internal/cli/...", "client/..."}, stores...), deep: true,
+		from: []string{"internal/front/httpfront/..."}, not: append([]string{".", "grpcbind/...", "internal/cli/...", "internal/server/...", "client/..."}, stores...), deep: true,
 		why: "a front speaks to the engine alone",
 	},
 	{
-		from: []string{"internal/front/surface", "internal/front/exchange", "internal/front/openaifront", "internal/front/aguifront"}, not: append([]string{".", "internal/front/httpfront/...", "internal/cli/...", "client/..."}, stores...), deep: true,
+		from: []string{"internal/front/surface", "internal/front/exchange", "internal/front/openaifront", "internal/front/aguifront"}, not: append([]string{".", "internal/front/httpfront/...", "internal/cli/...", "internal/server/...", "client/..."}, stores...), deep: true,
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{
@@ -130,7 +130,7 @@ var directions = []direction{
 		why: "agents and identity are contracts that the engine builds on",
 	},
 	{
-		from: []string{"."}, not: slices.Concat(stores, []string{"grpcbind/...", "internal/cli/...", "internal/config/...", "cmd/..."}), deep: true,
+		from: []string{"."}, not: slices.Concat(stores, []string{"grpcbind/...", "internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."}), deep: true,
 		why: "an embedder chooses stores and bindings; the facade must not bring them along",
 	},
 }
@@ -229,7 +229,7 @@ func matches(name string, patterns []string) bool {
 // edgeOnly says which packages may import a heavy dependency (a path or what is
 // below it) themselves.
 var edgeOnly = map[string][]string{
-	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/check/...", "internal/testing/grpctest"},
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest"},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
 	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
@@ -254,20 +254,21 @@ var edgeOnly = map[string][]string{
 	"go.opentelemetry.io/otel/sdk":              {"internal/telemetry/export"},
 	"go.opentelemetry.io/otel/exporters":        {"internal/telemetry/export"},
 	"github.com/prometheus":                     {"internal/telemetry/export"},
-	module + "/internal/telemetry/export":       {"internal/cli/..."},
-	module + "/internal/gauge":                  {".", "internal/cli/..."},
-	module + "/store/sqlitestore":               {"internal/cli/..."},
-	module + "/grpcbind":                        {"internal/cli/...", "internal/testing/hubtest"},
+	module + "/internal/telemetry/export":       {"internal/server"},
+	module + "/internal/gauge":                  {".", "internal/server"},
+	module + "/store/sqlitestore":               {"internal/server", "internal/cli"},
+	module + "/grpcbind":                        {"internal/server", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/server":                 {"internal/cli"},
 	module + "/internal/cli":                    {"cmd/..."},
 	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
 	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer"},
 	"github.com/go-jose/go-jose":                {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":     {"tests"},
 	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
-	module + "/bus/natsbus/embedded":            {"internal/cli/..."},
+	module + "/bus/natsbus/embedded":            {"internal/server"},
 	"github.com/modelcontextprotocol/go-sdk":    {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
-	module + "/internal/llm/mcp/mcpserver":      {"internal/cli/...", "internal/llm/mcp/resources"},
-	module + "/internal/llm/mcp/mcpclient":      {"internal/cli/..."},
+	module + "/internal/llm/mcp/mcpserver":      {"internal/server", "internal/llm/mcp/resources"},
+	module + "/internal/llm/mcp/mcpclient":      {"internal/server"},
 	module + "/internal/testing/natstest":       {"tests"},
 	module + "/internal/testing/transcript":     {"tests"}, // to no package: it defines a flag
 	module + "/internal/testing/grpctest":       {"tests"},

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"encoding/base64"
@@ -14,7 +14,7 @@ import (
 
 // remoteExecutor makes what calls an agent of the directory. One that somebody else than
 // the operator has named is called through the guard.
-func (h *hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
+func (h *Hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	if m := e.Spec.Model; m != nil {
 		x, err := h.specThinker(m)
 		if err != nil {

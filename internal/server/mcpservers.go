@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 )
 
 // mcpServers makes the MCP servers of the configuration, which runMCPServers runs.
-func (h *hub) mcpServers() *mcpclient.Set {
+func (h *Hub) mcpServers() *mcpclient.Set {
 	s := new(mcpclient.Set)
 	for i := range h.cfg.MCPServers {
 		s.Clients = append(s.Clients, h.mcpClient(&h.cfg.MCPServers[i]))
@@ -24,7 +24,7 @@ func (h *hub) mcpServers() *mcpclient.Set {
 	return s
 }
 
-func (h *hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
+func (h *Hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
 	c := &mcpclient.Client{
 		Name: m.Name, URL: m.URL, Header: m.Header(), Lazy: m.Start == "demand", Choice: m.Tools.Choice(),
 		Version: parley.Version, Logger: h.logger,
@@ -44,7 +44,7 @@ func (h *hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
 
 // runMCPServers keeps the servers running, and what is known of them in the directory,
 // until ctx ends.
-func (h *hub) runMCPServers(ctx context.Context) error {
+func (h *Hub) runMCPServers(ctx context.Context) error {
 	if len(h.servers.Clients) == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (h *hub) runMCPServers(ctx context.Context) error {
 }
 
 // tellOfServers tells the directory what the servers can do.
-func (h *hub) tellOfServers(ctx context.Context) {
+func (h *Hub) tellOfServers(ctx context.Context) {
 	if h.directory == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func service(m *config.MCPServer, c *mcpclient.Client) *directory.Service {
 }
 
 // serverStatus is what an operator is told of the servers.
-func (h *hub) serverStatus() []adminapi.MCPServer {
+func (h *Hub) serverStatus() []adminapi.MCPServer {
 	var all []adminapi.MCPServer
 	for _, s := range h.servers.Status() {
 		all = append(all, adminapi.MCPServer(s))

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // questions are those that agents ask models of the hub.
-type questions struct{ hub *hub }
+type questions struct{ hub *Hub }
 
 var _ model.Gate = questions{}
 

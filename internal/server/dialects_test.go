@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ agents:
 		Callers: map[string]string{"bot": "rockbot", "kit": "promptkit"},
 		Agents:  map[task.Agent]string{"old": "v0.3"},
 	}
-	if diff := cmp.Diff(want, (&hub{cfg: cfg}).profiles()); diff != "" {
+	if diff := cmp.Diff(want, (&Hub{cfg: cfg}).profiles()); diff != "" {
 		t.Errorf("profiles mismatch (-want +got):\n%s", diff)
 	}
 }

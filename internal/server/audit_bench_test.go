@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func BenchmarkAuditedSend(b *testing.B) {
 
 func benchmarkSend(b *testing.B, callers int, level audit.Level) {
 	dir := b.TempDir()
-	db, err := sqlitestore.Open(filepath.Join(dir, storeName), sqlitestore.Options{})
+	db, err := sqlitestore.Open(filepath.Join(dir, StoreName), sqlitestore.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -38,10 +38,10 @@ type trustParts struct {
 }
 
 // openTrust puts these parts together, and reads how far callers are trusted.
-func (h *hub) openTrust(ctx context.Context) error {
+func (h *Hub) openTrust(ctx context.Context) error {
 	c, t := &h.cfg.Trust, &h.trust
 	if c.Summarizer != "" && !h.named(c.Summarizer) {
-		return usagef("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
+		return configf("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
 	}
 	t.inbox = &inbox.Inbox{Book: h.db.Inbox(), Logger: h.logger}
 	t.book = &trust.Book{Store: h.db.Trust(), Logger: h.logger}
@@ -66,7 +66,7 @@ func (h *hub) openTrust(ctx context.Context) error {
 }
 
 // talks are the conversations of the hub, which are opened after the gate.
-type talks struct{ hub *hub }
+type talks struct{ hub *Hub }
 
 // Continue implements approval.Talks.
 func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error) {
@@ -74,7 +74,7 @@ func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string)
 }
 
 // keeper keeps what was not done in the memory of the hub's owner.
-type keeper struct{ hub *hub }
+type keeper struct{ hub *Hub }
 
 // Keep implements approval.Keeper.
 func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
@@ -90,7 +90,7 @@ func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) e
 }
 
 // named reports whether there is an agent with the name beside those of the directory.
-func (h *hub) named(name string) bool {
+func (h *Hub) named(name string) bool {
 	for i := range h.cfg.Agents {
 		if h.cfg.Agents[i].Name == name {
 			return true
@@ -114,7 +114,7 @@ func keepAlive(silence time.Duration) time.Duration {
 }
 
 // guard puts the executor of an agent behind the gate, if the configuration says so.
-func (h *hub) guard(a *config.Agent, e *engine.Agent) {
+func (h *Hub) guard(a *config.Agent, e *engine.Agent) {
 	skills, ok := a.Gated()
 	if h.mustGate(e.Name) {
 		skills, ok = nil, true
@@ -138,7 +138,7 @@ func (h *hub) guard(a *config.Agent, e *engine.Agent) {
 
 // guardElsewhere returns the executor of an agent elsewhere that the configuration names,
 // behind the gate if it says so: the directory puts it in the place of the first one.
-func (h *hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+func (h *Hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
 			e := engine.Agent{Name: name, Card: a.Card(), Executor: x}
@@ -151,11 +151,11 @@ func (h *hub) guardElsewhere(name task.Agent, x a2asrv.AgentExecutor) a2asrv.Age
 
 // mustGate reports whether the configuration gates an agent by its name, wherever it is
 // known from.
-func (h *hub) mustGate(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
+func (h *Hub) mustGate(name task.Agent) bool { return slices.Contains(h.cfg.Trust.Gated, string(name)) }
 
 // guardNamed puts an agent of the hub behind the gate that the configuration gates by its
 // name, unless it is there already.
-func (h *hub) guardNamed(e *engine.Agent) {
+func (h *Hub) guardNamed(e *engine.Agent) {
 	if _, ok := e.Executor.(adminapi.GatedAgent); ok || !h.mustGate(e.Name) {
 		return
 	}
@@ -168,7 +168,7 @@ func (h *hub) guardNamed(e *engine.Agent) {
 
 // guardKnown returns the executor of an agent that only the directory knows, behind the
 // gate if its entry says so, or the configuration.
-func (h *hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
+func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 	p := approval.Policy{Gated: s.GatedSkills}
 	switch {
 	case s.Trust == directory.Gated || h.mustGate(s.Name):
@@ -186,7 +186,7 @@ func (h *hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.Agent
 
 // missGated warns of agents that are to be gated and are not there: the name may be
 // mistyped, and another agent open.
-func (h *hub) missGated() {
+func (h *Hub) missGated() {
 	for _, name := range h.cfg.Trust.Gated {
 		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
 			h.logger.Warn("trust.gated names an agent that is not there", "agent", name)
@@ -202,14 +202,14 @@ func (t *trustParts) contact(p *auth.Principal) {
 }
 
 // frontDesk returns the agents that speak for the owner, if they are wanted.
-func (h *hub) frontDesk() ([]engine.Agent, error) {
+func (h *Hub) frontDesk() ([]engine.Agent, error) {
 	c := &h.cfg.FrontDesk
 	if !c.Serve {
 		return nil, nil
 	}
 	hours, err := c.Times()
 	if err != nil {
-		return nil, usagef("front_desk: %w", err)
+		return nil, configf("front_desk: %w", err)
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
@@ -225,14 +225,14 @@ func (h *hub) frontDesk() ([]engine.Agent, error) {
 }
 
 // busy reports whether something of the owner is under way.
-func (h *hub) busy(ctx context.Context) bool {
+func (h *Hub) busy(ctx context.Context) bool {
 	page, err := h.db.Tasks().List(ctx, &task.Query{Owner: auth.Local, State: task.Working, Limit: 1})
 	return err == nil && len(page.Heads) > 0
 }
 
 // runTrust makes items expire, reads the file of trust when it changes, and notifies,
 // until ctx ends; contacts are stored until learning does.
-func (h *hub) runTrust(ctx, learning context.Context) error {
+func (h *Hub) runTrust(ctx, learning context.Context) error {
 	t := &h.trust
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.inbox.Run(ctx) })

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -32,17 +32,17 @@ type rockBotParts struct {
 
 // openRockBot takes a place on RockBot's exchange if the configuration names one. It does
 // not wait for the broker.
-func (h *hub) openRockBot() error {
+func (h *Hub) openRockBot() error {
 	at := h.cfg.RockBotURL()
 	switch {
 	case h.cfg.Conformance || at == "" && !h.cfg.UsesRockBot():
 		return nil
 	case at == "":
-		return usagef("rockbot.url is missing in %s: RockBot's broker is a RabbitMQ, such as amqp://user:password@host/vhost", source(h.cfg))
+		return configf("rockbot.url is missing in %s: RockBot's broker is a RabbitMQ, such as amqp://user:password@host/vhost", source(h.cfg))
 	}
 	b := &amqpbus.Bus{URL: at, Logger: h.logger}
 	if err := b.Check(); err != nil {
-		return fmt.Errorf("open RockBot's broker at %s: %w", redactedURL(at), err)
+		return fmt.Errorf("open RockBot's broker at %s: %w", RedactedURL(at), err)
 	}
 	h.rockBot = rockBotParts{b, &rockbot.Line{
 		Bus: b, Name: cmp.Or(h.cfg.RockBot.Name, rockBotName), Heard: h.announcedAtRockBot, Logger: h.logger,
@@ -55,7 +55,7 @@ func (h *hub) openRockBot() error {
 
 // announcedAtRockBot takes what an agent on RockBot's exchange says of itself. An agent that
 // the configuration names keeps the name that it has there.
-func (h *hub) announcedAtRockBot(n *rockbot.Announcement) error {
+func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	s, err := directory.AnnouncedAtRockBot(n.Card, n.URL)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (h *hub) announcedAtRockBot(n *rockbot.Announcement) error {
 }
 
 // nameAsConfigured gives an agent of RockBot the name that the configuration has for it.
-func (h *hub) nameAsConfigured(s *directory.Spec) {
+func (h *Hub) nameAsConfigured(s *directory.Spec) {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; a.RockBot != "" && task.Agent(a.RockBot) == s.RockBot {
 			s.Name = task.Agent(a.Name)
@@ -82,7 +82,7 @@ func (h *hub) nameAsConfigured(s *directory.Spec) {
 }
 
 // rockBotAgent returns what gives tasks to an agent of RockBot.
-func (h *hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
+func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 	x := &rockbot.Agent{Line: h.rockBot.line, Name: string(s.RockBot)}
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == s.Name {
@@ -93,10 +93,10 @@ func (h *hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 }
 
 // checkServed returns an error if an agent that RockBot's may ask is none of the hub's.
-func (h *hub) checkServed() error {
+func (h *Hub) checkServed() error {
 	for _, name := range h.cfg.RockBot.Serve {
 		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
-			return usagef("rockbot.serve: the agent %q is not served", name)
+			return configf("rockbot.serve: the agent %q is not served", name)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (h *hub) checkServed() error {
 
 // runRockBot hears what RockBot's agents answer until no task runs any more, which is when
 // learning ends, and what they ask until ctx ends.
-func (h *hub) runRockBot(ctx, learning context.Context) error {
+func (h *Hub) runRockBot(ctx, learning context.Context) error {
 	line := h.rockBot.line
 	if line == nil {
 		return nil
@@ -128,7 +128,7 @@ func (h *hub) runRockBot(ctx, learning context.Context) error {
 }
 
 // stay does something until ctx ends, and begins anew after a while if it cannot.
-func (h *hub) stay(ctx context.Context, what string, do func(context.Context) error) error {
+func (h *Hub) stay(ctx context.Context, what string, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
 		if err == nil || ctx.Err() != nil {

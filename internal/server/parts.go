@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ const (
 
 // openParts opens the folder of large parts, if there is to be one, or if there is one that
 // tasks refer to. Parts are kept no longer than their tasks.
-func (h *hub) openParts() error {
+func (h *Hub) openParts() error {
 	c := &h.cfg.Parts
 	dir, threshold := cmp.Or(c.Dir, h.dir.Join(partsName)), int64(c.Threshold)
 	if threshold == 0 {
@@ -30,8 +30,8 @@ func (h *hub) openParts() error {
 		threshold = math.MaxInt64 // nothing is added
 	}
 	if c.Threshold > 0 && h.cfg.PublicURL == "" && !h.guarded() {
-		return usagef("%s: parts.threshold needs public_url: the addresses of parts are stored, and callers elsewhere would not reach %s",
-			source(h.cfg), h.url())
+		return configf("%s: parts.threshold needs public_url: the addresses of parts are stored, and callers elsewhere would not reach %s",
+			source(h.cfg), h.URL())
 	}
 	keep := min(cmp.Or(duration(c.Expiry), blobstore.DefaultKeep), cmp.Or(duration(h.cfg.Engine.Retention), retentionDefault))
 	var err error
@@ -43,13 +43,13 @@ func (h *hub) openParts() error {
 		return err
 	}
 	h.parts = &blobstore.Keeper{
-		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.url()), Threshold: threshold, Max: int64(c.Max),
+		Store: store, Base: cmp.Or(h.cfg.PublicURL, h.URL()), Threshold: threshold, Max: int64(c.Max),
 	}
 	return nil
 }
 
 // closeParts lets go of the folder.
-func (h *hub) closeParts() error {
+func (h *Hub) closeParts() error {
 	if h.partsDir == nil {
 		return nil
 	}

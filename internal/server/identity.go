@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ type identityParts struct {
 }
 
 // openIdentity reads the keys of assertions, if agents of the configuration get some.
-func (h *hub) openIdentity() error {
+func (h *Hub) openIdentity() error {
 	uses := func(f func(*config.Identity) bool) bool {
 		return slices.ContainsFunc(h.cfg.Agents, func(a config.Agent) bool { return f(&a.Identity) })
 	}
@@ -33,7 +33,7 @@ func (h *hub) openIdentity() error {
 		return nil
 	}
 	if err := h.cfg.CheckIssuer(); err != nil {
-		return usagef("%s: %w", source(h.cfg), err)
+		return configf("%s: %w", source(h.cfg), err)
 	}
 	keys, err := tokenexchange.Load(h.dir.Join(tokenexchange.FileName))
 	if err != nil {
@@ -53,7 +53,7 @@ func (i *identityParts) onward() auth.Onward {
 }
 
 // told lets an agent elsewhere know whose work it does, if it is to.
-func (h *hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
+func (h *Hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
 	if p := a.Onward(h.identity.asserter); p != nil {
 		r.Identity = p
 	}
@@ -61,7 +61,7 @@ func (h *hub) told(a *config.Agent, r *remote.Agent) *remote.Agent {
 }
 
 // program returns the executor of a program. Callers without credentials have no assertion.
-func (h *hub) program(a *config.Agent) *command.Agent {
+func (h *Hub) program(a *config.Agent) *command.Agent {
 	x := a.Executor(h.runs())
 	p := a.Onward(h.identity.asserter)
 	if p == nil {
@@ -79,7 +79,7 @@ func (h *hub) program(a *config.Agent) *command.Agent {
 
 // keySet returns what serves the keys that sign cards and assertions; nil if nothing is
 // signed.
-func (h *hub) keySet() func() ([]byte, error) {
+func (h *Hub) keySet() func() ([]byte, error) {
 	cards, keys := h.signing.keySet, h.identity.keys
 	switch {
 	case keys == nil && cards == nil:
@@ -97,7 +97,7 @@ func (h *hub) keySet() func() ([]byte, error) {
 }
 
 // issues returns what the hub says of itself as an issuer; nil if it asserts nothing.
-func (h *hub) issues() ([]byte, error) {
+func (h *Hub) issues() ([]byte, error) {
 	if h.identity.keys == nil {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ type remotes struct {
 }
 
 // adopt makes an agent elsewhere one of the hub's.
-func (h *hub) adopt(a *remote.Agent) *remote.Agent {
+func (h *Hub) adopt(a *remote.Agent) *remote.Agent {
 	a.Logger, a.Callbacks = h.logger, h.ownCallbacks()
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *hub) adopt(a *remote.Agent) *remote.Agent {
 }
 
 // adoptConfigured is adopt for an agent that the configuration names.
-func (h *hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
+func (h *Hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
 	a.Transports = overGRPC
 	h.adopt(a)
 	h.remotes.mu.Lock()
@@ -64,7 +64,7 @@ func (h *hub) adoptConfigured(name task.Agent, a *remote.Agent) *remote.Agent {
 }
 
 // adoptListed is adopt for an agent that the directory lists.
-func (h *hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
+func (h *Hub) adoptListed(name task.Agent, a *remote.Agent) *remote.Agent {
 	h.adopt(a)
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *remotes) ofConfiguration(name task.Agent) *remote.Agent {
 
 // ownCallbacks returns the webhook of the hub for agents elsewhere; nil if the hub does
 // not know how it can be reached.
-func (h *hub) ownCallbacks() *remote.Callbacks {
+func (h *Hub) ownCallbacks() *remote.Callbacks {
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
 	if h.remotes.callbacks == nil && h.cfg.PublicURL != "" {
@@ -108,7 +108,7 @@ func (h *hub) ownCallbacks() *remote.Callbacks {
 }
 
 // callbacks is ownCallbacks for the front; nil if there are none.
-func (h *hub) callbacks() http.Handler {
+func (h *Hub) callbacks() http.Handler {
 	if c := h.ownCallbacks(); c != nil {
 		return c
 	}
@@ -126,7 +126,7 @@ func (r *remotes) close() error {
 }
 
 // configured returns the agents of the configuration.
-func (h *hub) configured() ([]engine.Agent, error) {
+func (h *Hub) configured() ([]engine.Agent, error) {
 	var all []engine.Agent
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
@@ -139,7 +139,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 			s := a.Spec()
 			x, err := h.queueExecutor(&s)
 			if err != nil {
-				return nil, usagef("agents: %s: %w; take away bus: off", a.Name, err)
+				return nil, configf("agents: %s: %w; take away bus: off", a.Name, err)
 			}
 			e.Executor, e.ListedSkills = x, true
 		case a.RockBot != "":
@@ -173,7 +173,7 @@ func (h *hub) configured() ([]engine.Agent, error) {
 }
 
 // elsewhere reports whether the configuration names an agent elsewhere so.
-func (h *hub) elsewhere(name task.Agent) bool {
+func (h *Hub) elsewhere(name task.Agent) bool {
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; task.Agent(a.Name) == name {
 			return a.Elsewhere()
@@ -207,9 +207,9 @@ func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) er
 }
 
 // reach returns where the hub takes messages for an agent.
-func (h *hub) reach(name task.Agent) []*a2a.AgentInterface {
+func (h *Hub) reach(name task.Agent) []*a2a.AgentInterface {
 	first, _ := h.engine.Agent("")
 	return card.Interfaces(card.Place{
-		Base: cmp.Or(h.cfg.PublicURL, h.url()), GRPC: h.grpcAddr(), Agent: string(name), Default: first.Name == name,
+		Base: cmp.Or(h.cfg.PublicURL, h.URL()), GRPC: h.grpcAddr(), Agent: string(name), Default: first.Name == name,
 	})
 }

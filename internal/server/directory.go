@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -25,14 +25,14 @@ import (
 )
 
 // openDirectory makes the agents callable that are elsewhere, after those of the hub.
-func (h *hub) openDirectory(ctx context.Context) error {
+func (h *Hub) openDirectory(ctx context.Context) error {
 	if h.cfg.Conformance {
 		return nil
 	}
 	c := &h.cfg.Directory
 	policy, err := safedial.ParsePolicy(c.Allow)
 	if err != nil {
-		return usagef("directory.allow: %w", err)
+		return configf("directory.allow: %w", err)
 	}
 	h.web = newCardReader(policy)
 	if h.web.verifier, err = newCardVerifier(&h.cfg.Cards, h.web.plain); err != nil {
@@ -53,7 +53,7 @@ func (h *hub) openDirectory(ctx context.Context) error {
 }
 
 // sources are where agents are known from, those that count first.
-func (h *hub) sources() []directory.Source {
+func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	own := slices.DeleteFunc(h.engine.Agents(), func(a engine.Agent) bool {
 		return h.elsewhere(a.Name)
@@ -262,7 +262,7 @@ func (c *cardReader) close() {
 
 // runDirectory keeps the directory until ctx ends, and reads the files again when the hub
 // is hung up on.
-func (h *hub) runDirectory(ctx context.Context) error {
+func (h *Hub) runDirectory(ctx context.Context) error {
 	if h.directory == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,9 +40,9 @@ const (
 	auditPlaceName = "audit.place"
 )
 
-// auditPlace returns the folder of the audit log of a data folder; empty if there is to be
+// AuditFolder returns the folder of the audit log of a data folder; empty if there is to be
 // none.
-func auditPlace(data string) (string, error) {
+func AuditFolder(data string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(data, auditPlaceName))
 	switch place := strings.TrimSpace(string(text)); {
 	case errors.Is(err, os.ErrNotExist):
@@ -59,7 +57,7 @@ func auditPlace(data string) (string, error) {
 }
 
 // setAuditPlace notes where the audit log is, for commands that do not know the configuration.
-func (h *hub) setAuditPlace() error {
+func (h *Hub) setAuditPlace() error {
 	path, place := h.dir.Join(auditPlaceName), h.cfg.Audit.Dir
 	if h.cfg.Audit.Off() {
 		place = string(audit.Off)
@@ -77,7 +75,7 @@ func (h *hub) setAuditPlace() error {
 }
 
 // openAudit opens the audit log, unless there is to be none.
-func (h *hub) openAudit() error {
+func (h *Hub) openAudit() error {
 	if h.cfg.Conformance {
 		return nil
 	}
@@ -100,7 +98,7 @@ func (h *hub) openAudit() error {
 
 // auditStart writes down that the hub serves from now on, and by which configuration. A hub
 // whose disk is full starts nevertheless: it refuses what it cannot write down.
-func (h *hub) auditStart() {
+func (h *Hub) auditStart() {
 	l := h.audit.log
 	if l == nil {
 		return
@@ -134,7 +132,7 @@ func (h *hub) auditStart() {
 var theHub = audit.Actor{ID: "hub"}
 
 // auditStop writes down that the hub has stopped, and closes the log.
-func (h *hub) auditStop() error {
+func (h *Hub) auditStop() error {
 	l := h.audit.log
 	if l == nil {
 		return nil
@@ -150,7 +148,7 @@ func (h *hub) auditStop() error {
 }
 
 // checks says how the parts of the hub are that the engine does not know.
-func (h *hub) checks() []engine.Check {
+func (h *Hub) checks() []engine.Check {
 	all := h.busParts.checks()
 	if c, ok := h.policyCheck(); ok {
 		all = append(all, c)
@@ -352,51 +350,4 @@ func requestRecord(r *http.Request, d *adminapi.Deed) *audit.Record {
 		Actor: actorOf(auth.PrincipalFrom(r.Context()), r.RemoteAddr), Action: d.Action, Subject: d.Subject,
 		Outcome: d.Outcome, Reason: d.Reason, Trace: traceOf(r.Header["Traceparent"]), Detail: d.Detail,
 	}
-}
-
-// folderAudit writes down what an operator does to the data of a hub that does not run.
-type folderAudit struct{ log *audit.Log }
-
-// openFolderAudit opens the audit log of a data folder that this process holds.
-func openFolderAudit(data string) (*folderAudit, error) {
-	place, err := auditPlace(data)
-	if err != nil || place == "" {
-		return &folderAudit{}, err
-	}
-	key, err := hubkey.Audit(filepath.Join(data, hubkey.FileName))
-	if err != nil {
-		return nil, err
-	}
-	log, err := audit.Open(audit.Options{Dir: place, Key: key, Level: audit.Changes, Logger: slog.New(slog.DiscardHandler)})
-	return &folderAudit{log}, err
-}
-
-// do makes a change: it is written down before, and what came of it after.
-func (f *folderAudit) do(r *audit.Record, change func(r *audit.Record) error) error {
-	if f.log == nil {
-		return change(r)
-	}
-	r.Actor = audit.Actor{ID: "operator", Auth: "folder"}
-	if u, err := user.Current(); err == nil {
-		r.Detail = append(r.Detail, audit.Field{Name: "user", Value: u.Username})
-	}
-	asked := *r
-	asked.Outcome = audit.Asked
-	p, err := f.log.Begin(&asked)
-	if err = errors.Join(err, p.Wait()); err != nil {
-		return err
-	}
-	changed := change(r)
-	if r.Outcome = audit.OK; changed != nil {
-		r.Outcome = audit.Failed
-	}
-	r.Detail = append(r.Detail, audit.Field{Name: "asked", Value: strconv.FormatUint(p.Seq, 10)})
-	return errors.Join(changed, f.log.Append(r))
-}
-
-func (f *folderAudit) close() error {
-	if f.log == nil {
-		return nil
-	}
-	return f.log.Close()
 }

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const flushTimeout = 3 * time.Second
 
 // startTelemetry begins to record what the configuration and the variables of
 // OpenTelemetry ask for.
-func (h *hub) startTelemetry(ctx context.Context) (err error) {
+func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	h.telemetry, err = export.Start(ctx, export.Config{
 		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
 		Version: parley.Version, Logger: h.logger,
@@ -29,10 +29,9 @@ func (h *hub) startTelemetry(ctx context.Context) (err error) {
 }
 
 // measure lets the parts of the hub be measured until it is closed.
-func (h *hub) measure() error {
-	b := build()
+func (h *Hub) measure() error {
 	stop, err := gauge.Watch(gauge.Hub{
-		Engine: h.engine, Pusher: h.push, Store: h.db.Tasks(), Version: b.version, Commit: b.commit,
+		Engine: h.engine, Pusher: h.push, Store: h.db.Tasks(), Version: parley.Version, Commit: h.commit,
 	})
 	if err != nil {
 		return fmt.Errorf("measure the hub: %w", err)
@@ -43,7 +42,7 @@ func (h *hub) measure() error {
 
 // stopTelemetry sends what is left. A collector that does not take it is no reason to
 // fail.
-func (h *hub) stopTelemetry() {
+func (h *Hub) stopTelemetry() {
 	if h.unwatch != nil {
 		h.unwatch()
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ type busParts struct {
 }
 
 // openBus takes the hub's place on the bus, unless there is to be none.
-func (h *hub) openBus(ctx context.Context) error {
+func (h *Hub) openBus(ctx context.Context) error {
 	c, p := &h.cfg.Bus, &h.busParts
 	if h.cfg.Conformance || c.URL == config.BusOff {
 		return nil
@@ -69,7 +69,7 @@ func (h *hub) openBus(ctx context.Context) error {
 }
 
 // openBook makes b know the agents that announce themselves, and where that is written.
-func (h *hub) openBook(b *announce.Book) (err error) {
+func (h *Hub) openBook(b *announce.Book) (err error) {
 	b.Notes, b.Logger = h.db.Ledger(), h.logger
 	b.See = func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }
 	h.busParts.book = b
@@ -87,12 +87,12 @@ func (h *hub) openBook(b *announce.Book) (err error) {
 }
 
 // places say where a file that names agents is looked for.
-func (h *hub) places(flag string) agentfile.Places {
+func (h *Hub) places(flag string) agentfile.Places {
 	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != ""}
 }
 
 // hears hears what agents say for the live view; nil if there is none.
-func (h *hub) hears() engine.Listener {
+func (h *Hub) hears() engine.Listener {
 	if h.busParts.chat == nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (h *hub) hears() engine.Listener {
 }
 
 // queueExecutor returns what performs the tasks of an agent at a queue.
-func (h *hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
+func (h *Hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	d := h.busParts.dispatcher
 	if d == nil {
 		return nil, fmt.Errorf("the hub has no bus, and the agent is at the queue %s", s.Queue)
@@ -109,7 +109,7 @@ func (h *hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 }
 
 // knownOnBus are the sources of agents that have announced themselves.
-func (h *hub) knownOnBus() []directory.Source {
+func (h *Hub) knownOnBus() []directory.Source {
 	var all []directory.Source
 	if !h.cfg.Directory.WriteKnownAgents {
 		all = append(all, agentfile.Known(h.places(h.cfg.Directory.KnownAgents)))
@@ -122,7 +122,7 @@ func (h *hub) knownOnBus() []directory.Source {
 
 // runBus does the hub's work on the bus until ctx ends. Workers are heard until no task
 // runs any more, which is when learning ends.
-func (h *hub) runBus(ctx, learning context.Context) error {
+func (h *Hub) runBus(ctx, learning context.Context) error {
 	p := &h.busParts
 	if p.bus == nil {
 		return nil

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"github.com/parley-a2a/parley"
@@ -8,7 +8,7 @@ import (
 )
 
 // pusher makes what tells webhooks; nil if they are off.
-func (h *hub) pusher() (engine.Pusher, error) {
+func (h *Hub) pusher() (engine.Pusher, error) {
 	c := &h.cfg.Push
 	if c.Off {
 		return nil, nil
@@ -28,7 +28,7 @@ func (h *hub) pusher() (engine.Pusher, error) {
 }
 
 // webhooks is what the hub's own interface shows of webhooks; nil if they are off.
-func (h *hub) webhooks() *adminapi.Push {
+func (h *Hub) webhooks() *adminapi.Push {
 	if h.push == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // openPolicy returns the rules that the engine asks; nil if there are none. Those of a file
 // go with it.
-func (h *hub) openPolicy() (*policy.Policy, error) {
+func (h *Hub) openPolicy() (*policy.Policy, error) {
 	if h.cfg.Policy.File == "" {
 		return h.cfg.Policy.Load()
 	}
@@ -24,7 +24,7 @@ func (h *hub) openPolicy() (*policy.Policy, error) {
 }
 
 // runPolicy takes what the file of the policy says when it changes, until ctx ends.
-func (h *hub) runPolicy(ctx context.Context) error {
+func (h *Hub) runPolicy(ctx context.Context) error {
 	if h.policy == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (h *hub) runPolicy(ctx context.Context) error {
 }
 
 // policyChanged logs and writes down what has come of a change.
-func (h *hub) policyChanged(c *policyfile.Change) {
+func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
 	if c.Err != nil {
 		h.logger.Error("the policy has changed and is not taken; the rules before it go on", "file", path, "error", c.Err)
@@ -62,7 +62,7 @@ func (a *auditParts) policyLoaded(path, sum string, err error) {
 
 // policyCheck says whether the file of the policy is what counts. A hub whose rules were not
 // changed for a mistake is as ready as before.
-func (h *hub) policyCheck() (engine.Check, bool) {
+func (h *Hub) policyCheck() (engine.Check, bool) {
 	if h.policy == nil {
 		return engine.Check{}, false
 	}

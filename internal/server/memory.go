@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type remembering struct {
 
 // remember makes it, and returns what the engine tells of tasks; nil if nothing is
 // written down.
-func (h *hub) remember() engine.Recorder {
+func (h *Hub) remember() engine.Recorder {
 	c, tasks := &h.cfg.Memory, h.db.Tasks()
 	h.memory.notes = &memory.Notes{
 		Store: h.db.Notes(), Fetch: recorder.Fetch(tasks),
@@ -47,7 +47,7 @@ func (h *hub) remember() engine.Recorder {
 
 // negotiates reports whether an agent makes appointments for the owner, who will want to
 // know of them.
-func (h *hub) negotiates(a task.Agent) bool {
+func (h *Hub) negotiates(a task.Agent) bool {
 	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 }
 

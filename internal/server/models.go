@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 )
 
 // provider returns where a model is asked.
-func (h *hub) provider(name string) (model.Provider, error) {
+func (h *Hub) provider(name string) (model.Provider, error) {
 	if p := h.models[name]; p != nil {
 		return p, nil
 	}
@@ -43,7 +43,7 @@ func (h *hub) provider(name string) (model.Provider, error) {
 		h.models[name] = p
 		return p, nil
 	}
-	return nil, usagef("there is no model provider %q", name)
+	return nil, configf("there is no model provider %q", name)
 }
 
 func newProvider(c *config.ModelProvider) (model.Provider, error) {
@@ -58,7 +58,7 @@ func newProvider(c *config.ModelProvider) (model.Provider, error) {
 }
 
 // thinker returns the executor of an agent that a model thinks for.
-func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
+func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
 		Describe: h.about, Guard: h.cfg.Safety.Guard(), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
@@ -89,7 +89,7 @@ func (h *hub) thinker(m *config.Model) (*model.Agent, error) {
 }
 
 // about returns what the card of an agent says of it.
-func (h *hub) about(name task.Agent) string {
+func (h *Hub) about(name task.Agent) string {
 	for _, a := range h.engine.Agents() {
 		if a.Name == name && a.Card != nil {
 			return a.Card.Description
@@ -99,7 +99,7 @@ func (h *hub) about(name task.Agent) string {
 }
 
 // specThinker returns the executor of an agent of an agent spec that a model thinks for.
-func (h *hub) specThinker(m *directory.Model) (*model.Agent, error) {
+func (h *Hub) specThinker(m *directory.Model) (*model.Agent, error) {
 	c := config.Model{
 		Provider: m.Provider, Model: m.ID, SystemPrompt: m.SystemPrompt, MaxRounds: m.MaxRounds,
 		AllowedTools: m.Allowed, ExcludedTools: m.Excluded,
@@ -120,7 +120,7 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // toolsOf returns the tools of the hub for a task of a model agent: they speak for the
 // caller of the task, and the tasks that they begin are its children. The tools of single
 // skills repeat what the others can do, so a model has them only if they are named.
-func (h *hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
+func (h *Hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 	at := h.within()
 	at.Self, at.Guard = string(s.Agent), h.cfg.Safety.Guard()
 	box := at.Toolbox(s.ContextID)
@@ -134,12 +134,12 @@ func (h *hub) toolsOf(s *model.Scope, allowed []string) llm.Source {
 }
 
 // within returns the hub as models of it see it.
-func (h *hub) within() *hubclient.Hub {
+func (h *Hub) within() *hubclient.Hub {
 	return &hubclient.Hub{URL: "http://" + insideHost, HTTP: &http.Client{Transport: &h.inside}, Logger: h.logger}
 }
 
 // dispatches waits for tasks that models have dispatched.
-type dispatches struct{ hub *hub }
+type dispatches struct{ hub *Hub }
 
 // Await implements model.Awaiter.
 func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {

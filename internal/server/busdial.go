@@ -1,15 +1,13 @@
-package cli
+package server
 
 import (
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/parley-a2a/parley/bus"
@@ -32,7 +30,7 @@ var brokers = map[string]openBroker{
 func openAMQP(_ context.Context, url string, log *slog.Logger) (bus.Bus, error) {
 	b := &amqpbus.Bus{URL: url, Logger: log}
 	if err := b.Check(); err != nil {
-		return nil, fmt.Errorf("open bus at %s: %w", redactedURL(url), err)
+		return nil, fmt.Errorf("open bus at %s: %w", RedactedURL(url), err)
 	}
 	return b, nil
 }
@@ -45,55 +43,21 @@ func openNATS(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error
 	return b, nil
 }
 
-// openBusAt connects to the broker at a URL. flag is how the URL was given.
-func openBusAt(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, error) {
+// DialBus connects to the broker at a URL. flag is how the URL was given.
+func DialBus(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, error) {
 	if wrong := config.CheckBusURL(at); wrong != "" {
-		return nil, usagef("%s: it %s", flag, wrong)
+		return nil, configf("%s: it %s", flag, wrong)
 	}
 	scheme, _, _ := strings.Cut(at, "://")
 	open := brokers[scheme]
 	if open == nil {
-		return nil, usagef("%s: there is no bus for %s:// in this program", flag, scheme)
+		return nil, configf("%s: there is no bus for %s:// in this program", flag, scheme)
 	}
 	return open(ctx, at, log)
 }
 
-// openBusOf connects to the broker of the hub whose data folder is at a path, and returns
-// the hub's key.
-func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []bus.HubKey, error) {
-	c, err := natsbus.ReadContact(filepath.Join(data, natsbus.ContactFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, usagef("no hub with a broker of its own runs in %s; say --bus URL, or --data DIR", quote(data))
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("broker of the hub: %w", err)
-	}
-	o := c.Options()
-	o.Logger = log
-	b, err := natsbus.Open(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c.Hub == "" {
-		return b, nil, nil
-	}
-	key, err := bus.ParseHubKey(c.Hub)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("broker of the hub: %w", err), b.Close())
-	}
-	return b, []bus.HubKey{key}, nil
-}
-
-// busName is what --bus or bus.url says, for people.
-func busName(at string) string {
-	if at == config.BusOff {
-		return at
-	}
-	return redactedURL(at)
-}
-
-// redactedURL is the address of a broker for people, without what it is shown.
-func redactedURL(at string) string {
+// RedactedURL is the address of a broker for people, without what it is shown.
+func RedactedURL(at string) string {
 	var all []string
 	for one := range strings.SplitSeq(at, ",") {
 		u, err := url.Parse(one)
@@ -106,7 +70,7 @@ func redactedURL(at string) string {
 }
 
 // connect connects the hub to its bus.
-func (h *hub) connect(ctx context.Context, key bus.HubKey) (err error) {
+func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts
 	switch {
 	case h.cfg.OpenBus != nil:
@@ -115,8 +79,8 @@ func (h *hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	case c.URL == "":
 		return h.startBroker(ctx, key)
 	default:
-		p.bus, err = openBusAt(ctx, c.URL, "bus.url", h.logger)
-		p.where, p.address, p.kind = redactedURL(c.URL), redactedURL(c.URL), kindOf(c.URL)
+		p.bus, err = DialBus(ctx, c.URL, "bus.url", h.logger)
+		p.where, p.address, p.kind = RedactedURL(c.URL), RedactedURL(c.URL), kindOf(c.URL)
 	}
 	if p.bus != nil {
 		p.close = p.bus.Close
@@ -135,7 +99,7 @@ func kindOf(at string) string {
 // startBroker starts the broker that the hub brings along. Workers on this machine find it
 // by bus.json in the data folder. Its address and its token stay the same, so that workers
 // that run come back after a restart of the hub.
-func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
+func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	p := &h.busParts
 	at := h.cfg.Bus.Listen
 	if at == "" {
@@ -157,8 +121,8 @@ func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 		return errors.Join(err, s.Close())
 	}
 	p.bus, p.close = b, func() error { return errors.Join(b.Close(), s.Close()) }
-	p.drop, p.where = s.Drop, whereBus(redactedURL(s.Contact().URL), at)
-	p.kind, p.address = "embedded", redactedURL(s.Contact().URL)
+	p.drop, p.where = s.Drop, whereBus(RedactedURL(s.Contact().URL), at)
+	p.kind, p.address = "embedded", RedactedURL(s.Contact().URL)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err
@@ -170,7 +134,7 @@ func (h *hub) startBroker(ctx context.Context, key bus.HubKey) error {
 const busAddress = "bus address"
 
 // lastBusAddress is where the hub's broker listened last, if it is free and on this machine.
-func (h *hub) lastBusAddress(ctx context.Context) string {
+func (h *Hub) lastBusAddress(ctx context.Context) string {
 	const anywhere = "127.0.0.1:0"
 	note, err := h.db.Ledger().Note(ctx, busAddress)
 	if err != nil || note == nil || !client.Loopback(string(note)) {

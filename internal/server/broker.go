@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // openBroker makes what chooses among agents. The directory tells it later which of them
 // answer.
-func (h *hub) openBroker(ctx context.Context) error {
+func (h *Hub) openBroker(ctx context.Context) error {
 	var rules []broker.Rule
 	for _, s := range h.cfg.Broker.Skills {
 		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
@@ -26,7 +26,7 @@ func (h *hub) openBroker(ctx context.Context) error {
 }
 
 // health is what the directory knows, once there is one.
-type health struct{ hub *hub }
+type health struct{ hub *Hub }
 
 // Healthy implements broker.Health.
 func (x *health) Healthy(name task.Agent) bool {
@@ -34,7 +34,7 @@ func (x *health) Healthy(name task.Agent) bool {
 }
 
 // same says for how long messages for a skill with the same content are one.
-func (h *hub) same() func(skill string) time.Duration {
+func (h *Hub) same() func(skill string) time.Duration {
 	windows := make(map[string]time.Duration)
 	for _, s := range h.cfg.Broker.Skills {
 		if s.Dedupe > 0 {

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -10,14 +10,14 @@ import (
 )
 
 // desk returns who answers when agents ask back.
-func (h *hub) desk() *question.Desk {
+func (h *Hub) desk() *question.Desk {
 	d := h.cfg.Desk()
 	d.Inbox, d.Judge = h.trust.inbox, h.trust.book
 	return d
 }
 
 // clerk returns the agent that answers questions by a script; none without one.
-func (h *hub) clerk() ([]engine.Agent, error) {
+func (h *Hub) clerk() ([]engine.Agent, error) {
 	q := &h.cfg.Questions
 	if q.Script == "" {
 		return nil, nil

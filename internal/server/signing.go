@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"context"
@@ -30,11 +30,11 @@ type signing struct {
 const keySetPath = "/.well-known/jwks.json"
 
 // openSigning reads the keys that sign the cards of the hub.
-func (h *hub) openSigning() error {
+func (h *Hub) openSigning() error {
 	for _, path := range h.cfg.Cards.SigningKeys {
 		s, err := readSigner(path)
 		if err != nil {
-			return usagef("cards.signing_keys: %s: %w", path, err)
+			return configf("cards.signing_keys: %s: %w", path, err)
 		}
 		if h.cfg.PublicURL != "" {
 			s.KeysURL = h.cfg.PublicURL + keySetPath
@@ -95,11 +95,11 @@ func newCardVerifier(c *config.Cards, client *http.Client) (*cardVerifier, error
 	for _, path := range c.TrustedKeys {
 		text, err := os.ReadFile(filepath.Clean(path))
 		if err != nil {
-			return nil, usagef("cards.trusted_keys: %w", err)
+			return nil, configf("cards.trusted_keys: %w", err)
 		}
 		keys, err := signature.ParseKeys(text)
 		if err != nil {
-			return nil, usagef("cards.trusted_keys: %s: %w", path, err)
+			return nil, configf("cards.trusted_keys: %s: %w", path, err)
 		}
 		v.Keys = append(v.Keys, keys...)
 	}

@@ -1,4 +1,4 @@
-package cli
+package server
 
 import (
 	"cmp"
@@ -51,9 +51,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hub is everything that "parley serve" runs.
-type hub struct {
+// Hub is everything that "parley serve" runs. Open makes one.
+type Hub struct {
 	cfg    *config.Config
+	commit string
 	logger *slog.Logger
 
 	dir          *datadir.Dir
@@ -98,19 +99,29 @@ const (
 	drainDefault = 10 * time.Second
 )
 
-// openHub takes what the hub needs: the data folder, the addresses, the store.
-func openHub(ctx context.Context, cfg *config.Config, logger *slog.Logger) (*hub, error) {
-	h := &hub{cfg: cfg, logger: logger}
+// Options say which hub Open makes. Config and Logger are required.
+type Options struct {
+	Config *config.Config
+	Logger *slog.Logger
+	// Commit names the source of the program, for measurements.
+	Commit string
+}
+
+// Open takes the resources of the hub: the data folder, the addresses, the store. An error
+// in the configuration is a *ConfigError.
+func Open(ctx context.Context, o Options) (*Hub, error) {
+	cfg, logger := o.Config, o.Logger
+	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
 	if err := h.open(ctx); err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }
 
-func (h *hub) open(ctx context.Context) (err error) {
+func (h *Hub) open(ctx context.Context) (err error) {
 	// The folder comes first: a second hub on it is the likelier mistake than one
 	// on the address, and the better message.
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
@@ -128,11 +139,11 @@ func (h *hub) open(ctx context.Context) (err error) {
 	if err := h.openStore(ctx); err != nil {
 		return err
 	}
-	if h.listener, err = listen(ctx, h.cfg.Listen, "--listen"); err != nil {
+	if h.listener, err = Listen(ctx, h.cfg.Listen, "--listen"); err != nil {
 		return err
 	}
 	if h.cfg.GRPCListen != "" {
-		if h.grpcListener, err = listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
+		if h.grpcListener, err = Listen(ctx, h.cfg.GRPCListen, "--grpc-listen"); err != nil {
 			return err
 		}
 	}
@@ -149,13 +160,17 @@ func (h *hub) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// storeName is the file in the data folder that holds everything.
-const storeName = "parley.db"
+// StoreName is the file in the data folder that holds everything.
+const StoreName = "parley.db"
+
+// ErrProfileKeys is returned where the profile of the conformance kits finds keys in the
+// data folder: kits have no credentials.
+var ErrProfileKeys = errors.New("the data folder has API keys, and conformance kits have none")
 
 // openStore opens the store with the keys in it, and refuses addresses that others
 // can reach if nobody asks them who they are.
-func (h *hub) openStore(ctx context.Context) (err error) {
-	if h.db, err = sqlitestore.Open(h.dir.Join(storeName), sqlitestore.Options{Committed: committed}); err != nil {
+func (h *Hub) openStore(ctx context.Context) (err error) {
+	if h.db, err = sqlitestore.Open(h.dir.Join(StoreName), sqlitestore.Options{Committed: committed}); err != nil {
 		return err
 	}
 	h.keys = &auth.Keyring{
@@ -170,15 +185,15 @@ func (h *hub) openStore(ctx context.Context) (err error) {
 	}
 	switch {
 	case h.keys.On() && h.cfg.Conformance:
-		return errKeysInProfile(h.cfg.Data)
+		return configf("%w", ErrProfileKeys)
 	case h.keys.On():
 		return nil
 	}
-	return checkAnonymous(h.cfg)
+	return CheckAnonymous(h.cfg)
 }
 
 // takeTokens lets callers in who have tokens of the issuers that are configured.
-func (h *hub) takeTokens() error {
+func (h *Hub) takeTokens() error {
 	if len(h.cfg.Auth.Tokens) == 0 {
 		return nil
 	}
@@ -190,8 +205,8 @@ func (h *hub) takeTokens() error {
 	return nil
 }
 
-// listen listens on a TCP address; flag is how to choose another one.
-func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
+// Listen listens on a TCP address; flag is how to choose another one.
+func Listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("address %s is in use by another program; choose another one with %s", addr, flag)
@@ -200,10 +215,10 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 }
 
 // runs is the folder of the records of programs that run.
-func (h *hub) runs() string { return h.dir.Join("runs") }
+func (h *Hub) runs() string { return h.dir.Join("runs") }
 
 // reap ends the programs that a killed hub has left behind.
-func (h *hub) reap() error {
+func (h *Hub) reap() error {
 	n, err := command.Reap(h.runs())
 	if n > 0 {
 		h.logger.Warn("ended programs that an earlier hub left running", "count", n)
@@ -213,7 +228,7 @@ func (h *hub) reap() error {
 
 // openBox opens the master key, or makes one. If the old one was left behind when the
 // data was moved, it says so: the secrets of webhooks cannot be opened without it.
-func (h *hub) openBox(ctx context.Context) error {
+func (h *Hub) openBox(ctx context.Context) error {
 	path := h.dir.Join(seal.FileName)
 	_, missing := os.Lstat(path)
 	var err error
@@ -229,7 +244,7 @@ func (h *hub) openBox(ctx context.Context) error {
 }
 
 // compose puts the parts together.
-func (h *hub) compose(ctx context.Context) error {
+func (h *Hub) compose(ctx context.Context) error {
 	e, l := h.cfg.Engine, h.cfg.Limits
 	rules, err := h.openPolicy()
 	if err != nil {
@@ -296,7 +311,7 @@ func (h *hub) compose(ctx context.Context) error {
 		return err
 	}
 	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
-		return usagef("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
+		return configf("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
 	}
 	c := h.front()
 	if c.Metadata, err = h.issues(); err != nil {
@@ -315,7 +330,7 @@ func (h *hub) compose(ctx context.Context) error {
 	return h.measure()
 }
 
-func (h *hub) front() httpfront.Config {
+func (h *Hub) front() httpfront.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return httpfront.Config{
 		Engine:         h.engine,
@@ -353,7 +368,7 @@ func (h *hub) front() httpfront.Config {
 }
 
 // profiles returns the dialects that the configuration names.
-func (h *hub) profiles() httpfront.Profiles {
+func (h *Hub) profiles() httpfront.Profiles {
 	p := httpfront.Profiles{Callers: h.cfg.Auth.Dialects(), Agents: make(map[task.Agent]string)}
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; a.Dialect != "" {
@@ -365,16 +380,16 @@ func (h *hub) profiles() httpfront.Profiles {
 
 // guarded reports whether callers must name this machine as the host: where nobody
 // else can call, a web page could make a browser do it.
-func (h *hub) guarded() bool {
+func (h *Hub) guarded() bool {
 	addr, ok := h.listener.Addr().(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback() && !h.cfg.AllowAnonymous
 }
 
-func (h *hub) binding() grpcbind.Config {
+func (h *Hub) binding() grpcbind.Config {
 	c, l := h.cfg, h.cfg.Limits
 	return grpcbind.Config{
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger,
-		PublicURL: cmp.Or(c.PublicURL, h.url()), Options: h.grpcOptions(),
+		PublicURL: cmp.Or(c.PublicURL, h.URL()), Options: h.grpcOptions(),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),
 			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
@@ -384,7 +399,7 @@ func (h *hub) binding() grpcbind.Config {
 
 // grpcAddr is the address of gRPC that cards name. A listener on all addresses is
 // named by the host of the public URL.
-func (h *hub) grpcAddr() string {
+func (h *Hub) grpcAddr() string {
 	if h.grpcListener == nil {
 		return ""
 	}
@@ -403,7 +418,7 @@ func (h *hub) grpcAddr() string {
 
 // register adds the agents, the default one first. One of the configuration takes
 // the place of a built-in one with its name.
-func (h *hub) register() error {
+func (h *Hub) register() error {
 	if h.cfg.Conformance {
 		return h.engine.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
 	}
@@ -461,7 +476,7 @@ func defaultAgent(all []engine.Agent, name task.Agent) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, usagef("the default agent %q is not served", name)
+	return 0, configf("the default agent %q is not served", name)
 }
 
 func source(cfg *config.Config) string {
@@ -471,31 +486,8 @@ func source(cfg *config.Config) string {
 	return cfg.File
 }
 
-// serve serves until the first signal, then drains, and gives everything back. After
-// a second signal it returns at once and leaves the rest to the end of the process:
-// a hub recovers from that as from being killed.
-func (h *hub) serve(in interrupts) error {
-	done := make(chan error, 1)
-	go func() { // ends when everything has drained, or with the process
-		err := h.run(in.soft)
-		done <- errors.Join(err, h.close())
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-in.soft.Done():
-		h.logger.Info("draining; interrupt again to stop at once")
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-in.hard.Done():
-		return &exit{exitFailed, errors.New("stopped at once; tasks that were running are recovered at the next start")}
-	}
-}
-
-// run serves until ctx ends and everything has drained.
-func (h *hub) run(ctx context.Context) error {
+// Run serves until ctx ends and everything has drained.
+func (h *Hub) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	// What runs come to is learned until the last one has.
 	learning, learned := context.WithCancel(context.WithoutCancel(ctx))
@@ -527,19 +519,19 @@ func (h *hub) run(ctx context.Context) error {
 }
 
 // tellReady says when the tasks of an earlier process have been dealt with.
-func (h *hub) tellReady(ctx context.Context) {
+func (h *Hub) tellReady(ctx context.Context) {
 	select {
 	case <-h.engine.Recovered():
 		if err := question.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
 			h.logger.Warn("questions in the inbox may be settled already", "error", err)
 		}
-		h.logger.Info("ready", "url", h.url())
+		h.logger.Info("ready", "url", h.URL())
 	case <-ctx.Done():
 	}
 }
 
 // shutdown lets answers leave and closes the connections.
-func (h *hub) shutdown(ctx context.Context) error {
+func (h *Hub) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	h.mcpParts.close()
@@ -550,8 +542,8 @@ func (h *hub) shutdown(ctx context.Context) error {
 	return h.server.Close()
 }
 
-// close gives back what open has taken.
-func (h *hub) close() error {
+// Close releases the resources that Open has taken.
+func (h *Hub) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{h.listener, h.grpcListener} {
 		if l != nil {

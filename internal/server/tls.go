@@ -1,0 +1,86 @@
+package server
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/file/tlsfile"
+)
+
+// openTLS reads what the listeners show. Without a certificate they speak in the clear.
+func (h *Hub) openTLS() error {
+	if !h.cfg.TLS.On() {
+		return nil
+	}
+	files := h.cfg.TLS.Files()
+	files.Logger = h.logger
+	var err error
+	if h.tls, err = tlsfile.Open(files); err != nil {
+		return configf("%w", tlsfile.Named(err, map[string]string{
+			"cert": "tls.cert (--tls-cert)", "key": "tls.key (--tls-key)", "client_ca": "tls.client_ca (--client-ca)",
+			"client_crl": "tls.client_crl",
+		}))
+	}
+	if leaf := h.tls.Leaf(); time.Now().After(leaf.NotAfter) || time.Now().Before(leaf.NotBefore) {
+		h.logger.Warn("the certificate is not good at this time", "file", files.Cert, "from", leaf.NotBefore, "to", leaf.NotAfter)
+	}
+	return nil
+}
+
+// takeCertificates lets callers in who have certificates that the configuration names.
+func (h *Hub) takeCertificates() error {
+	if len(h.cfg.Auth.Certificates) == 0 {
+		return nil
+	}
+	rules, err := h.cfg.Auth.CertificateRules()
+	if err != nil {
+		return configf("%s: %w", h.cfg.File, err)
+	}
+	h.keys.Certificates = unrevoked{rules, h.tls}
+	return nil
+}
+
+// unrevoked knows who calls with a certificate that nobody has revoked since the handshake.
+type unrevoked struct {
+	auth.Certificates
+
+	tls *tlsfile.Source
+}
+
+// Certificate implements auth.Certificates.
+func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
+	if err := u.tls.Good(chains); err != nil {
+		return nil, fmt.Errorf("%w: %w", auth.ErrUnauthenticated, err)
+	}
+	return u.Certificates.Certificate(chains)
+}
+
+// serveHTTP serves the listener for HTTP, over TLS if there is a certificate.
+func (h *Hub) serveHTTP() error {
+	if h.tls == nil {
+		return h.server.Serve(h.listener)
+	}
+	h.server.TLSConfig = h.tls.Config("h2", "http/1.1")
+	return h.server.ServeTLS(h.listener, "", "")
+}
+
+// scheme is that of the hub's addresses.
+func (h *Hub) scheme() string {
+	if h.tls == nil {
+		return "http"
+	}
+	return "https"
+}
+
+// grpcOptions make the gRPC listener speak TLS, if there is a certificate.
+func (h *Hub) grpcOptions() []grpc.ServerOption {
+	if h.tls == nil {
+		return nil
+	}
+	return []grpc.ServerOption{grpc.Creds(credentials.NewTLS(h.tls.Config("h2")))}
+}
