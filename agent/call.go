@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -86,6 +89,25 @@ func (c *Call) Run() Run {
 		return nil
 	}
 	return c.run
+}
+
+// WithUser returns a context for an executor that is called with x on behalf of p: it has
+// the SDK's CallContext, in which the extensions with the URIs in active are active. It sets
+// x.User and passes x.ServiceParams on. It is for hubs, workers and tests of executors.
+func WithUser(ctx context.Context, x *a2asrv.ExecutorContext, p *auth.Principal, active []string) context.Context {
+	x.User = &a2asrv.User{Name: cmp.Or(p.DisplayName, p.ID), Authenticated: !p.Anonymous()}
+	if len(p.Claims) > 0 || !p.Anonymous() {
+		x.User.Attributes = map[string]any{"id": p.ID}
+		for k, v := range p.Claims {
+			x.User.Attributes[k] = v
+		}
+	}
+	ctx, call := a2asrv.NewCallContext(auth.WithPrincipal(ctx, p), x.ServiceParams)
+	call.User = x.User
+	for _, uri := range active {
+		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
+	}
+	return ctx
 }
 
 type callKey struct{}

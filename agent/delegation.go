@@ -2,33 +2,92 @@ package agent
 
 import (
 	"context"
+	"errors"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/task"
 )
 
-// Errand says through whom a piece of work has come, and how far it may still go: how
-// many agents may be asked one after the other, how many tasks may be begun in all, and
-// until when.
-type Errand = delegation.Errand
-
-// Envoy is the ability of a hub to say with which errand others may be asked. A Run may
-// have it.
-type Envoy interface {
-	// Onward returns the errand of a message to an agent elsewhere, or why none may be
-	// asked.
-	Onward(ctx context.Context) (*Errand, error)
+// Delegation is a message of an agent to another agent of its hub.
+type Delegation struct {
+	// Agent is the name of the other agent. If empty, Skill chooses one, or else the
+	// hub's default agent is asked.
+	Agent task.Agent
+	// Skill is the id of the requested skill, or empty.
+	Skill string
+	// TaskID is the task of an earlier delegation, which waits for input and continues with
+	// this one. If empty, a new task begins.
+	TaskID a2a.TaskID
+	// Message is the message to send. Its ids and its role are ignored.
+	Message *a2a.Message
+	// Key makes the delegation happen once, however often the run that makes it is
+	// executed: it identifies it among those of the task. A delegation whose key was used
+	// joins the task of the first one, whatever its message. With a TaskID it identifies
+	// the message among those to that task, which is sent once. If it is empty, each
+	// execution delegates anew.
+	Key string
 }
 
-// Onward returns what an executor that asks an agent elsewhere has to send along, so that
-// work does not go in circles or on for ever; agents of the hub are asked with Delegate,
-// which does so by itself. It is an error if nobody may be asked any more: then nobody
-// must be. Outside a hub it is nil.
-func Onward(ctx context.Context) (*Errand, error) { return CallFrom(ctx).Onward(ctx) }
+// Delegated is the result of a Delegation.
+type Delegated struct {
+	// TaskID is the task of the other agent; empty if it has answered with a message.
+	TaskID a2a.TaskID
+	// State is the state of that task: it has ended or waits for input.
+	State task.State
+	// JSON is the task as v1.0 JSON, or the message if there is no task.
+	JSON []byte
+	// Text is the answer in words: the text of the artifacts, or else of the message.
+	Text string
+}
+
+// Delegator is the ability of a hub to let agents ask each other. A Run may have it.
+type Delegator interface {
+	// Delegate sends d to another agent, and waits until its task has ended or waits for
+	// input, or ctx ends.
+	Delegate(ctx context.Context, d *Delegation) (*Delegated, error)
+}
+
+// ErrNoDelegation is returned where no other agent can be asked: outside a hub, and in Cancel.
+var ErrNoDelegation = errors.New("no other agents can be asked here")
+
+// Delegate asks another agent of the hub, in a task of its own that belongs to the same
+// caller, and waits until that has ended or waits for input. The other task is a child
+// of the one that the executor runs for: it is canceled together with it. It continues if
+// ctx ends for another reason.
+func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
+	if c := CallFrom(ctx); c != nil {
+		if hub, ok := c.run.(Delegator); ok {
+			return hub.Delegate(ctx, d)
+		}
+	}
+	return nil, ErrNoDelegation
+}
+
+// DelegationContext is the chain of agents through which a piece of work has come, and its
+// limits: how many agents may be asked one after the other, how many tasks may be begun in
+// all, and until when.
+type DelegationContext = delegation.Errand
+
+// Propagator is the ability of a hub to bound the work that its agents give to agents
+// elsewhere. A Run may have it.
+type Propagator interface {
+	// Onward returns the delegation context of a message to an agent elsewhere, or an error
+	// if none may be asked.
+	Onward(ctx context.Context) (*DelegationContext, error)
+}
+
+// Onward returns the delegation context that an executor sends along with a message to an
+// agent elsewhere, so that work can neither circle nor continue without end. Delegate sends it
+// by itself. If Onward returns an error, the executor must not ask any other agent. Outside a
+// hub the context is nil.
+func Onward(ctx context.Context) (*DelegationContext, error) { return CallFrom(ctx).Onward(ctx) }
 
 // Onward is the function Onward for the run of c, which may be nil.
-func (c *Call) Onward(ctx context.Context) (*Errand, error) {
+func (c *Call) Onward(ctx context.Context) (*DelegationContext, error) {
 	if c != nil {
-		if hub, ok := c.run.(Envoy); ok {
+		if hub, ok := c.run.(Propagator); ok {
 			return hub.Onward(ctx)
 		}
 	}

@@ -137,7 +137,7 @@ func (r *run) prepare() {
 }
 
 // entrust sends the errand along. The last name of its chain is that of the agent.
-func (r *run) entrust(e *bus.Envelope, onward *agent.Errand) {
+func (r *run) entrust(e *bus.Envelope, onward *agent.DelegationContext) {
 	e.Chain, e.Deadline = onward.Chain, task.MillisOf(onward.Deadline)
 	r.body.Hops, r.body.Budget = onward.Hops, onward.Budget
 	r.due.deadline, r.place.Deadline = onward.Deadline, e.Deadline

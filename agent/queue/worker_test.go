@@ -469,7 +469,7 @@ func TestDeadline(t *testing.T) {
 				}
 				began := time.Now()
 				r := now(say("hi"))
-				r.Errand = &agent.Errand{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)}
+				r.Errand = &agent.DelegationContext{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)}
 				id := h.send(r).Head.ID
 				time.Sleep(time.Second)
 				h.again()

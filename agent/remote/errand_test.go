@@ -88,7 +88,7 @@ func TestHopsAreLeft(t *testing.T) {
 // TestDeadlineTravels sets a deadline at the first hub, and reads it at the third.
 func TestDeadlineTravels(t *testing.T) {
 	t.Parallel()
-	seen := make(chan *agent.Errand, 1)
+	seen := make(chan *agent.DelegationContext, 1)
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		e, err := agent.Onward(ctx)
 		if err != nil {

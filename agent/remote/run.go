@@ -54,7 +54,7 @@ type run struct {
 	// expired is set once the deadline is over.
 	expired atomic.Bool
 	// errand goes along with the message; nil outside a hub.
-	errand *agent.Errand
+	errand *agent.DelegationContext
 	// doubt is why it is unknown what became of the send, if the run has heard it.
 	doubt error
 	// canceling is set when the peer is asked to cancel the task, until it refuses to.

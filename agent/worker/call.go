@@ -10,14 +10,13 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
-// context returns what the executor is called with.
-func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
-	w := j.workNow()
+// callContext returns the arguments of the executor.
+func (j *job) callContext() (*a2asrv.ExecutorContext, context.Context, error) {
+	w := j.currentWork()
 	x := &a2asrv.ExecutorContext{TaskID: a2a.TaskID(j.key.task), ContextID: w.ContextID}
 	var err error
 	if x.Message, err = task.DecodeMessage(w.Message); err != nil {
@@ -37,7 +36,6 @@ func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	if principal == nil {
 		principal = &auth.Principal{ID: auth.Local}
 	}
-	x.User = userOf(principal)
 	params := map[string][]string{}
 	for name, value := range j.env.Trace {
 		params[name] = []string{value}
@@ -48,50 +46,30 @@ func (j *workJob) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		params[a2a.SvcParamExtensions] = w.Extensions
 	}
 	x.ServiceParams = a2asrv.NewServiceParams(params)
-	ctx, call := a2asrv.NewCallContext(auth.WithPrincipal(ctx, principal), x.ServiceParams)
-	call.User = x.User
-	for _, uri := range w.Extensions {
-		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
-	}
-	return x, agent.WithCall(ctx, agent.NewCall(agent.Call{
-		Key: w.Key, Attempt: w.Attempt, Agent: j.shift.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
+	return x, agent.WithCall(agent.WithUser(ctx, x, principal, w.Extensions), agent.NewCall(agent.Call{
+		Key: w.Key, Attempt: w.Attempt, Agent: j.run.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
 		Extensions: w.Extensions, Task: w.Stored, CorrelationID: j.env.Correlation, ParentID: w.ParentID,
-	}, jobRun{j})), nil
+	}, agentRun{j})), nil
 }
 
-func userOf(p *auth.Principal) *a2asrv.User {
-	name := p.DisplayName
-	if name == "" {
-		name = p.ID
-	}
-	u := &a2asrv.User{Name: name, Authenticated: !p.Anonymous()}
-	if len(p.Claims) > 0 || !p.Anonymous() {
-		u.Attributes = map[string]any{"id": p.ID}
-		for k, v := range p.Claims {
-			u.Attributes[k] = v
-		}
-	}
-	return u
-}
-
-// jobRun is what a worker does for a run.
-type jobRun struct{ *workJob }
+// agentRun implements agent.Run for executors of a worker.
+type agentRun struct{ *job }
 
 var (
-	_ agent.Run   = jobRun{}
-	_ agent.Envoy = jobRun{}
+	_ agent.Run        = agentRun{}
+	_ agent.Propagator = agentRun{}
 )
 
-// errLost is why what was yielded may not become durable.
+// errLost is returned by Flush if the events may never become durable.
 var errLost = errors.New("run does not count any more")
 
 // Flush implements Run: it waits until the hub has confirmed.
-func (j jobRun) Flush(ctx context.Context) error {
+func (j agentRun) Flush(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(j.ctx, stop)()
 	switch {
-	case j.out.flush(watched):
+	case j.buffer.flush(watched):
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -99,34 +77,16 @@ func (j jobRun) Flush(ctx context.Context) error {
 	return errLost
 }
 
-// Checkpoint implements Run: checkpoints do not go over a bus.
-func (j jobRun) Checkpoint([]byte) {}
+// Checkpoint implements Run. The protocol of workers has no checkpoints: it drops them.
+func (j agentRun) Checkpoint([]byte) {}
 
 // Asked implements Run.
-func (j jobRun) Asked() <-chan struct{} { return j.asked }
+func (j agentRun) Asked() <-chan struct{} { return j.asked }
 
-// Onward implements Envoy.
-func (j jobRun) Onward(context.Context) (*agent.Errand, error) {
+// Onward implements agent.Propagator.
+func (j agentRun) Onward(context.Context) (*agent.DelegationContext, error) {
 	if j.work.Alone != "" {
 		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, j.work.Alone)
 	}
-	return &agent.Errand{Chain: j.env.Chain, Hops: j.work.Hops, Budget: j.work.Budget, Deadline: j.env.Deadline.Time()}, nil
-}
-
-// stateAfter returns the state that an event sets; empty if it sets none.
-func stateAfter(ev a2a.Event) a2a.TaskState {
-	switch ev := ev.(type) {
-	case *a2a.TaskStatusUpdateEvent:
-		return ev.Status.State
-	case *a2a.Task:
-		return ev.Status.State
-	case *agent.Raw:
-		for _, name := range [...]string{"statusUpdate", "task"} {
-			if v := rawjson.Member(ev.JSON, name); v != nil {
-				state, _ := rawjson.String(rawjson.Member(rawjson.Member(v, "status"), "state"))
-				return a2a.TaskState(state)
-			}
-		}
-	}
-	return ""
+	return &agent.DelegationContext{Chain: j.env.Chain, Hops: j.work.Hops, Budget: j.work.Budget, Deadline: j.env.Deadline.Time()}, nil
 }

@@ -39,9 +39,8 @@ func eventJSON(ev a2a.Event) (json.RawMessage, error) {
 	return b, nil
 }
 
-// plainEvent returns the JSON of an event as agents say it mostly, without reflection. It
-// reports false if the SDK has to write it, which alone knows what becomes of the rest:
-// metadata, free data, and what is missing.
+// plainEvent returns the JSON of an event with common content, without reflection. It returns
+// false if the SDK has to encode it, because it has metadata, free data, or missing fields.
 func plainEvent(ev a2a.Event) (json.RawMessage, bool) {
 	p := plain{b: make([]byte, 0, 384)} // more than most need
 	switch ev := ev.(type) {
@@ -57,7 +56,7 @@ func plainEvent(ev a2a.Event) (json.RawMessage, bool) {
 	return append(p.b, `}}`...), !p.odd
 }
 
-// plain writes what an event has. It is odd once something has come that is not plain.
+// plain encodes an event. odd is set once a member needs the SDK.
 type plain struct {
 	b   []byte
 	odd bool
@@ -170,4 +169,22 @@ func plainParts(parts a2a.ContentParts) bool {
 		}
 	}
 	return len(parts) > 0
+}
+
+// stateAfter returns the state that an event sets; empty if it sets none.
+func stateAfter(ev a2a.Event) a2a.TaskState {
+	switch ev := ev.(type) {
+	case *a2a.TaskStatusUpdateEvent:
+		return ev.Status.State
+	case *a2a.Task:
+		return ev.Status.State
+	case *agent.Raw:
+		for _, name := range [...]string{"statusUpdate", "task"} {
+			if v := rawjson.Member(ev.JSON, name); v != nil {
+				state, _ := rawjson.String(rawjson.Member(rawjson.Member(v, "status"), "state"))
+				return a2a.TaskState(state)
+			}
+		}
+	}
+	return ""
 }

@@ -14,27 +14,27 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// execute runs the executor.
-func (j *workJob) execute() {
+// execute runs the executor and buffers its events.
+func (j *job) execute() {
 	defer func() {
 		if p := recover(); p != nil {
-			j.shift.Logger.Error("agent panicked", "agent", j.shift.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			j.run.Logger.Error("agent panicked", "agent", j.run.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			j.finish(&protocol.Report{Error: fmt.Sprintf("agent panicked: %v", p)})
 		}
 	}()
 	if err := j.fetch(); err != nil {
-		j.failed(err)
+		j.fail(err)
 		return
 	}
-	x, ctx, err := j.context()
+	x, ctx, err := j.callContext()
 	if err != nil {
 		j.finish(&protocol.Report{Error: err.Error()})
 		return
 	}
 	var state a2a.TaskState
-	for ev, err := range j.shift.Executor.Execute(ctx, x) {
+	for ev, err := range j.run.Executor.Execute(ctx, x) {
 		if err != nil {
-			j.failed(err)
+			j.fail(err)
 			return
 		}
 		if ev == nil {
@@ -56,29 +56,29 @@ func (j *workJob) execute() {
 	}
 }
 
-// failed ends the job with an error of the executor. Words that it chose for its callers
-// (a2a.Error) are passed on.
-func (j *workJob) failed(err error) {
+// fail ends the job with an error of the executor. Callers see the text of an a2a.Error,
+// which is meant for them, and no other.
+func (j *job) fail(err error) {
 	if j.exec.Err() != nil {
-		return // it was told to stop, and says so
+		return // the error is due to the stop
 	}
 	var public *a2a.Error
 	if errors.As(err, &public) && public.Message != "" {
 		j.finish(&protocol.Report{Error: public.Message, Public: true})
 		return
 	}
-	j.shift.Logger.Error("agent failed", "agent", j.shift.Name, "task", j.key.task, "error", err)
+	j.run.Logger.Error("agent failed", "agent", j.run.Name, "task", j.key.task, "error", err)
 	j.finish(&protocol.Report{Error: err.Error()})
 }
 
-// finish ends the job with something that is no event.
-func (j *workJob) finish(end *protocol.Report) {
-	j.out.put(j.ctx, said{end: end}, true)
-	j.halt(errJobOver)
+// finish ends the job with an end that is no event.
+func (j *job) finish(end *protocol.Report) {
+	j.buffer.add(j.ctx, output{end: end}, true)
+	j.stopExec(errJobOver)
 }
 
-// yield says an event; it reports whether further ones count.
-func (j *workJob) yield(ev a2a.Event) bool {
+// yield buffers an event. It returns false if no further one may follow.
+func (j *job) yield(ev a2a.Event) bool {
 	event, last, err := encodeEvent(ev)
 	if err != nil {
 		j.finish(&protocol.Report{Error: err.Error()})
@@ -90,51 +90,51 @@ func (j *workJob) yield(ev a2a.Event) bool {
 		)})
 		return false
 	}
-	if !j.out.put(j.exec, said{event: event}, last) || last {
-		j.halt(errJobOver)
+	if !j.buffer.add(j.exec, output{event: event}, last) || last {
+		j.stopExec(errJobOver)
 		return false
 	}
 	return true
 }
 
-// refusalLasts is how long a cancel request that comes again is answered as before.
+// refusalLasts is how long a refusal answers further cancel requests as well.
 const refusalLasts = 5 * time.Second
 
-// cancel asks the executor to cancel, unless it is at that.
-func (j *workJob) cancel(e *bus.Envelope) {
+// cancel runs the executor's Cancel, unless it runs already.
+func (j *job) cancel(e *bus.Envelope) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.canceling || j.over {
+	if j.canceling || j.ended {
 		return
 	}
 	j.canceling = true
 	if reason := j.refusal; reason != "" && time.Since(j.refused) < refusalLasts {
-		j.hands.Go(func() { j.refuse(reason) })
+		j.goroutines.Go(func() { j.refuse(reason) })
 		return
 	}
 	var c protocol.Cancel
-	_ = json.Unmarshal(e.Body, &c) // what cannot be read is not there
-	j.hands.Go(func() { j.runCancel(&c) })
+	_ = json.Unmarshal(e.Body, &c) // invalid metadata is dropped
+	j.goroutines.Go(func() { j.runCancel(&c) })
 }
 
 // runCancel runs the executor's Cancel.
-func (j *workJob) runCancel(c *protocol.Cancel) {
+func (j *job) runCancel(c *protocol.Cancel) {
 	defer func() {
 		if p := recover(); p != nil {
-			j.shift.Logger.Error("agent panicked", "agent", j.shift.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			j.canceled()
+			j.run.Logger.Error("agent panicked", "agent", j.run.Name, "task", j.key.task, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			j.confirmCancel()
 		}
 	}()
-	x, ctx, err := j.context()
+	x, ctx, err := j.callContext()
 	if err != nil {
-		j.canceled()
+		j.confirmCancel()
 		return
 	}
 	x.Message = nil
-	_ = json.Unmarshal(c.Metadata, &x.Metadata) // what cannot be read is not there
+	_ = json.Unmarshal(c.Metadata, &x.Metadata) // invalid metadata is dropped
 	call := agent.NewCall(*agent.CallFrom(ctx), nil)
 
-	for ev, err := range j.shift.Executor.Cancel(agent.WithCall(ctx, call), x) {
+	for ev, err := range j.run.Executor.Cancel(agent.WithCall(ctx, call), x) {
 		if err != nil {
 			j.refuse(err.Error())
 			return
@@ -143,31 +143,31 @@ func (j *workJob) runCancel(c *protocol.Cancel) {
 			return
 		}
 	}
-	j.canceled()
+	j.confirmCancel()
 }
 
-// canceled confirms that the task is canceled.
-func (j *workJob) canceled() {
-	j.out.put(j.ctx, said{event: canceledEvent}, true)
-	j.halt(errCanceled)
+// confirmCancel reports that the task is canceled.
+func (j *job) confirmCancel() {
+	j.buffer.add(j.ctx, output{event: canceledEvent}, true)
+	j.stopExec(errCanceled)
 }
 
-// canceledEvent says that the task is canceled.
+// canceledEvent is the status of a canceled task.
 var canceledEvent = json.RawMessage(`{"statusUpdate":{"status":{"state":"TASK_STATE_CANCELED"}}}`)
 
-// refuse tells the hub that the task is not canceled.
-func (j *workJob) refuse(reason string) {
+// refuse reports to the hub why the task is not canceled.
+func (j *job) refuse(reason string) {
 	j.mu.Lock()
 	j.refusal, j.refused = reason, time.Now()
 	j.mu.Unlock()
 	e := j.envelope(protocol.TypeReport)
-	j.shift.say(j.ctx, j.reports, e, &protocol.Report{Token: j.tokenNow(), Worker: j.shift.id, CancelRefused: reason})
+	j.run.trySend(j.ctx, j.reportQueue, e, &protocol.Report{Token: j.currentToken(), Worker: j.run.id, CancelRefused: reason})
 	j.mu.Lock()
 	j.canceling = false
 	j.mu.Unlock()
 }
 
-func (j *workJob) tokenNow() string {
+func (j *job) currentToken() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.token

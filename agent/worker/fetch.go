@@ -12,19 +12,19 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// fetchAgain is the time after which a piece is asked for once more, and fetchTries how
-// often content is fetched that is not what the work says.
+// fetchAgain is the time after which a piece is requested once more, and fetchTries how
+// often content is fetched whose hash is wrong.
 const (
 	fetchAgain = 2 * time.Second
 	fetchTries = 3
 )
 
-// errNotFetched is what callers are told.
+// errNotFetched is shown to callers.
 var errNotFetched = a2a.NewError(a2a.ErrInternalError, "the message has not arrived as it was sent: its content and its SHA-256 differ")
 
-// fetch gets the content of work that is too large for an envelope. Nothing of it is used
-// before all of it is there and has the right hash.
-func (j *workJob) fetch() error {
+// fetch gets the content of work that is too large for an envelope. It is used only once it
+// is complete and its hash is right.
+func (j *job) fetch() error {
 	if j.work.Large == nil {
 		return nil
 	}
@@ -34,15 +34,15 @@ func (j *workJob) fetch() error {
 			return err
 		}
 		if j.work.Large.Matches(whole) {
-			return j.fetched(whole)
+			return j.setContent(whole)
 		}
-		j.shift.Logger.Warn("fetched content is not that of the work", "agent", j.shift.Name, "task", j.key.task)
+		j.run.Logger.Warn("fetched content is not that of the work", "agent", j.run.Name, "task", j.key.task)
 	}
 	return errNotFetched
 }
 
-// fetchAll asks for one piece after the other.
-func (j *workJob) fetchAll(blob *protocol.Blob) ([]byte, error) {
+// fetchAll requests one piece after the other.
+func (j *job) fetchAll(blob *protocol.Blob) ([]byte, error) {
 	var whole []byte
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -60,15 +60,15 @@ func (j *workJob) fetchAll(blob *protocol.Blob) ([]byte, error) {
 			return nil, errors.New("the run has ended before its message was fetched")
 		}
 		timer.Reset(fetchAgain)
-		j.shift.say(j.exec, j.hub, j.envelope(protocol.TypeFetch), &protocol.Fetch{
-			Token: j.tokenNow(), Worker: j.shift.id, Blob: blob.ID, Offset: int64(len(whole)),
+		j.run.trySend(j.exec, j.hubTopic, j.envelope(protocol.TypeFetch), &protocol.Fetch{
+			Token: j.currentToken(), Worker: j.run.id, Blob: blob.ID, Offset: int64(len(whole)),
 		})
 	}
 	return whole, nil
 }
 
-// fetched takes the content as if it had been in the work.
-func (j *workJob) fetched(whole []byte) error {
+// setContent adds the fetched content to the work.
+func (j *job) setContent(whole []byte) error {
 	var c protocol.Content
 	if err := json.Unmarshal(whole, &c); err != nil {
 		return fmt.Errorf("decode content of work: %w", err)
@@ -79,11 +79,11 @@ func (j *workJob) fetched(whole []byte) error {
 	return nil
 }
 
-// arrived passes on a piece to who has asked for it.
-func (j *workJob) arrived(e *bus.Envelope) {
+// handlePiece passes a piece to fetchAll.
+func (j *job) handlePiece(e *bus.Envelope) {
 	p := new(protocol.Piece)
 	if protocol.Decode(e.Body, p) != nil {
-		return // it is asked for again
+		return // it is requested again
 	}
 	select {
 	case j.pieces <- p:
@@ -91,8 +91,8 @@ func (j *workJob) arrived(e *bus.Envelope) {
 	}
 }
 
-// workNow returns the work, with what was fetched of it.
-func (j *workJob) workNow() *protocol.Work {
+// currentWork returns the work with its fetched content.
+func (j *job) currentWork() *protocol.Work {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	w := j.work

@@ -10,45 +10,44 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// Bounds of what a job has said and the hub has not confirmed. An executor that is further
-// ahead waits.
+// Bounds of the unconfirmed outputs of a job. An executor that is further ahead waits.
 const (
-	outboxEvents = 1024
-	outboxBytes  = 4 << 20
+	bufferEvents = 1024
+	bufferBytes  = 4 << 20
 	// batchEvents and batchBytes bound a report.
 	batchEvents = 256
 	batchBytes  = 512 << 10
 )
 
-// said is one numbered thing that a job has said: an event, or how the run has ended.
-type said struct {
+// output is one numbered output of a job: an event, a piece of one, or the end of the run.
+type output struct {
 	event json.RawMessage
 	end   *protocol.Report // Error, Public, Ended and GivenBack count
-	piece *part
+	piece *eventPiece
 }
 
-// part is a piece of an event that is too large for an envelope.
-type part struct {
+// eventPiece is a piece of an event that is too large for an envelope.
+type eventPiece struct {
 	of *protocol.Blob
 	protocol.Piece
 }
 
-// parts returns what is numbered of s: s itself, or the pieces of an event that is too
-// large.
-func (s said) parts() []said {
+// split returns s, or the pieces of an event that is too large for an envelope. Each has a
+// number of its own.
+func (s output) split() []output {
 	if len(s.event) <= protocol.MaxInline || !json.Valid(s.event) {
-		return []said{s}
+		return []output{s}
 	}
-	var all []said
+	var all []output
 	of := protocol.BlobOf(s.event)
 	for data := range slices.Chunk(s.event, protocol.MaxPiece) {
-		p := &part{of, protocol.Piece{Blob: of.ID, Offset: int64(len(all)) * protocol.MaxPiece, Data: data}}
-		all = append(all, said{piece: p})
+		p := &eventPiece{of, protocol.Piece{Blob: of.ID, Offset: int64(len(all)) * protocol.MaxPiece, Data: data}}
+		all = append(all, output{piece: p})
 	}
 	return all
 }
 
-func (s *said) size() int {
+func (s *output) size() int {
 	switch {
 	case s.end != nil:
 		return len(s.end.Error)
@@ -58,40 +57,40 @@ func (s *said) size() int {
 	return len(s.event)
 }
 
-// outbox holds what a job has said until the hub has confirmed it, and says what is to be
-// published next. Numbers count from 1. Use newOutbox.
-type outbox struct {
+// sendBuffer holds the outputs of a job until the hub has confirmed them, and selects the
+// ones to publish next. Numbers count from 1. Use newSendBuffer.
+type sendBuffer struct {
 	// wake is signaled when there may be something to publish. settled is closed when the
 	// hub has confirmed that the job is over.
 	wake    chan struct{}
 	settled chan struct{}
 
 	mu sync.Mutex // guards the fields below
-	// kept are those with the numbers from base+1 on; base is the number of the last one
-	// that is confirmed, sent that of the last one that is published.
-	kept []said
-	// What has a number up to slow is published at the hub's queue.
-	base, sent, slow int64
-	bytes            int
-	// closed is set once the last one was added.
-	closed bool
-	final  bool
-	// moved is closed when something is confirmed; nil if nobody waits.
-	moved chan struct{}
-	// since is when the hub was last heard of, or when there was nothing to confirm.
-	since time.Time
+	// unconfirmed are the outputs with the numbers from confirmed+1 on.
+	unconfirmed []output
+	// confirmed is the number of the last output that the hub has confirmed, sent that of
+	// the last one that was published. Those up to queued are published at the hub's queue.
+	confirmed, sent, queued int64
+	bytes                   int
+	closed                  bool // no output may be added
+	final                   bool // the hub has confirmed that the job is over
+	// progress is closed when outputs are confirmed; nil if no goroutine waits.
+	progress chan struct{}
+	// lastHeard is when the hub last confirmed or asked for outputs, or when the buffer was
+	// last empty.
+	lastHeard time.Time
 }
 
-func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), settled: make(chan struct{})}
+func newSendBuffer() *sendBuffer {
+	return &sendBuffer{wake: make(chan struct{}, 1), settled: make(chan struct{})}
 }
 
-// put adds something, as the last thing if last is set, and waits for room. It reports
-// false if nothing counts any more.
-func (o *outbox) put(ctx context.Context, s said, last bool) bool {
+// add adds an output, the last one if last is set, and waits for room unless it is the
+// last. It returns false if the buffer is closed or ctx has ended.
+func (o *sendBuffer) add(ctx context.Context, s output, last bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !o.closed && !last && len(o.kept) > 0 && (len(o.kept) >= outboxEvents || o.bytes+s.size() > outboxBytes) {
+	for !o.closed && !last && len(o.unconfirmed) > 0 && (len(o.unconfirmed) >= bufferEvents || o.bytes+s.size() > bufferBytes) {
 		if !o.waitLocked(ctx) {
 			return false
 		}
@@ -99,22 +98,22 @@ func (o *outbox) put(ctx context.Context, s said, last bool) bool {
 	if o.closed || ctx.Err() != nil && !last {
 		return false
 	}
-	if len(o.kept) == 0 {
-		o.since = time.Now()
+	if len(o.unconfirmed) == 0 {
+		o.lastHeard = time.Now()
 	}
-	o.kept = append(o.kept, s.parts()...)
+	o.unconfirmed = append(o.unconfirmed, s.split()...)
 	o.bytes += s.size()
 	o.closed = last
 	o.signal()
 	return true
 }
 
-// waitLocked waits until something is confirmed; it reports whether it was.
-func (o *outbox) waitLocked(ctx context.Context) bool {
-	if o.moved == nil {
-		o.moved = make(chan struct{})
+// waitLocked waits until outputs are confirmed. It returns false if ctx ends first.
+func (o *sendBuffer) waitLocked(ctx context.Context) bool {
+	if o.progress == nil {
+		o.progress = make(chan struct{})
 	}
-	moved := o.moved
+	moved := o.progress
 	o.mu.Unlock()
 	defer o.mu.Lock()
 	select {
@@ -125,42 +124,42 @@ func (o *outbox) waitLocked(ctx context.Context) bool {
 	}
 }
 
-func (o *outbox) signal() {
+func (o *sendBuffer) signal() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// close lets nothing be added any more.
-func (o *outbox) close() {
+// close makes add fail.
+func (o *sendBuffer) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	o.moveLocked()
+	o.progressLocked()
 }
 
-func (o *outbox) moveLocked() {
-	if o.moved != nil {
-		close(o.moved)
-		o.moved = nil
+func (o *sendBuffer) progressLocked() {
+	if o.progress != nil {
+		close(o.progress)
+		o.progress = nil
 	}
 }
 
-// next fills in what is to be published next, and returns its first number; zero if there
-// is nothing. It is slow if the hub's queue is to keep it: that of large events does, which
-// does not lose any as a topic may.
-func (o *outbox) next(rep *protocol.Report) (first int64, slow bool) {
+// next fills rep with the outputs to publish next, and returns the number of the first one;
+// zero if there is none. If queued is set they are to be published at the hub's queue. Pieces
+// of large events always are, because a topic may lose them.
+func (o *sendBuffer) next(rep *protocol.Report) (first int64, queued bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	rest := o.kept[o.sent-o.base:]
+	rest := o.unconfirmed[o.sent-o.confirmed:]
 	if len(rest) == 0 {
 		return 0, false
 	}
 	first = o.sent + 1
 	if p := rest[0].piece; p != nil {
 		rep.Large, rep.Piece = p.of, &p.Piece
-		o.sent, o.slow = first, max(o.slow, first)
+		o.sent, o.queued = first, max(o.queued, first)
 		return first, true
 	}
 	size := 0
@@ -177,81 +176,82 @@ func (o *outbox) next(rep *protocol.Report) (first int64, slow bool) {
 		}
 		rep.Events = append(rep.Events, s.event)
 	}
-	return first, first <= o.slow
+	return first, first <= o.queued
 }
 
-// confirm notes that everything up to a number is durable, and whether the job is over.
-func (o *outbox) confirm(seq int64, final bool) {
+// confirm drops the outputs up to a number, which are durable. final is set if the hub needs
+// no further one.
+func (o *sendBuffer) confirm(seq int64, final bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.since = time.Now()
-	if n := min(seq-o.base, int64(len(o.kept))); n > 0 {
-		for i := range o.kept[:n] {
-			o.bytes -= o.kept[i].size()
+	o.lastHeard = time.Now()
+	if n := min(seq-o.confirmed, int64(len(o.unconfirmed))); n > 0 {
+		for i := range o.unconfirmed[:n] {
+			o.bytes -= o.unconfirmed[i].size()
 		}
-		o.kept = append([]said(nil), o.kept[n:]...)
-		o.base += n
-		o.sent = max(o.sent, o.base)
-		o.moveLocked()
+		o.unconfirmed = append([]output(nil), o.unconfirmed[n:]...)
+		o.confirmed += n
+		o.sent = max(o.sent, o.confirmed)
+		o.progressLocked()
 	}
 	if final && !o.final {
 		o.final, o.closed = true, true
 		close(o.settled)
-		o.moveLocked()
+		o.progressLocked()
 	}
 }
 
-// from publishes everything from a number on once more.
-func (o *outbox) from(seq int64) {
+// resendFrom makes the outputs from a number on be published again.
+func (o *sendBuffer) resendFrom(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.since = time.Now()
-	o.sent = max(o.base, min(o.sent, seq-1))
+	o.lastHeard = time.Now()
+	o.sent = max(o.confirmed, min(o.sent, seq-1))
 	o.signal()
 }
 
-// again publishes everything once more.
-func (o *outbox) again() { o.from(0) }
+// resendAll makes all unconfirmed outputs be published again.
+func (o *sendBuffer) resendAll() { o.resendFrom(0) }
 
-// late publishes everything at the hub's queue that was published and not confirmed in
-// time. It returns when to look again; zero if there is nothing to wait for.
-func (o *outbox) late(now time.Time) time.Duration {
+// resendOverdue makes all outputs that the hub has not confirmed in time be published at its
+// queue. It returns the time until the next output is overdue; zero if none is expected.
+func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.sent == o.base {
+	if o.sent == o.confirmed {
 		return 0
 	}
 	d := confirmWithin
-	if o.sent > o.slow {
+	if o.sent > o.queued {
 		d = keepAfter
 	}
-	if left := d - now.Sub(o.since); left > 0 {
+	if left := d - now.Sub(o.lastHeard); left > 0 {
 		return left
 	}
-	o.since, o.slow, o.sent = now, o.sent, o.base
+	o.lastHeard, o.queued, o.sent = now, o.sent, o.confirmed
 	o.signal()
 	return 0
 }
 
-// replace puts an end in the place of what has a number, and of all that follows.
-func (o *outbox) replace(seq int64, end *protocol.Report) {
+// replace replaces the output with a number, and all that follow, by an end.
+func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := seq - o.base - 1; i >= 0 && i < int64(len(o.kept)) {
-		o.kept = append(o.kept[:i], said{end: end})
+	if i := seq - o.confirmed - 1; i >= 0 && i < int64(len(o.unconfirmed)) {
+		o.unconfirmed = append(o.unconfirmed[:i], output{end: end})
 		o.sent, o.closed = seq-1, true
-		o.moveLocked()
+		o.progressLocked()
 		o.signal()
 	}
 }
 
-// flush waits until what was added is durable. It returns false if ctx ended before, or if
-// that will not be.
-func (o *outbox) flush(ctx context.Context) bool {
+// flush waits until all outputs so far are durable. It returns false if ctx ends first, or
+// if the hub has ended the job.
+func (o *sendBuffer) flush(ctx context.Context) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	want := o.base + int64(len(o.kept))
-	for o.base < want {
+	want := o.confirmed + int64(len(o.unconfirmed))
+	for o.confirmed < want {
 		if o.final || !o.waitLocked(ctx) {
 			return false
 		}

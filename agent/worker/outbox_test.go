@@ -13,44 +13,44 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// mail puts numbers into an outbox, publishes them, loses some of that, and confirms.
+// mail adds numbers to a buffer, publishes them, loses some reports, and confirms.
 type mail struct {
-	box *outbox
-	// put is the last number that was put, known the last one that the hub has taken,
+	buffer *sendBuffer
+	// put is the last number that was added, known the last one that the hub has accepted,
 	// base the last one that it has confirmed.
 	put, known, base int64
 }
 
-func TestOutbox(t *testing.T) {
+func TestSendBuffer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &mail{box: newOutbox()}
+		m := &mail{buffer: newSendBuffer()}
 		t.Repeat(map[string]func(*rapid.T){
 			"put":     m.add,
 			"publish": func(t *rapid.T) { m.publish(t, true) },
 			"lose":    func(t *rapid.T) { m.publish(t, false) },
 			"confirm": m.confirm,
-			"resend":  func(*rapid.T) { m.box.from(m.known + 1) },
-			"again":   func(*rapid.T) { m.box.again() },
+			"resend":  func(*rapid.T) { m.buffer.resendFrom(m.known + 1) },
+			"again":   func(*rapid.T) { m.buffer.resendAll() },
 		})
 		m.finish(t)
 	})
 }
 
 func (m *mail) add(t *rapid.T) {
-	if m.put-m.base >= outboxEvents {
+	if m.put-m.base >= bufferEvents {
 		t.Skip("it is full")
 	}
 	m.put++
-	if !m.box.put(context.Background(), said{event: json.RawMessage(fmt.Sprint(m.put))}, false) {
-		t.Fatal("an open outbox takes nothing")
+	if !m.buffer.add(context.Background(), output{event: json.RawMessage(fmt.Sprint(m.put))}, false) {
+		t.Fatal("an open buffer takes nothing")
 	}
 }
 
 // publish takes the next report out; the hub takes what comes next for it.
 func (m *mail) publish(t *rapid.T, arrives bool) {
 	var rep protocol.Report
-	first, _ := m.box.next(&rep)
+	first, _ := m.buffer.next(&rep)
 	if first == 0 {
 		return
 	}
@@ -71,17 +71,17 @@ func (m *mail) confirm(t *rapid.T) {
 	// Confirmations may come late, and in any order.
 	seq := rapid.Int64Range(0, m.known).Draw(t, "seq")
 	m.base = max(m.base, seq)
-	m.box.confirm(seq, false)
+	m.buffer.confirm(seq, false)
 }
 
 // finish publishes everything, and wants nothing to be left.
 func (m *mail) finish(t *rapid.T) {
-	m.box.put(context.Background(), said{end: &protocol.Report{Ended: true}}, true)
+	m.buffer.add(context.Background(), output{end: &protocol.Report{Ended: true}}, true)
 	m.put++
-	m.box.again()
+	m.buffer.resendAll()
 	for m.known < m.put {
 		var rep protocol.Report
-		first, _ := m.box.next(&rep)
+		first, _ := m.buffer.next(&rep)
 		if first == 0 || first > m.known+1 {
 			t.Fatalf("the next report begins with %d, and %d is known of %d", first, m.known, m.put)
 		}
@@ -90,40 +90,40 @@ func (m *mail) finish(t *rapid.T) {
 			m.known++
 		}
 	}
-	m.box.confirm(m.known, true)
-	if len(m.box.kept) != 0 || m.box.bytes != 0 {
-		t.Fatalf("%d things and %d bytes are left", len(m.box.kept), m.box.bytes)
+	m.buffer.confirm(m.known, true)
+	if len(m.buffer.unconfirmed) != 0 || m.buffer.bytes != 0 {
+		t.Fatalf("%d things and %d bytes are left", len(m.buffer.unconfirmed), m.buffer.bytes)
 	}
 	select {
-	case <-m.box.settled:
+	case <-m.buffer.settled:
 	default:
 		t.Fatal("a job whose end is confirmed is not over")
 	}
 }
 
-// TestOutboxIsBounded wants who says too much to wait until something is confirmed.
-func TestOutboxIsBounded(t *testing.T) {
+// TestSendBufferIsBounded wants add to wait for confirmations while the buffer is full.
+func TestSendBufferIsBounded(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string]int{"events": 1, "bytes": outboxBytes / 8} {
+	for name, size := range map[string]int{"events": 1, "bytes": bufferBytes / 8} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				box, n := newOutbox(), 0
+				buffer, n := newSendBuffer(), 0
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					for box.put(ctx, said{event: make(json.RawMessage, size)}, false) {
+					for buffer.add(ctx, output{event: make(json.RawMessage, size)}, false) {
 						n++
 					}
 				}()
 				synctest.Wait()
-				want := min(outboxEvents, outboxBytes/size)
+				want := min(bufferEvents, bufferBytes/size)
 				if n != want {
 					t.Errorf("%d fit, want %d", n, want)
 				}
-				box.next(new(protocol.Report))
-				box.confirm(2, false)
+				buffer.next(new(protocol.Report))
+				buffer.confirm(2, false)
 				synctest.Wait()
 				if n != want+2 {
 					t.Errorf("%d fit after two are confirmed, want %d", n, want+2)
@@ -135,34 +135,33 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutboxIsLate wants what is not confirmed to be published once more, and nothing
-// else.
-func TestOutboxIsLate(t *testing.T) {
+// TestSendBufferIsOverdue wants unconfirmed outputs to be published again, at the queue.
+func TestSendBufferIsOverdue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		box := newOutbox()
-		if d := box.late(time.Now()); d != 0 {
-			t.Errorf("an empty outbox is late in %v", d)
+		buffer := newSendBuffer()
+		if d := buffer.resendOverdue(time.Now()); d != 0 {
+			t.Errorf("an empty buffer is overdue in %v", d)
 		}
-		box.put(t.Context(), said{event: json.RawMessage("1")}, false)
-		if first, slow := box.next(new(protocol.Report)); first != 1 || slow {
+		buffer.add(t.Context(), output{event: json.RawMessage("1")}, false)
+		if first, slow := buffer.next(new(protocol.Report)); first != 1 || slow {
 			t.Errorf("number %d is published first, at the queue: %t", first, slow)
 		}
 		for _, d := range []time.Duration{keepAfter, confirmWithin} {
-			if got := box.late(time.Now()); got != d {
+			if got := buffer.resendOverdue(time.Now()); got != d {
 				t.Errorf("it is late in %v, want %v", got, d)
 			}
 			time.Sleep(d)
-			box.late(time.Now())
-			if first, slow := box.next(new(protocol.Report)); first != 1 || !slow {
+			buffer.resendOverdue(time.Now())
+			if first, slow := buffer.next(new(protocol.Report)); first != 1 || !slow {
 				t.Errorf("number %d is published once more, at the queue: %t", first, slow)
 			}
 		}
-		if box.flush(canceledContext()) {
+		if buffer.flush(canceledContext()) {
 			t.Error("what is not confirmed is durable")
 		}
-		box.confirm(1, false)
-		if !box.flush(t.Context()) {
+		buffer.confirm(1, false)
+		if !buffer.flush(t.Context()) {
 			t.Error("what is confirmed is not durable")
 		}
 	})

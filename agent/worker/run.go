@@ -8,210 +8,205 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/batch"
 	"github.com/parley-a2a/parley/task"
 )
 
-// shift is one run of a Worker.
-type shift struct {
+// run is one run of a Worker.
+type run struct {
 	Worker
 	id       string
 	began    task.Millis
 	cardJSON []byte
-	// places has an element for each task that is performed. listening is closed once the
-	// worker hears what hubs say to it.
-	places    chan struct{}
-	listening chan struct{}
-	heard     sync.Once
-	// present has room for one: the worker hears from now on when hubs ask who is there.
-	present chan struct{}
-	// posted is what goes to the topics of hubs.
-	posted batch.Convoy[bus.Address, *bus.Envelope]
+	// slots has an element for each task that is performed.
+	slots chan struct{}
+	// subscribed is closed, by once, when the worker first receives the messages of hubs.
+	subscribed chan struct{}
+	once       sync.Once
+	// announceNow is signaled when the worker begins to receive the inquiries of hubs. It
+	// has room for one signal.
+	announceNow chan struct{}
+	// batched joins concurrent envelopes for the same hub.
+	batched batch.Convoy[bus.Address, *bus.Envelope]
 
-	// base outlives the tasks; over ends the shift.
-	base context.Context
-	over context.CancelCauseFunc
-	work sync.WaitGroup
-	idle *time.Timer // nil if the worker waits for ever
+	// base outlives the tasks; end makes the run accept no further task.
+	base    context.Context
+	end     context.CancelCauseFunc
+	pending sync.WaitGroup // the goroutines of jobs
+	idle    *time.Timer    // nil if the worker waits for ever
 
 	mu   sync.Mutex // guards the fields below
-	jobs map[jobKey]*workJob
-	// draining is set once work is waited for: nothing is counted there any more.
+	jobs map[jobKey]*job
+	// draining is set before the run waits for pending, which must not grow from then on.
 	draining bool
-	// pace is the time between two beats; quicker is signaled when it gets shorter.
-	pace    time.Duration
-	quicker chan struct{}
+	// interval is the time between two heartbeats; intervalCut is signaled when it shrinks.
+	interval    time.Duration
+	intervalCut chan struct{}
 }
 
-// jobKey finds a job: hubs do not know each other's tasks.
+// jobKey identifies a job. Task ids are unique within one hub and owner alone.
 type jobKey struct {
 	hub   string
 	owner task.Owner
 	task  string
 }
 
-// Why a worker ends what it does.
+// Causes of the end of a run.
 var (
-	errShiftOver = errors.New("worker ends")
-	errOnce      = errors.New("one task was performed")
-	errIdle      = errors.New("there was nothing to do")
+	errWorkerEnds = errors.New("worker ends")
+	errOnce       = errors.New("one task was performed")
+	errIdle       = errors.New("there was nothing to do")
 )
 
 const (
 	// grace is how long hubs and executors have to react when a worker ends.
 	grace = 3 * time.Second
-	// leaveWithin is how long a worker tries to say that it ends: hubs miss it anyway.
+	// leaveWithin bounds the last announcement. Without it, hubs notice by the lease.
 	leaveWithin = 500 * time.Millisecond
-	// busMoment is how long a bus may be away without a word.
-	busMoment = time.Second
+	// busGrace is how long a broker may be unreachable before the worker logs it.
+	busGrace = time.Second
 )
 
-// run receives work until ctx ends, and drains.
-func (s *shift) run(ctx context.Context) error {
-	s.began = task.MillisOf(time.Now())
-	ctx, s.over = context.WithCancelCause(ctx)
-	defer s.over(nil)
+// serve performs tasks until ctx ends, and then drains.
+func (r *run) serve(ctx context.Context) error {
+	r.began = task.MillisOf(time.Now())
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer r.end(nil)
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	s.base = base
+	r.base = base
 	var wg sync.WaitGroup
-	failed := make(chan error, 3)
-	attend := func(f func(context.Context) error) {
-		wg.Go(func() {
-			if err := f(base); err != nil {
-				failed <- err
-				s.over(err)
-			}
-		})
-	}
-	attend(s.listen)
-	attend(s.inquiries)
-	wg.Go(func() { s.tend(base) })
-	drained := make(chan error, 1)
-	if s.Idle > 0 {
-		s.idle = time.AfterFunc(s.Idle, func() { s.over(errIdle) })
-		defer s.idle.Stop()
-	}
-	if s.awaitBus(ctx) {
-		if s.idle != nil {
-			s.idle.Reset(s.Idle)
-		}
-		receiving, leave := context.WithCancel(base)
-		wg.Go(func() {
-			<-ctx.Done()
-			drained <- s.drain()
-			leave()
-		})
-		if err := s.receive(receiving, ctx); err != nil {
-			failed <- err
-			s.over(err)
-		}
-		leave()
-	} else {
-		if errors.Is(context.Cause(ctx), errIdle) {
-			failed <- fmt.Errorf("worker: no broker for %v: %w", s.Idle, bus.ErrUnavailable)
-		}
-		drained <- nil
-	}
-	s.over(nil)
-	err := <-drained
-	s.leave()
-	stop(errShiftOver)
+	var listening, inquiries error
+	wg.Go(func() {
+		listening = r.listen(base)
+		r.end(listening)
+	})
+	wg.Go(func() {
+		inquiries = r.answerInquiries(base)
+		r.end(inquiries)
+	})
+	wg.Go(func() { r.keepAlive(base) })
+	err := r.performAll(ctx)
+	r.announceLeave()
+	stop(errWorkerEnds)
 	wg.Wait()
-	close(failed)
-	for f := range failed {
-		err = errors.Join(err, f)
-	}
-	return err
+	return errors.Join(err, listening, inquiries)
 }
 
-// awaitBus waits until the worker hears what hubs say to it; it reports whether it does. A
-// bus that is away for longer than a moment is something to be known.
-func (s *shift) awaitBus(ctx context.Context) bool {
-	moment := time.NewTimer(busMoment)
+// performAll performs tasks until ctx ends, or the bus does, and drains.
+func (r *run) performAll(ctx context.Context) error {
+	if r.Idle > 0 {
+		r.idle = time.AfterFunc(r.Idle, func() { r.end(errIdle) })
+		defer r.idle.Stop()
+	}
+	if !r.awaitBus(ctx) {
+		if errors.Is(context.Cause(ctx), errIdle) {
+			return fmt.Errorf("worker: no broker for %v: %w", r.Idle, bus.ErrUnavailable)
+		}
+		return nil
+	}
+	if r.idle != nil {
+		r.idle.Reset(r.Idle)
+	}
+	receiving, release := context.WithCancel(r.base)
+	defer release()
+	drained := make(chan error, 1)
+	go func() { // performAll waits for it
+		<-ctx.Done()
+		err := r.drain()
+		release()
+		drained <- err
+	}()
+	err := r.receive(receiving, ctx)
+	r.end(err)
+	release()
+	return errors.Join(<-drained, err)
+}
+
+// awaitBus waits until the worker receives the messages of hubs, and logs it if the broker
+// is unreachable for longer than busGrace. It returns false if ctx ends first.
+func (r *run) awaitBus(ctx context.Context) bool {
+	moment := time.NewTimer(busGrace)
 	defer moment.Stop()
 	for {
 		select {
-		case <-s.listening:
+		case <-r.subscribed:
 			return true
 		case <-ctx.Done():
 			return false
 		case <-moment.C:
-			s.Logger.Warn("waiting for the broker; until it is there, no task is performed", "agent", s.Name)
+			r.Logger.Warn("waiting for the broker; until it is there, no task is performed", "agent", r.Name)
 		}
 	}
 }
 
-// receive takes work until ctx ends. From the end of accepting on nothing is taken: it
-// comes to another worker once the loop is left.
-func (s *shift) receive(ctx, accepting context.Context) error {
-	sub := bus.Subscription{At: protocol.WorkAt(s.Name), Prefetch: s.Concurrency}
-	for d, err := range s.Bus.Receive(ctx, sub) {
+// receive starts a job for each delivery until ctx ends. It settles none that arrives after
+// the end of accepting: the broker redelivers these to another worker once receive returns.
+func (r *run) receive(ctx, accepting context.Context) error {
+	sub := bus.Subscription{At: protocol.WorkAt(r.Name), Prefetch: r.Concurrency}
+	for d, err := range r.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
 		select {
 		case <-accepting.Done():
 			continue
-		case s.places <- struct{}{}:
+		case r.slots <- struct{}{}:
 		}
-		if accepting.Err() != nil || !s.begin() {
-			continue // nobody gives the place back, and nobody needs it
+		if accepting.Err() != nil || !r.track() {
+			continue // the slot is not released: no further task needs one
 		}
-		j := s.admit(d)
+		j := r.admit(d)
 		if j == nil {
-			s.work.Done()
-			<-s.places
+			r.pending.Done()
+			<-r.slots
 			continue
 		}
 		go func() { // drain waits for it
-			defer s.work.Done()
-			defer func() { <-s.places }()
-			s.serve(accepting, j)
+			defer r.pending.Done()
+			defer func() { <-r.slots }()
+			r.perform(accepting, j)
 		}()
 	}
 	return nil
 }
 
-// begin counts one more job in work, unless the shift drains already.
-func (s *shift) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.draining {
-		s.work.Add(1)
+// track adds a job to pending. It returns false if the run drains already.
+func (r *run) track() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.draining {
+		r.pending.Add(1)
 	}
-	return !s.draining
+	return !r.draining
 }
 
-// admit returns the job of a delivery; nil if there is none, or if it is at work.
-func (s *shift) admit(d *bus.Delivery) *workJob {
-	j, err := s.newJob(d)
+// admit returns the job of a delivery; nil if the delivery is invalid, or if its job runs
+// already.
+func (r *run) admit(d *bus.Delivery) *job {
+	j, err := r.newJob(d)
 	if err != nil {
-		s.Logger.Warn("work refused", "agent", s.Name, "task", d.Task, "from", d.Source, "error", err)
-		s.settled(d.Bury(s.base, err.Error()))
+		r.Logger.Warn("work refused", "agent", r.Name, "task", d.Task, "from", d.Source, "error", err)
+		r.logSettlement(d.Bury(r.base, err.Error()))
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other := s.jobs[j.key]; other != nil && !s.replaces(j, other) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if other := r.jobs[j.key]; other != nil && !r.replaces(j, other) {
 		return nil
 	}
-	s.jobs[j.key] = j
-	if s.idle != nil {
-		s.idle.Stop()
+	r.jobs[j.key] = j
+	if r.idle != nil {
+		r.idle.Stop()
 	}
 	return j
 }
 
-// replaces reports whether a job takes the place of one that is at work for the same task.
-// If it is the same work, which comes again, it does not; if it is newer, the hub does not
-// care for the other one any more.
-func (s *shift) replaces(j, other *workJob) bool {
+// replaces reports whether j replaces other, which runs for the same task. A newer delivery
+// does: the hub ignores the older one from then on. A redelivery does not.
+func (r *run) replaces(j, other *job) bool {
 	switch {
 	case j.work.Delivery > other.work.Delivery:
 		other.end(errStopped)
@@ -224,56 +219,56 @@ func (s *shift) replaces(j, other *workJob) bool {
 	return false
 }
 
-// serve performs one job.
-func (s *shift) serve(accepting context.Context, j *workJob) {
+// perform performs one job.
+func (r *run) perform(accepting context.Context, j *job) {
 	done := j.perform(accepting)
-	s.mu.Lock()
-	if s.jobs[j.key] == j {
-		delete(s.jobs, j.key)
+	r.mu.Lock()
+	if r.jobs[j.key] == j {
+		delete(r.jobs, j.key)
 	}
-	if s.idle != nil && len(s.jobs) == 0 {
-		s.idle.Reset(s.Idle)
+	if r.idle != nil && len(r.jobs) == 0 {
+		r.idle.Reset(r.Idle)
 	}
-	s.mu.Unlock()
-	if done && s.Once {
-		s.over(errOnce)
+	r.mu.Unlock()
+	if done && r.Once {
+		r.end(errOnce)
 	}
 }
 
-// drain waits until the jobs have ended, and gives back those that have not in time.
-func (s *shift) drain() error {
-	s.mu.Lock()
-	s.draining = true
-	s.mu.Unlock()
+// drain waits up to DrainTimeout for the jobs, and returns the remaining ones to the hub.
+func (r *run) drain() error {
+	r.mu.Lock()
+	r.draining = true
+	r.mu.Unlock()
 	ended := make(chan struct{})
 	go func() { // ends when the executors do
 		defer close(ended)
-		s.work.Wait()
+		r.pending.Wait()
 	}()
-	if n := len(s.all()); n > 0 && s.DrainTimeout > 0 {
-		s.Logger.Info("worker ends when its tasks have ended and hubs know it", "agent", s.Name, "tasks", n, "within", s.DrainTimeout)
+	if n := len(r.allJobs()); n > 0 && r.DrainTimeout > 0 {
+		r.Logger.Info("worker ends when its tasks have ended and hubs know it", "agent", r.Name, "tasks", n, "within", r.DrainTimeout)
 	}
-	if s.DrainTimeout > 0 && within(ended, s.DrainTimeout) {
+	if r.DrainTimeout > 0 && closedWithin(ended, r.DrainTimeout) {
 		return nil
 	}
-	given := false
-	for _, j := range s.all() {
-		given = j.giveBack() || given
+	returned := false
+	for _, j := range r.allJobs() {
+		returned = j.giveBack() || returned
 	}
-	if given && within(ended, grace) {
+	if returned && closedWithin(ended, grace) {
 		return nil
 	}
-	for _, j := range s.all() {
-		j.end(errShiftOver)
+	for _, j := range r.allJobs() {
+		j.end(errWorkerEnds)
 	}
-	if within(ended, grace) {
+	if closedWithin(ended, grace) {
 		return nil
 	}
-	return fmt.Errorf("worker: %d executors did not stop", len(s.all()))
+	return fmt.Errorf("worker: %d executors did not stop", len(r.allJobs()))
 }
 
-// within reports whether a channel is closed within d.
-func within(c <-chan struct{}, d time.Duration) bool {
+// closedWithin reports whether a channel is closed within d.
+func closedWithin(c <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -284,243 +279,82 @@ func within(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-func (s *shift) all() []*workJob {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*workJob, 0, len(s.jobs))
-	for _, j := range s.jobs {
+func (r *run) allJobs() []*job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*job, 0, len(r.jobs))
+	for _, j := range r.jobs {
 		all = append(all, j)
 	}
 	return all
 }
 
-func (s *shift) find(k jobKey) *workJob {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.jobs[k]
+func (r *run) find(k jobKey) *job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.jobs[k]
 }
 
-// listen takes what hubs say to this worker.
-func (s *shift) listen(ctx context.Context) error {
-	sub := bus.Subscription{At: protocol.WorkerAt(s.id), Ready: s.ready}
-	for d, err := range s.Bus.Receive(ctx, sub) {
+// listen receives the messages of hubs to this worker.
+func (r *run) listen(ctx context.Context) error {
+	sub := bus.Subscription{At: protocol.WorkerAt(r.id), Ready: r.ready}
+	for d, err := range r.Bus.Receive(ctx, sub) {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
-		if s.Keys != nil {
-			if err := s.Keys.Verify(d.Envelope); err != nil {
-				s.Logger.Warn("envelope ignored", "agent", s.Name, "error", err)
+		if r.Keys != nil {
+			if err := r.Keys.Verify(d.Envelope); err != nil {
+				r.Logger.Warn("envelope ignored", "agent", r.Name, "error", err)
 				continue
 			}
 		}
-		if to := d.Destination; to != "" && to != s.source() {
+		if to := d.Destination; to != "" && to != r.source() {
 			continue
 		}
 		all, err := protocol.Split(d.Envelope)
 		if err != nil {
-			s.Logger.Warn("batch ignored", "agent", s.Name, "error", err)
+			r.Logger.Warn("batch ignored", "agent", r.Name, "error", err)
 		}
 		for _, e := range all {
-			s.hear(ctx, e)
+			r.handle(ctx, e)
 		}
 	}
 	return nil
 }
 
-// hear takes what a hub says about one job.
-func (s *shift) hear(ctx context.Context, e *bus.Envelope) {
-	if j := s.find(keyOf(e)); j != nil {
-		j.hear(e)
+// handle passes a message of a hub to its job.
+func (r *run) handle(ctx context.Context, e *bus.Envelope) {
+	if j := r.find(keyOf(e)); j != nil {
+		j.handle(e)
 	} else if e.Type == protocol.TypeGrant {
-		s.decline(ctx, e)
+		r.decline(ctx, e)
 	}
 }
 
-// decline gives back a job that was granted when nobody waited for it any more.
-func (s *shift) decline(ctx context.Context, grant *bus.Envelope) {
+// decline returns a job to the hub whose grant arrived after the worker stopped waiting.
+func (r *run) decline(ctx context.Context, grant *bus.Envelope) {
 	var g protocol.Grant
 	hub := keyOf(grant).hub
 	if protocol.Decode(grant.Body, &g) != nil || protocol.ReportAt(hub).Check() != nil {
 		return
 	}
-	e := s.envelope(protocol.TypeReport)
+	e := r.envelope(protocol.TypeReport)
 	e.Destination, e.Task, e.Owner, e.Epoch, e.Seq = grant.Source, grant.Task, grant.Owner, grant.Epoch, 1
-	s.say(ctx, protocol.ReportAt(hub), e, &protocol.Report{Token: g.Token, Worker: s.id, GivenBack: true})
+	r.trySend(ctx, protocol.ReportAt(hub), e, &protocol.Report{Token: g.Token, Worker: r.id, GivenBack: true})
 }
 
-// ready is called when the bus is there, and when it is there again: what the worker has
-// said in between may be lost.
-func (s *shift) ready() {
-	s.heard.Do(func() {
-		s.Logger.Info("performing the tasks of an agent", "agent", s.Name, "concurrency", s.Concurrency)
-		close(s.listening)
+// ready is called after each connection to the broker. Reports that were published before
+// it may be lost, so all unconfirmed ones are sent again.
+func (r *run) ready() {
+	r.once.Do(func() {
+		r.Logger.Info("performing the tasks of an agent", "agent", r.Name, "concurrency", r.Concurrency)
+		close(r.subscribed)
 	})
-	for _, j := range s.all() {
-		j.out.again()
+	for _, j := range r.allJobs() {
+		j.buffer.resendAll()
 	}
 }
 
 func keyOf(e *bus.Envelope) jobKey {
 	return jobKey{strings.TrimPrefix(e.Source, "hub/"), e.Owner, e.Task}
-}
-
-// inquiries announces the agent to hubs that ask.
-func (s *shift) inquiries(ctx context.Context) error {
-	sub := bus.Subscription{At: protocol.Inquiry, Ready: func() {
-		select {
-		case s.present <- struct{}{}:
-		default:
-		}
-	}}
-	for _, err := range s.Bus.Receive(ctx, sub) {
-		if err != nil {
-			return fmt.Errorf("worker: %w", err)
-		}
-		s.announce(ctx)
-	}
-	return nil
-}
-
-// tend announces the agent, beats, and keeps the work that is being done.
-func (s *shift) tend(ctx context.Context) {
-	announce, beat := time.NewTicker(protocol.AnnounceEvery), time.NewTicker(s.paceNow())
-	defer announce.Stop()
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.present:
-			// Who listens from now on asks; who listened before hears it now.
-			s.announce(ctx)
-		case <-announce.C:
-			s.announce(ctx)
-		case <-beat.C:
-			s.beat(ctx)
-		case <-s.quicker:
-			beat.Reset(s.paceNow())
-		}
-	}
-}
-
-// beatsPerLease is how often a worker beats within a lease, and leastPace the shortest
-// time between two beats, whatever a hub says.
-const (
-	beatsPerLease = protocol.Lease / protocol.BeatEvery
-	leastPace     = 100 * time.Millisecond
-)
-
-// keepWithin lets the worker beat often enough for a hub with such a lease, from now on.
-func (s *shift) keepWithin(lease time.Duration) {
-	pace := max(lease/beatsPerLease, leastPace)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if lease <= 0 || pace >= s.pace {
-		return
-	}
-	s.pace = pace
-	select {
-	case s.quicker <- struct{}{}:
-	default:
-	}
-}
-
-func (s *shift) paceNow() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pace
-}
-
-// maxHeld is how many jobs go into one beat.
-const maxHeld = 500
-
-// beat tells each hub which of its jobs are alive.
-func (s *shift) beat(ctx context.Context) {
-	held := map[bus.Address][]protocol.Held{}
-	for _, j := range s.all() {
-		if h, ok := j.held(); ok {
-			held[j.hub] = append(held[j.hub], h)
-		}
-		s.settled(j.extend(ctx))
-	}
-	for hub, jobs := range held {
-		for len(jobs) > 0 {
-			n := min(len(jobs), maxHeld)
-			s.say(ctx, hub, s.envelope(protocol.TypeBeat), &protocol.Beat{Worker: s.id, Jobs: jobs[:n]})
-			jobs = jobs[n:]
-		}
-	}
-}
-
-func (s *shift) announce(ctx context.Context) {
-	e, t := s.envelope(protocol.TypeAnnounce), agent.TraitsOf(s.Executor)
-	e.Source = "agent/" + string(s.Name)
-	s.say(ctx, protocol.Discovery, e, &protocol.Announce{
-		Agent: s.Name, Card: s.cardJSON, Worker: s.id, Started: s.began, Idempotent: t.Idempotent, Serial: t.Serial,
-	})
-}
-
-// leave says that the worker ends.
-func (s *shift) leave() {
-	ctx, stop := context.WithTimeout(s.base, leaveWithin)
-	defer stop()
-	e := s.envelope(protocol.TypeLeave)
-	e.Source = "agent/" + string(s.Name)
-	s.say(ctx, protocol.Discovery, e, &protocol.Leave{Agent: s.Name, Worker: s.id})
-}
-
-func (s *shift) source() string { return "worker/" + s.id }
-
-// envelope returns an envelope of the worker. It has no id: send makes one, since most of them
-// go together with others.
-func (s *shift) envelope(kind bus.Type) *bus.Envelope {
-	return &bus.Envelope{
-		Type: kind, Time: task.MillisOf(time.Now()),
-		Source: s.source(), ReplyTo: protocol.WorkerAt(s.id).Name,
-	}
-}
-
-// say publishes something that may be lost.
-func (s *shift) say(ctx context.Context, to bus.Address, e *bus.Envelope, body any) {
-	if err := s.publish(ctx, to, e, body); err != nil && ctx.Err() == nil {
-		s.Logger.Debug("not published", "type", e.Type, "at", to, "error", err)
-	}
-}
-
-func (s *shift) publish(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
-	if e.Body, err = protocol.Encode(body); err != nil {
-		return err
-	}
-	return s.send(ctx, to, e)
-}
-
-func (s *shift) send(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	if e.ID == "" {
-		e.ID = uuid.NewString()
-	}
-	return s.Bus.Publish(ctx, to, e)
-}
-
-// post publishes e with a body at a hub's topic, together with others.
-func (s *shift) post(ctx context.Context, to bus.Address, e *bus.Envelope, body any) (err error) {
-	if e.Body, err = protocol.Encode(body); err != nil {
-		return err
-	}
-	if len(e.Body) > protocol.MaxBatched {
-		return s.send(ctx, to, e)
-	}
-	return s.posted.Send(ctx, to, e, func(all []*bus.Envelope) error {
-		joined, err := protocol.Join(all)
-		if err != nil {
-			return err
-		}
-		return s.send(ctx, to, joined)
-	})
-}
-
-// settled notes a settlement that has failed: the delivery comes again.
-func (s *shift) settled(err error) {
-	if err != nil {
-		s.Logger.Debug("delivery not settled", "error", err)
-	}
 }

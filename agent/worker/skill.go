@@ -13,17 +13,17 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// Skill is a handler for one skill of a Worker. To register it is enough: the agent's card
-// shows the skill, and messages that ask for it find the handler.
+// Skill is a handler for one skill of a Worker. The agent's card lists the skill, and the
+// worker passes the messages that name it to the handler.
 type Skill struct {
-	// AgentSkill is what the card says. Only its ID is required, which is the same in
-	// small and capital letters; what is empty is taken from the worker's card.
+	// AgentSkill is the entry in the card. Only its ID is required; IDs are compared without
+	// regard to case. Empty fields are taken from the worker's card.
 	a2a.AgentSkill
 	// Handler performs the tasks. It is required.
 	Handler a2asrv.AgentExecutor
 }
 
-// router is the executor that a worker's skills make together.
+// router is an executor that passes each run to the handler of its skill.
 type router struct{ skills []Skill }
 
 func newRouter(skills []Skill) (*router, error) {
@@ -58,7 +58,7 @@ func (r *router) card(c *a2a.AgentCard) *a2a.AgentCard {
 	return &own
 }
 
-// filled returns s with what it does not say taken from other.
+// filled returns s with its empty fields taken from other.
 func filled(s, other a2a.AgentSkill) a2a.AgentSkill {
 	s.ID = other.ID
 	if s.Name == "" {
@@ -80,7 +80,7 @@ func filled(s, other a2a.AgentSkill) a2a.AgentSkill {
 	return s
 }
 
-// Traits implements Described: what all handlers say of themselves.
+// Traits implements agent.Described with the traits that all handlers have in common.
 func (r *router) Traits() agent.Traits {
 	t := agent.Traits{Idempotent: true}
 	for _, s := range r.skills {
@@ -91,8 +91,8 @@ func (r *router) Traits() agent.Traits {
 	return t
 }
 
-// handler returns the handler for what a run asks for; it may be left out if there is
-// only one.
+// handler returns the handler for the skill that a run names. Messages need not name one if
+// there is only one.
 func (r *router) handler(ctx context.Context) (*Skill, error) {
 	asked := ""
 	if c := agent.CallFrom(ctx); c != nil {

@@ -27,15 +27,15 @@ const (
 )
 
 // Worker performs the tasks of an agent that is reached over a bus. Any number of workers
-// may do so side by side, in any number of processes; none need be there when the agent
-// is called. Fields must not change once it runs.
+// may do so concurrently, in any number of processes; none need run when the agent is
+// called. Fields must not change once it runs.
 type Worker struct {
 	// Bus carries the work. It is required.
 	Bus bus.Bus
 	// Name is the name of the agent on the bus. If empty, it is made of the name of Card.
 	Name task.Agent
-	// Card is what the agent says of itself. If nil, it says its name and its Skills. What
-	// Skills has and Card has not is added.
+	// Card is the agent's card. If nil, it has Name and Skills alone. The Skills that it
+	// lacks are added.
 	Card *a2a.AgentCard
 	// Executor performs the tasks. Either it or Skills is required, and not both.
 	Executor a2asrv.AgentExecutor
@@ -48,38 +48,38 @@ type Worker struct {
 	// Once ends Run after one task, or after Idle without one: for workers that are
 	// started when there is work.
 	Once bool
-	// Idle ends Run when there was no task for so long; with bus.ErrUnavailable if the bus
-	// was not to be reached either. Zero means never, or DefaultIdle if Once is set.
+	// Idle ends Run after so long without a task; with bus.ErrUnavailable if the bus was
+	// unreachable as well. Zero means never, or DefaultIdle if Once is set.
 	Idle time.Duration
-	// DrainTimeout is how long tasks may go on when Run is to end. Then they are given
-	// back. Zero means DefaultDrainTimeout; negative means not at all.
+	// DrainTimeout is how long tasks may continue when Run is to end. Then they are returned
+	// to their hubs. Zero means DefaultDrainTimeout; negative means no time.
 	DrainTimeout time.Duration
-	// Keys are those of the hubs that are believed. If nil, the bus is believed.
+	// Keys are those of the hubs whose envelopes are accepted. If nil, all envelopes are.
 	Keys *bus.Keyring
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// ErrWorker is about a Worker that cannot begin.
+// ErrWorker is the error of a Worker whose fields are missing or wrong.
 var ErrWorker = errors.New("worker cannot begin")
 
-// Run performs tasks until ctx ends, and what it has begun within DrainTimeout. It returns
-// an error that is ErrWorker if a field is missing or wrong, or else one about a bus that
-// does not work and will not, or about an executor that did not stop.
+// Run performs tasks until ctx ends, and completes those it has begun within DrainTimeout. It
+// returns an error that is ErrWorker if a field is missing or wrong, an error of the bus if
+// that has failed for good, or one about executors that did not stop.
 func (w *Worker) Run(ctx context.Context) error {
-	s, err := w.shift()
+	r, err := w.newRun()
 	if err != nil {
 		return err
 	}
-	return s.run(ctx)
+	return r.serve(ctx)
 }
 
-// shift returns what runs w.
-func (w *Worker) shift() (*shift, error) {
-	bad := func(format string, args ...any) (*shift, error) {
+// newRun checks the fields of w and returns a run of it, which has not begun.
+func (w *Worker) newRun() (*run, error) {
+	bad := func(format string, args ...any) (*run, error) {
 		return nil, fmt.Errorf("%w: "+format, append([]any{ErrWorker}, args...)...)
 	}
-	s := &shift{Worker: *w, jobs: make(map[jobKey]*workJob)}
+	r := &run{Worker: *w, jobs: make(map[jobKey]*job)}
 	switch {
 	case w.Bus == nil:
 		return bad("Bus is missing")
@@ -88,60 +88,60 @@ func (w *Worker) shift() (*shift, error) {
 	case w.Executor != nil && len(w.Skills) > 0:
 		return bad("both Executor and Skills: the executor would take what the skills are for")
 	}
-	if s.Card == nil {
-		s.Card = &a2a.AgentCard{Name: string(w.Name)}
+	if r.Card == nil {
+		r.Card = &a2a.AgentCard{Name: string(w.Name)}
 	}
-	if s.Name == "" {
-		s.Name = task.AgentNamed(s.Card.Name)
+	if r.Name == "" {
+		r.Name = task.AgentNamed(r.Card.Name)
 	}
-	if err := protocol.WorkAt(s.Name).Check(); s.Name == "" || err != nil {
-		return bad("Name %q, which is to name a queue: %v", s.Name, err)
+	if err := protocol.WorkAt(r.Name).Check(); r.Name == "" || err != nil {
+		return bad("Name %q, which is to name a queue: %v", r.Name, err)
 	}
 	if len(w.Skills) > 0 {
 		router, err := newRouter(w.Skills)
 		if err != nil {
 			return bad("%v", err)
 		}
-		s.Executor, s.Card = router, router.card(s.Card)
+		r.Executor, r.Card = router, router.card(r.Card)
 	}
 	var err error
-	if s.cardJSON, err = card.JSON(s.Card, &card.Options{Name: string(s.Name)}); err != nil {
+	if r.cardJSON, err = card.JSON(r.Card, &card.Options{Name: string(r.Name)}); err != nil {
 		return bad("%v", err)
 	}
-	s.id = newWorkerID(s.Name)
-	if err := protocol.WorkerAt(s.id).Check(); err != nil {
-		return bad("Name %q is too long for the topic of a worker: %v", s.Name, err)
+	r.id = newWorkerID(r.Name)
+	if err := protocol.WorkerAt(r.id).Check(); err != nil {
+		return bad("Name %q is too long for the topic of a worker: %v", r.Name, err)
 	}
-	s.fill()
-	return s, nil
+	r.fill()
+	return r, nil
 }
 
-// newWorkerID returns an id for a process: it begins with the name of the agent, because
-// that is all that a key of the agent opens, and nobody else has it.
+// newWorkerID returns an id for a process. It begins with the name of the agent, because a
+// key of the agent opens the topics with that prefix alone.
 func newWorkerID(name task.Agent) string {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
 	return string(name) + "." + hex.EncodeToString(id)
 }
 
-// fill sets what has a default.
-func (s *shift) fill() {
-	if s.Concurrency <= 0 {
-		s.Concurrency = DefaultConcurrency
+// fill sets the defaults.
+func (r *run) fill() {
+	if r.Concurrency <= 0 {
+		r.Concurrency = DefaultConcurrency
 	}
-	if s.Once {
-		s.Concurrency = 1
-		if s.Idle == 0 {
-			s.Idle = DefaultIdle
+	if r.Once {
+		r.Concurrency = 1
+		if r.Idle == 0 {
+			r.Idle = DefaultIdle
 		}
 	}
-	if s.DrainTimeout == 0 {
-		s.DrainTimeout = DefaultDrainTimeout
+	if r.DrainTimeout == 0 {
+		r.DrainTimeout = DefaultDrainTimeout
 	}
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
 	}
-	s.places = make(chan struct{}, s.Concurrency)
-	s.listening, s.present = make(chan struct{}), make(chan struct{}, 1)
-	s.pace, s.quicker = protocol.BeatEvery, make(chan struct{}, 1)
+	r.slots = make(chan struct{}, r.Concurrency)
+	r.subscribed, r.announceNow = make(chan struct{}), make(chan struct{}, 1)
+	r.interval, r.intervalCut = protocol.BeatEvery, make(chan struct{}, 1)
 }

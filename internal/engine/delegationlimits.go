@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ agent.Envoy = (*run)(nil)
+var _ agent.Propagator = (*run)(nil)
 
 // hubName returns what chains call a hub. It says nothing about the hub, and stays the
 // same as long as its key does.
@@ -99,8 +99,8 @@ func (r *run) onward(ctx context.Context) (*delegation.Errand, error) {
 	return &next, err
 }
 
-// Onward implements agent.Envoy.
-func (r *run) Onward(ctx context.Context) (*agent.Errand, error) {
+// Onward implements agent.Propagator.
+func (r *run) Onward(ctx context.Context) (*agent.DelegationContext, error) {
 	r.spent.mu.Lock()
 	defer r.spent.mu.Unlock()
 	if err := r.spent.learn(ctx, r); err != nil {

@@ -135,7 +135,6 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec *callRecord) (*a2asrv.ExecutorContext, context.Context, error) {
 	ec := &a2asrv.ExecutorContext{
 		TaskID: l.ref.id, ContextID: l.contextID, Tenant: rec.Tenant,
-		User:          user(rec.Principal),
 		ServiceParams: serviceParams(rec),
 	}
 	if len(rec.Metadata) > 0 {
@@ -144,16 +143,10 @@ func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec 
 			return nil, nil, fmt.Errorf("decode metadata: %w", err)
 		}
 	}
-	ctx = auth.WithPrincipal(ctx, rec.Principal)
 	if e.cfg.Onward != nil {
 		ctx = auth.WithOnward(ctx, e.cfg.Onward)
 	}
-	ctx, call := a2asrv.NewCallContext(ctx, ec.ServiceParams)
-	call.User = ec.User
-	for _, uri := range e.Activated(name, rec.Extensions) {
-		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
-	}
-	return ec, ctx, nil
+	return ec, agent.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
 }
 
 // serviceParams returns the service parameters as the SDK's executors expect them:
@@ -164,21 +157,6 @@ func serviceParams(rec *callRecord) *a2asrv.ServiceParams {
 		return p
 	}
 	return p.With(map[string][]string{a2a.SvcParamExtensions: rec.Extensions})
-}
-
-func user(p *auth.Principal) *a2asrv.User {
-	name := p.DisplayName
-	if name == "" {
-		name = p.ID
-	}
-	u := &a2asrv.User{Name: name, Authenticated: !p.Anonymous()}
-	if len(p.Claims) > 0 || !p.Anonymous() {
-		u.Attributes = map[string]any{"id": p.ID}
-		for k, v := range p.Claims {
-			u.Attributes[k] = v
-		}
-	}
-	return u
 }
 
 // stored returns the task as the SDK's struct.
