@@ -112,22 +112,31 @@ func promptKitField(_ Operation, v1 string) string {
 // promptKitResult appends the result of a call from that of v1.0.
 func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
-	case SendMessage:
-		if name, v := arm(v1); name == "task" {
-			return promptKitTask(dst, v)
-		}
-		return promptKitAnswer(dst, v1)
+	case SendMessage, SendStreamingMessage, SubscribeToTask:
+		return promptKitFrame(dst, v1)
 	case GetTask, CancelTask:
 		return promptKitTask(dst, v1)
 	case ListTasks:
-		return rewriteObject(dst, v1, func(dst []byte, name string, v []byte) []byte {
-			if name == "tasks" {
-				return rewriteList(dst, v, promptKitTask)
+		return rewritePage(dst, v1, promptKitTask)
+	}
+	return append(dst, v1...)
+}
+
+// promptKitFrame appends a SendMessageResponse, or one frame of a stream without regard
+// to the frames before it.
+func promptKitFrame(dst, v1 []byte) []byte {
+	switch name, v := arm(v1); name {
+	case "task", "statusUpdate":
+		return promptKitTask(dst, v)
+	case "artifactUpdate":
+		return rewriteObject(dst, v, func(dst []byte, name string, v []byte) []byte {
+			if name == "artifact" {
+				return promptKitArtifact(dst, v)
 			}
 			return append(dst, v...)
 		})
 	}
-	return append(dst, v1...)
+	return promptKitAnswer(dst, v1)
 }
 
 // promptKitAnswer shows a bare message, which the dialect has no place for, as the

@@ -32,6 +32,16 @@ func rewriteList(dst, arr []byte, element func(dst, v []byte) []byte) []byte {
 	return append(dst, ']')
 }
 
+// rewritePage appends a page of tasks with the tasks rewritten.
+func rewritePage(dst, page []byte, task func(dst, v []byte) []byte) []byte {
+	return rewriteObject(dst, page, func(dst []byte, name string, v []byte) []byte {
+		if name == "tasks" {
+			return rewriteList(dst, v, task)
+		}
+		return append(dst, v...)
+	})
+}
+
 // member returns the value of a member of obj, or nil. The first one counts.
 func member(obj []byte, name string) []byte { return rawjson.Member(obj, name) }
 

@@ -59,7 +59,9 @@ func (s Shape) Request(o Operation, params []byte) ([]byte, error) {
 // has in the dialect. Other errors stay as they are.
 func (s Shape) Blame(o Operation, err error) error { return s.codec().blame(o, err) }
 
-// AppendResult appends the result of a call from that of v1.0.
+// AppendResult appends the result of a call from that of v1.0. In V03 and PromptKit the
+// result of an operation that streams is one frame, rewritten by itself; Frames rewrites
+// the frames of a whole stream.
 func (s Shape) AppendResult(dst []byte, o Operation, v1 []byte) []byte {
 	return s.codec().result(dst, o, v1)
 }

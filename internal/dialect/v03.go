@@ -11,13 +11,16 @@ import (
 // without a wrapper. What it has no name for keeps that of v1.0: its readers ignore
 // what they do not know.
 
-// v03Result appends the result of a call from that of v1.0.
+// v03Result appends the result of a call from that of v1.0. Servers of v0.3 that list
+// tasks put whole ones into the list.
 func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
-	case SendMessage:
+	case SendMessage, SendStreamingMessage, SubscribeToTask:
 		return v03Frame(dst, v1)
 	case GetTask, CancelTask:
 		return v03Task(dst, v1)
+	case ListTasks:
+		return rewritePage(dst, v1, v03Task)
 	case CreatePushConfig, GetPushConfig:
 		return v03PushConfig(dst, v1)
 	case ListPushConfigs:

@@ -81,6 +81,7 @@ func TestLegacyResults(t *testing.T) {
 		},
 		{"no configs", dialect.ListPushConfigs, `{"configs":[]}`, `[]`, `{"configs":[]}`},
 		{"deleted config", dialect.DeletePushConfig, `{}`, `null`, `{}`},
+		{"page", dialect.ListTasks, `{"tasks":[` + v1Task + `],"totalSize":1}`, `{"tasks":[` + v03Task + `],"totalSize":1}`, `{"tasks":[` + v1Task + `],"totalSize":1}`},
 		{"card", dialect.GetExtendedAgentCard, `{"name":"n"}`, `{"name":"n"}`, `{"name":"n"}`},
 	}
 	for _, tt := range tests {
@@ -90,6 +91,33 @@ func TestLegacyResults(t *testing.T) {
 			wantText(t, "V03", tt.v03, string(dialect.V03.AppendResult(nil, tt.o, []byte(tt.v1))))
 			wantText(t, "V03Proto", tt.proto, string(dialect.V03Proto.AppendResult(nil, tt.o, []byte(tt.v1))))
 		})
+	}
+}
+
+// A frame alone is what the stream shows of it where streams remember nothing.
+func TestFrameAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, v1, v03, promptKit string }{
+		{
+			"task", `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"}}}`,
+			`{"kind":"task","id":"t","contextId":"c","status":{"state":"submitted"}}`,
+			`{"id":"t","contextId":"c","status":{"state":"submitted"}}`,
+		},
+		{
+			"status", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_AUTH_REQUIRED","message":{"role":"ROLE_AGENT","parts":[{"data":1}]}}}}`,
+			`{"kind":"status-update","taskId":"t","contextId":"c","status":{"state":"auth-required","message":{"kind":"message","role":"agent","parts":[{"kind":"data","data":{"value":1},"metadata":{"data_part_compat":true}}]}},"final":false}`,
+			`{"taskId":"t","contextId":"c","status":{"state":"auth_required","message":{"role":"agent","parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]}}}`,
+		},
+		{
+			"artifact", `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":1}]},"lastChunk":true}}`,
+			`{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"data","data":{"value":1},"metadata":{"data_part_compat":true}}]},"lastChunk":true}`,
+			`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]},"lastChunk":true}`,
+		},
+	} {
+		for _, o := range []dialect.Operation{dialect.SendStreamingMessage, dialect.SubscribeToTask} {
+			wantText(t, "V03 "+tt.name, tt.v03, string(dialect.V03.AppendResult(nil, o, []byte(tt.v1))))
+			wantText(t, "PromptKit "+tt.name, tt.promptKit, string(dialect.PromptKit.AppendResult(nil, o, []byte(tt.v1))))
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ type call struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	agent   *agent
-	shape   shape
+	shape   dialect.Shape
 	rest    bool
 	id      []byte // of the JSON-RPC request
 	body    []byte
@@ -219,7 +219,7 @@ func (c *call) perform(o dialect.Operation, params []byte) error {
 	var d dialect.Decoder
 	switch o {
 	case dialect.SendMessage, dialect.SendStreamingMessage:
-		d.Fill = c.shape != v1
+		d.Fill = c.shape != dialect.V1
 		in, err := d.Send(params)
 		if err != nil {
 			return err
@@ -350,7 +350,7 @@ func (s *Server) nothingLeft(a *answer) bool {
 // firstFrame writes the task as it is, and reports whether that was all.
 func (c *call) firstFrame(ctx context.Context, a *answer) bool {
 	st, _ := a.first["status"].(object)
-	if c.shape == promptKit {
+	if c.shape == dialect.PromptKit {
 		c.frame(ctx, object{"statusUpdate": object{"taskId": a.task.id, "contextId": a.task.context, "status": st}}, a.from)
 	} else {
 		c.frame(ctx, object{"task": a.first}, a.from)
@@ -372,9 +372,9 @@ func (c *call) frame(ctx context.Context, o object, number int) {
 func (c *call) encode(o object) []byte {
 	s := c.shape
 	if c.fault == WrongDialect {
-		s = s.wrong()
+		s = wrongFor(s)
 	}
-	body := marshal(s.write(o))
+	body := write(s, o)
 	if c.rest {
 		return body
 	}
@@ -410,10 +410,10 @@ func (c *call) fail(err error) {
 	switch {
 	case c.rest:
 		c.respond(r.HTTP, r.AppendREST(nil))
-	case c.shape == v1:
+	case c.shape == dialect.V1:
 		c.respond(r.RPCStatus(), r.AppendRPC(nil, c.answerID()))
 	default:
-		e := marshal(object{"code": c.shape.legacyCode(r.Code), "message": r.Message})
+		e := marshal(object{"code": legacyCode(c.shape, r.Code), "message": r.Message})
 		id := c.answerID()
 		if len(id) == 0 {
 			id = []byte("null")

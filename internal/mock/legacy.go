@@ -10,78 +10,30 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// shape is how a request is written, and its answer.
-type shape uint8
-
-const (
-	v1 shape = iota
-	v03
-	promptKit
-)
-
-var shapeNames = [...]string{v1: "v1.0", v03: "v0.3", promptKit: "promptkit"}
-
-func (s shape) String() string { return shapeNames[s] }
-
-// wrong returns the shape that a caller of this one cannot want.
-func (s shape) wrong() shape {
-	if s == v1 {
-		return v03
-	}
-	return v1
-}
-
-// legacyMethods are the method names with a slash.
-var legacyMethods = map[string]dialect.Operation{
-	"message/send":       dialect.SendMessage,
-	"message/stream":     dialect.SendStreamingMessage,
-	"message/sendStream": dialect.SendStreamingMessage,
-	"tasks/get":          dialect.GetTask,
-	"tasks/cancel":       dialect.CancelTask,
-	"tasks/list":         dialect.ListTasks,
-	"tasks/subscribe":    dialect.SubscribeToTask,
-	"tasks/resubscribe":  dialect.SubscribeToTask,
-
-	"tasks/pushNotificationConfig/set":    dialect.CreatePushConfig,
-	"tasks/pushNotificationConfig/get":    dialect.GetPushConfig,
-	"tasks/pushNotificationConfig/list":   dialect.ListPushConfigs,
-	"tasks/pushNotificationConfig/delete": dialect.DeletePushConfig,
-	"agent/getAuthenticatedExtendedCard":  dialect.GetExtendedAgentCard,
-}
-
-// shapeOf tells v0.3 and PromptKit apart: by the version that is named, by methods
-// that only one of them has, by kinds, by the task that is named.
-func (s *Server) shapeOf(a *agent, version, method string, params object) shape {
+// recognize returns the operation of a method with a slash and the dialect of the call:
+// v0.3 or PromptKit.
+func (c *call) recognize(q dialect.Call, version string) (dialect.Operation, dialect.Shape, error) {
+	o, shape, err := dialect.Recognize(&dialect.Signs{Method: q.Method, Params: q.Params, Recall: c.recall})
 	switch {
-	case !a.serves("promptkit"):
-		return v03
-	case !a.serves("v0.3"), method == "tasks/list", method == "tasks/subscribe":
-		return promptKit
-	case method == "tasks/resubscribe", strings.HasPrefix(version, "0.3"):
-		return v03
+	case o == 0:
+		return 0, dialect.V03, err
+	case !c.agent.serves("promptkit"):
+		return o, dialect.V03, nil
+	case !c.agent.serves("v0.3"):
+		return o, dialect.PromptKit, nil
+	case shape == dialect.V03, strings.HasPrefix(version, "0.3") && o != dialect.ListTasks && o != dialect.SubscribeToTask:
+		return o, dialect.V03, nil
 	}
-	m, ok := params["message"].(object)
-	if !ok {
-		return s.remembered(a, params)
-	}
-	if m["kind"] != nil {
-		return v03
-	}
-	for _, p := range listOf(m["parts"]) {
-		if part, _ := p.(object); part["kind"] != nil {
-			return v03
-		}
-	}
-	return promptKit
+	return o, dialect.PromptKit, nil
 }
 
-// remembered is the shape in which the task that params name began.
-func (s *Server) remembered(a *agent, params object) shape {
-	id, _ := params["id"].(string)
-	if t, err := s.world.find(a, a2a.TaskID(id)); err == nil && t.shape == promptKit {
-		return promptKit
+// recall returns the dialect of the first message of a task.
+func (c *call) recall(id a2a.TaskID) (dialect.Shape, bool) {
+	t, err := c.server.world.find(c.agent, id)
+	if err != nil {
+		return dialect.V1, false
 	}
-	return v03
+	return t.shape, true
 }
 
 func listOf(v any) []any {
@@ -140,157 +92,49 @@ func modernPart(p object) error {
 	return nil
 }
 
-// write returns a v1.0 result, or a frame of a stream, as the shape has it.
-func (s shape) write(o object) any {
-	if s == v1 {
-		return o
+// write returns a v1.0 result, or a frame of a stream, in the dialect s.
+func write(s dialect.Shape, o object) []byte {
+	if s == dialect.V1 {
+		return marshal(o)
 	}
-	for arm, kind := range map[string]string{
-		"task": "task", "message": "message", "statusUpdate": "status-update", "artifactUpdate": "artifact-update",
-	} {
-		if inner, ok := o[arm].(object); ok {
-			return s.arm(kind, inner)
-		}
-	}
+	operation := dialect.SendStreamingMessage
 	switch {
 	case o["status"] != nil:
-		return s.arm("task", o)
+		operation = dialect.GetTask
 	case o["tasks"] != nil:
-		tasks := listOf(o["tasks"])
-		out := make([]any, len(tasks))
-		for i, t := range tasks {
-			out[i] = s.arm("task", t.(object))
-		}
-		return with(o, "tasks", out)
+		operation = dialect.ListTasks
+	case s == dialect.PromptKit && o["message"] != nil:
+		o, operation = messageTask(o["message"].(object)), dialect.GetTask
 	}
-	return o
+	v, err := decodeJSON(s.AppendResult(nil, operation, marshal(o)))
+	if err != nil {
+		panic("mock: " + err.Error()) // a result is JSON in every dialect
+	}
+	return marshal(v) // with the members in the order of the alphabet, as in v1.0
 }
 
-// arm writes one of the four things that an answer can be.
-func (s shape) arm(kind string, o object) object {
-	var out object
-	switch kind {
-	case "message":
-		if s == promptKit {
-			return s.messageTask(o)
-		}
-		out = s.message(o)
-	case "artifact-update":
-		out = with(o, "artifact", s.artifact(o["artifact"].(object)))
-	default:
-		out = with(o, "status", s.status(o["status"].(object)))
-		if h := listOf(o["history"]); h != nil {
-			out["history"] = each(h, s.message)
-		}
-		if a := listOf(o["artifacts"]); a != nil {
-			out["artifacts"] = each(a, s.artifact)
-		}
-	}
-	if s == v03 {
-		out["kind"] = kind
-		if kind == "status-update" {
-			st, _ := o["status"].(object)["state"].(string)
-			out["final"] = state(st).terminal() || state(st) == needsInput
-		}
-	}
-	return out
-}
-
-// messageTask is a bare message for readers that only know tasks.
-func (s shape) messageTask(m object) object {
+// messageTask returns a bare message as the task that PromptKit's mock makes of it.
+func messageTask(m object) object {
 	return object{
-		"id": m["messageId"], "contextId": m["contextId"], "status": object{"state": "completed"},
-		"artifacts": []any{s.artifact(object{"artifactId": "artifact-1", "parts": m["parts"]})},
+		"id": m["messageId"], "contextId": m["contextId"], "status": object{"state": string(completed)},
+		"artifacts": []any{object{"artifactId": "artifact-1", "parts": m["parts"]}},
 	}
 }
 
-func each(in []any, f func(object) object) []any {
-	out := make([]any, len(in))
-	for i, v := range in {
-		out[i] = f(v.(object))
+// wrongFor returns a dialect that a caller of s cannot read.
+func wrongFor(s dialect.Shape) dialect.Shape {
+	if s == dialect.V1 {
+		return dialect.V03
 	}
-	return out
+	return dialect.V1
 }
 
-func (s shape) status(o object) object {
-	st, _ := o["state"].(string)
-	name := strings.ToLower(strings.TrimPrefix(st, "TASK_STATE_"))
-	if s == v03 {
-		name = strings.ReplaceAll(name, "_", "-")
-	}
-	out := with(o, "state", name)
-	if m, ok := o["message"].(object); ok {
-		out["message"] = s.message(m)
-	}
-	return out
-}
-
-func (s shape) message(o object) object {
-	role, _ := o["role"].(string)
-	out := with(o, "role", strings.ToLower(strings.TrimPrefix(role, "ROLE_")))
-	out["parts"] = each(listOf(o["parts"]), s.part)
-	if s == v03 {
-		out["kind"] = "message"
-	}
-	return out
-}
-
-func (s shape) artifact(o object) object {
-	return with(o, "parts", each(listOf(o["parts"]), s.part))
-}
-
-// part writes a part. Data that is no object is put into one, with a mark.
-func (s shape) part(o object) object {
-	out := object{}
-	if m := o["metadata"]; m != nil {
-		out["metadata"] = m
-	}
-	if v, ok := o["data"]; ok {
-		if _, isObject := v.(object); !isObject {
-			meta, _ := o["metadata"].(object)
-			if meta == nil {
-				meta = object{}
-			}
-			out["metadata"] = with(meta, "data_part_compat", true)
-			v = object{"value": v}
-		}
-		out["data"] = v
-	}
-	if s == promptKit {
-		for _, name := range []string{"text", "raw", "url", "filename", "mediaType"} {
-			if v, ok := o[name]; ok {
-				out[name] = v
-			}
-		}
-		return out
-	}
+// legacyCode returns the code of an error for callers of v0.3 or PromptKit.
+func legacyCode(s dialect.Shape, code int) int {
 	switch {
-	case out["data"] != nil:
-		out["kind"] = "data"
-	case o["raw"] != nil || o["url"] != nil:
-		out["kind"], out["file"] = "file", oldFile(o)
-	default:
-		out["kind"], out["text"] = "text", o["text"]
-	}
-	return out
-}
-
-func oldFile(o object) object {
-	file := object{}
-	for from, to := range map[string]string{"raw": "bytes", "url": "uri", "filename": "name", "mediaType": "mimeType"} {
-		if v, ok := o[from]; ok {
-			file[to] = v
-		}
-	}
-	return file
-}
-
-// legacyCode is the code of an error for readers of a shape.
-func (s shape) legacyCode(code int) int {
-	switch {
-	case s == promptKit && code == -32002:
+	case s == dialect.PromptKit && code == -32002:
 		return -32001
-	case s != v1 && code <= -32008 && code >= -32099:
+	case code <= -32008 && code >= -32099:
 		return -32600
 	}
 	return code

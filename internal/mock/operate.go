@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -276,7 +275,7 @@ func (s *Server) subscribed(c *call, in *op.Subscribe) (*answer, error) {
 	if n, err := strconv.Atoi(in.LastEventID); err == nil && n >= 0 && n <= len(t.events) {
 		return &answer{reply: &reply{}, task: t, from: n}, nil
 	}
-	if t.state.terminal() && c.shape != promptKit {
+	if t.state.terminal() && c.shape != dialect.PromptKit {
 		return nil, apierror.New(a2a.ErrUnsupportedOperation, "the task is %s: there is nothing to follow", t.state)
 	}
 	return &answer{reply: &reply{}, task: t, first: t.taskLocked(view{artifacts: true}), from: len(t.events)}, nil
@@ -289,11 +288,4 @@ func marshal(v any) []byte {
 		panic("mock: " + err.Error()) // all values come from JSON
 	}
 	return b
-}
-
-// with returns a copy of o with one more member.
-func with(o object, name string, v any) object {
-	o = maps.Clone(o)
-	o[name] = v
-	return o
 }

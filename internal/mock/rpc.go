@@ -46,16 +46,12 @@ func (c *call) readRPC() (dialect.Operation, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if o, ok := legacyMethods[q.Method]; ok {
-		params, err := c.readLegacy(q)
-		return o, params, err
+	if strings.Contains(q.Method, "/") {
+		return c.readLegacy(q)
 	}
 	o, err := dialect.Lookup(q.Method)
 	switch {
 	case err != nil:
-		if strings.Contains(q.Method, "/") {
-			c.shape = v03
-		}
 		return 0, nil, err
 	case !c.agent.serves("jsonrpc"):
 		return 0, nil, apierror.New(a2a.ErrMethodNotFound, "method not found: the agent does not speak v1.0 here")
@@ -64,30 +60,31 @@ func (c *call) readRPC() (dialect.Operation, []byte, error) {
 	return o, q.Params, dialect.Version(c.r.Header.Values("A2A-Version"), dialect.RPC)
 }
 
-// readLegacy reads the params of an older method.
-func (c *call) readLegacy(q dialect.Call) ([]byte, error) {
-	c.record.Operation = legacyMethods[q.Method].String()
+// readLegacy reads a call whose method is an older one.
+func (c *call) readLegacy(q dialect.Call) (o dialect.Operation, v1 []byte, err error) {
+	version := c.r.Header.Get("A2A-Version")
+	if o, c.shape, err = c.recognize(q, version); err != nil {
+		return 0, nil, err
+	}
+	c.record.Operation = o.String()
 	params := object{}
 	if len(q.Params) > 0 {
 		v, err := decodeJSON(q.Params)
 		if err != nil {
-			return nil, apierror.New(a2a.ErrInvalidParams, "params: %v", err)
+			return 0, nil, apierror.New(a2a.ErrInvalidParams, "params: %v", err)
 		}
 		params, _ = v.(object)
 	}
-	version := c.r.Header.Get("A2A-Version")
-	c.shape = c.server.shapeOf(c.agent, version, q.Method, params)
 	switch {
 	case !c.agent.serves(c.shape.String()):
-		return nil, apierror.New(a2a.ErrMethodNotFound, "method not found: the agent does not speak %s here", c.shape)
+		return 0, nil, apierror.New(a2a.ErrMethodNotFound, "method not found: the agent does not speak %s here", c.shape)
 	case version != "" && !strings.HasPrefix(version, "0.3"):
-		return nil, apierror.New(a2a.ErrMethodNotFound, "method not found: %q is of version 0.3, A2A-Version says %q", clip(q.Method), clip(version))
+		return 0, nil, apierror.New(a2a.ErrMethodNotFound, "method not found: %q is of version 0.3, A2A-Version says %q", clip(q.Method), clip(version))
 	}
-	params, err := modern(params)
-	if err != nil {
-		return nil, err
+	if params, err = modern(params); err != nil {
+		return 0, nil, err
 	}
-	return marshal(params), nil
+	return o, marshal(params), nil
 }
 
 // serveREST answers v1.0 HTTP+JSON; path is what stands behind /v1/a2a/.

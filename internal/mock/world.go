@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -59,7 +60,7 @@ type contextKey struct{ agent, context string }
 type work struct {
 	id, context string
 	agent       *agent
-	shape       shape // in which its first message came
+	shape       dialect.Shape // of its first message
 	asked       *asked
 	state       state
 	said        object // the message of its status
