@@ -388,6 +388,9 @@ func (c *compiler) free(m map[string]any, key string) object {
 	return o
 }
 
+// maxDepth bounds how deep a value may be nested.
+const maxDepth = 64
+
 // json returns v as a JSON value of its own, numbers with their digits.
 func (c *compiler) json(v any, key string) any {
 	b, err := json.Marshal(v)

@@ -58,7 +58,7 @@ type Rule struct {
 	Match *Match `yaml:"match"`
 	// Times is how many messages the rule answers before it is passed over. Zero means
 	// any number.
-	Times int `yaml:"times"`
+	Times int `yaml:"times" signed:"yes"`
 	// Latency is how long the answer waits, beside that of the agent.
 	Latency time.Duration `yaml:"latency"`
 
@@ -100,7 +100,7 @@ type Match struct {
 	// else as it is. If nil, it does not count.
 	Data any `yaml:"data"`
 	// Turn is the number of the message in its context, from 1. Zero does not count.
-	Turn int `yaml:"turn"`
+	Turn int `yaml:"turn" signed:"yes"`
 	// Context is the id of the context that the message names.
 	Context string `yaml:"context"`
 }
@@ -176,7 +176,7 @@ type Reply struct {
 	// Latency is how long the call waits.
 	Latency time.Duration `yaml:"latency"`
 	// Times is how often; zero means always.
-	Times         int            `yaml:"times"`
+	Times         int            `yaml:"times" signed:"yes"`
 	ProtocolError *ProtocolError `yaml:"protocol_error"`
 	HTTP          *HTTP          `yaml:"http"`
 	Fault         Fault          `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
@@ -188,7 +188,7 @@ type ProtocolError struct {
 	// and the ending "Error" do not count.
 	Name string `yaml:"name"`
 	// Code is a JSON-RPC code in place of that of the name. Zero keeps it.
-	Code int `yaml:"code"`
+	Code int `yaml:"code" signed:"yes"`
 	// Message is the text. If empty, that of the name.
 	Message string `yaml:"message"`
 	// RetryAfter tells the caller when to come back.
@@ -199,7 +199,7 @@ type ProtocolError struct {
 // stands for it.
 type HTTP struct {
 	// Status is the status, 200 to 599.
-	Status int `yaml:"status"`
+	Status int `yaml:"status" signed:"yes"`
 	// Header are further headers.
 	Header map[string]string `yaml:"header"`
 	Body   string            `yaml:"body"`

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Problems name file, line and key, and all of them are told at once.
@@ -28,10 +30,12 @@ func TestParseProblems(t *testing.T) {
 		{"- 1", "m.yaml:1: must be a mapping of keys to values, not a list"},
 		{"a: [", "m.yaml:1: "},
 		{"a: b\n---\nc: d\n", "m.yaml:3: a file holds one document, here a second one begins"},
-		{"a: 1\na: 2\n", "m.yaml:2: a is given twice"},
-		{"a: *b", "m.yaml:1: there is no anchor &b"},
-		{"a: &a [*a]", "m.yaml:1: the file is nested too deep, or an alias refers to itself"},
-		{"a: !!str b", "m.yaml:1: tags are not used here; put a text that begins with ! in quotes"},
+		{"a2a_agents: []\na2a_agents: []\n", "m.yaml:2: a2a_agents: is given twice"},
+		{"a2a_agents: *b", "m.yaml:1: there is no anchor &b"},
+		{"a2a_agents: [{name: a, lie: &a {b: *a}}]", "m.yaml:1: alias *a refers to itself"},
+		{"a2a_agents: [{name: a, lie: {b: " + strings.Repeat("[", 65) + strings.Repeat("]", 65) + "}}]", "the file is nested too deep"},
+		{"a2a_agents: [{name: a, lie: {b: 1, b: 2}}]", "m.yaml:1: a2a_agents[0].lie.b: is given twice"},
+		{"a2a_agents: !!str b", "m.yaml:1: a2a_agents: tags are not used here; put a text that begins with ! in quotes"},
 		{"a2a_agents:\n  - {}", "m.yaml:2: a2a_agents[0].name: is missing"},
 		{"a2a_agents:\n  - name: tasks", "m.yaml:2: a2a_agents[0].name: \"tasks\" cannot be a name"},
 		{"a2a_agents:\n  - name: a\n  - name: a", "m.yaml:3: a2a_agents[1].name: \"a\" is the name of two agents"},
@@ -268,11 +272,12 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		rules("{fault: hang}"):                                                               true,
 		rules("{fault: close}"):                                                              false,
 	} {
-		root, err := parseTree([]byte(src))
-		if err != nil {
-			t.Fatalf("%s: %v", src, err)
+		var root any
+		d := yamlfile.NewScript("m.yaml")
+		if d.Decode([]byte(src), &root); d.Problems() != nil {
+			t.Fatalf("%s: %v", src, d.Problems())
 		}
-		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(marshal(root.plain())))
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(marshal(root)))
 		if err != nil {
 			t.Fatal(err)
 		}

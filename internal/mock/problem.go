@@ -84,4 +84,14 @@ func explain(err error) dialect.Report {
 	return r
 }
 
+// clip shortens s for a message.
+func clip(s string) string {
+	const most = 60
+	s = strings.TrimSpace(s)
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }

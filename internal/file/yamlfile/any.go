@@ -1,6 +1,8 @@
 package yamlfile
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
@@ -15,6 +17,15 @@ func (a *Any) DecodeNode(d *Decoder, node ast.Node, key string) { a.V = d.any(no
 
 // any decodes a node of any shape.
 func (d *Decoder) any(node ast.Node, key string) (v any) {
+	d.depth++
+	defer func() { d.depth-- }()
+	switch {
+	case !d.count(node, key):
+		return nil
+	case d.depth > maxDepth:
+		d.Problem(node, key, "the file is nested too deep")
+		return nil
+	}
 	switch n := node.(type) {
 	case *ast.NullNode:
 		return nil
@@ -25,14 +36,6 @@ func (d *Decoder) any(node ast.Node, key string) (v any) {
 		return v
 	case *ast.BoolNode:
 		return n.Value
-	case *ast.IntegerNode:
-		i, err := strconv.ParseInt(n.GetToken().Value, 0, 64)
-		if err != nil {
-			d.Problem(node, key, "is no number of 64 bits")
-		}
-		return i
-	case *ast.FloatNode:
-		return n.Value
 	case *ast.SequenceNode:
 		list := make([]any, len(n.Values))
 		for i, item := range n.Values {
@@ -41,12 +44,62 @@ func (d *Decoder) any(node ast.Node, key string) (v any) {
 		return list
 	case ast.MapNode:
 		pairs, _ := d.Pairs(node, key)
-		object := make(map[string]any, len(pairs))
-		for _, p := range pairs {
-			object[p.Name] = d.any(p.Value, Join(key, p.Name))
+		return d.object(pairs, key)
+	}
+	if d.script {
+		return d.scriptScalar(node, key)
+	}
+	return d.anyScalar(node, key)
+}
+
+// object decodes the lines of a mapping of any shape.
+func (d *Decoder) object(pairs []Pair, key string) map[string]any {
+	object := make(map[string]any, len(pairs))
+	for _, p := range pairs {
+		if _, twice := object[p.Name]; twice {
+			d.Problem(p.At, Join(key, p.Name), "is given twice")
+			continue
 		}
-		return object
+		object[p.Name] = d.any(p.Value, Join(key, p.Name))
+	}
+	return object
+}
+
+// anyScalar decodes a number or a text with its variables put in.
+func (d *Decoder) anyScalar(node ast.Node, key string) any {
+	switch n := node.(type) {
+	case *ast.IntegerNode:
+		i, err := strconv.ParseInt(n.GetToken().Value, 0, 64)
+		if err != nil {
+			d.Problem(node, key, "is no number of 64 bits")
+		}
+		return i
+	case *ast.FloatNode:
+		return n.Value
 	}
 	text, _ := d.Text(node, key)
 	return text
+}
+
+// scriptScalar decodes a number or a text as JSON.
+func (d *Decoder) scriptScalar(node ast.Node, key string) any {
+	switch n := node.(type) {
+	case *ast.IntegerNode:
+		return jsonNumber(n.GetToken().Value, n.Value)
+	case *ast.FloatNode:
+		return jsonNumber(n.GetToken().Value, n.Value)
+	case *ast.InfinityNode, *ast.NanNode:
+		d.Problem(node, "", "%s has no place in JSON", node)
+		return nil
+	}
+	text, _ := d.Text(node, key)
+	return text
+}
+
+// jsonNumber keeps the digits of a number if JSON writes it in the same way.
+func jsonNumber(text string, value any) json.Number {
+	if json.Valid([]byte(text)) {
+		return json.Number(text)
+	}
+	return json.Number(fmt.Sprint(value))
 }

@@ -13,24 +13,41 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxNodes bounds how much a file may be, with its aliases put in.
-const maxNodes = 100_000
+const (
+	// maxNodes bounds the size of a file, with its aliases put in.
+	maxNodes = 100_000
+	// maxDepth bounds the nesting of a value of any shape.
+	maxDepth = 64
+)
 
 // Decoder fills structs from the nodes of a file and collects its problems. It works
 // on the nodes, not on values, so that each problem has its line and key.
 type Decoder struct {
 	file     string
 	from     sources
+	script   bool // set by NewScript
 	problems Errors
 	lines    map[string]int // where each key that was given stands
 	anchors  map[string]ast.Node
 	aliases  []string // those being followed
 	nodes    int
+	depth    int // of a value of any shape
 }
 
 // New returns a Decoder of the file at path. Variables are looked up with lookup.
 func New(path string, lookup func(string) (string, bool)) *Decoder {
 	return &Decoder{file: path, from: sources{lookup: lookup}, lines: make(map[string]int)}
+}
+
+// NewScript returns a Decoder of the file at path, which is a script for a program under
+// test. It differs from that of New:
+//
+//   - Texts have no variables: a dollar sign stands for itself.
+//   - A key is also found by its name in camelCase.
+//   - The problem of an unknown key names the possible ones if none of them is similar.
+//   - Values of any shape are JSON: their numbers keep their digits as json.Number.
+func NewScript(path string) *Decoder {
+	return &Decoder{file: path, script: true, lines: make(map[string]int)}
 }
 
 // Node is a type that decodes itself.
@@ -70,7 +87,12 @@ func (d *Decoder) Mark(key string, node ast.Node) { d.lines[key] = LineOf(node) 
 func (d *Decoder) ReadFiles(read func(path string) (string, error)) { d.from.read = read }
 
 // Expand puts variables, and the texts of files, into a text.
-func (d *Decoder) Expand(text string) (string, error) { return interpolate(text, d.from) }
+func (d *Decoder) Expand(text string) (string, error) {
+	if d.script {
+		return text, nil
+	}
+	return interpolate(text, d.from)
+}
 
 // Problem notes what is wrong with key. If node is nil, the line is that of the key,
 // or of the nearest one around it.
@@ -146,10 +168,7 @@ func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
 
 // Value decodes node into v. tag is the tag of the field.
 func (d *Decoder) Value(node ast.Node, v reflect.Value, key string, tag reflect.StructTag) {
-	if d.nodes++; d.nodes > maxNodes {
-		if d.nodes == maxNodes+1 {
-			d.Problem(node, key, "the file is too large")
-		}
+	if !d.count(node, key) {
 		return
 	}
 	if key != "" && d.lines[key] == 0 {
@@ -157,16 +176,34 @@ func (d *Decoder) Value(node ast.Node, v reflect.Value, key string, tag reflect.
 	}
 	switch n := node.(type) {
 	case *ast.NullNode:
+		if v.Kind() == reflect.Interface {
+			d.Problem(node, key, "must be a value other than null")
+		}
 	case *ast.AnchorNode:
 		d.Value(n.Value, v, key, tag)
 	case *ast.AliasNode:
 		d.Alias(n, func(target ast.Node) { d.Value(target, v, key, tag) })
 	case *ast.TagNode:
-		// Its text is not told: it may be a key that begins with an exclamation mark.
-		d.Problem(node, key, "tags are not used here; put a text that begins with ! in quotes")
+		d.tagged(n, key)
 	default:
 		d.plain(node, v, key, tag)
 	}
+}
+
+// count counts a node. It reports whether there are not too many; the first one too many
+// is a problem.
+func (d *Decoder) count(node ast.Node, key string) bool {
+	d.nodes++
+	if d.nodes == maxNodes+1 {
+		d.Problem(node, key, "the file is too large")
+	}
+	return d.nodes <= maxNodes
+}
+
+// tagged notes the problem of a tag without its text, which may be a key that begins with
+// an exclamation mark.
+func (d *Decoder) tagged(node *ast.TagNode, key string) {
+	d.Problem(node, key, "tags are not used here; put a text that begins with ! in quotes")
 }
 
 // Alias calls follow with what n refers to.
@@ -204,11 +241,15 @@ func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.object(node, v, key)
+		d.fields(node, v, key)
 	case reflect.Slice:
-		d.List(node, v, key)
+		d.list(node, v, key, reflect.StructTag(`enum:"`+tag.Get("each")+`"`))
 	case reflect.Map:
 		d.table(node, v, key)
+	case reflect.Interface:
+		if value := d.any(node, key); value != nil { // nil is a problem that was noted
+			v.Set(reflect.ValueOf(value))
+		}
 	default:
 		d.scalar(node, v, key, tag)
 	}
@@ -235,6 +276,9 @@ func (d *Decoder) Text(node ast.Node, key string) (string, bool) {
 		text = n.Value.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		text = node.GetToken().Value
+	case *ast.TagNode:
+		d.tagged(n, key)
+		return "", false
 	default:
 		d.Problem(node, key, "must be a single value, not %s", kindName(node))
 		return "", false
@@ -248,15 +292,18 @@ func (d *Decoder) Text(node ast.Node, key string) (string, bool) {
 }
 
 // List decodes a sequence into a slice.
-func (d *Decoder) List(node ast.Node, v reflect.Value, key string) {
+func (d *Decoder) List(node ast.Node, v reflect.Value, key string) { d.list(node, v, key, "") }
+
+// list is List; item is the tag of each item.
+func (d *Decoder) list(node ast.Node, v reflect.Value, key string, item reflect.StructTag) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok {
 		d.Problem(node, key, "must be a list, not %s", kindName(node))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
-	for i, item := range seq.Values {
-		d.Value(item, v.Index(i), key+"["+strconv.Itoa(i)+"]", "")
+	for i, value := range seq.Values {
+		d.Value(value, v.Index(i), key+"["+strconv.Itoa(i)+"]", item)
 	}
 }
 
@@ -266,36 +313,41 @@ func (d *Decoder) table(node ast.Node, v reflect.Value, key string) {
 	if !ok {
 		return
 	}
+	if v.Type().Elem().Kind() == reflect.Interface {
+		v.Set(reflect.ValueOf(d.object(pairs, key)))
+		return
+	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(pairs)))
 	for _, p := range pairs {
 		if v.MapIndex(reflect.ValueOf(p.Name)).IsValid() {
 			d.Problem(p.At, Join(key, p.Name), "is given twice")
 			continue
 		}
+		d.Mark(Join(key, p.Name), p.At)
 		item := reflect.New(v.Type().Elem()).Elem()
 		d.Value(p.Value, item, Join(key, p.Name), "")
 		v.SetMapIndex(reflect.ValueOf(p.Name), item)
 	}
 }
 
-// object decodes a mapping into a struct.
-func (d *Decoder) object(node ast.Node, v reflect.Value, key string) {
+// fields decodes a mapping into a struct.
+func (d *Decoder) fields(node ast.Node, v reflect.Value, key string) {
 	pairs, ok := d.Pairs(node, key)
 	if !ok {
 		return
 	}
 	known, seen := FieldsOf(v.Type()), make(map[string]bool)
 	for _, p := range pairs {
-		f, ok := known.Find(p.Name)
+		f, ok := d.find(known, p.Name)
 		if !ok {
-			d.Problem(p.At, Join(key, p.Name), "there is no such key%s", known.Suggest(p.Name))
+			d.Problem(p.At, Join(key, p.Name), "there is no such key%s", d.suggest(known, p.Name))
 			continue
 		}
-		if seen[p.Name] {
+		if seen[f.Name] {
 			d.Problem(p.At, Join(key, p.Name), "is given twice")
 			continue
 		}
-		seen[p.Name] = true
+		seen[f.Name] = true
 		d.Mark(Join(key, p.Name), p.At)
 		d.Value(p.Value, v.FieldByIndex(f.Index), Join(key, p.Name), f.Tag)
 	}
@@ -335,8 +387,12 @@ func (d *Decoder) Pairs(node ast.Node, key string) ([]Pair, bool) {
 // merged returns the lines that a merge key brings in.
 func (d *Decoder) merged(node ast.Node, key string) []Pair {
 	var pairs []Pair
-	if a, ok := node.(*ast.AliasNode); ok {
-		d.Alias(a, func(target ast.Node) { pairs, _ = d.Pairs(target, key) })
+	switch n := node.(type) {
+	case *ast.AliasNode:
+		d.Alias(n, func(target ast.Node) { pairs, _ = d.Pairs(target, key) })
+		return pairs
+	case ast.MapNode:
+		pairs, _ = d.Pairs(node, key)
 		return pairs
 	}
 	d.Problem(node, key, "<< must be followed by an alias")

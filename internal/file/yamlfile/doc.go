@@ -12,6 +12,8 @@
 // All problems of a file are collected, and what is right is decoded all the same: whose
 // file is a list of independent things may go on with those that have no problem.
 //
+// [NewScript] reads the scripts of test programs, which have no variables.
+//
 // # Testing
 //
 // A [Decoder] takes a text and a function that stands for the environment.

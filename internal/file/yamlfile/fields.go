@@ -31,18 +31,62 @@ func (fs Fields) Find(name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// Suggest returns a question for the key that name may have been meant as, or
-// nothing.
-func (fs Fields) Suggest(name string) string {
+// keys returns the keys of fs.
+func (fs Fields) keys() []string {
 	var keys []string
 	for _, f := range fs {
 		keys = append(keys, f.Tag.Get("yaml"))
 	}
-	best := suggest.Nearest(name, keys)
+	return keys
+}
+
+// Suggest returns a question for the key that name may have been meant as, or
+// nothing.
+func (fs Fields) Suggest(name string) string {
+	best := suggest.Nearest(name, fs.keys())
 	if best == "" {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// find returns the field of fs with a key, in a script also by its other spelling.
+func (d *Decoder) find(fs Fields, name string) (reflect.StructField, bool) {
+	f, ok := fs.Find(name)
+	if ok || !d.script {
+		return f, ok
+	}
+	for _, f := range fs {
+		if camel(f.Tag.Get("yaml")) == name {
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// camel returns a key in camelCase.
+func camel(key string) string {
+	first, rest, ok := strings.Cut(key, "_")
+	if !ok || rest == "" {
+		return key
+	}
+	return first + strings.ToUpper(rest[:1]) + camel(rest[1:])
+}
+
+// suggest is Suggest. In a script a key with the same beginning is suggested, too, and
+// all keys if there is no such key.
+func (d *Decoder) suggest(fs Fields, name string) string {
+	question := fs.Suggest(name)
+	if question != "" || !d.script {
+		return question
+	}
+	keys := fs.keys()
+	for _, key := range keys {
+		if len(name) > 2 && strings.HasPrefix(key, name[:3]) {
+			return "; did you mean " + key + "?"
+		}
+	}
+	return "; possible are " + strings.Join(keys, ", ")
 }
 
 // PlainKey makes keys comparable that differ in their way of writing only.

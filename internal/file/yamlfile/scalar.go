@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // setScalar parses text into v, as the type and the tag of its field ask.
@@ -17,20 +18,23 @@ func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
 	case *bool:
 		return setBool(p, text)
 	case *int:
-		return setInt(p, text)
+		return setInt(p, text, tag.Get("signed") != "")
 	case *float64:
 		return setNumber(p, text)
-	case *string:
-		return setString(p, text, tag.Get("enum"))
+	case *time.Duration:
+		return setDuration(p, text)
+	}
+	if v.Kind() == reflect.String {
+		return setString(v, text, tag.Get("enum"))
 	}
 	panic(fmt.Sprintf("yamlfile: no rule for %v", v.Type()))
 }
 
-func setString(p *string, text, enum string) error {
+func setString(v reflect.Value, text, enum string) error {
 	if choices := strings.Split(enum, ","); enum != "" && !slices.Contains(choices, text) {
 		return fmt.Errorf("%q is not one of %s", Clip(text), strings.Join(choices, ", "))
 	}
-	*p = text
+	v.SetString(text)
 	return nil
 }
 
@@ -46,12 +50,24 @@ func setBool(p *bool, text string) error {
 	return nil
 }
 
-func setInt(p *int, text string) error {
+func setInt(p *int, text string, signed bool) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
+	switch {
+	case err != nil && signed:
+		return fmt.Errorf("%q is not a whole number", Clip(text))
+	case err != nil || n < 0 && !signed:
 		return fmt.Errorf("%q is not a whole number from 0", Clip(text))
 	}
 	*p = n
+	return nil
+}
+
+func setDuration(p *time.Duration, text string) error {
+	t, err := time.ParseDuration(text)
+	if err != nil || t < 0 || t > 24*time.Hour {
+		return fmt.Errorf("%q is not a duration like 200ms or 3s, of at most a day", Clip(text))
+	}
+	*p = t
 	return nil
 }
 
