@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/client/transport"
 )
 
 // text joins the text parts of a task's artifacts.
@@ -396,7 +396,7 @@ func TestTransportOfTheCaller(t *testing.T) {
 	if _, err := client.New(card, client.Options{}); !errors.Is(err, client.ErrNoInterface) {
 		t.Errorf("New() without the transport = %v, want ErrNoInterface", err)
 	}
-	refuse := func(context.Context, a2a.AgentInterface, peer.HeaderFunc, *tls.Config) (peer.Conn, error) {
+	refuse := func(context.Context, a2a.AgentInterface, transport.HeaderFunc, *tls.Config) (transport.Conn, error) {
 		return nil, client.ErrUnreachable
 	}
 	c, err := client.New(card, client.Options{

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
@@ -25,17 +26,17 @@ const maxCard = 1 << 20
 
 // Credentials are what a caller shows to an agent: API keys, bearer tokens, any header,
 // OAuth 2.0 client credentials, a certificate. They are never printed.
-type Credentials = peer.Credentials
+type Credentials = transport.Credentials
 
 // ClientCredentials are those of OAuth 2.0.
-type ClientCredentials = peer.ClientCredentials
+type ClientCredentials = transport.ClientCredentials
 
 // TLS are the files of a certificate and of whom to trust.
-type TLS = peer.TLS
+type TLS = transport.TLS
 
 // Transport connects to an interface of a further binding; package caller below grpcbind
 // has the one of gRPC. It reports an agent that it cannot connect to as ErrUnreachable.
-type Transport = peer.Factory
+type Transport = transport.Factory
 
 // Options say how to call. The zero value calls without credentials, over JSON-RPC
 // or HTTP+JSON in the order of the card.

@@ -5,7 +5,8 @@
 // for a card that is already there. The calls take and return the SDK's types, whether
 // the agent speaks v1.0 or v0.3 over JSON-RPC or HTTP+JSON, PromptKit's or RockBot's
 // dialect, or takes POST /tasks/send; [Options].Transports adds gRPC. A [Conversation]
-// keeps the ids, [Fold] adds events up, and [Update] is one in short.
+// keeps the ids, [Fold] adds events up, and [Update] is one in short. A [Judge] asks an agent
+// to grade the output of another one.
 //
 // # Guarantees
 //

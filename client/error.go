@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -21,7 +22,7 @@ var (
 	ErrNoTransport = peer.ErrNoTransport
 	// ErrCut: a stream ended before its task did. The error is a *Cut, which says
 	// where to go on.
-	ErrCut = peer.ErrCut
+	ErrCut = transport.ErrCut
 	// ErrTooLarge: an answer is larger than Options.MaxBody.
 	ErrTooLarge = peer.ErrTooLarge
 	// ErrUnsupported: the dialect of the agent does not have the operation, such as a
@@ -32,14 +33,14 @@ var (
 // Error is an error that the agent reported (specification §5.4), in the same shape
 // for every binding: the SDK's sentinel, the code of JSON-RPC, the reason, the agent's
 // explanation, and the status of HTTP.
-type Error = peer.Error
+type Error = transport.Error
 
 // Position is a place in the stream of a task.
-type Position = peer.Position
+type Position = transport.Position
 
 // Cut is the error of a stream that ended before its task did. It is ErrCut, and says
 // where to go on.
-type Cut = peer.Cut
+type Cut = transport.Cut
 
 func named(err error, op string) error {
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,10 +30,10 @@ type Agent struct {
 	// counts.
 	Target string
 	// Credentials are what the agent is shown. If nil, nothing.
-	Credentials *peer.Credentials
+	Credentials *transport.Credentials
 	// Identity tells the agent on whose behalf it is called; see peer.Options. If nil, it is
 	// not told.
-	Identity peer.Identity
+	Identity transport.Identity
 	// Timeout is how long a message may take, from its first sending to a state that is
 	// final or waits for the caller. Then the remote task is canceled. Zero means
 	// DefaultTimeout; negative means no limit.
@@ -76,7 +76,7 @@ type Agent struct {
 	HTTP *http.Client
 	// Transports adds bindings, such as gRPC, for an agent whose card offers none over
 	// HTTP. HTTP does not guard them.
-	Transports map[a2a.TransportProtocol]peer.Factory
+	Transports map[a2a.TransportProtocol]transport.Factory
 	// Callbacks take what the agent says about tasks that it cannot stream. If nil, such
 	// tasks are looked at from time to time.
 	Callbacks *Callbacks

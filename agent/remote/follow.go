@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
@@ -122,7 +123,7 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 	if r.tellable(p) {
 		return r.awaitCallbacks(ctx, p)
 	}
-	_, done, err = r.pass(ctx, p.Follow(ctx, peer.Position{Task: r.h.Task, EventID: r.h.Event}))
+	_, done, err = r.pass(ctx, p.Follow(ctx, transport.Position{Task: r.h.Task, EventID: r.h.Event}))
 	return done, err
 }
 
@@ -303,7 +304,7 @@ func (r *run) refuse(err error) bool {
 // refused reports whether err is the agent's answer, which will not be another next
 // time.
 func refused(err error) bool {
-	var e *peer.Error
+	var e *transport.Error
 	if !errors.As(err, &e) {
 		return false
 	}
@@ -317,7 +318,7 @@ func refused(err error) bool {
 // turnedAway reports whether err, of a send, is the answer of an agent that has no time:
 // it has not accepted the message, and may do so later.
 func turnedAway(err error) bool {
-	var e *peer.Error
+	var e *transport.Error
 	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 

@@ -14,11 +14,11 @@ import (
 
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -63,7 +63,7 @@ func TestAgentOverGRPC(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			url := startGRPC(t, version, nil)
-			far := &remote.Agent{URL: url, Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
+			far := &remote.Agent{URL: url, Transports: map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
 			t.Cleanup(func() {
 				if err := far.Close(); err != nil {
 					t.Error(err)
@@ -87,7 +87,7 @@ func TestToldOverGRPC(t *testing.T) {
 		return &auth.Principal{ID: "peer"}, nil
 	}))
 	far := &remote.Agent{
-		URL: url, Identity: numbered(), Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial},
+		URL: url, Identity: numbered(), Transports: map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial},
 	}
 	t.Cleanup(func() {
 		if err := far.Close(); err != nil {

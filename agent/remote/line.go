@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -26,7 +27,7 @@ type asker interface {
 
 // teller says what became of them.
 type teller interface {
-	Follow(ctx context.Context, at peer.Position) iter.Seq2[peer.Event, error]
+	Follow(ctx context.Context, at transport.Position) iter.Seq2[peer.Event, error]
 	Get(ctx context.Context, id a2a.TaskID, historyLength *int) (peer.Event, error)
 	List(ctx context.Context, params []byte) ([]byte, error)
 }

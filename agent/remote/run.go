@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
@@ -241,7 +242,7 @@ func (r *run) send(ctx context.Context) bool {
 
 // unreached says why an agent has received nothing.
 func unreached(err error) string {
-	var u *peer.Untold
+	var u *transport.IdentityError
 	if errors.As(err, &u) {
 		return u.Error()
 	}
@@ -254,7 +255,7 @@ func unreached(err error) string {
 // untold reports whether the agent cannot be told on whose behalf it is called, now or
 // later.
 func untold(err error) bool {
-	return errors.As(err, new(*peer.Untold)) && !errors.Is(err, peer.ErrUnreachable)
+	return errors.As(err, new(*transport.IdentityError)) && !errors.Is(err, peer.ErrUnreachable)
 }
 
 // unreceived reports whether an agent has certainly received nothing of a message.

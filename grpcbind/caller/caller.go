@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
@@ -101,7 +102,7 @@ var oldMethods = map[string]method{
 // Dial connects to a gRPC interface. It is a client.Transport. The connection is in the
 // clear if the URL says http, or on this machine if there is no config; it is over TLS
 // elsewhere.
-func Dial(ctx context.Context, iface a2a.AgentInterface, header peer.HeaderFunc, config *tls.Config) (peer.Conn, error) {
+func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.HeaderFunc, config *tls.Config) (transport.Conn, error) {
 	c, err := connect(ctx, iface.URL, config)
 	if err != nil {
 		return nil, err
@@ -185,11 +186,11 @@ func failure(ctx context.Context, c *grpc.ClientConn) error {
 	return errors.New(said)
 }
 
-// conn is a peer.Conn.
+// conn is a transport.Conn.
 type conn struct {
 	grpc    *grpc.ClientConn
 	methods map[string]method
-	header  peer.HeaderFunc
+	header  transport.HeaderFunc
 }
 
 // Close closes the connection.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
@@ -57,7 +58,7 @@ func dial(t *testing.T, address, agent string, version a2a.ProtocolVersion) *pee
 		SupportedInterfaces: []*a2a.AgentInterface{{
 			URL: address, ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: version, Tenant: agent,
 		}},
-	}}, &peer.Options{Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}})
+	}}, &peer.Options{Transports: map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestConfirmedOverGRPC(t *testing.T) {
 					return nil
 				}, [][]string{{"urn:x:a"}}},
 				{"Subscribe", func(ctx context.Context) error {
-					for _, err := range slow.Subscribe(ctx, peer.Position{Task: id}) {
+					for _, err := range slow.Subscribe(ctx, transport.Position{Task: id}) {
 						return err
 					}
 					return nil
@@ -196,7 +197,7 @@ func TestUnreachable(t *testing.T) {
 	if _, err := caller.Connect(ctx, "127.0.0.1:1"); !errors.Is(err, client.ErrUnreachable) {
 		t.Errorf("Connect() = %v, want ErrUnreachable", err)
 	}
-	o := &peer.Options{Retries: -1, Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
+	o := &peer.Options{Retries: -1, Transports: map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}}
 	once, err := peer.New(p.Card(), o)
 	if err != nil {
 		t.Fatal(err)

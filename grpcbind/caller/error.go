@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // sentinels are what statuses mean that come without a reason (specification §10.6).
@@ -41,7 +41,7 @@ func explain(err error) error {
 		}
 		return fmt.Errorf("gRPC: %s", s.Message())
 	}
-	e := &peer.Error{Message: s.Message(), Status: statuses[s.Code()], Err: sentinels[s.Code()]}
+	e := &transport.Error{Message: s.Message(), Status: statuses[s.Code()], Err: sentinels[s.Code()]}
 	if info != nil {
 		e.Reason, e.Meta = info.Reason, info.Metadata
 		if s.Code() == codes.Unavailable {
@@ -50,7 +50,7 @@ func explain(err error) error {
 	} else if e.Err != nil {
 		e.Reason = a2a.ErrorReason(e.Err)
 	}
-	return e.Settled()
+	return e.Settle()
 }
 
 // infoOf returns the reason that a status has, or nil.

@@ -26,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
@@ -242,8 +243,8 @@ func TestCertificateStaysAtHome(t *testing.T) {
 			Name: "echo", SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface(calls, a2a.TransportProtocolGRPC)},
 		}}, &peer.Options{
 			URL: configured, FollowCard: true, Retries: -1,
-			Credentials: peer.Credentials{TLS: &peer.TLS{CertFile: a.file("caller.pem"), KeyFile: a.file("caller.key"), CAFile: a.file("authority.pem")}},
-			Transports:  map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial},
+			Credentials: transport.Credentials{TLS: &transport.TLS{CertFile: a.file("caller.pem"), KeyFile: a.file("caller.key"), CAFile: a.file("authority.pem")}},
+			Transports:  map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -140,30 +140,30 @@ func (a *Agent) direct() remote.Direct {
 }
 
 // credentials returns what the agent is shown; nil for nothing.
-func (e *Endpoint) credentials() *peer.Credentials {
+func (e *Endpoint) credentials() *transport.Credentials {
 	c := e.Auth.credentials()
 	if e.TLS == (EndpointTLS{}) {
 		return c
 	}
 	if c == nil {
-		c = new(peer.Credentials)
+		c = new(transport.Credentials)
 	}
-	c.TLS = &peer.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA}
+	c.TLS = &transport.TLS{CertFile: e.TLS.Cert, KeyFile: e.TLS.Key, CAFile: e.TLS.CA}
 	return c
 }
 
-func (x *EndpointAuth) credentials() *peer.Credentials {
+func (x *EndpointAuth) credentials() *transport.Credentials {
 	switch x.Type {
 	case "oauth2":
-		return &peer.Credentials{OAuth2: &peer.ClientCredentials{
+		return &transport.Credentials{OAuth2: &transport.ClientCredentials{
 			TokenURL: x.TokenURL, ClientID: x.ClientID, ClientSecret: x.ClientSecret, Scopes: strings.Fields(x.Scope),
 		}}
 	case "bearer":
-		return &peer.Credentials{Bearer: x.Token}
+		return &transport.Credentials{Bearer: x.Token}
 	case "apiKey":
-		return &peer.Credentials{APIKey: x.Token}
+		return &transport.Credentials{APIKey: x.Token}
 	case "header":
-		return &peer.Credentials{HeaderName: x.Name, HeaderValueBase64: base64.StdEncoding.EncodeToString([]byte(x.Token))}
+		return &transport.Credentials{HeaderName: x.Name, HeaderValueBase64: base64.StdEncoding.EncodeToString([]byte(x.Token))}
 	}
 	return nil
 }

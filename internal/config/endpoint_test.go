@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 func TestRemote(t *testing.T) {
@@ -50,9 +50,9 @@ agents:
 	if x := c.Agents[3].Remote().Credentials; x.HeaderName != "X-D" || x.HeaderValueBase64 != "dg==" {
 		t.Error("the header of d is lost")
 	}
-	want := &peer.Credentials{
-		OAuth2: &peer.ClientCredentials{TokenURL: "https://id.example/token", ClientID: "hub", ClientSecret: "s", Scopes: []string{"a2a", "read"}},
-		TLS:    &peer.TLS{CertFile: "/etc/parley/hub.pem", KeyFile: "/etc/parley/hub.key", CAFile: "/etc/parley/ca.pem"},
+	want := &transport.Credentials{
+		OAuth2: &transport.ClientCredentials{TokenURL: "https://id.example/token", ClientID: "hub", ClientSecret: "s", Scopes: []string{"a2a", "read"}},
+		TLS:    &transport.TLS{CertFile: "/etc/parley/hub.pem", KeyFile: "/etc/parley/hub.key", CAFile: "/etc/parley/ca.pem"},
 	}
 	if got := c.Agents[4].Remote().Credentials; !reflect.DeepEqual(got, want) {
 		t.Error("the credentials of e are not those of the file")

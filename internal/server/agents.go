@@ -13,12 +13,12 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,7 +30,7 @@ var backends = map[string]func(*config.Agent) *remote.Agent{
 
 // overGRPC calls agents that the operator has named over gRPC. Those that somebody else
 // has registered are called over HTTP alone, through the guard.
-var overGRPC = map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial}
+var overGRPC = map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial}
 
 // remotes are the agents elsewhere that the hub calls. The zero remotes are none.
 type remotes struct {

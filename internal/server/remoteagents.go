@@ -8,8 +8,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/directory"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 // remoteExecutor makes what calls an agent of the directory. One that somebody else than
@@ -78,13 +78,13 @@ func (h *Hub) remoteExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 }
 
 // credentialsOf returns credentials as calls need them.
-func credentialsOf(c *directory.Credentials) *peer.Credentials {
-	p := &peer.Credentials{APIKey: c.APIKey, APIKeyEnv: c.APIKeyEnv, Bearer: c.Bearer, HeaderName: c.HeaderName}
+func credentialsOf(c *directory.Credentials) *transport.Credentials {
+	p := &transport.Credentials{APIKey: c.APIKey, APIKeyEnv: c.APIKeyEnv, Bearer: c.Bearer, HeaderName: c.HeaderName}
 	if c.HeaderValue != "" {
 		p.HeaderValueBase64 = base64.StdEncoding.EncodeToString([]byte(c.HeaderValue))
 	}
 	if c.BearerEnv != "" && p.APIKeyEnv == "" {
-		p.APIKeyEnv, p.Scheme = c.BearerEnv, peer.SchemeBearer
+		p.APIKeyEnv, p.Scheme = c.BearerEnv, transport.SchemeBearer
 	}
 	return p
 }

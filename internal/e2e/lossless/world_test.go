@@ -24,12 +24,12 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -195,7 +195,7 @@ func elsewhere(t *testing.T, i [3]string) a2asrv.AgentExecutor {
 	t.Cleanup(s.Close)
 	a := &remote.Agent{
 		URL: s.URL, Unpinned: true, Timeout: -1,
-		Transports: map[a2a.TransportProtocol]peer.Factory{a2a.TransportProtocolGRPC: caller.Dial},
+		Transports: map[a2a.TransportProtocol]transport.Factory{a2a.TransportProtocolGRPC: caller.Dial},
 	}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {

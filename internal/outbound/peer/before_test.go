@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -97,8 +98,8 @@ func TestBeforeSending(t *testing.T) {
 			if tt.dead {
 				url = "http://127.0.0.1:1"
 			}
-			p := at(t, url, tt.binding, "1.0", peer.Options{Retries: -1, Transports: map[a2a.TransportProtocol]peer.Factory{
-				a2a.TransportProtocolGRPC: func(context.Context, a2a.AgentInterface, peer.HeaderFunc, *tls.Config) (peer.Conn, error) {
+			p := at(t, url, tt.binding, "1.0", peer.Options{Retries: -1, Transports: map[a2a.TransportProtocol]transport.Factory{
+				a2a.TransportProtocolGRPC: func(context.Context, a2a.AgentInterface, transport.HeaderFunc, *tls.Config) (transport.Conn, error) {
 					if tt.dead {
 						return nil, peer.ErrUnreachable
 					}
@@ -122,8 +123,8 @@ func TestBeforeSending(t *testing.T) {
 func TestBeforeSendingAlone(t *testing.T) {
 	t.Parallel()
 	s := new(steps)
-	p := at(t, "http://127.0.0.1:2", a2a.TransportProtocolGRPC, "1.0", peer.Options{Transports: map[a2a.TransportProtocol]peer.Factory{
-		a2a.TransportProtocolGRPC: func(context.Context, a2a.AgentInterface, peer.HeaderFunc, *tls.Config) (peer.Conn, error) {
+	p := at(t, "http://127.0.0.1:2", a2a.TransportProtocolGRPC, "1.0", peer.Options{Transports: map[a2a.TransportProtocol]transport.Factory{
+		a2a.TransportProtocolGRPC: func(context.Context, a2a.AgentInterface, transport.HeaderFunc, *tls.Config) (transport.Conn, error) {
 			return steppingConn{s}, nil
 		},
 	}})

@@ -7,6 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
@@ -181,7 +182,7 @@ func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Sh
 	if err := p.breaker.allow(); err != nil {
 		return err
 	}
-	err := p.opts.Credentials.veil(p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) }))
+	err := veil(&p.opts.Credentials, p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) }))
 	p.breaker.done(failure(err), ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded))
 	return err
 }
@@ -189,14 +190,14 @@ func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Sh
 // failure reports whether err says that something is wrong with the peer, and not with
 // what it was asked.
 func failure(err error) bool {
-	var agent *Error
+	var agent *transport.Error
 	switch {
 	case err == nil:
 		return false
 	case errors.As(err, &agent):
 		return agent.Status >= 500 && agent.Code == 0 && !errors.Is(agent.Err, a2a.ErrUnsupportedOperation)
 	}
-	return !errors.Is(err, ErrUnsupported) && !errors.Is(err, errCredentials) && !errors.Is(err, ErrNothingLeft) &&
+	return !errors.Is(err, ErrUnsupported) && !errors.Is(err, transport.ErrCredentials) && !errors.Is(err, ErrNothingLeft) &&
 		!errors.Is(err, a2a.ErrInvalidParams)
 }
 

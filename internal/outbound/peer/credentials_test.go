@@ -14,13 +14,14 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
 const finished = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`
 
 // shown calls a peer with credentials and schemes, and returns what it was shown.
-func shown(t *testing.T, c peer.Credentials, schemes a2a.NamedSecuritySchemes, o peer.Options) (*http.Request, error) {
+func shown(t *testing.T, c transport.Credentials, schemes a2a.NamedSecuritySchemes, o peer.Options) (*http.Request, error) {
 	t.Helper()
 	var seen *http.Request
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -47,21 +48,21 @@ func TestCredentials(t *testing.T) {
 	}
 	bearer := a2a.NamedSecuritySchemes{"b": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}
 	tests := map[string]struct {
-		creds   peer.Credentials
+		creds   transport.Credentials
 		schemes a2a.NamedSecuritySchemes
 		want    string // "header: value", or the query
 	}{
-		"an API key without a scheme":    {peer.Credentials{APIKey: "s"}, nil, "X-Api-Key: s"},
-		"from the environment":           {peer.Credentials{APIKeyEnv: "PEER_TEST_KEY"}, nil, "X-Api-Key: from-env"},
-		"in the header of the card":      {peer.Credentials{APIKey: "s"}, key("header", "X-Mine"), "X-Mine: s"},
-		"in the query":                   {peer.Credentials{APIKey: "s"}, key("query", "k"), "?k=s"},
-		"in a cookie":                    {peer.Credentials{APIKey: "s"}, key("cookie", "k"), "Cookie: k=s"},
-		"as a bearer":                    {peer.Credentials{APIKey: "s"}, bearer, "Authorization: Bearer s"},
-		"the configured scheme wins":     {peer.Credentials{APIKey: "s", Scheme: peer.SchemeAPIKey}, bearer, "X-Api-Key: s"},
-		"the configured scheme wins too": {peer.Credentials{APIKey: "s", Scheme: peer.SchemeBearer}, key("header", "X-Mine"), "Authorization: Bearer s"},
-		"a bearer":                       {peer.Credentials{Bearer: "s"}, nil, "Authorization: Bearer s"},
-		"any header":                     {peer.Credentials{HeaderName: "X-Any", HeaderValueBase64: "c2VjcmV0"}, nil, "X-Any: secret"},
-		"a card cannot take any header":  {peer.Credentials{APIKey: "s"}, key("header", "Content-Type"), "X-Api-Key: s"},
+		"an API key without a scheme":    {transport.Credentials{APIKey: "s"}, nil, "X-Api-Key: s"},
+		"from the environment":           {transport.Credentials{APIKeyEnv: "PEER_TEST_KEY"}, nil, "X-Api-Key: from-env"},
+		"in the header of the card":      {transport.Credentials{APIKey: "s"}, key("header", "X-Mine"), "X-Mine: s"},
+		"in the query":                   {transport.Credentials{APIKey: "s"}, key("query", "k"), "?k=s"},
+		"in a cookie":                    {transport.Credentials{APIKey: "s"}, key("cookie", "k"), "Cookie: k=s"},
+		"as a bearer":                    {transport.Credentials{APIKey: "s"}, bearer, "Authorization: Bearer s"},
+		"the configured scheme wins":     {transport.Credentials{APIKey: "s", Scheme: transport.SchemeAPIKey}, bearer, "X-Api-Key: s"},
+		"the configured scheme wins too": {transport.Credentials{APIKey: "s", Scheme: transport.SchemeBearer}, key("header", "X-Mine"), "Authorization: Bearer s"},
+		"a bearer":                       {transport.Credentials{Bearer: "s"}, nil, "Authorization: Bearer s"},
+		"any header":                     {transport.Credentials{HeaderName: "X-Any", HeaderValueBase64: "c2VjcmV0"}, nil, "X-Any: secret"},
+		"a card cannot take any header":  {transport.Credentials{APIKey: "s"}, key("header", "Content-Type"), "X-Api-Key: s"},
 	}
 	for name, tt := range tests {
 		r, err := shown(t, tt.creds, tt.schemes, peer.Options{})
@@ -80,23 +81,23 @@ func TestCredentials(t *testing.T) {
 func TestCredentialsAreNotTold(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
-	for _, c := range []peer.Credentials{
+	for _, c := range []transport.Credentials{
 		{APIKeyEnv: "PARLEY_NO_SUCH_VARIABLE"},
 		{Scheme: secret + "\n"},
 		{HeaderName: "X", HeaderValueBase64: "%" + secret},
 		{HeaderName: "X"},
 		{Bearer: secret + "\r\nX: y"},
-		{OAuth2: &peer.ClientCredentials{ClientSecret: secret}},
-		{OAuth2: &peer.ClientCredentials{ClientID: "me", ClientSecret: secret}},
-		{TLS: &peer.TLS{CertFile: "/nowhere", KeyFile: "/nowhere"}},
+		{OAuth2: &transport.ClientCredentials{ClientSecret: secret}},
+		{OAuth2: &transport.ClientCredentials{ClientID: "me", ClientSecret: secret}},
+		{TLS: &transport.TLS{CertFile: "/nowhere", KeyFile: "/nowhere"}},
 	} {
 		_, err := shown(t, c, nil, peer.Options{})
 		if err == nil || strings.Contains(err.Error(), secret) && c.Scheme == "" {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	c := peer.Credentials{
-		Key: secret, APIKey: secret, Bearer: secret, HeaderValueBase64: secret, OAuth2: &peer.ClientCredentials{ClientSecret: secret},
+	c := transport.Credentials{
+		Key: secret, APIKey: secret, Bearer: secret, HeaderValueBase64: secret, OAuth2: &transport.ClientCredentials{ClientSecret: secret},
 	}
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "c", c, "o", *c.OAuth2)
@@ -119,7 +120,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	other := strings.Replace(url, "127.0.0.1", "localhost", 1)
 	for _, allowed := range []bool{false, true} {
 		p := at(t, other, rest, "1.0", peer.Options{
-			URL: url, FollowCard: true, Credentials: peer.Credentials{Bearer: "s", AnyHost: allowed},
+			URL: url, FollowCard: true, Credentials: transport.Credentials{Bearer: "s", AnyHost: allowed},
 			Header: http.Header{"X-Secret": {"s"}, "User-Agent": {"me"}},
 		})
 		if _, err := p.Get(t.Context(), "t", nil); err != nil {
@@ -155,8 +156,8 @@ func TestClientCredentials(t *testing.T) {
 		}
 		says(200, "application/json", finished)(w, r)
 	})
-	creds := &peer.ClientCredentials{TokenURL: tokens.URL, ClientID: "me", ClientSecret: "s&cret", Scopes: []string{"a", "b"}}
-	p := at(t, url, rest, "1.0", peer.Options{Credentials: peer.Credentials{OAuth2: creds}})
+	creds := &transport.ClientCredentials{TokenURL: tokens.URL, ClientID: "me", ClientSecret: "s&cret", Scopes: []string{"a", "b"}}
+	p := at(t, url, rest, "1.0", peer.Options{Credentials: transport.Credentials{OAuth2: creds}})
 	for range 3 {
 		p.Get(t.Context(), "t", nil)
 	}
@@ -164,7 +165,7 @@ func TestClientCredentials(t *testing.T) {
 		t.Errorf("shown %s, want the token kept until it is refused", got)
 	}
 	creds.ClientSecret = "wrong"
-	p = at(t, url, rest, "1.0", peer.Options{Credentials: peer.Credentials{OAuth2: creds}})
+	p = at(t, url, rest, "1.0", peer.Options{Credentials: transport.Credentials{OAuth2: creds}})
 	if _, err := p.Get(t.Context(), "t", nil); err == nil || !strings.Contains(err.Error(), "invalid_client") || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("Get() = %v, want what the token endpoint says", err)
 	}

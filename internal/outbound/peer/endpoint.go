@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
@@ -27,7 +28,7 @@ type endpoint struct {
 	shape  dialect.Shape
 	proven bool // the peer has answered in shape
 	byGET  bool // the peer subscribes by GET
-	conn   Conn
+	conn   transport.Conn
 }
 
 // httpBindings are the bindings that this package speaks itself.
@@ -133,7 +134,7 @@ func (e *endpoint) settle(shape dialect.Shape) {
 // mismatch reports whether err, of the first call in a dialect, means that the peer
 // speaks another one. In each case nothing was accepted.
 func mismatch(err error, next dialect.Shape) bool {
-	var e *Error
+	var e *transport.Error
 	if !errors.As(err, &e) {
 		return false
 	}
@@ -173,7 +174,7 @@ func (e *endpoint) tryShapes(f func(dialect.Shape) error) error {
 // answers reports whether err is one that only a peer says that has understood the
 // call.
 func answers(err error) bool {
-	var e *Error
+	var e *transport.Error
 	return errors.As(err, &e) && slices.ContainsFunc([]error{
 		a2a.ErrTaskNotFound, a2a.ErrTaskNotCancelable, a2a.ErrUnsupportedOperation, a2a.ErrPushNotificationNotSupported,
 		a2a.ErrUnsupportedContentType, a2a.ErrInvalidParams,
@@ -181,7 +182,7 @@ func answers(err error) bool {
 }
 
 // connect returns the connection of a binding that is not HTTP.
-func (e *endpoint) connect(ctx context.Context) (Conn, error) {
+func (e *endpoint) connect(ctx context.Context) (transport.Conn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.conn != nil {
@@ -210,7 +211,7 @@ func (e *endpoint) tls() (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-	config, err := t.config()
+	config, err := tlsConfig(t)
 	if err == nil && !e.trusted() {
 		config.GetClientCertificate = nil
 	}

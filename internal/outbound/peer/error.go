@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
@@ -29,9 +29,6 @@ var (
 	// ErrNoTransport: Options.Bindings names a binding that is neither built in nor
 	// among Options.Transports.
 	ErrNoTransport = errors.New("no transport for the binding")
-	// ErrCut: a stream ended before its task did. The error is a *Cut, which says
-	// where to go on.
-	ErrCut = errors.New("stream ended before the task did")
 	// ErrTooLarge: an answer is larger than Options.MaxBody, or an event than
 	// Options.MaxEvent.
 	ErrTooLarge = httpcall.ErrTooLarge
@@ -46,73 +43,6 @@ var (
 
 // ErrNothingLeft: there are no events after the position, and there will be none.
 var ErrNothingLeft = errors.New("nothing left to stream")
-
-// Untold says why an agent was not told on whose behalf it is called, so that nothing was
-// sent. Another try makes sense if it is ErrUnreachable, too.
-type Untold struct{ Err error }
-
-// Error says why.
-func (u *Untold) Error() string { return "cannot be told who the caller is: " + u.Err.Error() }
-
-// Unwrap returns the reason.
-func (u *Untold) Unwrap() []error { return []error{errCredentials, u.Err} }
-
-// Error is an error that the agent reported (specification §5.4), in the same shape
-// for every binding.
-type Error struct {
-	// Err is the SDK's sentinel for the error, such as a2a.ErrTaskNotFound, or
-	// a2a.ErrServerError if there is none. It is never nil.
-	Err error
-	// Code is the JSON-RPC code of the error, over any binding; zero if it has none.
-	Code int
-	// Reason is the machine-readable reason, such as "TASK_NOT_FOUND"; empty if the
-	// agent gave none and none follows from the code.
-	Reason string
-	// Message is the agent's explanation.
-	Message string
-	// Meta is what the agent added to the reason.
-	Meta map[string]string
-	// Status is the HTTP status of the answer; zero if it was not HTTP, or an event of
-	// a stream.
-	Status int
-	// RetryAfter is how long the agent asks its callers to wait; zero if it does not.
-	RetryAfter time.Duration
-}
-
-// Error returns the agent's explanation.
-func (e *Error) Error() string {
-	if e.Message == "" {
-		return e.Err.Error()
-	}
-	return e.Message
-}
-
-// Unwrap returns the sentinel.
-func (e *Error) Unwrap() error { return e.Err }
-
-// sentinels are the errors of the protocol with their JSON-RPC codes
-// (specification §5.4).
-var sentinels = []struct {
-	code int
-	err  error
-}{
-	{-32700, a2a.ErrParseError},
-	{-32600, a2a.ErrInvalidRequest},
-	{-32601, a2a.ErrMethodNotFound},
-	{-32602, a2a.ErrInvalidParams},
-	{-32603, a2a.ErrInternalError},
-	{-32001, a2a.ErrTaskNotFound},
-	{-32002, a2a.ErrTaskNotCancelable},
-	{-32003, a2a.ErrPushNotificationNotSupported},
-	{-32004, a2a.ErrUnsupportedOperation},
-	{-32005, a2a.ErrUnsupportedContentType},
-	{-32006, a2a.ErrInvalidAgentResponse},
-	{-32007, a2a.ErrExtendedCardNotConfigured},
-	{-32008, a2a.ErrExtensionSupportRequired},
-	{-32009, a2a.ErrVersionNotSupported},
-	{-31401, a2a.ErrUnauthenticated},
-	{-31403, a2a.ErrUnauthorized},
-}
 
 // wireError is the error object of both HTTP bindings.
 type wireError struct {
@@ -143,9 +73,7 @@ func ErrorOf(status int, body []byte) error {
 	if good {
 		return nil
 	}
-	e := &Error{Status: status, Message: explanation(status, body)}
-	e.settle()
-	return e
+	return (&transport.Error{Status: status, Message: explanation(status, body)}).Settle()
 }
 
 // maxExplanation bounds what is taken from the answer of who knows whom.
@@ -178,8 +106,8 @@ func explanation(status int, body []byte) string {
 	return text
 }
 
-func (w *wireError) decode(status int) *Error {
-	e := &Error{Message: w.Message, Status: status}
+func (w *wireError) decode(status int) *transport.Error {
+	e := &transport.Error{Message: w.Message, Status: status}
 	if code, err := w.Code.Int64(); err == nil && code < 0 {
 		e.Code = int(code)
 	}
@@ -195,36 +123,8 @@ func (w *wireError) decode(status int) *Error {
 			}
 		}
 	}
-	e.settle()
+	e.Settle()
 	return e
-}
-
-// Settled returns e with what follows from its reason, its code or its status, for
-// bindings that read errors in their own way.
-func (e *Error) Settled() *Error {
-	e.settle()
-	return e
-}
-
-// settle fills in what follows from the rest: reason before code before status,
-// since only reasons are the same everywhere.
-func (e *Error) settle() {
-	for _, s := range sentinels {
-		reason := a2a.ErrorReason(s.err)
-		if e.Reason == reason || e.Reason == "" && e.Code == s.code {
-			e.Err, e.Code, e.Reason = s.err, s.code, reason
-			return
-		}
-	}
-	switch {
-	case e.Err != nil:
-	case e.Status == http.StatusUnauthorized:
-		e.Err = a2a.ErrUnauthenticated
-	case e.Status == http.StatusForbidden:
-		e.Err = a2a.ErrUnauthorized
-	default:
-		e.Err = a2a.ErrServerError
-	}
 }
 
 // explain reduces an error to what happened, without the names of the layers that it
@@ -260,7 +160,7 @@ func Refused(err error) bool {
 
 // unknownOperation reports whether err says that there is no such operation.
 func unknownOperation(err error) bool {
-	var e *Error
+	var e *transport.Error
 	if !errors.As(err, &e) {
 		return false
 	}
@@ -273,7 +173,7 @@ func unknownOperation(err error) bool {
 
 // Passing reports whether a later attempt may succeed where err came.
 func Passing(err error) bool {
-	var agent *Error
+	var agent *transport.Error
 	if errors.As(err, &agent) {
 		switch agent.Status {
 		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -281,13 +181,13 @@ func Passing(err error) bool {
 		}
 		return false
 	}
-	return errors.Is(err, ErrCut) || errors.Is(err, ErrUnreachable) || broken(err)
+	return errors.Is(err, transport.ErrCut) || errors.Is(err, ErrUnreachable) || broken(err)
 }
 
 // broken reports whether err comes from the connection and not from the agent.
 func broken(err error) bool {
-	var agent *Error
+	var agent *transport.Error
 	return !errors.As(err, &agent) && !errors.Is(err, a2a.ErrInvalidAgentResponse) && !errors.Is(err, ErrTooLarge) &&
-		!errors.Is(err, ErrUnsupported) && !errors.Is(err, a2a.ErrInvalidParams) && !errors.Is(err, errCredentials) &&
+		!errors.Is(err, ErrUnsupported) && !errors.Is(err, a2a.ErrInvalidParams) && !errors.Is(err, transport.ErrCredentials) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -93,44 +93,6 @@ func text(obj []byte, name string) string {
 	return s
 }
 
-// Position is a place in the stream of a task.
-type Position struct {
-	// Task is the task.
-	Task a2a.TaskID
-	// EventID is the id that the agent gave to the last event before the position.
-	// Empty means that there is none: no event was seen, the binding is not HTTP, or
-	// the agent gives no ids.
-	EventID string
-	// Tenant is the tenant that the task was made in, if it is not that of the
-	// interface.
-	Tenant string
-}
-
-// Cut is the error of a stream that ended before its task did. It is ErrCut.
-type Cut struct {
-	// Position is where the stream broke, for Follow. Its Task is empty if no event
-	// named one.
-	Position
-	// Err is what broke the connection, or nil if the agent closed it in good order.
-	Err error
-}
-
-// Error says that the stream was cut, and why.
-func (c *Cut) Error() string {
-	if c.Err == nil {
-		return ErrCut.Error()
-	}
-	return ErrCut.Error() + ": " + c.Err.Error()
-}
-
-// Unwrap returns ErrCut and what broke the connection.
-func (c *Cut) Unwrap() []error {
-	if c.Err == nil {
-		return []error{ErrCut}
-	}
-	return []error{ErrCut, c.Err}
-}
-
 // Interrupted reports whether a task in state s waits for the caller.
 func Interrupted(s a2a.TaskState) bool {
 	return s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired

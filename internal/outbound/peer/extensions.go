@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
 // The headers that name extensions: that of v1.0 (specification §3.2.6), and that of v0.3.
@@ -93,7 +94,7 @@ func injectExtensions(ctx context.Context, h http.Header, s dialect.Shape) {
 	}
 	var all []string
 	for uri := range strings.SplitSeq(strings.Join(append(h.Values(name), uris...), ","), ",") {
-		if uri = strings.TrimSpace(uri); uri != "" && headerValue(uri) && !slices.Contains(all, uri) {
+		if uri = strings.TrimSpace(uri); uri != "" && httpcall.HeaderValue(uri) && !slices.Contains(all, uri) {
 			all = append(all, uri)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -222,7 +223,7 @@ func TestSubscriptionWithoutAStream(t *testing.T) {
 		says(200, "application/json", fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":%q}}`, state))(w, r)
 	}
 	var last peer.Event
-	for e, err := range at(t, serve(t, h), rest, "1.0", peer.Options{}).Follow(t.Context(), peer.Position{Task: "t"}) {
+	for e, err := range at(t, serve(t, h), rest, "1.0", peer.Options{}).Follow(t.Context(), transport.Position{Task: "t"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -111,7 +112,7 @@ func (e *endpoint) carry(ctx context.Context) (http.Header, *shown, error) {
 // identity returns the headers that say on whose behalf a call is made.
 func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
 	if e.inClear() {
-		return nil, &Untold{Err: errors.New("the connection to it is not encrypted")}
+		return nil, &transport.IdentityError{Err: errors.New("the connection to it is not encrypted")}
 	}
 	h, err := e.peer.opts.Identity.Header(ctx)
 	switch {
@@ -120,7 +121,7 @@ func (e *endpoint) identity(ctx context.Context) (http.Header, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, &Untold{Err: err}
+	return nil, &transport.IdentityError{Err: err}
 }
 
 // headers are those of a call over a binding that is not HTTP, whose dialect is always
@@ -158,7 +159,7 @@ func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) 
 		return
 	}
 	msg := rawjson.Member(a.params, "message")
-	if id := text(msg, "messageId"); id != "" && e.peer.opts.Idempotent && headerValue(id) {
+	if id := text(msg, "messageId"); id != "" && e.peer.opts.Idempotent && httpcall.HeaderValue(id) {
 		h.Set(idempotencyKey, id)
 	}
 	for name, key := range map[string]string{"X-Correlation-Id": "correlationId", "X-Parent-Id": "parentId"} {
@@ -166,7 +167,7 @@ func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) 
 		if v == "" {
 			v = text(rawjson.Member(msg, "metadata"), key)
 		}
-		if v != "" && headerValue(v) && h.Get(name) == "" {
+		if v != "" && httpcall.HeaderValue(v) && h.Get(name) == "" {
 			h.Set(name, v)
 		}
 	}
@@ -237,7 +238,7 @@ func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte)
 		}
 	}
 	err := ErrorOf(resp.StatusCode, raw)
-	var agent *Error
+	var agent *transport.Error
 	if errors.As(err, &agent) {
 		agent.RetryAfter = retryAfter(resp.Header)
 		if resp.StatusCode == http.StatusUnauthorized {
@@ -258,9 +259,9 @@ func (e *endpoint) refused(ctx context.Context) {
 }
 
 func jobError(job *dialect.JobAnswer, status int) error {
-	e := &Error{Err: job.Sentinel(), Message: job.Message, Status: status}
+	e := &transport.Error{Err: job.Sentinel(), Message: job.Message, Status: status}
 	e.Reason = a2a.ErrorReason(e.Err)
-	e.settle()
+	e.Settle()
 	if job.Retryable && status < 500 {
 		e.Status = http.StatusServiceUnavailable
 	}
@@ -393,7 +394,7 @@ func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
 		return dialect.Frame{}, fmt.Errorf("an event of %s: %w", e.base.Host, err)
 	}
 	if err := ErrorOf(http.StatusOK, data); err != nil {
-		var agent *Error
+		var agent *transport.Error
 		if errors.As(err, &agent) {
 			agent.Status = 0
 		}

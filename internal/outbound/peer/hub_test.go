@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/push"
@@ -162,7 +163,7 @@ func TestRunInEveryDialect(t *testing.T) {
 			t.Errorf("Get() = %+v, %v, want the task", got, err)
 		}
 		var seen []peer.Event
-		for e, err := range p.Follow(t.Context(), peer.Position{Task: last.TaskID}) {
+		for e, err := range p.Follow(t.Context(), transport.Position{Task: last.TaskID}) {
 			if err != nil {
 				t.Fatalf("Follow() = %v", err)
 			}

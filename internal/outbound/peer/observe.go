@@ -7,6 +7,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -81,8 +82,8 @@ func (x *observed) end(ctx context.Context, err error) {
 
 // reasonOf says in a word of a closed set why a call failed; empty if it did not.
 func reasonOf(err error) string {
-	var agent *Error
-	var cut *Cut
+	var agent *transport.Error
+	var cut *transport.Cut
 	switch {
 	case err == nil, errors.Is(err, ErrNothingLeft):
 		return ""

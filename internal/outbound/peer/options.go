@@ -2,9 +2,7 @@ package peer
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -31,34 +30,6 @@ const (
 
 // cancelTimeout bounds how long an aborted call waits for the remote task's cancel.
 const cancelTimeout = 5 * time.Second
-
-// Conn carries calls over a binding that is not HTTP. Params and results are JSON: of
-// v1.0, or, for an interface of version 0.3, ProtoJSON of the proto of v0.3. Methods are
-// named as in v1.0, such as "SendMessage". Errors are an *Error if the agent reported
-// them, and ErrUnreachable if it could not be connected to. A Conn is safe for
-// concurrent use.
-type Conn interface {
-	Call(ctx context.Context, method string, params []byte) ([]byte, error)
-	Stream(ctx context.Context, method string, params []byte) iter.Seq2[[]byte, error]
-	Close() error
-}
-
-// Factory connects to an interface. The headers go with each call, as metadata; they are
-// asked for anew each time. The certificate and whom to trust are those of the
-// Credentials; nil if they have none.
-type Factory func(ctx context.Context, iface a2a.AgentInterface, header HeaderFunc, config *tls.Config) (Conn, error)
-
-// HeaderFunc returns the headers of a call.
-type HeaderFunc func(ctx context.Context) (http.Header, error)
-
-// Identity says on whose behalf calls are made. It is safe for concurrent use.
-type Identity interface {
-	// Header returns the headers that say it for the caller of a context. An error ends the
-	// call as an *Untold.
-	Header(ctx context.Context) (http.Header, error)
-	// Refused is told that the peer did not take the credentials of a call with that context.
-	Refused(ctx context.Context)
-}
 
 // Poll says how often an agent is asked that does not stream.
 type Poll struct {
@@ -90,11 +61,11 @@ type Options struct {
 	// ten seconds and no other is used.
 	HTTP *http.Client
 	// Credentials are shown to the peer.
-	Credentials Credentials
+	Credentials transport.Credentials
 	// Identity says on whose behalf calls are made; nil if nothing does. What it says goes where
 	// credentials go, but not with the request of the card, and over TLS or to this machine
 	// alone.
-	Identity Identity
+	Identity transport.Identity
 	// Header is added to every request, over gRPC as metadata.
 	Header http.Header
 	// Bindings are the bindings to prefer, best first. Others of the card follow in the
@@ -102,7 +73,7 @@ type Options struct {
 	// ErrNoTransport.
 	Bindings []a2a.TransportProtocol
 	// Transports adds bindings, such as gRPC.
-	Transports map[a2a.TransportProtocol]Factory
+	Transports map[a2a.TransportProtocol]transport.Factory
 	// Timeout bounds the calls that an agent answers at once: the card, Get, List, Cancel
 	// and push configs. Zero means DefaultTimeout, negative means never.
 	Timeout time.Duration

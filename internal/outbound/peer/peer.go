@@ -126,7 +126,7 @@ func (o *Options) client() (*http.Client, error) {
 	if o.Credentials.TLS == nil {
 		return o.HTTP, nil
 	}
-	return o.Credentials.TLS.client(o.HTTP)
+	return clientWith(o.Credentials.TLS, o.HTTP)
 }
 
 // Card returns the peer's card. The caller must not change it.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/parley-a2a/parley/client/transport"
 )
 
 // Pauses between the tries of a call: they double, up to a limit, and up to half of
@@ -41,7 +43,7 @@ func again(err error, idempotent bool) bool {
 	if errors.Is(err, ErrUnreachable) {
 		return true
 	}
-	var agent *Error
+	var agent *transport.Error
 	if !errors.As(err, &agent) {
 		return idempotent && broken(err)
 	}
@@ -57,7 +59,7 @@ func again(err error, idempotent bool) bool {
 // pauseAfter is how long to wait after err: what the agent asks for, or else up to a
 // half less than pause.
 func pauseAfter(err error, pause time.Duration) time.Duration {
-	var agent *Error
+	var agent *transport.Error
 	if errors.As(err, &agent) && agent.RetryAfter > 0 {
 		return agent.RetryAfter
 	}

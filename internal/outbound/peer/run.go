@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -42,7 +43,7 @@ func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
 // event is the one after it, and otherwise the task as it is.
 //
 // If ctx ends, the remote task is canceled; see ErrDetached.
-func (p *Peer) Follow(ctx context.Context, at Position) iter.Seq2[Event, error] {
+func (p *Peer) Follow(ctx context.Context, at transport.Position) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := newRunner(p, yield)
 		r.at = at
@@ -59,7 +60,7 @@ type runner struct {
 	peer  *Peer
 	yield func(Event, error) bool
 
-	at    Position
+	at    transport.Position
 	state a2a.TaskState
 	asked a2a.TaskID // the task that the message continues
 	// question is the status of that task as it was before the answer, if it was shown.
@@ -112,7 +113,7 @@ func (r *runner) abandon(ctx context.Context) {
 func (r *runner) begin(ctx context.Context, params []byte) error {
 	r.asked = a2a.TaskID(text(rawjson.Member(params, "message"), "taskId"))
 	err := r.send(ctx, params)
-	var cut *Cut
+	var cut *transport.Cut
 	switch {
 	case r.done:
 		return nil
@@ -227,7 +228,7 @@ func (r *runner) watch(ctx context.Context) error {
 		return stream.subscribe(ctx, r.at)
 	})
 	if err == nil && !r.done && !over(r.state) && !Interrupted(r.state) {
-		return &Cut{Position: r.at}
+		return &transport.Cut{Position: r.at}
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/parley-a2a/parley/client/transport"
 )
 
 // readEvents reads a stream to its end: "id|data" for each event.
@@ -87,9 +89,9 @@ func FuzzErrorOf(f *testing.F) {
 		if err == nil {
 			return
 		}
-		var e *Error
+		var e *transport.Error
 		if !errors.As(err, &e) || e.Err == nil || e.Status != status {
-			t.Fatalf("ErrorOf(%d, %q) = %+v, want an Error with a sentinel", status, body, err)
+			t.Fatalf("ErrorOf(%d, %q) = %+v, want a transport.Error with a sentinel", status, body, err)
 		}
 		if e.Error() == "" {
 			t.Errorf("ErrorOf(%d, %q) says nothing", status, body)

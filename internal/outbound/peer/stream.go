@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -31,7 +32,7 @@ func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error
 // (specification §3.1.6). With an event id that the peer knows, it yields what came
 // after that. A task that has ended already is a2a.ErrUnsupportedOperation, where the
 // peer has no other custom. A stream that ends early is a [*Cut].
-func (p *Peer) Subscribe(ctx context.Context, at Position) iter.Seq2[Event, error] {
+func (p *Peer) Subscribe(ctx context.Context, at transport.Position) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := relay{peer: p, yield: yield}
 		if err := r.subscribe(ctx, at); err != nil {
@@ -46,7 +47,7 @@ type relay struct {
 	yield func(Event, error) bool
 
 	tell    teller
-	at      Position
+	at      transport.Position
 	events  int
 	whole   bool // the answer is no stream
 	stopped bool // the reader broke out
@@ -60,7 +61,7 @@ const (
 	afterEndPause  = time.Second
 )
 
-func (r *relay) subscribe(ctx context.Context, at Position) error {
+func (r *relay) subscribe(ctx context.Context, at transport.Position) error {
 	r.at, r.tell.task = at, at.Task
 	params := withTenant(getParams(at.Task, nil), at.Tenant)
 	err := r.run(ctx, &ask{op: dialect.SubscribeToTask, params: params, after: at.EventID})
@@ -271,4 +272,4 @@ func (r *relay) failed(ctx context.Context, err error) error {
 	return r.cut(err)
 }
 
-func (r *relay) cut(err error) error { return &Cut{Position: r.at, Err: err} }
+func (r *relay) cut(err error) error { return &transport.Cut{Position: r.at, Err: err} }

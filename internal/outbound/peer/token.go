@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
@@ -28,7 +29,7 @@ const (
 
 // tokens gets tokens by the client credentials flow and keeps them while they are good.
 type tokens struct {
-	creds  *ClientCredentials
+	creds  *transport.ClientCredentials
 	url    string
 	client *http.Client
 
@@ -84,7 +85,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return "", fmt.Errorf("%w: token of %s: %w", errCredentials, redactedURL(t.url), httpcall.Reason(err))
+		return "", fmt.Errorf("%w: token of %s: %w", transport.ErrCredentials, redactedURL(t.url), httpcall.Reason(err))
 	}
 	t.token, t.until = token, time.Now().Add(life)
 	return token, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -134,7 +135,7 @@ func TestPollingSlowsDown(t *testing.T) {
 		}}
 		p := at(t, "http://agent.test", rest, "1.0", peer.Options{HTTP: &http.Client{Transport: s}})
 		n := 0
-		for _, err := range p.Follow(t.Context(), peer.Position{Task: "t"}) {
+		for _, err := range p.Follow(t.Context(), transport.Position{Task: "t"}) {
 			if err != nil {
 				t.Fatal(err)
 			}

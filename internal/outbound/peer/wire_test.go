@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -81,7 +82,7 @@ func TestWire(t *testing.T) {
 					return nil
 				}},
 				{"subscribe", func() error {
-					for range one.Subscribe(ctx, peer.Position{Task: "t", EventID: "5"}) {
+					for range one.Subscribe(ctx, transport.Position{Task: "t", EventID: "5"}) {
 						break
 					}
 					return nil

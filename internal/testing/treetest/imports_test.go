@@ -113,7 +113,7 @@ var directions = []direction{
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{
-		from: []string{"client/...", "llm/judge", "agent/card/...", "internal/secret/signature", "internal/outbound/peer/...", "llm/...", "internal/llm/...", "internal/mock/..."},
+		from: []string{"client/...", "agent/card/...", "internal/secret/signature", "internal/outbound/peer/...", "llm/...", "internal/llm/...", "internal/mock/..."},
 		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
 		why: "the caller's side must not carry a server, an engine or a store",
 	},

@@ -1,4 +1,4 @@
-package judge_test
+package client_test
 
 import (
 	"context"
@@ -12,16 +12,13 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent"
+	parleyagent "github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/llm/content"
-	"github.com/parley-a2a/parley/llm/judge"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // bench is a hub whose agent answers as the test says.
 type bench struct {
@@ -43,9 +40,9 @@ func start(t *testing.T) *bench {
 		}
 		return nil, auth.ErrUnauthenticated
 	})}
-	hub.Handle(&a2a.AgentCard{Name: "judge", Version: "1"}, agent.Func(func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	hub.Handle(&a2a.AgentCard{Name: "judge", Version: "1"}, parleyagent.Func(func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		b.mu.Lock()
-		b.asked = agent.Text(x.Message)
+		b.asked = parleyagent.Text(x.Message)
 		ev := b.answer(x)
 		b.mu.Unlock()
 		if ev == nil {
@@ -83,19 +80,19 @@ func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		answer string
 		least  float64
-		want   judge.Verdict
+		want   client.Verdict
 	}{
-		{`{"passed":true,"score":0.9,"reasoning":"good"}`, 0, judge.Verdict{Passed: true, Score: 0.9, Reasoning: "good"}},
-		{"I {think} so:\n```json\n{\"passed\": false, \"score\": 0.2, \"reasoning\": \"bad\"}\n```", 0, judge.Verdict{Score: 0.2, Reasoning: "bad"}},
-		{`{"score":0.5}`, 0, judge.Verdict{Passed: true, Score: 0.5}},
-		{`{"score":7}`, 0, judge.Verdict{Passed: true, Score: 1}},
-		{`{"passed":true}`, 0, judge.Verdict{Passed: true, Score: 1}},
-		{`{"passed":true,"score":0.7}`, 0.8, judge.Verdict{Score: 0.7}},
-		{`{"passed":false,"score":0.9}`, 0.8, judge.Verdict{Score: 0.9}},
+		{`{"passed":true,"score":0.9,"reasoning":"good"}`, 0, client.Verdict{Passed: true, Score: 0.9, Reasoning: "good"}},
+		{"I {think} so:\n```json\n{\"passed\": false, \"score\": 0.2, \"reasoning\": \"bad\"}\n```", 0, client.Verdict{Score: 0.2, Reasoning: "bad"}},
+		{`{"score":0.5}`, 0, client.Verdict{Passed: true, Score: 0.5}},
+		{`{"score":7}`, 0, client.Verdict{Passed: true, Score: 1}},
+		{`{"passed":true}`, 0, client.Verdict{Passed: true, Score: 1}},
+		{`{"passed":true,"score":0.7}`, 0.8, client.Verdict{Score: 0.7}},
+		{`{"passed":false,"score":0.9}`, 0.8, client.Verdict{Score: 0.9}},
 	} {
 		b.says(a2a.TaskStateCompleted, a2a.NewTextPart(tt.answer))
-		j := &judge.Judge{URL: b.URL, Token: "secret", MinScore: tt.least}
-		got, err := j.Judge(t.Context(), &judge.Case{Output: "x"})
+		j := &client.Judge{URL: b.URL, Token: "secret", MinScore: tt.least}
+		got, err := j.Judge(t.Context(), &client.Case{Output: "x"})
 		if err != nil {
 			t.Errorf("%s: %v", tt.answer, err)
 			continue
@@ -105,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 	b.says(a2a.TaskStateCompleted, a2a.NewTextPart("See:"), a2a.NewDataPart(map[string]any{"passed": true, "score": 0.6}))
-	got, err := (&judge.Judge{URL: b.URL, Token: "secret"}).Judge(t.Context(), &judge.Case{Output: "x"})
+	got, err := (&client.Judge{URL: b.URL, Token: "secret"}).Judge(t.Context(), &client.Case{Output: "x"})
 	if err != nil || got.Score != 0.6 {
 		t.Errorf("data: %+v, %v", got, err)
 	}
@@ -115,9 +112,9 @@ func TestQuestion(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	b.says(a2a.TaskStateCompleted, a2a.NewTextPart(`{"passed":true}`))
-	j := &judge.Judge{URL: b.URL, Token: "secret", Criteria: "Is it polite?", Extra: map[string]any{"k": 1}}
-	_, err := j.Judge(t.Context(), &judge.Case{
-		Output: "Hello", Messages: []content.ChatMessage{{Role: "user", Content: content.ChatText("Hi")}}, ToolCalls: []judge.ToolCall{{Name: "look"}},
+	j := &client.Judge{URL: b.URL, Token: "secret", Criteria: "Is it polite?", Extra: map[string]any{"k": 1}}
+	_, err := j.Judge(t.Context(), &client.Case{
+		Output: "Hello", Messages: []content.ChatMessage{{Role: "user", Content: content.ChatText("Hi")}}, ToolCalls: []client.ToolCall{{Name: "look"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -135,14 +132,14 @@ func TestQuestion(t *testing.T) {
 func TestNoVerdict(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	j := &judge.Judge{URL: b.URL, Token: "secret"}
+	j := &client.Judge{URL: b.URL, Token: "secret"}
 	for name, says := range map[string]func(){
 		"words":  func() { b.says(a2a.TaskStateCompleted, a2a.NewTextPart(`{"verdict": {"a": 1}`)) },
 		"failed": func() { b.says(a2a.TaskStateFailed, a2a.NewTextPart(`{"passed":true}`)) },
 		"asks":   func() { b.says(a2a.TaskStateInputRequired, a2a.NewTextPart("What?")) },
 	} {
 		says()
-		if v, err := j.Judge(t.Context(), &judge.Case{}); !errors.Is(err, judge.ErrNoVerdict) || v != nil {
+		if v, err := j.Judge(t.Context(), &client.Case{}); !errors.Is(err, client.ErrNoVerdict) || v != nil {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -150,17 +147,17 @@ func TestNoVerdict(t *testing.T) {
 	b.answer = func(*a2asrv.ExecutorContext) a2a.Event { return nil }
 	b.mu.Unlock()
 	j.Timeout = 200 * time.Millisecond
-	if _, err := j.Judge(t.Context(), &judge.Case{}); err == nil || !strings.Contains(err.Error(), "no verdict within 200ms") {
+	if _, err := j.Judge(t.Context(), &client.Case{}); err == nil || !strings.Contains(err.Error(), "no verdict within 200ms") {
 		t.Errorf("a judge that thinks: %v", err)
 	}
 	j.Token = "wrong"
-	if _, err := j.Judge(t.Context(), &judge.Case{}); err == nil || errors.Is(err, judge.ErrNoVerdict) {
+	if _, err := j.Judge(t.Context(), &client.Case{}); err == nil || errors.Is(err, client.ErrNoVerdict) {
 		t.Errorf("a wrong token: %v", err)
 	}
-	if _, err := (&judge.Judge{URL: "http://127.0.0.1:1"}).Judge(t.Context(), &judge.Case{}); err == nil {
+	if _, err := (&client.Judge{URL: "http://127.0.0.1:1"}).Judge(t.Context(), &client.Case{}); err == nil {
 		t.Error("a judge that is not there has judged")
 	}
-	if _, err := j.Judge(t.Context(), &judge.Case{ToolCalls: []judge.ToolCall{{Args: func() {}}}}); err == nil {
+	if _, err := j.Judge(t.Context(), &client.Case{ToolCalls: []client.ToolCall{{Args: func() {}}}}); err == nil {
 		t.Error("a case that is no JSON was judged")
 	}
 }

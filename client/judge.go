@@ -1,30 +1,4 @@
-// Package judge lets an agent judge what another one has said, over A2A.
-//
-// # What it is
-//
-// A [Judge] sends what was said, and by which criteria to judge it, to an agent in one
-// message, and reads a [Verdict] from its answer: a JSON object with passed, score and
-// reasoning, as agents do that judge for PromptKit. The object may be a data part or stand
-// in a text, also between other words.
-//
-// # Guarantees
-//
-// A Verdict is what the agent has said and nothing else: an agent that fails, asks back,
-// takes too long or says no verdict is an error, and never a verdict that was not passed.
-//
-// # What it does not promise
-//
-// What is judged goes to the agent as it is: orders to the judge in it are marked as data,
-// but a model may follow them all the same.
-//
-// # Concurrency
-//
-// A Judge is safe for concurrent use if it is not changed.
-//
-// # Testing
-//
-// The tests let agents of a hub be the judge.
-package judge
+package client
 
 import (
 	"bytes"
@@ -37,23 +11,22 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/llm/content"
 )
 
-// DefaultTimeout is how long a judge may take.
-const DefaultTimeout = time.Minute
+// DefaultJudgeTimeout is how long a judge may take.
+const DefaultJudgeTimeout = time.Minute
 
 // ErrNoVerdict is returned for an answer in which there is no verdict.
 var ErrNoVerdict = errors.New("the judge has given no verdict")
 
 // Judge is an agent that judges. Only URL is required.
 type Judge struct {
-	// URL is that of the agent, as client.Dial takes it.
+	// URL is that of the agent, as Dial takes it.
 	URL string
 	// Token is the caller's bearer token or API key, or empty.
 	Token string
-	// Timeout bounds a judgement; zero means DefaultTimeout.
+	// Timeout bounds a judgement; zero means DefaultJudgeTimeout.
 	Timeout time.Duration
 	// Criteria say by what to judge; empty leaves it to the agent.
 	Criteria string
@@ -63,7 +36,7 @@ type Judge struct {
 	// Extra goes to the agent as it is.
 	Extra map[string]any
 	// Client says how to call; Token counts if its Key is empty.
-	Client client.Options
+	Client Options
 }
 
 // Case is what is judged.
@@ -97,7 +70,7 @@ type Verdict struct {
 func (j *Judge) Judge(ctx context.Context, c *Case) (*Verdict, error) {
 	timeout := j.Timeout
 	if timeout <= 0 {
-		timeout = DefaultTimeout
+		timeout = DefaultJudgeTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no verdict within %v", timeout))
 	defer cancel()
@@ -120,12 +93,12 @@ func (j *Judge) ask(ctx context.Context, c *Case) (*Verdict, error) {
 	if o.Key == "" {
 		o.Key = j.Token
 	}
-	agent, err := client.Dial(ctx, j.URL, o)
+	agent, err := Dial(ctx, j.URL, o)
 	if err != nil {
 		return nil, err
 	}
 	defer agent.Close()
-	var f client.Fold
+	var f Fold
 	for ev, err := range agent.Run(ctx, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}) {
 		if err != nil {
 			return nil, err
@@ -166,14 +139,14 @@ func (j *Judge) question(c *Case) (string, error) {
 }
 
 // said returns the parts of the agent's answer.
-func said(f *client.Fold) (a2a.ContentParts, error) {
+func said(f *Fold) (a2a.ContentParts, error) {
 	switch {
 	case f.Message != nil:
 		return f.Message.Parts, nil
 	case f.Task == nil:
 		return nil, ErrNoVerdict
 	case f.Task.Status.State != a2a.TaskStateCompleted:
-		why := client.StateName(f.Task.Status.State)
+		why := StateName(f.Task.Status.State)
 		if m := f.Task.Status.Message; m != nil && len(m.Parts) > 0 {
 			why += ": " + m.Parts[0].Text()
 		}

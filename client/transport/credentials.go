@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+)
+
+// ErrCredentials: the credentials cannot be used as they are. The error says what is wrong
+// with them, without their values.
+var ErrCredentials = errors.New("credentials")
+
+// Schemes of [Credentials].
+const (
+	SchemeAPIKey = "apiKey"
+	SchemeBearer = "bearer"
+)
+
+// Credentials are what a caller shows to an agent. The zero Credentials are none. They
+// are sent over HTTP and as metadata of gRPC, and only to the host that was configured.
+// No value is ever printed.
+type Credentials struct {
+	// Key is sent as a bearer token, and as an API key as well if the card declares one
+	// in a header.
+	Key string
+	// APIKey is sent as the card's security says: as an API key in a header, a query
+	// parameter or a cookie, or else as a bearer token; without anything in the card,
+	// in X-API-Key.
+	APIKey string
+	// APIKeyEnv names the environment variable with the APIKey. It is read for each call.
+	APIKeyEnv string
+	// Scheme, if set, decides how the APIKey is sent, whatever the card says: apiKey or
+	// bearer.
+	Scheme string
+	// Bearer is sent as Authorization: Bearer.
+	Bearer string
+	// HeaderName and HeaderValueBase64 are any header, and its value in base64.
+	HeaderName        string
+	HeaderValueBase64 string
+	// OAuth2 gets bearer tokens by the client credentials flow.
+	OAuth2 *ClientCredentials
+	// TLS is the caller's certificate and whom it trusts.
+	TLS *TLS
+	// AnyHost sends the credentials to all hosts that the card names. Otherwise they
+	// go to the host alone that was configured, on any of its ports.
+	AnyHost bool
+}
+
+// ClientCredentials are those of OAuth 2.0 (RFC 6749 section 4.4).
+type ClientCredentials struct {
+	// TokenURL is where tokens come from. If empty, it is that of the card, if that is
+	// on the host that was configured.
+	TokenURL string
+	ClientID string
+	// ClientSecret is the secret; ClientSecretEnv names the environment variable with it.
+	ClientSecret, ClientSecretEnv string
+	Scopes                        []string
+	// Audience and the other parameters that a provider wants.
+	Params map[string]string
+	// InBody sends id and secret in the body instead of as HTTP Basic.
+	InBody bool
+}
+
+// TLS are files in PEM.
+type TLS struct {
+	// CertFile and KeyFile are the caller's certificate and its key. They are read again
+	// when they have changed.
+	CertFile, KeyFile string
+	// CAFile are the authorities that are trusted instead of the system's.
+	CAFile string
+}
+
+// hiddenText stands for credentials wherever they are printed.
+const hiddenText = "[credentials]"
+
+// String does not show the credentials.
+func (c Credentials) String() string { return hiddenText }
+
+// GoString does not show the credentials.
+func (c Credentials) GoString() string { return hiddenText }
+
+// LogValue does not show the credentials.
+func (c Credentials) LogValue() slog.Value { return slog.StringValue(hiddenText) }
+
+// MarshalJSON does not show the credentials.
+func (c Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + hiddenText + `"`), nil }
+
+// String does not show the credentials.
+func (c ClientCredentials) String() string { return hiddenText }
+
+// GoString does not show the credentials.
+func (c ClientCredentials) GoString() string { return hiddenText }
+
+// LogValue does not show the credentials.
+func (c ClientCredentials) LogValue() slog.Value { return slog.StringValue(hiddenText) }
+
+// MarshalJSON does not show the credentials.
+func (c ClientCredentials) MarshalJSON() ([]byte, error) { return []byte(`"` + hiddenText + `"`), nil }
+
+// Check returns an error that names what is wrong, and no values.
+func (c *Credentials) Check() error {
+	if c.Scheme != "" && c.Scheme != SchemeAPIKey && c.Scheme != SchemeBearer {
+		return refuse("scheme %q is neither %s nor %s", c.Scheme, SchemeAPIKey, SchemeBearer)
+	}
+	if (c.HeaderName == "") != (c.HeaderValueBase64 == "") {
+		return refuse("a header needs both a name and a value")
+	}
+	if c.HeaderName != "" {
+		value, err := httpcall.DecodeHeader(c.HeaderValueBase64)
+		if err != nil {
+			return refuse("the value of header %q is not base64", c.HeaderName)
+		}
+		if !httpcall.HeaderName(c.HeaderName) || !httpcall.HeaderValue(value) {
+			return refuse("header %q is not a header", c.HeaderName)
+		}
+	}
+	for name, v := range map[string]string{"key": c.Key, "API key": c.APIKey, "bearer token": c.Bearer} {
+		if !httpcall.HeaderValue(v) {
+			return refuse("the %s cannot be sent in a header", name)
+		}
+	}
+	if c.OAuth2 != nil && c.OAuth2.ClientID == "" {
+		return refuse("OAuth2 needs a client id")
+	}
+	return nil
+}
+
+// refuse returns an error about credentials, without their values.
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCredentials, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,27 @@
+// Package transport has what a client and the bindings that carry its calls share:
+// credentials, the contract of a binding that is not HTTP, and the errors of calls.
+//
+// An agent is called by package client. A binding, such as grpcbind/caller for gRPC, is a
+// [Factory]: it connects to an interface of an agent's card and returns a [Conn]. A failed
+// call is an [*Error] if the agent reported the error, a [*Cut] if a stream broke before its
+// task ended, and an [*IdentityError] if the credentials of the caller could not be had.
+//
+// # Guarantees
+//
+// [Credentials] are never printed: their String, GoString, LogValue and MarshalJSON hide
+// them. An [Error] has the same fields whatever the binding, and wraps the SDK's sentinel.
+//
+// # What it does not promise
+//
+// The package makes no calls, and does not check that a token or a certificate is accepted.
+//
+// # Concurrency
+//
+// Values may be read by several goroutines while none changes them. A [Conn], a [Factory] and
+// an [Identity] are safe for concurrent use.
+//
+// # Testing
+//
+// The tests of the clients and bindings that use the package cover it, and hold that no
+// value of credentials is printed.
+package transport

@@ -1,0 +1,223 @@
+package treetest
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	maxRootFolders    = 14
+	maxPublicPackages = 34
+)
+
+// An embedder reads the root first: it shows the ideas of Parley and nothing else.
+func TestRootFolders(t *testing.T) {
+	t.Parallel()
+	if got := rootFolders(load(t).files); len(got) > maxRootFolders {
+		t.Errorf("%d folders at the root, want at most %d: %s", len(got), maxRootFolders, strings.Join(got, " "))
+	}
+}
+
+// rootFolders returns the folders of the root that people see.
+func rootFolders(files []string) []string {
+	folders := map[string]bool{}
+	for _, f := range files {
+		if first, _, nested := strings.Cut(f, "/"); nested && !strings.HasPrefix(first, ".") {
+			folders[first] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(folders))
+}
+
+// Each public package is a promise to embedders; a package without one is internal.
+func TestPublicPackages(t *testing.T) {
+	t.Parallel()
+	if got := publicPackages(load(t).sources); len(got) > maxPublicPackages {
+		t.Errorf("%d public packages, want at most %d: %s", len(got), maxPublicPackages, strings.Join(got, " "))
+	}
+}
+
+func TestPublicPackagesRule(t *testing.T) {
+	t.Parallel()
+	sources := []*source{
+		snippet(t, "a/a.go", "package a\n"), snippet(t, "a/b.go", "package a\n"), snippet(t, "b/a_test.go", "package b\n"),
+		snippet(t, "internal/c/c.go", "package c\n"), snippet(t, "a/internal/d/d.go", "package d\n"),
+		snippet(t, "cmd/e/e.go", "package main\n"), snippet(t, "examples/f/f.go", "package f\n"), snippet(t, "h.go", "package h\n"),
+	}
+	mustFind(t, publicPackages(sources), 2)
+}
+
+// publicPackages returns the folders whose packages other modules may import.
+func publicPackages(sources []*source) []string {
+	found := map[string]bool{}
+	for _, s := range sources {
+		if !s.test && public(s) {
+			found[s.dir()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// public reports whether other modules may import the package of s.
+func public(s *source) bool {
+	parts := strings.Split(s.dir(), "/")
+	return s.file.Name.Name != "main" && !slices.Contains(parts, "internal") && parts[0] != "examples" && parts[0] != "cmd"
+}
+
+// An embedder cannot write the name of an internal type, so no public package may ask for
+// one or return one.
+func TestNoInternalTypesInPublicPackages(t *testing.T) {
+	t.Parallel()
+	found := leaks(load(t).code())
+	for _, l := range leaksLeft {
+		before := len(found)
+		if found = slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(f, l[0]) && strings.HasSuffix(f, l[1]) }); len(found) == before {
+			t.Errorf("%s does not mention %s any more; take the line out", l[0], l[1])
+		}
+	}
+	report(t, found, "define these types in a public package")
+}
+
+// leaksLeft are files with the internal types that they still mention.
+var leaksLeft = [][2]string{
+	{"agent/", "delegation.Errand"},
+	{"agent/memory/recorder/", "op.Caller"},
+	{"agent/memory/recorder/", "op.Send"},
+	{"agent/model/", "guard.Guard"},
+	{"grpcbind/", "engine.Engine"},
+	{"hub.go", "engine.Engine"},
+	{"hub.go", "engine.Questions"},
+	{"inbox/question/", "engine.Engine"},
+	{"inbox/question/", "engine.Question"},
+	{"inbox/question/", "engine.Reply"},
+	{"push/", "seal.Box"},
+	{"push/", "op.PushConfig"},
+	{"store/sqlitestore/", "dirstore.Record"},
+}
+
+func TestLeaksRule(t *testing.T) {
+	t.Parallel()
+	const imports = "package a\n\nimport \"" + module + "/internal/b\"\nimport c \"" + module + "/internal/d\"\nimport \"" + module + "/e\"\n"
+	leaky := imports + `
+type A = b.T
+
+type S struct {
+	F *b.T
+	G []c.T
+	H e.T
+	h b.T
+}
+
+type I interface{ M(x b.T) }
+
+func F(x map[string]c.T) e.T { var y b.T; _ = y; return e.T{} }
+
+func (S) M() (func(b.T), error) { return nil, nil }
+
+func (s) M() b.T { return 0 }
+
+type s struct{ F b.T }
+
+func f(x b.T) {}
+
+var V b.T
+
+var W = b.V
+`
+	mustFind(t, leaks([]*source{snippet(t, "a/a.go", leaky)}), 7)
+	mustFind(t, leaks([]*source{snippet(t, "internal/a/a.go", leaky)}), 0)
+}
+
+// leaks returns the exported declarations of public packages that mention internal types.
+func leaks(code []*source) []string {
+	var problems []string
+	for _, s := range code {
+		inner := internalImports(s)
+		if !public(s) || len(inner) == 0 {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			for _, n := range exposed(d) {
+				problems = append(problems, leaksIn(s, n, inner)...)
+			}
+		}
+	}
+	return problems
+}
+
+// internalImports returns the names by which s knows internal packages.
+func internalImports(s *source) map[string]bool {
+	names := map[string]bool{}
+	for _, i := range s.file.Imports {
+		p := strings.Trim(i.Path.Value, `"`)
+		switch {
+		case !strings.HasPrefix(p, module+"/") || !strings.Contains(p, "/internal/"):
+		case i.Name != nil:
+			names[i.Name.Name] = true
+		default:
+			names[path.Base(p)] = true
+		}
+	}
+	return names
+}
+
+// exposed returns the types that an exported declaration shows.
+func exposed(d ast.Decl) []ast.Node {
+	var nodes []ast.Node
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && exportedReceiver(d) {
+			nodes = append(nodes, d.Type)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				if spec.Name.IsExported() {
+					nodes = append(nodes, shown(spec.Type)...)
+				}
+			case *ast.ValueSpec:
+				if spec.Type != nil && slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
+					nodes = append(nodes, spec.Type)
+				}
+			}
+		}
+	}
+	return nodes
+}
+
+// shown returns the parts of a type that users of the type see: the exported fields of a
+// struct, and every other type as a whole.
+func shown(typ ast.Expr) []ast.Node {
+	st, ok := typ.(*ast.StructType)
+	if !ok {
+		return []ast.Node{typ}
+	}
+	var nodes []ast.Node
+	for _, f := range st.Fields.List {
+		if len(f.Names) == 0 || slices.ContainsFunc(f.Names, (*ast.Ident).IsExported) {
+			nodes = append(nodes, f.Type)
+		}
+	}
+	return nodes
+}
+
+func leaksIn(s *source, n ast.Node, inner map[string]bool) []string {
+	var problems []string
+	ast.Inspect(n, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok && inner[pkg.Name] {
+			problems = append(problems, fmt.Sprintf("%s: %s.%s", s.at(sel.Pos()), pkg.Name, sel.Sel.Name))
+		}
+		return false
+	})
+	return problems
+}
