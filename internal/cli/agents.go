@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/config"
@@ -59,7 +58,7 @@ func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
 		if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
 			return err
 		}
-		if err := c.print(&all, o); err != nil {
+		if err := c.table().print(o, each(c.chosen(all.Agents))); err != nil {
 			return err
 		}
 		for _, p := range all.Problems {
@@ -71,23 +70,9 @@ func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
 	})
 }
 
-func (c *agentsListCmd) print(all *adminapi.AgentList, o *OS) error {
-	w, flush := o.Stdout, func() error { return nil }
-	if o.Terminal && !c.JSON {
-		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE")
-		w, flush = t, t.Flush
-	}
-	for i := range all.Agents {
-		a := &all.Agents[i]
-		if c.Skill != "" && !hasSkill(a, c.Skill) {
-			continue
-		}
-		if err := c.row(w, a); err != nil {
-			return err
-		}
-	}
-	return flush()
+// chosen returns the agents to list.
+func (c *agentsListCmd) chosen(all []adminapi.Agent) []adminapi.Agent {
+	return slices.DeleteFunc(all, func(a adminapi.Agent) bool { return c.Skill != "" && !hasSkill(&a, c.Skill) })
 }
 
 func hasSkill(a *adminapi.Agent, id string) bool {
@@ -99,29 +84,21 @@ func hasSkill(a *adminapi.Agent, id string) bool {
 	return false
 }
 
-func (c *agentsListCmd) row(w io.Writer, a *adminapi.Agent) error {
-	if c.JSON {
-		return printJSON(w, a)
-	}
-	at, trouble := "-", "-"
-	if a.Remote != nil {
-		at, trouble = or(a.Remote.URL, "-"), agentTrouble(a.Remote)
-		if a.Remote.Transport == "queue" {
-			at = "queue " + a.Remote.Queue
+func (c *agentsListCmd) table() *table[adminapi.Agent] {
+	return &table[adminapi.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminapi.Agent) []any {
+		at, trouble := "-", "-"
+		if a.Remote != nil {
+			at, trouble = dash(a.Remote.URL), agentTrouble(a.Remote)
+			if a.Remote.Transport == "queue" {
+				at = "queue " + a.Remote.Queue
+			}
 		}
-	}
-	state := or(oneLine(a.State), "up")
-	if a.Paused {
-		state = "paused"
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", oneLine(string(a.Name)), oneLine(a.Kind), state,
-		len(a.Skills), or(oneLine(a.LastSeen), "here"), oneLine(at), or(oneLine(trouble), "-"))
-	return err
-}
-
-// oneLine makes a text fit for a column.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(printable(s)), " ")
+		state := or(plain(a.State), "up")
+		if a.Paused {
+			state = "paused"
+		}
+		return []any{plain(string(a.Name)), plain(a.Kind), state, len(a.Skills), or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
+	}}
 }
 
 // agentTrouble says what is wrong with an agent, or nothing.
@@ -159,32 +136,22 @@ func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
 		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}
-		if len(found.Results) == 0 && o.Terminal && !c.JSON {
-			_, err := fmt.Fprintln(o.Stdout, "Nothing fits.")
-			return err
-		}
-		for i := range found.Results {
-			if err := c.row(o, &found.Results[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return (&table[adminapi.Result]{none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
 	})
 }
 
-func (c *agentsSearchCmd) row(o *OS, r *adminapi.Result) error {
-	fits := strings.Join(append(r.TopSkills, r.TopTools...), ", ")
-	var err error
-	switch {
-	case c.JSON:
-		err = printJSON(o.Stdout, r)
-	case o.Terminal:
-		_, err = fmt.Fprintf(o.Stdout, "%3.0f%%  %s (%s)\n      %s\n      %s\n",
-			100*r.Relevance, oneLine(r.ID), r.Type, or(oneLine(fits), "no skill of its own fits"), oneLine(r.Summary))
-	default:
-		_, err = fmt.Fprintf(o.Stdout, "%.3f\t%s\t%s\t%s\t%s\n", r.Relevance, r.Type, oneLine(r.ID), or(oneLine(fits), "-"), or(oneLine(r.Summary), "-"))
-	}
-	return err
+func resultRow(r *adminapi.Result) []any {
+	return []any{fmt.Sprintf("%.3f", r.Relevance), r.Type, plain(r.ID), dash(plain(resultFits(r))), dash(plain(r.Summary))}
+}
+
+func resultText(r *adminapi.Result) string {
+	return fmt.Sprintf("%3.0f%%  %s (%s)\n      %s\n      %s\n",
+		100*r.Relevance, plain(r.ID), r.Type, or(plain(resultFits(r)), "no skill of its own fits"), plain(r.Summary))
+}
+
+// resultFits names the skills or tools that fit.
+func resultFits(r *adminapi.Result) string {
+	return strings.Join(append(r.TopSkills, r.TopTools...), ", ")
 }
 
 // agentsShowCmd shows an agent.
@@ -203,17 +170,10 @@ func (agentsShowCmd) Help() string {
 
 // Run shows the agent.
 func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var a adminapi.Agent
-		if err := c.ask(in.soft, "GET "+agentPath(c.Name), nil, &a); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &a)
-		}
-		_, err := io.WriteString(o.Stdout, printable(describeAgent(&a)))
-		return err
-	})
+	return (&asking[adminapi.Agent]{
+		hubFlags: &c.hubFlags, request: "GET " + agentPath(c.Name), json: c.JSON,
+		text: func(a *adminapi.Agent) string { return printable(describeAgent(a)) },
+	}).print(ctx, o)
 }
 
 // describeAgent says all that is known of an agent.
@@ -221,7 +181,7 @@ func describeAgent(a *adminapi.Agent) string {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%-12s %s\n", name, oneLine(value))
+			fmt.Fprintf(&b, "%-12s %s\n", name, plain(value))
 		}
 	}
 	row("Agent", string(a.Name))
@@ -253,7 +213,7 @@ func describeAgent(a *adminapi.Agent) string {
 		b.WriteString("\nSkills\n")
 	}
 	for _, s := range a.Skills {
-		fmt.Fprintf(&b, "  %s: %s\n", oneLine(s.ID), or(oneLine(s.Description), oneLine(s.Name)))
+		fmt.Fprintf(&b, "  %s: %s\n", plain(s.ID), or(plain(s.Description), plain(s.Name)))
 	}
 	return b.String()
 }
@@ -296,17 +256,12 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var a adminapi.Agent
-		if err := c.ask(in.soft, "PUT "+agentPath(n.Name), n, &a); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &a)
-		}
-		_, err := fmt.Fprintf(o.Stdout, "agent %s is registered; it is called at %s\n", oneLine(string(a.Name)), oneLine(n.URL))
-		return err
-	})
+	return (&asking[adminapi.Agent]{
+		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, json: c.JSON,
+		text: func(a *adminapi.Agent) string {
+			return fmt.Sprintf("agent %s is registered; it is called at %s\n", plain(string(a.Name)), plain(n.URL))
+		},
+	}).print(ctx, o)
 }
 
 func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
@@ -381,14 +336,10 @@ Example:
 
 // Run removes the agent.
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var a adminapi.Agent
-		if err := c.ask(in.soft, "DELETE "+agentPath(c.Name), nil, &a); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(o.Stdout, "agent %s is removed\n", oneLine(string(a.Name)))
-		return err
-	})
+	return (&asking[adminapi.Agent]{
+		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name),
+		text: func(a *adminapi.Agent) string { return fmt.Sprintf("agent %s is removed\n", plain(string(a.Name))) },
+	}).print(ctx, o)
 }
 
 // agentsAskFlags are the flags of the commands that ask agents.
@@ -439,15 +390,18 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 			return err
 		}
 		down := false
-		for _, name := range names {
-			var p adminapi.Probe
-			if err := c.ask(in.soft, "POST "+agentPath(name)+"/"+verb, nil, &p); err != nil {
-				return err
+		probes := func(yield func(*adminapi.Probe, error) bool) {
+			for _, name := range names {
+				var p adminapi.Probe
+				err := c.ask(in.soft, "POST "+agentPath(name)+"/"+verb, nil, &p)
+				down = down || !p.Reachable
+				if !yield(&p, err) {
+					return
+				}
 			}
-			down = down || !p.Reachable
-			if err := c.row(o, &p); err != nil {
-				return err
-			}
+		}
+		if err := (&table[adminapi.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
+			return err
 		}
 		if down {
 			return &exit{code: exitFailed}
@@ -474,25 +428,25 @@ func (c *agentsAskFlags) names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (c *agentsAskFlags) row(o *OS, p *adminapi.Probe) error {
-	state, card := "down", "unchanged"
+func probeWords(p *adminapi.Probe) (state, card string) {
+	state, card = "down", "unchanged"
 	if p.Reachable {
 		state = "up"
 	}
 	if p.Changed {
 		card = "changed"
 	}
-	var err error
-	switch {
-	case c.JSON:
-		err = printJSON(o.Stdout, p)
-	case o.Terminal:
-		_, err = fmt.Fprintf(o.Stdout, "%s is %s: %d skills, %.1f ms, card %s%s\n", oneLine(string(p.Agent.Name)), state, p.SkillCount,
-			p.LatencyMs, card, colon(p.Error))
-	default:
-		_, err = fmt.Fprintf(o.Stdout, "%s\t%s\t%.1f\t%d\t%s\t%s\n", oneLine(string(p.Agent.Name)), state, p.LatencyMs, p.SkillCount, card, or(oneLine(p.Error), "-"))
-	}
-	return err
+	return state, card
+}
+
+func probeRow(p *adminapi.Probe) []any {
+	state, card := probeWords(p)
+	return []any{plain(string(p.Agent.Name)), state, fmt.Sprintf("%.1f", p.LatencyMs), p.SkillCount, card, dash(plain(p.Error))}
+}
+
+func probeText(p *adminapi.Probe) string {
+	state, card := probeWords(p)
+	return fmt.Sprintf("%s is %s: %d skills, %.1f ms, card %s%s\n", plain(string(p.Agent.Name)), state, p.SkillCount, p.LatencyMs, card, colon(p.Error))
 }
 
 // colon puts an error behind a sentence.
@@ -500,5 +454,5 @@ func colon(text string) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + oneLine(text)
+	return ": " + plain(text)
 }

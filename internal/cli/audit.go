@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ed25519"
@@ -11,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/parley-a2a/parley/auth/audit"
@@ -234,47 +234,36 @@ func (c *auditListCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
+	t := &table[audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", json: c.JSON, encode: writeRaw, row: auditRow}
 	return o.interruptible(ctx, func(in interrupts) error {
-		w, flush := o.Stdout, func() error { return nil }
-		if o.Terminal && !c.JSON {
-			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM")
-			w, flush = t, t.Flush
-		}
-		var last []string // the last c.Limit of them
-		for line, err := range audit.Read(in.soft, dir, q, 0) {
-			if err != nil {
-				return err
-			}
-			row := c.row(line)
-			if c.Limit == 0 {
-				if _, err := io.WriteString(w, row); err != nil {
-					return err
+		return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
+			for line, err := range audit.Read(in.soft, dir, q, 0) {
+				if err == nil {
+					line.Raw = bytes.Clone(line.Raw) // it is good until the next one is read
 				}
-				continue
+				if !yield(line, err) {
+					return
+				}
 			}
-			if len(last) == 2*c.Limit {
-				last = append(last[:0], last[c.Limit:]...)
-			}
-			last = append(last, row)
-		}
-		if _, err := io.WriteString(w, strings.Join(last[max(0, len(last)-c.Limit):], "")); err != nil {
-			return err
-		}
-		return flush()
+		}))
 	})
 }
 
-func (c *auditListCmd) row(e *audit.Line) string {
-	if c.JSON {
-		return string(e.Raw)
-	}
+func auditRow(e *audit.Line) []any {
 	outcome := string(e.Outcome)
 	if e.Reason != "" {
 		outcome += " (" + e.Reason + ")"
 	}
-	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), or(plain(e.Actor.ID), "-"), plain(string(e.Action)),
-		or(plain(subjectText(&e.Subject)), "-"), plain(outcome), or(plain(e.Actor.From), "-"))
+	return []any{
+		e.Seq, e.At.Format(time.RFC3339), dash(plain(e.Actor.ID)), plain(string(e.Action)), dash(plain(subjectText(&e.Subject))),
+		plain(outcome), dash(plain(e.Actor.From)),
+	}
+}
+
+// writeRaw writes an entry as it stands in the log.
+func writeRaw(w io.Writer, v any) error {
+	_, err := w.Write(v.(*audit.Line).Raw)
+	return err
 }
 
 // subjectText names a subject on one line.

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"net/url"
-	"text/tabwriter"
 
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
@@ -46,56 +45,21 @@ Examples:
 
 // Run lists the letters.
 func (c *deadListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		w, flush := o.Stdout, func() error { return nil }
-		if o.Terminal && !c.JSON {
-			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON")
-			w, flush = t, t.Flush
-		}
-		n := 0
-		err := c.pages(in.soft, func(l *deadletter.Letter) error {
-			n++
-			return c.row(w, l)
-		})
-		if err != nil {
-			return err
-		}
-		if n == 0 && o.Terminal && !c.JSON {
-			_, err := fmt.Fprintln(o.Stdout, "No dead letters.")
-			return err
-		}
-		return flush()
-	})
+	t := &table[deadletter.Letter]{
+		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", json: c.JSON,
+		row: func(l *deadletter.Letter) []any {
+			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}
+		},
+	}
+	return o.interruptible(ctx, func(in interrupts) error { return t.print(o, c.all(in.soft)) })
 }
 
-// pages calls f for each letter, page by page.
-func (c *deadListCmd) pages(ctx context.Context, f func(*deadletter.Letter) error) error {
+// all returns all letters that are asked for.
+func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*deadletter.Letter, error] {
 	q := url.Values{"queue": {c.Queue}, "task": {c.Task}}
-	for {
-		var page adminapi.DeadList
-		if err := c.ask(ctx, "GET "+deadPath+"?"+q.Encode(), nil, &page); err != nil {
-			return err
-		}
-		for i := range page.Letters {
-			if err := f(&page.Letters[i]); err != nil {
-				return err
-			}
-		}
-		if page.NextPageToken == "" {
-			return nil
-		}
-		q.Set("pageToken", page.NextPageToken)
-	}
-}
-
-func (c *deadListCmd) row(w io.Writer, l *deadletter.Letter) error {
-	if c.JSON {
-		return printJSON(w, l)
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", l.ID, timeName(&l.At), oneLine(l.Queue), oneLine(l.Type),
-		or(oneLine(l.Task), "-"), l.Size, or(oneLine(l.Reason), "-"))
-	return err
+	return pages(ctx, &c.hubFlags, deadPath+"?"+q.Encode(), func(p *adminapi.DeadList) ([]deadletter.Letter, string) {
+		return p.Letters, nextPage("pageToken", p.NextPageToken)
+	})
 }
 
 // deadShowCmd shows a letter.
@@ -115,13 +79,7 @@ Example:
 
 // Run shows the letter.
 func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var l deadletter.Letter
-		if err := c.ask(in.soft, "GET "+letterPath(c.ID), nil, &l); err != nil {
-			return err
-		}
-		return printJSON(o.Stdout, &l)
-	})
+	return (&asking[deadletter.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), json: true}).print(ctx, o)
 }
 
 // someLetters are the flags of the commands that change letters.
@@ -141,12 +99,11 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 		ids := c.ID
 		if len(ids) == 0 {
 			list := deadListCmd{hubFlags: c.hubFlags, Queue: c.Queue}
-			err := list.pages(in.soft, func(l *deadletter.Letter) error {
+			for l, err := range list.all(in.soft) {
+				if err != nil {
+					return err
+				}
 				ids = append(ids, string(l.ID))
-				return nil
-			})
-			if err != nil {
-				return err
 			}
 			if len(ids) == 0 {
 				_, err := fmt.Fprintln(o.Stderr, "There are no such dead letters.")
@@ -170,7 +127,7 @@ func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
 	if err := c.ask(ctx, request, in, &l); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", l.ID, oneLine(l.Queue), or(oneLine(l.Task), "-"))
+	_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", l.ID, plain(l.Queue), dash(plain(l.Task)))
 	return err
 }
 

@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
@@ -44,67 +42,24 @@ Examples:
 
 // Run lists the items.
 func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		w, flush := o.Stdout, func() error { return nil }
-		if o.Terminal && !c.JSON {
-			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT")
-			w, flush = t, t.Flush
-		}
-		n := 0
-		err := c.pages(in.soft, func(it *inbox.Item) error {
-			n++
-			return c.row(w, it)
-		})
-		if err != nil {
-			return err
-		}
-		if n == 0 && o.Terminal && !c.JSON {
-			_, err := fmt.Fprintln(o.Stdout, "Nothing waits for you.")
-			return err
-		}
-		return flush()
-	})
-}
-
-// pages calls f for each item, page by page.
-func (c *inboxListCmd) pages(ctx context.Context, f func(*inbox.Item) error) error {
+	t := &table[inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
-	for {
-		var page adminapi.InboxList
-		if err := c.ask(ctx, "GET "+inboxPath+"?"+q.Encode(), nil, &page); err != nil {
-			return err
-		}
-		for i := range page.Items {
-			if err := f(&page.Items[i]); err != nil {
-				return err
-			}
-		}
-		if page.NextPageToken == "" {
-			return nil
-		}
-		q.Set("pageToken", page.NextPageToken)
-	}
+	return o.interruptible(ctx, func(in interrupts) error {
+		return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminapi.InboxList) ([]inbox.Item, string) {
+			return p.Items, nextPage("pageToken", p.NextPageToken)
+		}))
+	})
 }
 
 // rowText is how much of a text stands in a list, in runes.
 const rowText = 60
 
-func (c *inboxListCmd) row(w io.Writer, it *inbox.Item) error {
-	if c.JSON {
-		return printJSON(w, it)
-	}
-	text := []rune(strings.Join(strings.Fields(printable(it.Text)), " "))
+func itemRow(it *inbox.Item) []any {
+	text := []rune(plain(it.Text))
 	if len(text) > rowText {
 		text = append(text[:rowText-1], '…')
 	}
-	end := "-"
-	if !it.Expires.IsZero() {
-		end = timeName(&it.Expires)
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", it.ID, it.Kind, it.State,
-		or(plain(it.Caller), "-"), or(plain(string(it.Agent)), "-"), end, string(text))
-	return err
+	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), string(text)}
 }
 
 // plain is printable, in one column.
@@ -119,18 +74,11 @@ type oneItem struct {
 
 // settle settles the item and says what has become of it.
 func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var it inbox.Item
-		request := "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb
-		if err := c.ask(in.soft, request, &adminapi.Decision{Text: text}, &it); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &it)
-		}
-		_, err := fmt.Fprintf(o.Stdout, "%s %s is %s\n", it.Kind, it.ID, it.State)
-		return err
-	})
+	return (&asking[inbox.Item]{
+		hubFlags: &c.hubFlags, request: "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb,
+		in: &adminapi.Decision{Text: text}, json: c.JSON,
+		text: func(it *inbox.Item) string { return fmt.Sprintf("%s %s is %s\n", it.Kind, it.ID, it.State) },
+	}).print(ctx, o)
 }
 
 // inboxShowCmd shows an item.
@@ -145,17 +93,7 @@ func (inboxShowCmd) Help() string {
 
 // Run shows the item.
 func (c *inboxShowCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var it inbox.Item
-		if err := c.ask(in.soft, "GET "+inboxPath+"/"+url.PathEscape(c.ID), nil, &it); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &it)
-		}
-		_, err := io.WriteString(o.Stdout, itemText(&it))
-		return err
-	})
+	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), json: c.JSON, text: itemText}).print(ctx, o)
 }
 
 // itemText is an item for a person.

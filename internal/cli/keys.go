@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
@@ -286,41 +285,22 @@ func (c *keysListCmd) Run(ctx context.Context, o *OS) error {
 			if err != nil {
 				return err
 			}
-			return c.print(keys, o)
+			return keyTable(c.JSON).print(o, each(keys))
 		})
 	})
 }
 
-func (c *keysListCmd) print(keys []adminapi.Key, o *OS) error {
-	w, flush := o.Stdout, func() error { return nil }
-	if o.Terminal && !c.JSON {
-		if len(keys) == 0 {
-			_, err := fmt.Fprintln(o.Stdout, "No keys: callers are not asked for one.")
-			return err
-		}
-		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "KEY\tAGENT\tSTATE\tENDS\tROLES")
-		w, flush = t, t.Flush
+func keyTable(asJSON bool) *table[adminapi.Key] {
+	return &table[adminapi.Key]{
+		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES", none: "No keys: callers are not asked for one.", json: asJSON,
+		row: func(k *adminapi.Key) []any {
+			end := k.ExpiresAt
+			if k.RevokedAt != nil {
+				end = k.RevokedAt
+			}
+			return []any{printable(k.ID), printable(k.AgentID), k.State, timeName(end), dash(printable(strings.Join(k.Roles, ",")))}
+		},
 	}
-	for i := range keys {
-		if err := c.row(w, &keys[i]); err != nil {
-			return err
-		}
-	}
-	return flush()
-}
-
-func (c *keysListCmd) row(w io.Writer, k *adminapi.Key) error {
-	if c.JSON {
-		return printJSON(w, k)
-	}
-	end := k.ExpiresAt
-	if k.RevokedAt != nil {
-		end = k.RevokedAt
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n",
-		printable(k.ID), printable(k.AgentID), k.State, timeName(end), or(printable(strings.Join(k.Roles, ",")), "-"))
-	return err
 }
 
 // keysRevokeCmd revokes a key.

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
@@ -50,52 +49,28 @@ Examples:
 // Run lists the notes.
 func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
-		var all []adminapi.Note
 		q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
-		for {
-			var page adminapi.NoteList
-			if err := c.ask(in.soft, "GET "+memoryPath+"?"+q.Encode(), nil, &page); err != nil {
-				return err
-			}
-			if all = append(all, page.Notes...); page.After == "" {
-				return printNotes(o, all, c.JSON)
-			}
-			q.Set("after", page.After)
-		}
+		return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminapi.NoteList) ([]adminapi.Note, string) {
+			return p.Notes, nextPage("after", p.After)
+		}))
 	})
 }
 
-// printNotes prints notes for a person, for a program, or as JSON.
-func printNotes(o *OS, notes []adminapi.Note, asJSON bool) error {
-	switch {
-	case asJSON:
-		e := json.NewEncoder(o.Stdout)
-		for i := range notes {
-			if err := e.Encode(&notes[i]); err != nil {
-				return err
+func noteTable(o *OS, asJSON bool) *table[adminapi.Note] {
+	return &table[adminapi.Note]{
+		heads: "KEY\tCATEGORY\tENDS IN\tTEXT", none: "No notes.", json: asJSON, encode: encode,
+		row: func(n *adminapi.Note) []any {
+			end := n.ExpiresAt.Format(time.RFC3339)
+			if o.Terminal {
+				end = time.Until(n.ExpiresAt).Round(time.Second).String()
 			}
-		}
-		return nil
-	case len(notes) == 0 && o.Terminal:
-		_, err := fmt.Fprintln(o.Stdout, "No notes.")
-		return err
-	case o.Terminal:
-		t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "KEY\tCATEGORY\tENDS IN\tTEXT")
-		for i := range notes {
-			n := &notes[i]
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", n.Key, n.Category, time.Until(n.ExpiresAt).Round(time.Second), n.Preview)
-		}
-		return t.Flush()
+			return []any{n.Key, n.Category, end, n.Preview}
+		},
 	}
-	for i := range notes {
-		n := &notes[i]
-		if _, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\t%s\n", n.Key, n.Category, n.ExpiresAt.Format(time.RFC3339), n.Preview); err != nil {
-			return err
-		}
-	}
-	return nil
 }
+
+// encode writes v on one line, fit for a page of HTML.
+func encode(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 // memoryGetCmd prints a note.
 type memoryGetCmd struct {
@@ -296,6 +271,6 @@ func (c *memorySearchCmd) Run(ctx context.Context, o *OS) error {
 		if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}
-		return printNotes(o, found.Notes, c.JSON)
+		return noteTable(o, c.JSON).print(o, each(found.Notes))
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -25,22 +26,12 @@ const operateHelp = `Needs an administrator: a key with the role admin, or a cal
 // operate does something to the task, and says what it is now.
 func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op adminapi.Operation) error {
 	op.Owner = task.Owner(c.Owner)
-	return o.interruptible(ctx, func(in interrupts) error {
-		var t adminapi.Operated
-		request := "POST " + adminapi.Root + "/tasks/" + url.PathEscape(c.ID) + "/" + verb
-		if err := c.ask(in.soft, request, &op, &t); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &t)
-		}
-		by := t.Agent
-		if t.Assigned != "" {
-			by = t.Assigned
-		}
-		_, err := fmt.Fprintf(o.Stdout, "%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), oneLine(string(by)))
-		return err
-	})
+	return (&asking[adminapi.Operated]{
+		hubFlags: &c.hubFlags, request: "POST " + adminapi.Root + "/tasks/" + url.PathEscape(c.ID) + "/" + verb, in: &op, json: c.JSON,
+		text: func(t *adminapi.Operated) string {
+			return fmt.Sprintf("%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), plain(string(cmp.Or(t.Assigned, t.Agent))))
+		},
+	}).print(ctx, o)
 }
 
 // tasksRedriveCmd dispatches a task again.
@@ -109,18 +100,16 @@ type pausedAgent struct {
 }
 
 func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var p adminapi.Pause
-		if err := c.ask(in.soft, "POST "+agentPath(c.Name)+"/"+verb, struct{}{}, &p); err != nil {
-			return err
-		}
-		text := "gets messages"
-		if p.Paused {
-			text = "is paused"
-		}
-		_, err := fmt.Fprintf(o.Stdout, "%s %s\n", oneLine(string(p.Agent)), text)
-		return err
-	})
+	return (&asking[adminapi.Pause]{
+		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, in: struct{}{},
+		text: func(p *adminapi.Pause) string {
+			text := "gets messages"
+			if p.Paused {
+				text = "is paused"
+			}
+			return fmt.Sprintf("%s %s\n", plain(string(p.Agent)), text)
+		},
+	}).print(ctx, o)
 }
 
 // agentsPauseCmd pauses an agent.

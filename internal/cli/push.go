@@ -3,10 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
@@ -42,31 +41,6 @@ Examples:
 
 // Run lists the webhooks.
 func (c *pushListCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		w, flush := o.Stdout, func() error { return nil }
-		if o.Terminal && !c.JSON {
-			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE")
-			w, flush = t, t.Flush
-		}
-		n := 0
-		err := c.pages(in.soft, func(k *adminapi.Webhook) error {
-			n++
-			return c.row(w, k)
-		})
-		if err != nil {
-			return err
-		}
-		if n == 0 && o.Terminal && !c.JSON {
-			_, err := fmt.Fprintln(o.Stdout, "No webhooks.")
-			return err
-		}
-		return flush()
-	})
-}
-
-// pages calls f for each webhook, page by page.
-func (c *pushListCmd) pages(ctx context.Context, f func(*adminapi.Webhook) error) error {
 	q := url.Values{}
 	if c.Task != "" {
 		q.Set("task", c.Task)
@@ -74,30 +48,20 @@ func (c *pushListCmd) pages(ctx context.Context, f func(*adminapi.Webhook) error
 	if c.Dead {
 		q.Set("dead", strconv.FormatBool(c.Dead))
 	}
-	for {
-		var page adminapi.WebhookList
-		if err := c.ask(ctx, "GET "+pushPath+"?"+q.Encode(), nil, &page); err != nil {
-			return err
-		}
-		for i := range page.Webhooks {
-			if err := f(&page.Webhooks[i]); err != nil {
-				return err
+	t := &table[adminapi.Webhook]{
+		heads: "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
+		row: func(k *adminapi.Webhook) []any {
+			return []any{
+				printable(k.Task), printable(k.Config), k.State, fmt.Sprintf("%d/%d", k.Told, k.Version), printable(k.URL),
+				dash(printable(hookTrouble(k))),
 			}
-		}
-		if page.NextPageToken == "" {
-			return nil
-		}
-		q.Set("pageToken", page.NextPageToken)
+		},
 	}
-}
-
-func (c *pushListCmd) row(w io.Writer, k *adminapi.Webhook) error {
-	if c.JSON {
-		return printJSON(w, k)
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%s\t%s\n",
-		printable(k.Task), printable(k.Config), k.State, k.Told, k.Version, printable(k.URL), or(printable(hookTrouble(k)), "-"))
-	return err
+	return o.interruptible(ctx, func(in interrupts) error {
+		return t.print(o, pages(in.soft, &c.hubFlags, pushPath+"?"+q.Encode(), func(p *adminapi.WebhookList) ([]adminapi.Webhook, string) {
+			return p.Webhooks, nextPage("pageToken", p.NextPageToken)
+		}))
+	})
 }
 
 // hookTrouble says what is wrong with a webhook, or nothing.
@@ -143,22 +107,21 @@ Examples:
 
 // Run tells the webhooks again.
 func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
-	return o.interruptible(ctx, func(in interrupts) error {
-		var told adminapi.WebhookList
-		request := "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver"
-		if err := c.ask(in.soft, request, &adminapi.Redeliver{Config: c.Config}, &told); err != nil {
-			return err
-		}
-		for i := range told.Webhooks {
-			k := &told.Webhooks[i]
-			if _, err := fmt.Fprintf(o.Stdout, "%s of %s is told again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1); err != nil {
-				return err
-			}
-		}
-		if len(told.Webhooks) == 0 {
-			_, err := fmt.Fprintln(o.Stdout, "Nothing to tell again.")
-			return err
-		}
-		return nil
-	})
+	return (&asking[adminapi.WebhookList]{
+		hubFlags: &c.hubFlags, request: "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver",
+		in: &adminapi.Redeliver{Config: c.Config}, text: redelivered,
+	}).print(ctx, o)
+}
+
+// redelivered names the webhooks that are told again.
+func redelivered(l *adminapi.WebhookList) string {
+	if len(l.Webhooks) == 0 {
+		return "Nothing to tell again.\n"
+	}
+	var b strings.Builder
+	for i := range l.Webhooks {
+		k := &l.Webhooks[i]
+		fmt.Fprintf(&b, "%s of %s is told again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1)
+	}
+	return b.String()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -68,39 +67,10 @@ func (c *tasksListCmd) Run(ctx context.Context, o *OS) error {
 }
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
-	w := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-	row := func(t *a2a.Task) error { return writeRow(o.Stdout, t) }
-	switch {
-	case c.JSON:
-		row = func(t *a2a.Task) error { return printJSON(o.Stdout, t) }
-	case o.Terminal:
-		fmt.Fprintln(w, "TASK\tSTATE\tCHANGED\tCONTEXT")
-		row = func(t *a2a.Task) error { return writeRow(w, t) }
-	}
-	n := 0
-	for task, err := range cl.Tasks(ctx, req) {
-		if err != nil {
-			return err
-		}
-		if c.Limit > 0 && n == c.Limit {
-			break
-		}
-		n++
-		if err := row(task); err != nil {
-			return err
-		}
-	}
-	if n == 0 && o.Terminal && !c.JSON {
-		_, err := fmt.Fprintln(o.Stdout, "No tasks.")
-		return err
-	}
-	return w.Flush()
-}
-
-func writeRow(w io.Writer, t *a2a.Task) error {
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
-		printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID))
-	return err
+	t := &table[a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
+		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID)}
+	}}
+	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
 }
 
 func timeName(t *time.Time) string {

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/parley-a2a/parley/auth/trust"
@@ -38,37 +36,19 @@ Example:
 
 // Run lists the entries.
 func (c *trustListCmd) Run(ctx context.Context, o *OS) error {
+	t := &table[trust.Entry]{
+		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "Nobody was seen at a gate, or given a level.", json: c.JSON,
+		row: func(e *trust.Entry) []any {
+			return []any{plain(string(e.Who)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
+		},
+	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		var all adminapi.TrustList
 		if err := c.ask(in.soft, "GET "+trustPath, nil, &all); err != nil {
 			return err
 		}
-		w, flush := o.Stdout, func() error { return nil }
-		if o.Terminal && !c.JSON {
-			if len(all.Entries) == 0 {
-				_, err := fmt.Fprintln(o.Stdout, "Nobody was seen at a gate, or given a level.")
-				return err
-			}
-			t := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS")
-			w, flush = t, t.Flush
-		}
-		for i := range all.Entries {
-			if err := c.row(w, &all.Entries[i]); err != nil {
-				return err
-			}
-		}
-		return flush()
+		return t.print(o, each(all.Entries))
 	})
-}
-
-func (c *trustListCmd) row(w io.Writer, e *trust.Entry) error {
-	if c.JSON {
-		return printJSON(w, e)
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", plain(string(e.Who)), e.Level,
-		or(plain(strings.Join(e.Skills, ",")), "-"), timeOrNever(e.LastSeen), e.Contacts)
-	return err
 }
 
 func timeOrNever(at time.Time) string {
@@ -118,19 +98,14 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 			return usagef("--level: %w", err)
 		}
 	}
-	return o.interruptible(ctx, func(in interrupts) error {
-		var e trust.Entry
-		if err := c.ask(in.soft, "POST "+trustPath, ask, &e); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(o.Stdout, &e)
-		}
-		skills := "no skills"
-		if len(e.Skills) > 0 {
-			skills = "the skills " + strings.Join(e.Skills, ", ")
-		}
-		_, err := fmt.Fprintf(o.Stdout, "%s is trusted to %s, with %s\n", plain(string(e.Who)), e.Level, plain(skills))
-		return err
-	})
+	return (&asking[trust.Entry]{hubFlags: &c.hubFlags, request: "POST " + trustPath, in: ask, json: c.JSON, text: trusted}).print(ctx, o)
+}
+
+// trusted says how far an agent or a caller is trusted.
+func trusted(e *trust.Entry) string {
+	skills := "no skills"
+	if len(e.Skills) > 0 {
+		skills = "the skills " + strings.Join(e.Skills, ", ")
+	}
+	return fmt.Sprintf("%s is trusted to %s, with %s\n", plain(string(e.Who)), e.Level, plain(skills))
 }

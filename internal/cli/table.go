@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+)
+
+// table prints a list: in columns for a person, with tabs between them for a program, or as
+// JSON, one value a line.
+type table[T any] struct {
+	// heads are the names of the columns, with tabs between them.
+	heads string
+	// none is printed for a person in place of an empty list. If empty, the heads are printed alone.
+	none string
+	// row returns the columns of a value.
+	row func(v *T) []any
+	// person returns a value for a person in place of columns. It may be nil.
+	person func(v *T) string
+	// json asks for JSON, and encode writes it; nil means printJSON.
+	json   bool
+	encode func(w io.Writer, v any) error
+}
+
+// print prints all values up to the first error, which it returns.
+func (t *table[T]) print(o *OS, all iter.Seq2[*T, error]) error {
+	person := o.Terminal && !t.json
+	w, flush := o.Stdout, func() error { return nil }
+	if person && t.person == nil {
+		columns := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(columns, t.heads)
+		w, flush = columns, columns.Flush
+	}
+	n := 0
+	for v, err := range all {
+		if err == nil {
+			err = t.write(w, v, person)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n == 0 && person && t.none != "" {
+		_, err := fmt.Fprintln(o.Stdout, t.none)
+		return err
+	}
+	return flush()
+}
+
+// write prints one value.
+func (t *table[T]) write(w io.Writer, v *T, person bool) error {
+	var err error
+	switch {
+	case t.json && t.encode != nil:
+		err = t.encode(w, v)
+	case t.json:
+		err = printJSON(w, v)
+	case person && t.person != nil:
+		_, err = io.WriteString(w, t.person(v))
+	default:
+		var cells []string
+		for _, cell := range t.row(v) {
+			cells = append(cells, fmt.Sprint(cell))
+		}
+		_, err = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return err
+}
+
+// each returns all of a list.
+func each[T any](list []T) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for i := range list {
+			if !yield(&list[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+// first returns the first n values; 0 means all.
+func first[T any](n int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		i := 0
+		for v, err := range all {
+			if n > 0 && i == n && err == nil || !yield(v, err) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// last returns the last n values; 0 means all.
+func last[T any](n int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
+	if n == 0 {
+		return all
+	}
+	return func(yield func(*T, error) bool) {
+		var kept []*T
+		for v, err := range all {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(kept) == 2*n {
+				kept = append(kept[:0], kept[n:]...)
+			}
+			kept = append(kept, v)
+		}
+		for _, v := range kept[max(0, len(kept)-n):] {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// pages returns the items of a list of the hub that comes in pages. at is its path with a query;
+// page returns the items of a page, and the parameter that asks for the next one, or "".
+func pages[P, T any](ctx context.Context, f *hubFlags, at string, page func(*P) (items []T, next string)) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for next := at; ; {
+			var p P
+			if err := f.ask(ctx, "GET "+next, nil, &p); err != nil {
+				yield(nil, err)
+				return
+			}
+			items, more := page(&p)
+			for v := range each(items) {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			if more == "" {
+				return
+			}
+			next = at + "&" + more
+		}
+	}
+}
+
+// nextPage returns the parameter that asks for the page with a token, or "".
+func nextPage(name, token string) string {
+	if token == "" {
+		return ""
+	}
+	return name + "=" + url.QueryEscape(token)
+}
+
+// asking is a request to the hub whose answer is printed.
+type asking[T any] struct {
+	*hubFlags
+	// request is a method and a path, in the body or nil.
+	request string
+	in      any
+	// text returns the answer for a person, unless json asks for JSON.
+	text func(v *T) string
+	json bool
+}
+
+// print asks, and prints the answer.
+func (q *asking[T]) print(ctx context.Context, o *OS) error {
+	return o.interruptible(ctx, func(in interrupts) error {
+		v := new(T)
+		if err := q.ask(in.soft, q.request, q.in, v); err != nil {
+			return err
+		}
+		if q.json {
+			return printJSON(o.Stdout, v)
+		}
+		_, err := io.WriteString(o.Stdout, q.text(v))
+		return err
+	})
+}
+
+// dash returns a text for a column: "-" if there is none.
+func dash(s string) string { return or(s, "-") }
