@@ -53,7 +53,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route(c)
 }
 
-// route sends a request to what its path names.
+// route serves a request by its path.
 func route(c *call) {
 	p, card := strings.CutSuffix(c.r.URL.Path, "/.well-known/agent-card.json")
 	if !card {
@@ -111,8 +111,8 @@ func (c *call) note() {
 	c.server.recorder.add(c.record)
 }
 
-// heard records what a message is about.
-func (c *call) heard(a *asked, in *op.Send) {
+// noteMessage records the skill, the text and the place of a message.
+func (c *call) noteMessage(a *matchInput, in *op.Send) {
 	c.record.Skill, c.record.Text, c.record.Context, c.record.Turn = a.skill, a.text, a.context, a.turn
 	c.record.Task = string(in.Message.TaskID)
 }
@@ -131,7 +131,7 @@ func (s *Server) paths() []string {
 	return paths
 }
 
-// read reads and checks what every call has: its credential, its method and its body.
+// read reads the body of a call and checks its credential and its media type.
 func (c *call) read() error {
 	var err error
 	if c.body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody)); err != nil {
@@ -173,20 +173,20 @@ func (c *call) operate(o dialect.Operation, params []byte) {
 	}
 }
 
-// scripted answers an operation in the way that the script prescribes, if it does. A
-// fault that shapes the answer leaves the answer to others.
+// scripted answers an operation if the script prescribes an answer. A
+// fault that shapes an answer is only noted.
 func (c *call) scripted(name string) bool {
 	r := c.server.takeReply(c.agent, name)
 	if r == nil {
 		return false
 	}
 	c.latency += r.latency
-	return c.bare(r)
+	return c.answerDirectly(r)
 }
 
 func (s *Server) takeReply(a *agent, name string) *reply {
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
 	r := a.replies[name]
 	if r == nil || r.limited && r.left == 0 {
 		return nil
@@ -195,11 +195,11 @@ func (s *Server) takeReply(a *agent, name string) *reply {
 	return r
 }
 
-// bare gives an answer that needs no task, and reports whether there was one.
-func (c *call) bare(r *reply) bool {
+// answerDirectly gives an answer that needs no task, and reports whether there was one.
+func (c *call) answerDirectly(r *reply) bool {
 	switch r.fault {
 	case Hang, Reset, Garbage:
-		c.strike(r.fault)
+		c.inject(r.fault)
 		return true
 	default:
 		c.fault = r.fault
@@ -227,7 +227,7 @@ func (c *call) perform(o dialect.Operation, params []byte) error {
 		return c.send(o, in)
 	case dialect.GetTask:
 		in, err := d.Get(params)
-		return c.show(err, func() (object, error) { return c.server.look(c, in) })
+		return c.show(err, func() (object, error) { return c.server.getTask(c, in) })
 	case dialect.ListTasks:
 		in, err := d.List(params)
 		return c.show(err, func() (object, error) { return c.server.list(c, in) })
@@ -247,7 +247,7 @@ func (c *call) perform(o dialect.Operation, params []byte) error {
 	}
 }
 
-// show answers with what f returns, unless decoding gave an error.
+// show answers with the result of f, or returns the error err of decoding.
 func (c *call) show(err error, f func() (object, error)) error {
 	if err != nil {
 		return err
@@ -266,11 +266,11 @@ func (c *call) send(o dialect.Operation, in *op.Send) error {
 	if stream && !c.agent.streaming {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the agent does not stream")
 	}
-	a, err := c.server.hear(c, in)
+	a, err := c.server.receive(c, in)
 	if err != nil {
 		return err
 	}
-	if c.bare(a.reply) {
+	if c.answerDirectly(a.reply) {
 		return nil
 	}
 	switch {
@@ -282,16 +282,16 @@ func (c *call) send(o dialect.Operation, in *op.Send) error {
 		c.result(object{"task": a.first})
 	default:
 		c.note()
-		if c.server.settled(c.r.Context(), a, c.strike) {
+		if c.server.settled(c.r.Context(), a, c.inject) {
 			c.result(object{"task": c.server.snapshot(a.task, view{in.HistoryLength, true})})
 		}
 	}
 	return nil
 }
 
-func (s *Server) snapshot(t *work, v view) object {
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
+func (s *Server) snapshot(t *task, v view) object {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
 	return t.taskLocked(v)
 }
 
@@ -328,13 +328,13 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 	case a.first != nil && c.firstFrame(ctx, a):
 		return
 	}
-	for e := range c.server.world.follow(ctx, a.task, a.from) {
+	for e := range c.server.state.follow(ctx, a.task, a.from) {
 		if e.fault != "" {
-			c.strikeStream(e.fault)
+			c.injectStream(e.fault)
 			return
 		}
 		c.frame(ctx, e.frame, e.number)
-		if o == dialect.SendStreamingMessage && e.state == needsInput {
+		if o == dialect.SendStreamingMessage && e.state == inputRequired {
 			return
 		}
 	}
@@ -342,12 +342,12 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 
 // nothingLeft reports whether a task has ended and all its events have been seen.
 func (s *Server) nothingLeft(a *answer) bool {
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
 	return a.task.state.terminal() && a.from == len(a.task.events)
 }
 
-// firstFrame writes the task as it is, and reports whether that was all.
+// firstFrame writes the current task. It reports whether the task has ended.
 func (c *call) firstFrame(ctx context.Context, a *answer) bool {
 	st, _ := a.first["status"].(object)
 	if c.shape == dialect.PromptKit {
@@ -356,7 +356,7 @@ func (c *call) firstFrame(ctx context.Context, a *answer) bool {
 		c.frame(ctx, object{"task": a.first}, a.from)
 	}
 	now, _ := st["state"].(string)
-	return state(now).terminal()
+	return taskState(now).terminal()
 }
 
 // frame writes one event of a stream.
@@ -430,7 +430,7 @@ func (c *call) respond(status int, body []byte) {
 	c.write(c.r.Context(), body)
 }
 
-// plainHTTP answers as something in between might.
+// plainHTTP answers with a bare HTTP response, as a proxy might.
 func (c *call) plainHTTP(h *HTTP) {
 	c.begin()
 	c.w.Header().Set("Content-Type", "text/html; charset=utf-8")

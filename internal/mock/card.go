@@ -99,7 +99,7 @@ func text(o object, name string) string {
 	return s
 }
 
-// places puts in where the agent is reached.
+// places adds the addresses of the agent.
 func (s *Server) places(o object, a *agent, base string) {
 	rpc := base + "/a2a/" + a.name
 	list := []any{}
@@ -122,7 +122,7 @@ func (s *Server) places(o object, a *agent, base string) {
 	}
 }
 
-// declare says in the card what callers must show, in the keys of both versions.
+// declare adds the required credential to a card, in the keys of both versions.
 func (a *Auth) declare(o object, bare bool) {
 	name, old := "bearer", object{"type": "http", "scheme": "bearer"}
 	scheme := object{"httpAuthSecurityScheme": object{"scheme": "bearer"}}
@@ -181,7 +181,7 @@ func placed(v any, base string) any {
 	return v
 }
 
-// Describe says for people what a server at url serves.
+// Describe returns a list of the agents of a server at url for people.
 func (s *Server) Describe(url string) string {
 	var b strings.Builder
 	for _, a := range s.agents {

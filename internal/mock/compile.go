@@ -40,26 +40,26 @@ type rule struct {
 	skill   string
 	match   *matcher
 	limited bool
-	left    int // how often the rule still applies, if it is limited; guarded by world
+	left    int // how often the rule still applies, if it is limited; guarded by state
 	latency time.Duration
-	script  []action
+	script  []step
 	message []object // parts of a bare message
 	reply
 }
 
-// reply is an answer that no task is needed for, and what is done to it.
+// reply is an answer that needs no task, with its latency and its fault.
 type reply struct {
 	limited bool
-	left    int // guarded by world
+	left    int // guarded by state
 	latency time.Duration
 	err     error
 	http    *HTTP
 	fault   Fault
 }
 
-// action is one step of a script.
-type action struct {
-	do       doing
+// step is one step of a script.
+type step struct {
+	kind     stepKind
 	wait     time.Duration
 	parts    []object
 	artifact object // without parts
@@ -67,24 +67,25 @@ type action struct {
 	fault    Fault
 }
 
-type doing uint8
+type stepKind uint8
 
 const (
-	doWait doing = iota
-	doSay
-	doArtifact
-	doAsk
-	doAuthorize
-	doComplete
-	doFail
-	doReject
-	doFault
+	stepWait stepKind = iota
+	stepSay
+	stepArtifact
+	stepAsk
+	stepAuthorize
+	stepComplete
+	stepFail
+	stepReject
+	stepFault
 )
 
 // reporter notes a problem with a key.
 type reporter func(key, format string, args ...any)
 
-// compile makes agents of a configuration. What it reports must stop the caller.
+// compile makes agents of a configuration. The caller must not use them if it reports a
+// problem.
 func compile(c *Config, report reporter) []*agent {
 	if len(c.Agents) == 0 {
 		report("a2a_agents", "must have at least one agent")
@@ -226,34 +227,34 @@ func (c *compiler) rule(in *Rule, key string) *rule {
 	return r
 }
 
-// script is what a rule does with its task.
-func (c *compiler) script(in *Rule, key string) []action {
-	var out []action
+// script returns the steps of a rule.
+func (c *compiler) script(in *Rule, key string) []step {
+	var out []step
 	if in.Response != nil {
-		out = append(out, action{do: doArtifact, artifact: object{}, parts: c.content(in.Response, key+".response")})
+		out = append(out, step{kind: stepArtifact, artifact: object{}, parts: c.content(in.Response, key+".response")})
 	}
 	for i := range in.Artifacts {
 		out = append(out, c.artifact(&in.Artifacts[i], key+".artifacts["+strconv.Itoa(i)+"]"))
 	}
 	for _, end := range []struct {
 		name string
-		do   doing
+		kind stepKind
 		with *Content
-	}{{"ask", doAsk, in.Ask}, {"authorize", doAuthorize, in.Authorize}, {"error", doFail, in.Error}, {"reject", doReject, in.Reject}} {
+	}{{"ask", stepAsk, in.Ask}, {"authorize", stepAuthorize, in.Authorize}, {"error", stepFail, in.Error}, {"reject", stepReject, in.Reject}} {
 		if end.with != nil {
-			return append(out, action{do: end.do, parts: c.content(end.with, key+"."+end.name)})
+			return append(out, step{kind: end.kind, parts: c.content(end.with, key+"."+end.name)})
 		}
 	}
 	for i := range in.Steps {
 		out = append(out, c.step(&in.Steps[i], key+".steps["+strconv.Itoa(i)+"]"))
-		if last := out[i].do; last >= doComplete && last <= doReject && i < len(in.Steps)-1 {
+		if last := out[i].kind; last >= stepComplete && last <= stepReject && i < len(in.Steps)-1 {
 			c.report(key+".steps["+strconv.Itoa(i+1)+"]", "comes after the step that ends the task")
 		}
 	}
 	return out
 }
 
-func (c *compiler) step(in *Step, key string) action {
+func (c *compiler) step(in *Step, key string) step {
 	if n := count(in.Say, in.Artifact, in.Ask, in.Authorize, in.Complete, in.Fail, in.Reject) + bit(in.Wait != 0) + bit(in.Fault != ""); n != 1 {
 		c.report(key, "must be exactly one of wait, say, artifact, ask, authorize, complete, fail, reject, fault")
 	}
@@ -267,28 +268,28 @@ func (c *compiler) step(in *Step, key string) action {
 	case in.Artifact != nil:
 		return c.artifact(in.Artifact, key+".artifact")
 	case in.Fault != "":
-		return action{do: doFault, fault: in.Fault}
+		return step{kind: stepFault, fault: in.Fault}
 	}
 	for _, s := range []struct {
 		name string
-		do   doing
+		kind stepKind
 		with *Content
 	}{
-		{"say", doSay, in.Say},
-		{"ask", doAsk, in.Ask},
-		{"authorize", doAuthorize, in.Authorize},
-		{"complete", doComplete, in.Complete},
-		{"fail", doFail, in.Fail},
-		{"reject", doReject, in.Reject},
+		{"say", stepSay, in.Say},
+		{"ask", stepAsk, in.Ask},
+		{"authorize", stepAuthorize, in.Authorize},
+		{"complete", stepComplete, in.Complete},
+		{"fail", stepFail, in.Fail},
+		{"reject", stepReject, in.Reject},
 	} {
 		if s.with != nil {
-			return action{do: s.do, wait: in.For, parts: c.content(s.with, key+"."+s.name)}
+			return step{kind: s.kind, wait: in.For, parts: c.content(s.with, key+"."+s.name)}
 		}
 	}
-	return action{do: doWait, wait: in.Wait}
+	return step{kind: stepWait, wait: in.Wait}
 }
 
-func (c *compiler) artifact(in *Artifact, key string) action {
+func (c *compiler) artifact(in *Artifact, key string) step {
 	a := object{}
 	for name, v := range map[string]string{"artifactId": in.ID, "name": in.Name, "description": in.Description} {
 		if v != "" {
@@ -304,7 +305,7 @@ func (c *compiler) artifact(in *Artifact, key string) action {
 	if in.Every < 0 {
 		c.report(key+".every", "is negative")
 	}
-	return action{do: doArtifact, wait: in.Every, artifact: a, parts: c.parts(in.Parts, key), chunks: in.Chunks}
+	return step{kind: stepArtifact, wait: in.Every, artifact: a, parts: c.parts(in.Parts, key), chunks: in.Chunks}
 }
 
 func (c *compiler) content(in *Content, key string) []object {

@@ -19,12 +19,11 @@ type Config struct {
 type Agent struct {
 	// Name is the name in paths: letters, digits, dots, hyphens and underscores.
 	Name string `yaml:"name"`
-	// Card is the agent card in any layout. What it lacks is filled in; where the
-	// agent is reached is always put there by the server.
+	// Card is the agent card in any layout. Missing members get defaults; the addresses
+	// of the agent are always those of the server.
 	Card map[string]any `yaml:"card"`
-	// Lie is merged into the finished card, null removing a key: what the card says
-	// although the wire does something else. In its texts, {{url}} is the address of
-	// the server.
+	// Lie is merged into the finished card, null removing a key, so that the card and the
+	// wire differ. In its texts, {{url}} is the address of the server.
 	Lie map[string]any `yaml:"lie"`
 	// Serve are the wire shapes that are answered. Empty means all.
 	Serve []string `yaml:"serve" each:"jsonrpc,rest,v0.3,promptkit"`
@@ -48,9 +47,8 @@ type Auth struct {
 	Token string `yaml:"token"`
 }
 
-// Rule says which messages it is for, and what they are answered. Either it has
-// exactly one answer, of which Artifacts and Response may be one together, or a Fault
-// that needs none.
+// Rule is a condition on messages and the answer to them. It has exactly one answer
+// (Artifacts and Response together count as one) or a Fault that needs none.
 type Rule struct {
 	// Skill is the skill that must be asked for. Empty matches every skill.
 	Skill string `yaml:"skill"`
@@ -82,8 +80,8 @@ type Rule struct {
 	ProtocolError *ProtocolError `yaml:"protocol_error"`
 	// HTTP answers with a bare HTTP response.
 	HTTP *HTTP `yaml:"http"`
-	// Fault is what goes wrong on the wire. Hang, reset and garbage come instead of an
-	// answer; slow, truncated, wrong_dialect and wrong_id are done to one.
+	// Fault is a fault on the wire. Hang, reset and garbage replace the answer; slow,
+	// truncated, wrong_dialect and wrong_id change it.
 	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
 }
 
@@ -96,8 +94,8 @@ type Match struct {
 	Equals string `yaml:"equals"`
 	// Regex is a regular expression (RE2) that must match somewhere in the text.
 	Regex string `yaml:"regex"`
-	// Data must be in a data part: of an object the members named here, everything
-	// else as it is. If nil, it does not count.
+	// Data must be in a data part: an object needs the members given here, any other
+	// value must be equal. If nil, it does not count.
 	Data any `yaml:"data"`
 	// Turn is the number of the message in its context, from 1. Zero does not count.
 	Turn int `yaml:"turn" signed:"yes"`
@@ -152,26 +150,27 @@ type Artifact struct {
 type Step struct {
 	// Wait does nothing for a while.
 	Wait time.Duration `yaml:"wait"`
-	// Say is a word of progress: the task is working.
+	// Say reports progress: the task is working.
 	Say *Content `yaml:"say"`
 	// Artifact adds an artifact.
 	Artifact *Artifact `yaml:"artifact"`
-	// Ask waits for input: the next message of the task goes on with the next step.
+	// Ask waits for input: the next message of the task continues with the next step.
 	Ask *Content `yaml:"ask"`
 	// Authorize waits for authorization, likewise.
 	Authorize *Content `yaml:"authorize"`
-	// For lets a script go on by itself after Authorize, when so much time has passed.
+	// For is the time after which a script continues by itself after Authorize. Zero waits
+	// for a message.
 	For time.Duration `yaml:"for"`
 	// Complete, Fail and Reject are final.
 	Complete *Content `yaml:"complete"`
 	Fail     *Content `yaml:"fail"`
 	Reject   *Content `yaml:"reject"`
-	// Fault strikes the one who follows the task now, once. The task goes on.
+	// Fault is injected once, for one caller that follows the task now. The task continues.
 	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,truncated,close"`
 }
 
-// Reply is what an operation is answered with instead of what is right: at most one
-// of ProtocolError, HTTP and Fault.
+// Reply replaces the right answer to an operation: at most one of ProtocolError, HTTP
+// and Fault.
 type Reply struct {
 	// Latency is how long the call waits.
 	Latency time.Duration `yaml:"latency"`
@@ -191,7 +190,7 @@ type ProtocolError struct {
 	Code int `yaml:"code" signed:"yes"`
 	// Message is the text. If empty, that of the name.
 	Message string `yaml:"message"`
-	// RetryAfter tells the caller when to come back.
+	// RetryAfter is the time after which the caller should retry; zero sends none.
 	RetryAfter time.Duration `yaml:"retry_after"`
 }
 
@@ -210,7 +209,7 @@ type Fault string
 
 // The faults.
 const (
-	// Hang says nothing until the caller goes away or the server ends.
+	// Hang sends nothing until the caller disconnects or the server ends.
 	Hang Fault = "hang"
 	// Reset tears the connection down.
 	Reset Fault = "reset"

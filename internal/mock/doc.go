@@ -1,9 +1,10 @@
-// Package mock is an A2A server that follows a script, for testing what calls agents.
+// Package mock is an A2A server that follows a script, for testing the callers of
+// agents.
 //
-// # What it is
+// # Purpose
 //
-// A script in YAML lists agents, and for each of them rules: which messages a rule is
-// for, and what they are answered. [Start] serves a script for the time of a Go test;
+// A script in YAML lists agents, and for each of them rules: a condition on messages and
+// the answer to them. [Start] serves a script for the time of a Go test;
 // parley mock serves it from the command line.
 //
 //	s := mock.Start(t, `
@@ -22,30 +23,30 @@
 // configuration. [Config] describes everything that a script can say, and the JSON
 // Schema that [Schema] returns describes it to editors.
 //
-// The first rule that matches answers. A message that goes on with a task goes on with
-// the rest of the task's steps, if there are any. Every agent speaks v1.0 over JSON-RPC
+// The first rule that matches answers. A message to a waiting task continues with the
+// rest of the steps of the task, if there are any. Every agent speaks v1.0 over JSON-RPC
 // and HTTP+JSON, v0.3 over JSON-RPC, and PromptKit's own shape, unless its key serve
-// says less; an answer has the shape of its request. [Server.RequestHandler] is the same
+// lists fewer; an answer has the shape of its request. [Server.RequestHandler] is the same
 // agent for a further binding, such as gRPC. Its card is at /a2a/NAME and /v1/a2a/NAME,
 // and that of the first agent at the root, in agent-card.json and agent.json alike.
 //
 // # Guarantees
 //
-// What goes wrong goes wrong as the script says and at no other time: faults on the
-// wire, errors of the protocol, cards that lie. All else is exact: a request that breaks
+// Faults on the wire, errors of the protocol and cards that lie occur where the script
+// has them and at no other time. All else is exact: a request that breaks
 // the protocol gets the protocol's error. The same requests in the same order get the
-// same ids. A fault among the steps of a task strikes one follower, once.
+// same ids. A fault among the steps of a task is injected once, for one follower.
 //
 // Every request is recorded before it is answered; [Server.Wait] waits for one without
 // polling. Credentials are kept in [Request.Header] and hidden in JSON.
 //
 // Memory is bounded: a thousand tasks and contexts with a hundred messages a task, ten
-// thousand requests with 64 MiB of bodies. What is oldest is forgotten first.
+// thousand requests with 64 MiB of bodies. The oldest are dropped first.
 //
-// # What it does not promise
+// # Limits
 //
-// Nothing is stored, and callers are not told apart. There are no push notifications and
-// no extended cards. It is not a hub: it is no place for an agent to live.
+// Nothing is stored, and callers are not distinguished. There are no push notifications and
+// no extended cards. A mock is not a hub.
 //
 // # Concurrency
 //

@@ -21,7 +21,7 @@ import (
 //
 //	a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(grpcServer)
 //
-// Options.Interfaces tells callers where that is. The calls are recorded with the
+// Options.Interfaces puts its address into cards. The calls are recorded with the
 // binding GRPC. A fault on the wire, or a bare HTTP response, is an error of the call
 // there; a slow or wrong answer is a right one. It returns nil if there is no such
 // agent.
@@ -39,7 +39,7 @@ type handler struct {
 	agent  *agent
 }
 
-// errFault is what a fault on the wire becomes where there is no wire.
+// errFault is the error in place of a fault on the wire where there is no wire.
 type errFault Fault
 
 func (e errFault) Error() string { return "fault: " + string(e) }
@@ -85,7 +85,7 @@ func (c *call) refused(r *reply) error {
 	return r.err
 }
 
-// end records the call, with what went wrong.
+// end records the call with its error.
 func (c *call) end(err error) error {
 	if c == nil {
 		return err
@@ -116,7 +116,7 @@ func (h *handler) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 	if err == nil {
 		var in *op.Get
 		if in, err = new(dialect.Decoder).Get(params); err == nil {
-			o, err = h.server.look(c, in)
+			o, err = h.server.getTask(c, in)
 		}
 	}
 	return into[a2a.Task](c, o, err)
@@ -152,8 +152,8 @@ func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	return into[a2a.Task](c, o, err)
 }
 
-// hear begins what a message asks for.
-func (h *handler) hear(ctx context.Context, o dialect.Operation, req *a2a.SendMessageRequest) (*call, *answer, *op.Send, error) {
+// receive begins or continues the task of a message.
+func (h *handler) receive(ctx context.Context, o dialect.Operation, req *a2a.SendMessageRequest) (*call, *answer, *op.Send, error) {
 	c, params, err := h.begin(ctx, o, req)
 	if err == nil && o.Streaming() && !h.agent.streaming {
 		err = apierror.New(a2a.ErrUnsupportedOperation, "the agent does not stream")
@@ -164,7 +164,7 @@ func (h *handler) hear(ctx context.Context, o dialect.Operation, req *a2a.SendMe
 	in, err := new(dialect.Decoder).Send(params)
 	var a *answer
 	if err == nil {
-		a, err = h.server.hear(c, in)
+		a, err = h.server.receive(c, in)
 	}
 	if err == nil {
 		err = c.refused(a.reply)
@@ -176,7 +176,7 @@ func (h *handler) hear(ctx context.Context, o dialect.Operation, req *a2a.SendMe
 func (h *handler) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
 	ctx, cancel := h.server.bound(ctx)
 	defer cancel()
-	c, a, in, err := h.hear(ctx, dialect.SendMessage, req)
+	c, a, in, err := h.receive(ctx, dialect.SendMessage, req)
 	switch {
 	case err != nil:
 		return nil, err
@@ -202,7 +202,7 @@ func (h *handler) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 	return func(yield func(a2a.Event, error) bool) {
 		ctx, cancel := h.server.bound(ctx)
 		defer cancel()
-		c, a, _, err := h.hear(ctx, dialect.SendStreamingMessage, req)
+		c, a, _, err := h.receive(ctx, dialect.SendStreamingMessage, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -232,7 +232,7 @@ func (h *handler) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 	}
 }
 
-// events yields a task and what happens to it, or the only message.
+// events yields a task and its events, or the only message.
 func (c *call) events(ctx context.Context, a *answer, yield func(a2a.Event, error) bool) {
 	send := func(o object) bool {
 		var r a2a.StreamResponse
@@ -248,14 +248,14 @@ func (c *call) events(ctx context.Context, a *answer, yield func(a2a.Event, erro
 	if !send(object{"task": a.first}) {
 		return
 	}
-	for e := range c.server.world.follow(ctx, a.task, a.from) {
+	for e := range c.server.state.follow(ctx, a.task, a.from) {
 		switch {
 		case e.fault == Close:
 			return
 		case e.fault != "":
 			yield(nil, errFault(e.fault))
 			return
-		case !send(e.frame), c.record.Operation != dialect.SubscribeToTask.String() && e.state == needsInput:
+		case !send(e.frame), c.record.Operation != dialect.SubscribeToTask.String() && e.state == inputRequired:
 			return
 		}
 	}

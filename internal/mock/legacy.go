@@ -29,7 +29,7 @@ func (c *call) recognize(q dialect.Call, version string) (dialect.Operation, dia
 
 // recall returns the dialect of the first message of a task.
 func (c *call) recall(id a2a.TaskID) (dialect.Shape, bool) {
-	t, err := c.server.world.find(c.agent, id)
+	t, err := c.server.state.find(c.agent, id)
 	if err != nil {
 		return dialect.V1, false
 	}

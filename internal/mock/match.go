@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// asked is what rules see of a message.
-type asked struct {
+// matchInput is the part of a message that rules see.
+type matchInput struct {
 	skill   string
 	text    string
 	data    []any
@@ -16,9 +16,9 @@ type asked struct {
 	turn    int
 }
 
-// newAsked reads the parts of a v1.0 message.
-func newAsked(m object) *asked {
-	a := &asked{}
+// newMatchInput reads the parts of a v1.0 message.
+func newMatchInput(m object) *matchInput {
+	a := &matchInput{}
 	parts, _ := m["parts"].([]any)
 	var b strings.Builder
 	for _, p := range parts {
@@ -64,7 +64,7 @@ func (c *compiler) match(in *Match, key string) *matcher {
 	return m
 }
 
-func (m *matcher) matches(a *asked) bool {
+func (m *matcher) matches(a *matchInput) bool {
 	switch {
 	case m == nil:
 		return true
@@ -128,8 +128,8 @@ func same(a, b any) bool {
 	return true
 }
 
-// fill puts what was asked into the known places of a text.
-func (a *asked) fill(text, task string) string {
+// fill puts the message into the known places of a text.
+func (a *matchInput) fill(text, task string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}

@@ -11,8 +11,8 @@ func TestMatcher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := newAsked(v.(object))
-	asked.turn, asked.context = 2, "c"
+	input := newMatchInput(v.(object))
+	input.turn, input.context = 2, "c"
 	for _, tt := range []struct {
 		match *Match
 		want  bool
@@ -44,7 +44,7 @@ func TestMatcher(t *testing.T) {
 		{&Match{Data: 1}, false},
 	} {
 		c := &compiler{report: func(key, format string, args ...any) { t.Errorf("%s: "+format, append([]any{key}, args...)...) }}
-		if got := c.match(tt.match, "match").matches(asked); got != tt.want {
+		if got := c.match(tt.match, "match").matches(input); got != tt.want {
 			t.Errorf("match %+v = %v, want %v", tt.match, got, tt.want)
 		}
 	}

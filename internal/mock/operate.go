@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	hubtask "github.com/parley-a2a/parley/task"
 )
 
 func operationNamed(name string) (dialect.Operation, bool) {
@@ -20,17 +20,17 @@ func operationNamed(name string) (dialect.Operation, bool) {
 	return o, err == nil
 }
 
-// answer is what a message came to.
+// answer is the result of a message.
 type answer struct {
 	reply   *reply // set if a rule applied
 	message object // a bare message
-	task    *work
+	task    *task
 	first   object // the task as it was before its script ran
 	from    int    // the number of events before that
 }
 
-// hear finds the rule for a message and begins, or goes on with, its task.
-func (s *Server) hear(c *call, in *op.Send) (*answer, error) {
+// receive finds the rule for a message and begins or continues its task.
+func (s *Server) receive(c *call, in *op.Send) (*answer, error) {
 	if in.Push != nil {
 		return nil, a2a.ErrPushNotificationNotSupported
 	}
@@ -39,42 +39,42 @@ func (s *Server) hear(c *call, in *op.Send) (*answer, error) {
 		return nil, apierror.New(a2a.ErrInvalidParams, "message: %v", err)
 	}
 	m, _ := body.(object)
-	asked := newAsked(m)
-	asked.skill = in.Message.Skill
-	w := s.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t, err := w.continuedLocked(c.agent, &in.Message)
+	input := newMatchInput(m)
+	input.skill = in.Message.Skill
+	st := s.state
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t, err := st.continuedLocked(c.agent, &in.Message)
 	if err != nil {
 		return nil, err
 	}
-	asked.context = in.Message.ContextID
+	input.context = in.Message.ContextID
 	if t != nil {
-		asked.context = t.context
+		input.context = t.context
 	}
-	fresh := asked.context == ""
+	fresh := input.context == ""
 	if fresh {
-		asked.context = w.nameLocked("mock-context")
+		input.context = st.nameLocked("mock-context")
 	}
-	asked.turn = w.turnLocked(contextKey{c.agent.name, asked.context})
-	c.heard(asked, in)
+	input.turn = st.turnLocked(contextKey{c.agent.name, input.context})
+	c.noteMessage(input, in)
 	if t != nil && len(t.script) > 0 {
-		w.hearLocked(t, m, asked)
-		return s.goOnLocked(t, in, &reply{}), nil
+		st.receiveLocked(t, m, input)
+		return s.continueLocked(t, in, &reply{}), nil
 	}
-	r := c.agent.ruleLocked(asked, fresh)
+	r := c.agent.ruleLocked(input, fresh)
 	if r == nil {
-		return nil, errNoRule(c.agent, asked)
+		return nil, errNoRule(c.agent, input)
 	}
 	c.record.Rule = r.number
-	return s.applyLocked(c, r, applied{t, m, asked, in}), nil
+	return s.applyLocked(c, r, applied{t, m, input, in}), nil
 }
 
 // applied is a message that a rule is for.
 type applied struct {
-	task  *work
+	task  *task
 	body  object
-	asked *asked
+	input *matchInput
 	in    *op.Send
 }
 
@@ -83,33 +83,33 @@ func (s *Server) applyLocked(c *call, r *rule, a applied) *answer {
 	switch {
 	case r.message != nil:
 		return &answer{reply: &r.reply, message: object{
-			"messageId": s.world.nameLocked("mock-message"), "role": "ROLE_AGENT", "contextId": a.asked.context,
-			"parts": a.asked.parts(r.message, ""),
+			"messageId": s.state.nameLocked("mock-message"), "role": "ROLE_AGENT", "contextId": a.input.context,
+			"parts": a.input.parts(r.message, ""),
 		}}
 	case len(r.script) == 0:
 		return &answer{reply: &r.reply}
 	}
 	t := a.task
 	if t == nil {
-		t = s.world.beginLocked(c.agent, a.asked.context)
+		t = s.state.beginLocked(c.agent, a.input.context)
 		t.shape = c.shape
 	}
 	t.script = r.script
-	s.world.hearLocked(t, a.body, a.asked)
-	return s.goOnLocked(t, a.in, &r.reply)
+	s.state.receiveLocked(t, a.body, a.input)
+	return s.continueLocked(t, a.in, &r.reply)
 }
 
-func (s *Server) goOnLocked(t *work, in *op.Send, r *reply) *answer {
+func (s *Server) continueLocked(t *task, in *op.Send, r *reply) *answer {
 	a := &answer{reply: r, task: t, first: t.taskLocked(view{in.HistoryLength, true}), from: len(t.events)}
 	s.runLocked(t)
 	return a
 }
 
 // ruleLocked returns the first rule for a message, and counts that it applied.
-func (a *agent) ruleLocked(q *asked, fresh bool) *rule {
+func (a *agent) ruleLocked(q *matchInput, fresh bool) *rule {
 	named := *q
 	if fresh {
-		named.context = "" // nobody named it
+		named.context = "" // the message names none
 	}
 	for _, r := range a.rules {
 		if r.skill != "" && r.skill != q.skill || r.limited && r.left == 0 || !r.match.matches(&named) {
@@ -122,18 +122,18 @@ func (a *agent) ruleLocked(q *asked, fresh bool) *rule {
 }
 
 // errNoRule is the answer to a message that no rule is for.
-func errNoRule(a *agent, q *asked) error {
+func errNoRule(a *agent, q *matchInput) error {
 	return &coded{apierror.New(a2a.ErrServerError, "no rule of mock agent %q matches skill %q, text %q, turn %d",
 		a.name, clip(q.skill), clip(q.text), q.turn), 0}
 }
 
-// settled waits until a task rests. It calls strike for a fault on the way, and
-// returns false if that has done everything.
-func (s *Server) settled(ctx context.Context, a *answer, strike func(Fault)) bool {
-	for e := range s.world.follow(ctx, a.task, a.from) {
+// settled waits until a task rests. It calls inject for a fault on the way, and returns
+// false if there was one.
+func (s *Server) settled(ctx context.Context, a *answer, inject func(Fault)) bool {
+	for e := range s.state.follow(ctx, a.task, a.from) {
 		switch {
 		case e.fault != "":
-			strike(e.fault)
+			inject(e.fault)
 			return false
 		case e.state.terminal() || e.state.interrupted():
 			return true
@@ -143,18 +143,18 @@ func (s *Server) settled(ctx context.Context, a *answer, strike func(Fault)) boo
 }
 
 // follow yields the events of a task from the given number on, until ctx ends or the
-// task has ended. A fault is yielded once, to one who follows. Every event has its
+// task has ended. A fault is yielded once, to one follower. Every event has its
 // number.
-func (w *world) follow(ctx context.Context, t *work, from int) iter.Seq[numbered] {
+func (st *state) follow(ctx context.Context, t *task, from int) iter.Seq[numbered] {
 	return func(yield func(numbered) bool) {
 		for {
-			w.mu.Lock()
+			st.mu.Lock()
 			fresh := t.events[from:]
 			changed, over := t.changed, t.state.terminal()
-			w.mu.Unlock()
+			st.mu.Unlock()
 			for _, e := range fresh {
 				from++
-				if e.fault != "" && !w.fire(t, from-1) {
+				if e.fault != "" && !st.takeFault(t, from-1) {
 					continue
 				}
 				if !yield(numbered{e, from}) {
@@ -173,12 +173,12 @@ func (w *world) follow(ctx context.Context, t *work, from int) iter.Seq[numbered
 	}
 }
 
-// fire takes a fault; it reports whether nobody else had.
-func (w *world) fire(t *work, i int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	first := !t.fired[i]
-	t.fired[i] = true
+// takeFault takes a fault. It reports whether no other follower has taken it.
+func (st *state) takeFault(t *task, i int) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	first := !t.faultsTaken[i]
+	t.faultsTaken[i] = true
 	return first
 }
 
@@ -188,27 +188,27 @@ type numbered struct {
 	number int
 }
 
-// look returns a task.
-func (s *Server) look(c *call, in *op.Get) (object, error) {
-	t, err := s.world.find(c.agent, in.ID)
+// getTask returns a task.
+func (s *Server) getTask(c *call, in *op.Get) (object, error) {
+	t, err := s.state.find(c.agent, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
 	return t.taskLocked(view{in.HistoryLength, true}), nil
 }
 
 // cancel cancels a task.
 func (s *Server) cancel(c *call, in *op.Cancel) (object, error) {
-	w := s.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t, err := w.findLocked(c.agent, in.ID)
+	st := s.state
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t, err := st.findLocked(c.agent, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if !w.tellStatusLocked(t, canceled, nil) {
+	if !st.setStatusLocked(t, canceled, nil) {
 		return nil, apierror.New(a2a.ErrTaskNotCancelable, "the task is %s", t.state)
 	}
 	t.stop()
@@ -226,9 +226,9 @@ func (s *Server) list(c *call, in *op.List) (object, error) {
 		}
 		at = n
 	}
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
-	all := s.world.chosenLocked(c.agent, in)
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	all := s.state.selectLocked(c.agent, in)
 	none := 0
 	history := in.HistoryLength
 	if history == nil {
@@ -249,26 +249,26 @@ func (s *Server) list(c *call, in *op.List) (object, error) {
 	return object{"tasks": tasks, "nextPageToken": next, "pageSize": in.PageSize, "totalSize": len(all)}, nil
 }
 
-func (w *world) chosenLocked(a *agent, in *op.List) []*work {
-	var all []*work
-	for _, id := range slices.Backward(w.order) {
-		t := w.tasks[id]
+func (st *state) selectLocked(a *agent, in *op.List) []*task {
+	var all []*task
+	for _, id := range slices.Backward(st.order) {
+		t := st.tasks[id]
 		if t.agent != a || in.ContextID != "" && t.context != in.ContextID ||
-			in.State != task.Unspecified && string(t.state) != in.State.String() || task.MillisOf(t.at) < in.Since {
+			in.State != hubtask.Unspecified && string(t.state) != in.State.String() || hubtask.MillisOf(t.at) < in.Since {
 			continue
 		}
 		all = append(all, t)
 	}
-	slices.SortStableFunc(all, func(x, y *work) int { return y.at.Compare(x.at) })
+	slices.SortStableFunc(all, func(x, y *task) int { return y.at.Compare(x.at) })
 	return all
 }
 
 // subscribed is a stream of a task that is there.
 func (s *Server) subscribed(c *call, in *op.Subscribe) (*answer, error) {
-	w := s.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t, err := w.findLocked(c.agent, in.ID)
+	st := s.state
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t, err := st.findLocked(c.agent, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ func plainName(s string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(s), "_", ""), "error")
 }
 
-// compile returns the error that a caller is told, or what is wrong with p.
-func (p *ProtocolError) compile() (told *coded, problem string) {
+// compile returns the error for callers, or the problem of p.
+func (p *ProtocolError) compile() (err *coded, problem string) {
 	sentinel := a2a.ErrInternalError
 	if p.Name != "" {
 		sentinel = nil
@@ -74,7 +74,7 @@ type coded struct {
 
 func (c *coded) Unwrap() error { return c.error }
 
-// explain returns what a caller is told about err.
+// explain returns the report of err for a caller.
 func explain(err error) dialect.Report {
 	r := dialect.Explain(err, "")
 	var c *coded

@@ -18,7 +18,7 @@ type Request struct {
 	At time.Time `json:"at"`
 	// Agent is the name of the agent that was called, or empty.
 	Agent string `json:"agent,omitempty"`
-	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and what is no call.
+	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and requests that are no call.
 	Binding string `json:"binding,omitempty"`
 	// Dialect is v1.0, v0.3 or promptkit; empty if there is no binding.
 	Dialect string `json:"dialect,omitempty"`
@@ -30,8 +30,8 @@ type Request struct {
 	Header http.Header `json:"header,omitempty"`
 	// Body is the body as it came.
 	Body []byte `json:"-"`
-	// Skill, Text, Context, Task and Turn are what a message is about: the context that
-	// it is in, and the task that it names.
+	// Skill, Text, Context, Task and Turn are those of a message: its context, and the
+	// task that it names.
 	Skill   string `json:"skill,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Context string `json:"context,omitempty"`

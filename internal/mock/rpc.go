@@ -87,7 +87,7 @@ func (c *call) readLegacy(q dialect.Call) (o dialect.Operation, v1 []byte, err e
 	return o, marshal(params), nil
 }
 
-// serveREST answers v1.0 HTTP+JSON; path is what stands behind /v1/a2a/.
+// serveREST answers v1.0 HTTP+JSON; path is the rest behind /v1/a2a/.
 func (c *call) serveREST(path string) {
 	c.agent = c.server.agents[0]
 	if first, rest, ok := strings.Cut(path, "/"); ok {
@@ -210,7 +210,7 @@ func (s *Server) Example(url string) string {
 		url, a.name, skill, kind, text)
 }
 
-// plain is what can stand in JSON and in a shell's quotes as it is.
+// plain matches texts that JSON and a shell take between quotes without escapes.
 var plain = regexp.MustCompile(`^[\w .,:;?!-]+$`)
 
 // sample returns metadata that ask for the skill of the first rule for which there is a
@@ -235,7 +235,7 @@ func (m *matcher) sample() (string, bool) {
 		texts = []string{"hello", m.equals, m.contains}
 	}
 	for _, text := range texts {
-		if text != "" && m.matches(&asked{text: text, turn: 1}) {
+		if text != "" && m.matches(&matchInput{text: text, turn: 1}) {
 			return text, true
 		}
 	}

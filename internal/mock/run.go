@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// runLocked lets the script of a task go on.
-func (s *Server) runLocked(t *work) {
+// runLocked continues the script of a task.
+func (s *Server) runLocked(t *task) {
 	if t.running {
 		select {
 		case t.nudge <- struct{}{}:
@@ -23,20 +23,20 @@ func (s *Server) runLocked(t *work) {
 	t.stop = cancel
 	s.runs.Go(func() {
 		defer cancel()
-		r := &run{world: s.world, task: t}
+		r := &run{state: s.state, task: t}
 		r.script(ctx)
 	})
 }
 
 // run is a script under way.
 type run struct {
-	world *world
-	task  *work
+	state *state
+	task  *task
 }
 
-// script does what is left of the script, up to an interruption or its end.
+// script does the remaining steps, up to an interruption or the end.
 func (r *run) script(ctx context.Context) {
-	if a, ok := r.next(); ok && a.do != doReject {
+	if a, ok := r.next(); ok && a.kind != stepReject {
 		r.status(working, nil)
 	}
 	for {
@@ -45,60 +45,60 @@ func (r *run) script(ctx context.Context) {
 			r.finish()
 			return
 		}
-		if goesOn := r.act(ctx, &a); !goesOn {
+		if more := r.act(ctx, &a); !more {
 			return
 		}
 	}
 }
 
 // next returns the next action without taking it.
-func (r *run) next() (action, bool) {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
+func (r *run) next() (step, bool) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	if len(r.task.script) == 0 {
-		return action{}, false
+		return step{}, false
 	}
 	return r.task.script[0], true
 }
 
 // finish completes a task whose script has ended without saying how.
 func (r *run) finish() {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	r.task.running = false
-	r.world.tellStatusLocked(r.task, completed, nil)
+	r.state.setStatusLocked(r.task, completed, nil)
 }
 
 // status changes the state.
-func (r *run) status(s state, parts []object) bool {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
-	return r.world.tellStatusLocked(r.task, s, parts)
+func (r *run) status(s taskState, parts []object) bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.setStatusLocked(r.task, s, parts)
 }
 
-var ends = map[doing]state{
-	doAsk: needsInput, doAuthorize: needsConsent, doComplete: completed, doFail: failed, doReject: rejected,
+var ends = map[stepKind]taskState{
+	stepAsk: inputRequired, stepAuthorize: authRequired, stepComplete: completed, stepFail: failed, stepReject: rejected,
 }
 
-// act does one action. It reports whether the script goes on at once.
-func (r *run) act(ctx context.Context, a *action) bool {
-	switch a.do {
-	case doWait:
+// act does one step. It reports whether the script continues at once.
+func (r *run) act(ctx context.Context, a *step) bool {
+	switch a.kind {
+	case stepWait:
 		if !pause(ctx, a.wait) {
 			return r.halt()
 		}
-	case doSay:
+	case stepSay:
 		r.status(working, a.parts)
-	case doArtifact:
+	case stepArtifact:
 		if !r.artifact(ctx, a) {
 			return r.halt()
 		}
-	case doFault:
-		r.world.mu.Lock()
+	case stepFault:
+		r.state.mu.Lock()
 		if !r.task.state.terminal() {
-			r.world.tellLocked(r.task, event{fault: a.fault})
+			r.state.publishLocked(r.task, event{fault: a.fault})
 		}
-		r.world.mu.Unlock()
+		r.state.mu.Unlock()
 	default:
 		return r.rest(ctx, a)
 	}
@@ -108,25 +108,25 @@ func (r *run) act(ctx context.Context, a *action) bool {
 
 // take puts the action that was done behind.
 func (r *run) take() {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	r.task.script = r.task.script[1:]
 }
 
 func (r *run) halt() bool {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
 	r.task.running = false
 	return false
 }
 
 // rest ends the task, or lets it wait for its caller, or for a while.
-func (r *run) rest(ctx context.Context, a *action) bool {
-	r.world.mu.Lock()
+func (r *run) rest(ctx context.Context, a *step) bool {
+	r.state.mu.Lock()
 	r.task.script = r.task.script[1:]
 	r.task.running = a.wait > 0
-	r.world.tellStatusLocked(r.task, ends[a.do], a.parts)
-	r.world.mu.Unlock()
+	r.state.setStatusLocked(r.task, ends[a.kind], a.parts)
+	r.state.mu.Unlock()
 	if a.wait == 0 {
 		return false
 	}
@@ -142,19 +142,19 @@ func (r *run) rest(ctx context.Context, a *action) bool {
 }
 
 // artifact adds an artifact with its chunks.
-func (r *run) artifact(ctx context.Context, a *action) bool {
-	r.world.mu.Lock()
+func (r *run) artifact(ctx context.Context, a *step) bool {
+	r.state.mu.Lock()
 	t := r.task
 	artifact := maps.Clone(a.artifact)
 	if artifact["artifactId"] == nil {
 		artifact["artifactId"] = "artifact-" + itoa(len(t.artifacts)+1)
 	}
-	id, asked := artifact["artifactId"], t.asked
+	id, input := artifact["artifactId"], t.input
 	if len(a.parts) > 0 {
-		artifact["parts"] = asked.parts(a.parts, t.id)
-		r.world.tellArtifactLocked(t, artifact, false, len(a.chunks) == 0)
+		artifact["parts"] = input.parts(a.parts, t.id)
+		r.state.putArtifactLocked(t, artifact, false, len(a.chunks) == 0)
 	}
-	r.world.mu.Unlock()
+	r.state.mu.Unlock()
 	for i, text := range a.chunks {
 		if i > 0 && !pause(ctx, a.wait) {
 			return false
@@ -164,10 +164,10 @@ func (r *run) artifact(ctx context.Context, a *action) bool {
 		if first {
 			chunk = maps.Clone(artifact)
 		}
-		chunk["parts"] = []any{object{"text": asked.fill(text, t.id)}}
-		r.world.mu.Lock()
-		r.world.tellArtifactLocked(t, chunk, !first, i == len(a.chunks)-1)
-		r.world.mu.Unlock()
+		chunk["parts"] = []any{object{"text": input.fill(text, t.id)}}
+		r.state.mu.Lock()
+		r.state.putArtifactLocked(t, chunk, !first, i == len(a.chunks)-1)
+		r.state.mu.Unlock()
 	}
 	return true
 }

@@ -32,7 +32,7 @@ type Options struct {
 type Server struct {
 	agents   []*agent
 	options  Options
-	world    *world
+	state    *state
 	recorder *recorder
 	ctx      context.Context // ends with Close
 	stop     context.CancelFunc
@@ -51,15 +51,15 @@ func New(c *Config, o Options) (*Server, error) {
 		return nil, problems
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return &Server{agents: agents, options: o, world: newWorld(), recorder: newRecorder(o.Record), ctx: ctx, stop: stop}, nil
+	return &Server{agents: agents, options: o, state: newState(), recorder: newRecorder(o.Record), ctx: ctx, stop: stop}, nil
 }
 
 // Close ends all scripts and calls, and waits for the scripts. It returns the first
 // error of writing to Options.Record.
 func (s *Server) Close() error {
-	s.world.mu.Lock() // no script begins any more
+	s.state.mu.Lock() // no script begins any more
 	s.stop()
-	s.world.mu.Unlock()
+	s.state.mu.Unlock()
 	s.runs.Wait()
 	return s.recorder.err()
 }
@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// TB is what Start needs of a testing.TB.
+// TB is the part of testing.TB that Start needs.
 type TB interface {
 	Helper()
 	Cleanup(f func())

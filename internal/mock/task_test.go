@@ -145,11 +145,11 @@ func TestBounds(t *testing.T) {
 	for _, id := range []string{"mock-task-1", "mock-task-2"} {
 		mustContain(t, exchange(s, "GET /v1/a2a/tasks/"+id+"\n\n"), "TASK_NOT_FOUND")
 	}
-	s.world.mu.Lock()
-	if len(s.world.tasks) != maxTasks || len(s.world.order) != maxTasks || len(s.world.turns) > maxContexts || len(s.world.contexts) > maxContexts {
-		t.Errorf("%d tasks in %d places and %d contexts, want at most %d", len(s.world.tasks), len(s.world.order), len(s.world.turns), maxTasks)
+	s.state.mu.Lock()
+	if len(s.state.tasks) != maxTasks || len(s.state.order) != maxTasks || len(s.state.turns) > maxContexts || len(s.state.contexts) > maxContexts {
+		t.Errorf("%d tasks in %d places and %d contexts, want at most %d", len(s.state.tasks), len(s.state.order), len(s.state.turns), maxTasks)
 	}
-	s.world.mu.Unlock()
+	s.state.mu.Unlock()
 	ask(s, "", "ask")
 	id := fmt.Sprintf(`"taskId":"mock-task-%d",`, maxTasks+3)
 	for range maxMessages - 1 {

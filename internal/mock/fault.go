@@ -16,8 +16,8 @@ const (
 // garbage is no JSON, and does not become JSON by being cut.
 const garbage = "<!doctype html>{\"jsonrpc\": \x00\xff]"
 
-// strike does a fault in place of an answer.
-func (c *call) strike(f Fault) {
+// inject injects a fault in place of an answer.
+func (c *call) inject(f Fault) {
 	c.record.Problem = "fault: " + string(f)
 	c.begin()
 	switch f {
@@ -35,8 +35,8 @@ func (c *call) strike(f Fault) {
 	}
 }
 
-// strikeStream does a fault in the middle of a stream.
-func (c *call) strikeStream(f Fault) {
+// injectStream injects a fault into a stream.
+func (c *call) injectStream(f Fault) {
 	switch f {
 	case Hang:
 		<-c.r.Context().Done()
@@ -63,8 +63,8 @@ func (c *call) reset() {
 	conn.Close()
 }
 
-// write writes bytes of an answer: at once, in pieces, or half of them. A caller who has
-// gone is noticed by the context.
+// write writes bytes of an answer: at once, in pieces, or half of them. A
+// disconnected caller is noticed by the context.
 func (c *call) write(ctx context.Context, b []byte) {
 	rc := http.NewResponseController(c.w)
 	send := func(b []byte) {
