@@ -26,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/gauge"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -162,7 +163,7 @@ func (h *Hub) parts() (*engine.Engine, http.Handler) {
 	}
 	store := h.Store
 	if store == nil {
-		store = new(task.Memory)
+		store = new(memstore.Store)
 	}
 	h.engine = engine.New(engine.Config{
 		Recorder:      h.recorder(),

@@ -13,14 +13,14 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // TestHubRemembersResults: a request that names a session has its result in the memory
 // that the hub was given.
 func TestHubRemembersResults(t *testing.T) {
 	t.Parallel()
-	store, notes := new(task.Memory), new(memory.Notes)
+	store, notes := new(memstore.Store), new(memory.Notes)
 	notes.Fetch = recorder.Fetch(store)
 	hub := &parley.Hub{Store: store, Memory: recorder.New(recorder.Config{Notes: notes, Store: store})}
 	echo := builtin.Agents()[0]

@@ -20,7 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // printer makes a file of what it is sent, bytes or text.
@@ -124,7 +124,7 @@ func hubOfParts(t *testing.T, hub *parley.Hub) (c *client.Client, stop func()) {
 // serves it, and files are no larger than what they hold.
 func TestHubKeepsLargeParts(t *testing.T) {
 	t.Parallel()
-	dir, store := filepath.Join(t.TempDir(), "parts"), new(task.Memory)
+	dir, store := filepath.Join(t.TempDir(), "parts"), new(memstore.Store)
 	open := func(threshold int64) *parley.Parts {
 		t.Helper()
 		p, err := parley.OpenParts(dir, parley.PartOptions{Threshold: threshold, Max: 1 << 20, Expiry: 48 * time.Hour})

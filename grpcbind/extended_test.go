@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 const (
@@ -30,7 +31,7 @@ func extendedHub(t *testing.T, x engine.ExtendedCards, cfg grpcbind.Config) *hub
 		t.Fatal(err)
 	}
 	cfg.Auth = &auth.Keyring{Configured: []auth.Key{*k}, AllowAnonymous: true}
-	cfg.Engine = engine.New(engine.Config{Extended: x})
+	cfg.Engine = engine.New(engine.Config{Store: new(memstore.Store), Extended: x})
 	h := start(t, cfg, words, nil)
 	public := &a2a.AgentCard{Name: "insider", Skills: []a2a.AgentSkill{{ID: "open"}}}
 	more := card.Extend(public, &a2a.AgentCard{Skills: []a2a.AgentSkill{{ID: "secret"}}})

@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -156,7 +157,7 @@ func start(t testing.TB, cfg grpcbind.Config, main a2asrv.AgentExecutor, more ag
 	t.Helper()
 	h := &hub{t: t, engine: cfg.Engine}
 	if h.engine == nil {
-		h.engine = engine.New(engine.Config{})
+		h.engine = engine.New(engine.Config{Store: new(memstore.Store)})
 	}
 	h.register("main", main)
 	for name, x := range more {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Idempotency: engine.Idempotency{Header: true}})
+	e := engine.New(engine.Config{Store: new(memstore.Store), Idempotency: engine.Idempotency{Header: true}})
 	h := start(t, grpcbind.Config{Engine: e}, words, nil)
 	ctx := with(t.Context(), "idempotency-key", "k")
 	var ids []string
@@ -47,7 +48,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 func TestBadIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Idempotency: engine.Idempotency{Header: true}})
+	e := engine.New(engine.Config{Store: new(memstore.Store), Idempotency: engine.Idempotency{Header: true}})
 	h := start(t, grpcbind.Config{Engine: e}, words, nil)
 	for _, kv := range [][]string{{"idempotency-key", ""}, {"idempotency-key", "a", "idempotency-key", "b"}} {
 		_, err := h.client.SendMessage(with(t.Context(), kv...), say("a"))

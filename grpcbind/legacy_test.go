@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -440,7 +441,7 @@ func (p *noting) Prepare(c *op.PushConfig) (*task.Hook, error) {
 func TestLegacyIsRemembered(t *testing.T) {
 	t.Parallel()
 	p := &noting{dialects: map[string]dialect.Shape{}}
-	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Push: p})}, ask, nil)
+	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store), Push: p})}, ask, nil)
 	r := say0("x")
 	r.Configuration.PushNotification = &pb0.PushNotificationConfig{Url: hookURL + "/inline"}
 	id := h.send0(r).GetId()
@@ -466,7 +467,7 @@ func TestLegacyIsRemembered(t *testing.T) {
 // Identity, limits, keys and extensions are those of the service of v1.0.
 func TestLegacyCallersAreKnown(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{Idempotency: engine.Idempotency{Header: true}})
+	e := engine.New(engine.Config{Store: new(memstore.Store), Idempotency: engine.Idempotency{Header: true}})
 	h := start(t, grpcbind.Config{Engine: e, Auth: byToken}, words, nil)
 	card := &a2a.AgentCard{Name: "extensive"}
 	card.Capabilities.Extensions = []a2a.AgentExtension{{URI: geoURI, Required: true}}

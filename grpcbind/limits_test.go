@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // byName takes every caller for who it says it is.
@@ -33,6 +34,9 @@ func byName() auth.Authenticator {
 func limitedHub(t *testing.T, cfg engine.Config) *hub {
 	t.Helper()
 	cfg.DrainTimeout = -1
+	if cfg.Store == nil {
+		cfg.Store = new(memstore.Store)
+	}
 	return start(t, grpcbind.Config{Auth: byName(), Engine: engine.New(cfg)}, words, agents{"holder": newHolder()})
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // bomb is a stream whose writing end panics.
@@ -39,7 +40,7 @@ func (nobody) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Eve
 // TestPanicInAStream holds that the goroutine of a stream cannot take the hub down.
 func TestPanicInAStream(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{})
+	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	if err := e.Register(engine.Agent{Name: "main", Card: &a2a.AgentCard{}, Executor: nobody{}}); err != nil {
 		t.Fatal(err)
 	}

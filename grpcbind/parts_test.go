@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // Callers over gRPC, of both versions, get addresses in the place of large parts, and the
@@ -26,7 +27,7 @@ func TestLargeParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeper := &blobstore.Keeper{Store: store, Base: "https://hub.example", Threshold: 1000}
-	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Parts: keeper})}, mirror, nil)
+	h := start(t, grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store), Parts: keeper})}, mirror, nil)
 	content := bytes.Repeat([]byte("0123456789"), 1000)
 	part := a2a.NewRawPart(content)
 	part.Filename, part.MediaType = "a.png", "image/png"

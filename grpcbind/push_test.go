@@ -18,13 +18,14 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 const hookURL = "https://hooks.example/a"
 
 // pushing is a binding whose hub sends push notifications.
 func pushing(cfg grpcbind.Config) grpcbind.Config {
-	cfg.Engine = engine.New(engine.Config{Push: new(enginetest.Pusher)})
+	cfg.Engine = engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher)})
 	return cfg
 }
 

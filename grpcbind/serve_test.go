@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // brokenListener accepts nobody.
@@ -22,7 +23,7 @@ func (brokenListener) Accept() (net.Conn, error) { return nil, errBroken }
 
 func TestServeReportsItsListener(t *testing.T) {
 	t.Parallel()
-	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{})})
+	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})})
 	l := brokenListener{bufconn.Listen(1)}
 	if err := b.Serve(t.Context(), l); !errors.Is(err, errBroken) {
 		t.Errorf("Serve = %v, want %v", err, errBroken)
@@ -32,7 +33,7 @@ func TestServeReportsItsListener(t *testing.T) {
 // TestServeAndStop starts and stops at once, many times.
 func TestServeAndStop(t *testing.T) {
 	t.Parallel()
-	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{})})
+	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})})
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		stop := background(func(context.Context) error { return b.Serve(ctx, bufconn.Listen(1)) })
@@ -56,7 +57,7 @@ func TestNewNeedsAnEngine(t *testing.T) {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	s := grpc.NewServer()
-	grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{})}).Register(s)
+	grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})}).Register(s)
 	info, ok := s.GetServiceInfo()["lf.a2a.v1.A2AService"]
 	if !ok || len(info.Methods) != 11 {
 		t.Errorf("service has %d methods (there: %v), want 11", len(info.Methods), ok)

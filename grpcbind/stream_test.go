@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -200,6 +201,9 @@ func TestStreamLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newHolder()
+			if limits.Store == nil {
+				limits.Store = new(memstore.Store)
+			}
 			h := start(t, grpcbind.Config{Engine: engine.New(limits)}, x, nil)
 			req := &pb.SubscribeToTaskRequest{Id: h.begin(x, say("x")).GetId()}
 			s, err := h.client.SubscribeToTask(t.Context(), req)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -454,7 +455,7 @@ func TestManyHooksOfADeadEndpoint(t *testing.T) {
 
 func TestManyHooksAreSmall(t *testing.T) {
 	const n = 100_000
-	d, err := New(Config{Store: new(task.Memory)})
+	d, err := New(Config{Store: new(memstore.Store)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -148,7 +149,7 @@ type world struct {
 
 // store can fail.
 type store struct {
-	*task.Memory
+	*memstore.Store
 	mu       sync.Mutex
 	broken   bool
 	advances int
@@ -183,7 +184,7 @@ func (s *store) Advance(ctx context.Context, steps []task.HookStep) error {
 	if err := s.check(len(steps)); err != nil {
 		return err
 	}
-	return s.Memory.Advance(ctx, steps)
+	return s.Store.Advance(ctx, steps)
 }
 
 // Unsettled implements task.HookWork.
@@ -191,11 +192,11 @@ func (s *store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([
 	if err := s.check(0); err != nil {
 		return nil, err
 	}
-	return s.Memory.Unsettled(ctx, after, limit)
+	return s.Store.Unsettled(ctx, after, limit)
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: &store{Memory: new(task.Memory)}, net: new(network)}
+	w := &world{t: t, store: &store{Store: new(memstore.Store)}, net: new(network)}
 	w.cfg = Config{Store: w.store, Box: seal.New(), Transport: w.net, Version: "1"}
 	w.cfg.Allow = []string{"all"}
 	return w

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -112,7 +113,7 @@ func TestHangingReceivers(t *testing.T) {
 // for those that hang.
 func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers map[string]receiver) {
 	t.Helper()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	d, err := New(Config{Store: store, Options: Options{Allow: []string{"127.0.0.1"}, Timeout: timeout}})
 	if err != nil {
 		t.Fatal(err)

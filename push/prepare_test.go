@@ -12,12 +12,12 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/secret/seal"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 func dispatcher(t *testing.T, o Options) *Dispatcher {
 	t.Helper()
-	d, err := New(Config{Store: new(task.Memory), Options: o})
+	d, err := New(Config{Store: new(memstore.Store), Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestSecretsSurviveWithAKeyFile(t *testing.T) {
 		t.Errorf("unseal after a restart = %+v, %v", s, err)
 	}
 	o.KeyFile = t.TempDir()
-	if d, err := New(Config{Store: new(task.Memory), Options: o}); err == nil {
+	if d, err := New(Config{Store: new(memstore.Store), Options: o}); err == nil {
 		t.Errorf("New with a folder for a key = %v, want an error", d)
 	}
 }
@@ -128,7 +128,7 @@ func TestNewRefusesOptions(t *testing.T) {
 		{SigningSecrets: []string{"not a secret"}},
 		{SigningSecrets: []string{"whsec_c2hvcnQ="}},
 	} {
-		if d, err := New(Config{Store: new(task.Memory), Options: o}); err == nil {
+		if d, err := New(Config{Store: new(memstore.Store), Options: o}); err == nil {
 			t.Errorf("New(%+v) = %v, want an error", o, d)
 		} else if strings.Contains(err.Error(), "c2hvcnQ") || strings.Contains(err.Error(), "not a secret") {
 			t.Errorf("error %q tells a secret", err)

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/varint"
 )
 
 // ErrCorrupt: stored bytes are not what this program wrote.
@@ -61,19 +64,19 @@ func appendEntry(dst []byte, before, e *Entry) []byte {
 		dst = binary.AppendVarint(dst, e.Seq)
 	}
 	if flags&hasArtifact != 0 {
-		dst = appendBytes(dst, e.ArtifactID)
+		dst = varint.AppendBytes(dst, e.ArtifactID)
 	}
 	if flags&hasBody != 0 {
-		dst = appendBytes(dst, e.Body)
+		dst = varint.AppendBytes(dst, e.Body)
 	}
 	if flags&hasMeta != 0 {
-		dst = appendBytes(dst, e.Meta)
+		dst = varint.AppendBytes(dst, e.Meta)
 	}
 	if flags&hasCall != 0 {
-		dst = appendBytes(dst, e.Call)
+		dst = varint.AppendBytes(dst, e.Call)
 	}
 	if len(e.Others) > 0 {
-		dst = appendBytes(dst, e.Others)
+		dst = varint.AppendBytes(dst, e.Others)
 	}
 	return dst
 }
@@ -102,25 +105,21 @@ func flagIf(set bool, flag byte) byte {
 	return 0
 }
 
-func appendBytes[T string | []byte | a2a.ArtifactID](dst []byte, b T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
-}
-
 // leastEntry is the length of the shortest encoded entry.
 const leastEntry = 4
 
 // DecodeEntries returns the entries that AppendEntries wrote. Their slices alias
 // b. The error wraps ErrCorrupt.
 func DecodeEntries(b []byte) ([]Entry, error) {
-	r := reader{b: b}
-	if format := r.byte(); format != entriesFormat && !r.bad {
+	r := reader{varint.Reader{Left: b}}
+	if format := r.Byte(); format != entriesFormat && !r.Bad {
 		return nil, fmt.Errorf("decode entries: format %d: %w", format, ErrCorrupt)
 	}
-	n := r.count(leastEntry)
+	n := r.Count(leastEntry)
 	if n == 0 {
 		return nil, r.done("decode entries")
 	}
-	version := int64(r.uvarint())
+	version := int64(r.Uint())
 	es := make([]Entry, n)
 	var before Entry
 	for i := range es {
@@ -135,95 +134,57 @@ func DecodeEntries(b []byte) ([]Entry, error) {
 	return es, nil
 }
 
-func (r *reader) entry(before, e *Entry) {
-	kind := r.byte()
-	e.Kind, e.State = Kind(kind&^hasOthers), State(r.byte())
-	flags := r.byte()
-	if e.Kind < Created || e.Kind > Other || e.State >= numStates {
-		r.bad = true
+// LastVersion returns the version of the last of the entries that AppendEntries wrote,
+// without decoding them. If there are none, or b is corrupt, it returns the largest version:
+// who looks for an entry then decodes b, and gets the error.
+func LastVersion(b []byte) int64 {
+	r := varint.Reader{Left: b}
+	r.Byte()
+	n, first := r.Count(leastEntry), r.Uint()
+	if r.Bad {
+		return math.MaxInt64
 	}
-	e.At = before.At + Millis(r.varint())
+	return int64(first) + int64(n) - 1
+}
+
+func (r *reader) entry(before, e *Entry) {
+	kind := r.Byte()
+	e.Kind, e.State = Kind(kind&^hasOthers), State(r.Byte())
+	flags := r.Byte()
+	if e.Kind < Created || e.Kind > Other || e.State >= numStates {
+		r.Bad = true
+	}
+	e.At = before.At + Millis(r.Int())
 	e.Append, e.LastChunk = flags&isAppend != 0, flags&isLastChunk != 0
 	if flags&hasRun != 0 {
-		e.Epoch, e.Seq = r.varint(), r.varint()
+		e.Epoch, e.Seq = r.Int(), r.Int()
 	}
 	switch {
 	case flags&hasArtifact != 0:
-		e.ArtifactID = a2a.ArtifactID(r.bytes())
+		e.ArtifactID = a2a.ArtifactID(r.Bytes())
 	case flags&sameArtifact != 0:
 		e.ArtifactID = before.ArtifactID
 	}
 	if flags&hasBody != 0 {
-		e.Body = r.bytes()
+		e.Body = r.Bytes()
 	}
 	if flags&hasMeta != 0 {
-		e.Meta = r.bytes()
+		e.Meta = r.Bytes()
 	}
 	if flags&hasCall != 0 {
-		e.Call = r.bytes()
+		e.Call = r.Bytes()
 	}
 	if kind&hasOthers != 0 {
-		e.Others = r.bytes()
+		e.Others = r.Bytes()
 	}
 }
 
-// reader takes values from the front of b. Once something is missing, bad is set
-// and everything it returns is zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) byte() byte {
-	if r.bad || len(r.b) == 0 {
-		r.bad = true
-		return 0
-	}
-	c := r.b[0]
-	r.b = r.b[1:]
-	return c
-}
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if r.bad || n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	v := r.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
-}
-
-// count returns a number of things that take at least least bytes each, so that
-// nobody makes room for more than can follow.
-func (r *reader) count(least int) int {
-	n := r.uvarint()
-	if n > uint64(len(r.b)/least) {
-		r.bad = true
-		return 0
-	}
-	return int(n)
-}
-
-// bytes returns what appendBytes wrote, aliasing the input; nil if it is empty.
-func (r *reader) bytes() []byte {
-	n := r.count(1)
-	if n == 0 {
-		return nil
-	}
-	b := r.b[:n:n]
-	r.b = r.b[n:]
-	return b
-}
+// reader reads the stored forms of this package.
+type reader struct{ varint.Reader }
 
 // done returns an error unless everything was read and was in order.
 func (r *reader) done(operation string) error {
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return fmt.Errorf("%s: %w", operation, ErrCorrupt)
 	}
 	return nil

@@ -13,7 +13,7 @@
 // A [Request] is what a caller may repeat and the hub must not: its key is stored with
 // what it has changed. A run keeps a checkpoint beside its task ([Checkpoints]) and
 // a journal ([Journals]), and a task that was made for another one its [Lineage].
-// [Memory] is the store for tests and for hubs that need not remember.
+// Package memstore keeps tasks in memory, package sqlitestore in a file.
 //
 // # Guarantees
 //

@@ -173,6 +173,9 @@ func (h *Head) Due() bool {
 		(h.Run.Dispatch != Idle || h.CancelAt != 0 || h.Waiting())
 }
 
+// Ended reports whether the task has come to its end, so that a Sweeper may delete it.
+func (h *Head) Ended() bool { return h.State.Terminal() || h.Shown == Answered }
+
 // The bits of Marks.
 const (
 	markTold = 1 << iota

@@ -8,9 +8,6 @@ import (
 // ErrKeyUsed: an earlier request has the key of a Change.Request. Nothing was stored.
 var ErrKeyUsed = errors.New("key of a request was used")
 
-// errRequestKey is a mistake of the caller of a store.
-var errRequestKey = errors.New("request has no key")
-
 // Request is a request of a caller that must not be executed twice. It is stored
 // together with what it changes.
 type Request struct {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/varint"
 )
 
 // AppendBinary appends f in the form that DecodeFold reads: what stores keep as a
@@ -21,7 +23,7 @@ func (f *Fold) AppendBinary(dst []byte) []byte {
 		m := &f.messages[i]
 		dst = append(dst, flagIf(m.caller, 1))
 		dst = binary.AppendUvarint(dst, uint64(m.version))
-		dst = appendBytes(dst, m.body)
+		dst = varint.AppendBytes(dst, m.body)
 	}
 	dst = binary.AppendUvarint(dst, uint64(f.current))
 	dst = binary.AppendUvarint(dst, uint64(len(f.artifacts)))
@@ -30,13 +32,13 @@ func (f *Fold) AppendBinary(dst []byte) []byte {
 	}
 	dst = f.meta.appendBinary(dst)
 	if format == foldOthers {
-		dst = appendBytes(f.others.appendBinary(dst), f.status)
+		dst = varint.AppendBytes(f.others.appendBinary(dst), f.status)
 	}
 	return dst
 }
 
 func (a *artifact) appendBinary(dst []byte) []byte {
-	dst = appendBytes(dst, a.id)
+	dst = varint.AppendBytes(dst, a.id)
 	dst = a.fields.appendBinary(dst)
 	dst = a.meta.appendBinary(dst)
 	size := max(len(a.parts)-1, 0)
@@ -49,8 +51,8 @@ func (a *artifact) appendBinary(dst []byte) []byte {
 func (m *members) appendBinary(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(m.list)))
 	for i := range m.list {
-		dst = appendBytes(dst, m.list[i].name)
-		dst = appendBytes(dst, m.list[i].value)
+		dst = varint.AppendBytes(dst, m.list[i].name)
+		dst = varint.AppendBytes(dst, m.list[i].value)
 	}
 	return dst
 }
@@ -58,30 +60,30 @@ func (m *members) appendBinary(dst []byte) []byte {
 // DecodeFold returns the fold that AppendBinary wrote. It aliases b. The error
 // wraps ErrCorrupt.
 func DecodeFold(b []byte) (*Fold, error) {
-	r := reader{b: b}
-	format := r.byte()
-	if format != foldFormat && format != foldOthers && !r.bad {
+	r := reader{varint.Reader{Left: b}}
+	format := r.Byte()
+	if format != foldFormat && format != foldOthers && !r.Bad {
 		return nil, fmt.Errorf("decode fold: format %d: %w", format, ErrCorrupt)
 	}
-	f := &Fold{Version: int64(r.uvarint())}
-	if n := r.count(3); n > 0 {
+	f := &Fold{Version: int64(r.Uint())}
+	if n := r.Count(3); n > 0 {
 		f.messages = make([]message, n)
 	}
 	for i := range f.messages {
-		f.messages[i] = message{caller: r.byte() != 0, version: int64(r.uvarint()), body: r.bytes()}
+		f.messages[i] = message{caller: r.Byte() != 0, version: int64(r.Uint()), body: r.Bytes()}
 	}
-	current := r.uvarint()
+	current := r.Uint()
 	if current > uint64(len(f.messages)) {
-		r.bad = true
+		r.Bad = true
 	}
 	f.current = int(current)
-	for range r.count(4) {
+	for range r.Count(4) {
 		r.artifact(f)
 	}
 	r.members(&f.meta)
 	if format == foldOthers {
 		r.members(&f.others)
-		f.status = r.bytes()
+		f.status = r.Bytes()
 	}
 	if err := r.done("decode fold"); err != nil {
 		return nil, err
@@ -90,23 +92,23 @@ func DecodeFold(b []byte) (*Fold, error) {
 }
 
 func (r *reader) artifact(f *Fold) {
-	id := a2a.ArtifactID(r.bytes())
-	if _, twice := f.find(id); twice || r.bad {
-		r.bad = true
+	id := a2a.ArtifactID(r.Bytes())
+	if _, twice := f.find(id); twice || r.Bad {
+		r.Bad = true
 		return
 	}
 	a := &f.artifacts[f.place(id)]
 	r.members(&a.fields)
 	r.members(&a.meta)
-	if parts := r.bytes(); len(parts) > 0 {
+	if parts := r.Bytes(); len(parts) > 0 {
 		a.parts = [][]byte{parts}
 	}
 }
 
 func (r *reader) members(m *members) {
-	for range r.count(2) {
-		name := string(r.bytes())
-		if value := r.bytes(); !r.bad {
+	for range r.Count(2) {
+		name := string(r.Bytes())
+		if value := r.Bytes(); !r.Bad {
 			m.set(name, value)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -192,7 +193,7 @@ func (h *hub) happened(want ...string) {
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := start(t, new(task.Memory), false)
+		h := start(t, new(memstore.Store), false)
 		h.want(text("a", "x"), "COMPLETED", "1: x")
 		h.want(text("a", "y"), "COMPLETED", "2: y")
 		h.want(text("b", "x"), "COMPLETED", "1: x")
@@ -224,7 +225,7 @@ func TestConversations(t *testing.T) {
 // A conversation that fails is opened again.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), false)
+	h := start(t, new(memstore.Store), false)
 	h.want(text("a", "x"), "COMPLETED", "1: x")
 	for _, bad := range []string{text("a", "fail"), text("a", "tool"), text("closed", "x"), text("nil", "x")} {
 		if state, _ := h.say(bad); state != "FAILED" {
@@ -241,7 +242,7 @@ func TestFailures(t *testing.T) {
 // A call that is canceled ends the conversation; who waits for it is answered then.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), false)
+	h := start(t, new(memstore.Store), false)
 	r := strings.Replace(text("a", "wait"), `"parts"`, `"taskId":"","parts"`, 1)
 	var d dialect.Decoder
 	m, err := d.SendAt([]byte(`{"message":{"messageId":"m","role":"ROLE_USER",` + r + `}}`))
@@ -264,7 +265,7 @@ func TestCancel(t *testing.T) {
 // Tools of the caller, over a restart of the hub.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	h := start(t, store, true)
 	h.want(text("a", "one two"), "INPUT_REQUIRED", "May I?")
 	h.want(`"contextId":"a","parts":[{"text":"","metadata":{"tool_call_id":"c9","tool_result":1}}]`, "INPUT_REQUIRED", `no call "c9" waits for a resultMay I?`)

@@ -10,26 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
 
 // reading is a log that counts what is read.
 type reading struct {
-	*task.Memory
+	*memstore.Store
 	reads int
 }
 
 // talk is a context in which a caller and an agent talk.
 type talk struct {
 	t     *testing.T
-	log   *task.Memory
+	log   *memstore.Store
 	turns *memory.Turns
 	at    task.Millis
 }
 
 func newTalk(t *testing.T) *talk {
-	log := new(task.Memory)
+	log := new(memstore.Store)
 	return &talk{t: t, log: log, turns: &memory.Turns{Log: log}, at: task.MillisOf(time.Now().Add(-time.Hour))}
 }
 
@@ -146,14 +147,14 @@ func TestTurnsThatMadeWayStayAway(t *testing.T) {
 // Read is that of the log.
 func (r *reading) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	r.reads++
-	return r.Memory.Read(ctx, key, after)
+	return r.Store.Read(ctx, key, after)
 }
 
 // TestEndedTasksAreReadOnce: a long conversation is not read again and again.
 func TestEndedTasksAreReadOnce(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
-	log := &reading{Memory: k.log}
+	log := &reading{Store: k.log}
 	k.turns.Log = log
 	tasktest.Append(t, k.log, tasktest.NewHead("alice", "t1"),
 		tasktest.Created(k.now(), "hello"), tasktest.Status(k.now(), task.Completed, "hi"))

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // errands are what two calls of invoke_agent dispatch, over all lives of a hub: one dispatch
@@ -208,7 +208,7 @@ func TestResultsAreAwaited(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				a, p := awaiting(t, newErrands(map[string]time.Duration{"north": tt.north, "south": tt.south}, tt.ends))
-				h := start(t, new(task.Memory), agents{"main": a})
+				h := start(t, new(memstore.Store), agents{"main": a})
 				got := h.sendWithin(text("go"), time.Hour)
 				wantAnswer(t, got, tt.answer)
 				if diff := cmp.Diff(tt.want, userTurns(p.last())); diff != "" {
@@ -244,7 +244,7 @@ turns:
     calls: [{name: invoke_agent, arguments: {agent_name: south}}]
 `)
 		a.Tools, a.Awaiter = e.tools(), e
-		h := start(t, new(task.Memory), agents{"main": a})
+		h := start(t, new(memstore.Store), agents{"main": a})
 		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "There is none.")
 		if len(e.ids) != 1 {
 			t.Errorf("%d calls were dispatched, want 1", len(e.ids))
@@ -260,7 +260,7 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 	e := newErrands(nil, nil)
 	a, p := awaiting(t, e)
 	a.Excluded = []string{"get_from_working_memory"}
-	h := start(t, new(task.Memory), agents{"main": a})
+	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("go")), "I have asked both.")
 	if got := userTurns(p.last()); len(got) > 0 || len(e.ids) > 0 {
 		t.Errorf("the model is told %q, and %d calls were dispatched", got, len(e.ids))
@@ -291,7 +291,7 @@ turns:
   - {when: {last: '([^$]+)'}, text: '$1'}
 `)
 				a.Tools, a.Awaiter = e.tools(), e
-				h := start(t, new(task.Memory), agents{"main": a})
+				h := start(t, new(memstore.Store), agents{"main": a})
 				wantAnswer(t, h.sendWithin(text("go"), time.Hour), want)
 				h.stop()
 			})
@@ -305,7 +305,7 @@ func TestAwaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := awaiting(t, newErrands(map[string]time.Duration{"north": time.Hour, "south": time.Hour}, nil))
 		a.Budget.Time = 90 * time.Second
-		h := start(t, new(task.Memory), agents{"main": a})
+		h := start(t, new(memstore.Store), agents{"main": a})
 		if got, want := outcome(h.sendWithin(text("go"), 2*time.Minute)), "FAILED: the agent took longer than 1m30s"; got != want {
 			t.Errorf("the task is %q, want %q", got, want)
 		}
@@ -323,7 +323,7 @@ func TestKilledWhileAwaiting(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := newErrands(map[string]time.Duration{"north": 3 * time.Second, "south": 9 * time.Second}, nil)
 			a, p := awaiting(t, e)
-			disk := new(task.Memory)
+			disk := new(memstore.Store)
 			store := newMortal(disk, cut)
 			h := start(t, store, agents{"main": a})
 			id := h.begin(text("go"))
@@ -379,7 +379,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newErrands(map[string]time.Duration{"north": time.Minute, "south": 2 * time.Minute}, nil)
 		a, p := awaiting(t, e)
-		disk := new(task.Memory)
+		disk := new(memstore.Store)
 		h := startWith(t, engine.Config{Store: disk, DrainTimeout: time.Minute}, agents{"main": a})
 		id := h.begin(text("go"))
 		time.Sleep(10 * time.Second)
@@ -413,7 +413,7 @@ turns:
   - {text: I have looked.}
 `).Choices[0].Provider, (*[]*model.Request)(p)}
 		a.Budget.Context = 50
-		h := start(t, new(task.Memory), agents{"main": a})
+		h := start(t, new(memstore.Store), agents{"main": a})
 		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "I have looked.")
 		said := userTurns(p.last())
 		if want := completed("north", 0); !slices.Contains(said, want) || len(said) < 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // TestFrames: a model that is asked for the owner is told who asks, what is approved, and
@@ -53,7 +53,7 @@ func TestFrames(t *testing.T) {
 				}
 				yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
 			})
-			h := start(t, new(task.Memory), agents{"main": main, "clerk": a})
+			h := start(t, new(memstore.Store), agents{"main": main, "clerk": a})
 			state, _ := said(h.send(text("go")))
 			prompt := heard[0].Messages[0].Content.Text()
 			for _, want := range tt.want {

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -57,6 +58,9 @@ func start(t testing.TB, store task.Store, all agents) *hub {
 
 func startWith(t testing.TB, c engine.Config, all agents) *hub {
 	t.Helper()
+	if c.Store == nil {
+		c.Store = new(memstore.Store)
+	}
 	h := &hub{Engine: engine.New(c), t: t, done: make(chan error, 1)}
 	h.register("main", all["main"])
 	for name, x := range all {

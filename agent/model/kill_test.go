@@ -16,19 +16,20 @@ import (
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // mortal is a store that takes so many changes and no more, as if the process were killed
 // before the next one.
 type mortal struct {
-	*task.Memory
+	*memstore.Store
 	left atomic.Int64
 	dead chan struct{}
 }
 
-func newMortal(on *task.Memory, left int64) *mortal {
-	m := &mortal{Memory: on, dead: make(chan struct{})}
+func newMortal(on *memstore.Store, left int64) *mortal {
+	m := &mortal{Store: on, dead: make(chan struct{})}
 	m.left.Store(left)
 	return m
 }
@@ -41,7 +42,7 @@ func (m *mortal) Append(ctx context.Context, c *task.Change) error {
 	case left < 0:
 		return task.ErrUnavailable
 	}
-	return m.Memory.Append(ctx, c)
+	return m.Store.Append(ctx, c)
 }
 
 // team is a planner with two agents that it asks, of which one asks back, and two tools. It
@@ -117,7 +118,7 @@ func TestKilledAnywhere(t *testing.T) {
 	for cut := int64(1); cut < 100; cut++ {
 		killed := false
 		synctest.Test(t, func(t *testing.T) {
-			w, disk := new(team), new(task.Memory)
+			w, disk := new(team), new(memstore.Store)
 			store := newMortal(disk, cut)
 			h := start(t, store, w.agents(t))
 			id := h.begin(text("go"))

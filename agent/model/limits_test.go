@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // outcome is what has come of a task, in a word.
@@ -52,7 +52,7 @@ func TestProvidersThatFail(t *testing.T) {
 					second.Name = "second"
 					a.Choices = append(a.Choices, second)
 				}
-				h := start(t, new(task.Memory), agents{"main": a})
+				h := start(t, new(memstore.Store), agents{"main": a})
 				got := h.sendWithin(text("go"), time.Hour)
 				if got := outcome(got); got != tt.want {
 					t.Errorf("the task is %q, want %q", got, tt.want)
@@ -108,7 +108,7 @@ func TestBudgets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := looker(t, forever, tt.answer)
 				a.Budget = tt.budget
-				h := start(t, new(task.Memory), agents{"main": a})
+				h := start(t, new(memstore.Store), agents{"main": a})
 				if got := outcome(h.sendWithin(text("go"), time.Hour)); got != tt.want {
 					t.Errorf("the task is %q, want %q", got, tt.want)
 				}
@@ -123,7 +123,7 @@ func TestSameDelegation(t *testing.T) {
 	t.Parallel()
 	a := scriptedAgent(t, "turns: [{calls: [{name: agent_run_north, arguments: {prompt: weather}}]}]")
 	a.Delegates = []model.Delegate{{ID: "north"}}
-	h := start(t, new(task.Memory), agents{"main": a, "north": scriptedAgent(t, "turns: [{text: Rain.}]")})
+	h := start(t, new(memstore.Store), agents{"main": a, "north": scriptedAgent(t, "turns: [{text: Rain.}]")})
 	if got, want := outcome(h.send(text("go"))), "FAILED: the model makes the same call again and again"; got != want {
 		t.Errorf("the task is %q, want %q", got, want)
 	}
@@ -163,7 +163,7 @@ func TestMistakesOfModels(t *testing.T) {
 			a.Delegates = []model.Delegate{{ID: "north"}}
 			var heard []*model.Request
 			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
-			h := start(t, new(task.Memory), agents{"main": a})
+			h := start(t, new(memstore.Store), agents{"main": a})
 			wantAnswer(t, h.send(text("go")), "I see.")
 			msgs := heard[1].Messages
 			if got := msgs[len(msgs)-1]; got.Role != "tool" || !strings.Contains(got.Content.Text(), tt.want) {
@@ -191,7 +191,7 @@ turns:
 	a.Budget = model.Budget{Context: 2000}
 	var heard []*model.Request
 	a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
-	h := start(t, new(task.Memory), agents{"main": a})
+	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("go")), "Enough.")
 	var got []string
 	for _, m := range heard[6].Messages {
@@ -211,7 +211,7 @@ turns:
 // TestUsage: what a task has cost is in its last message.
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), agents{"main": scriptedAgent(t, "turns: [{text: yes, usage: {input: 7, output: 3}}]")})
+	h := start(t, new(memstore.Store), agents{"main": scriptedAgent(t, "turns: [{text: yes, usage: {input: 7, output: 3}}]")})
 	got := h.send(text("go"))
 	cost, _ := json.Marshal(got.Status.Message.Metadata["application/vnd.protolabs.cost-v1+json"])
 	if !strings.Contains(string(cost), `"input_tokens":7`) || !strings.Contains(string(cost), `"output_tokens":3`) {

@@ -10,12 +10,13 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), agents{"main": scriptedAgent(t, `turns: [{when: {last: "I am (.*)"}, text: "Hello $1, and welcome."}]`)})
+	h := start(t, new(memstore.Store), agents{"main": scriptedAgent(t, `turns: [{when: {last: "I am (.*)"}, text: "Hello $1, and welcome."}]`)})
 	wantAnswer(t, h.send(text("I am Ada")), "Hello Ada, and welcome.")
 }
 
@@ -34,7 +35,7 @@ turns:
 		got = string(c.Arguments)
 		return says("full"), nil
 	}}}
-	h := start(t, new(task.Memory), agents{"main": a})
+	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("the moon?")), "It is full.")
 	if want := `{"what":"moon"}`; got != want {
 		t.Errorf("the tool got %s, want %s", got, want)
@@ -62,7 +63,7 @@ func TestDelegates(t *testing.T) {
 	t.Parallel()
 	a := scriptedAgent(t, planner)
 	a.Delegates = []model.Delegate{{ID: "north"}, {ID: "south"}}
-	h := start(t, new(task.Memory), agents{"main": a, "north": scriptedAgent(t, weather), "south": scriptedAgent(t, weather)})
+	h := start(t, new(memstore.Store), agents{"main": a, "north": scriptedAgent(t, weather), "south": scriptedAgent(t, weather)})
 	wantAnswer(t, h.send(text("how is the weather?")), "I have heard of both.")
 	for _, name := range []task.Agent{"north", "south"} {
 		all := h.tasksOf(name)
@@ -92,7 +93,7 @@ turns:
 		}
 		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(say))), nil)
 	})
-	h := start(t, new(task.Memory), agents{"main": a, "clerk": clerk})
+	h := start(t, new(memstore.Store), agents{"main": a, "clerk": clerk})
 	got := h.send(text("a table, please"))
 	status, _ := said(got)
 	if got.Status.State != a2a.TaskStateInputRequired || status != "for how many?" {

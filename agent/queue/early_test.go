@@ -13,12 +13,13 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // disk is a store whose first append for a task waits until the test says how it ends.
 type disk struct {
-	*task.Memory
+	*memstore.Store
 	// outcome is what the append says; kept whether it has stored something all the same.
 	outcome chan error
 	kept    bool
@@ -26,11 +27,11 @@ type disk struct {
 
 func (d *disk) Append(ctx context.Context, c *task.Change) error {
 	if c.Prev.Rev != 0 {
-		return d.Memory.Append(ctx, c)
+		return d.Store.Append(ctx, c)
 	}
 	err := <-d.outcome
 	if err == nil || d.kept {
-		return errors.Join(d.Memory.Append(ctx, c), err)
+		return errors.Join(d.Store.Append(ctx, c), err)
 	}
 	return err
 }
@@ -71,7 +72,7 @@ func onDisk(t *testing.T, kept bool, f func(t *testing.T, d *disk, h *hub)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &disk{Memory: new(task.Memory), outcome: make(chan error), kept: kept}
+		d := &disk{Store: new(memstore.Store), outcome: make(chan error), kept: kept}
 		f(t, d, startHubOn(t, d, nil))
 	})
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/agent/worker"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // A hub and a worker share a bus. In earnest they are two processes, and the bus is that
 // of a broker.
 func Example() {
-	b, store := new(bus.Memory), new(task.Memory)
+	b, store := new(bus.Memory), new(memstore.Store)
 	dispatcher := &queue.Dispatcher{Bus: b, ID: "hub1", Tasks: store}
 	hub := &parley.Hub{Store: store}
 	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: dispatcher})

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -43,7 +44,7 @@ type hub struct {
 
 func startHub(t testing.TB, alter func(*queue.Dispatcher)) *hub {
 	t.Helper()
-	return startHubOn(t, new(task.Memory), alter)
+	return startHubOn(t, new(memstore.Store), alter)
 }
 
 func startHubOn(t testing.TB, store task.Store, alter func(*queue.Dispatcher)) *hub {

@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -147,7 +148,7 @@ func TestLargeNATS(t *testing.T) {
 			b.Close()
 		}
 	})
-	h := &hub{t: t, store: new(task.Memory)}
+	h := &hub{t: t, store: new(memstore.Store)}
 	h.peer = func() bus.Bus {
 		b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.URL})
 		if err != nil {

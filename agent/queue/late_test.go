@@ -10,19 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // counted is a store that counts what is appended.
 type counted struct {
-	*task.Memory
+	*memstore.Store
 
 	appends atomic.Int32
 }
 
 func (s *counted) Append(ctx context.Context, c *task.Change) error {
 	s.appends.Add(1)
-	return s.Memory.Append(ctx, c)
+	return s.Store.Append(ctx, c)
 }
 
 // WORKING of a worker that may be repeated goes with its words into one append if they come
@@ -42,7 +43,7 @@ func TestWorkingWaitsForWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := &counted{Memory: new(task.Memory)}
+				store := &counted{Store: new(memstore.Store)}
 				h := startHub(t, nil)
 				h.store = store
 				h.again()

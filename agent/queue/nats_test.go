@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -24,7 +25,7 @@ func TestNATS(t *testing.T) {
 			b.Close()
 		}
 	})
-	h := &hub{t: t, store: new(task.Memory)}
+	h := &hub{t: t, store: new(memstore.Store)}
 	h.peer = func() bus.Bus {
 		b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.URL})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -112,7 +113,7 @@ func TestThief(t *testing.T) {
 		}
 		server.Close()
 	})
-	h := &hub{t: t, store: new(task.Memory)}
+	h := &hub{t: t, store: new(memstore.Store)}
 	h.peer = func() bus.Bus {
 		b, err := server.Open(t.Context(), natsbus.Options{})
 		if err != nil {

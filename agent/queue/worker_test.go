@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -503,7 +504,7 @@ func TestWorkersWithoutSense(t *testing.T) {
 			t.Errorf("Run = %v, want %s", err, want)
 		}
 	}
-	for _, d := range []*queue.Dispatcher{{}, {Bus: b}, {Bus: b, Tasks: new(task.Memory), ID: "a b"}} {
+	for _, d := range []*queue.Dispatcher{{}, {Bus: b}, {Bus: b, Tasks: new(memstore.Store), ID: "a b"}} {
 		if err := d.Run(t.Context()); err == nil {
 			t.Errorf("Run of %+v is fine", d)
 		}
@@ -516,7 +517,7 @@ func TestBusIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(bus.Memory)
 		w := &worker.Worker{Bus: b, Name: "x", Executor: echo}
-		d := &queue.Dispatcher{Bus: b.Peer(), ID: "h", Tasks: new(task.Memory)}
+		d := &queue.Dispatcher{Bus: b.Peer(), ID: "h", Tasks: new(memstore.Store)}
 		errs := make(chan error, 2)
 		go func() { errs <- w.Run(t.Context()) }()
 		go func() { errs <- d.Run(t.Context()) }()

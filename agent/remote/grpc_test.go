@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -26,7 +27,7 @@ import (
 // else. who finds out who calls, nil for nobody.
 func startGRPC(t *testing.T, version string, who auth.Authenticator) (cardURL string) {
 	t.Helper()
-	e := engine.New(engine.Config{})
+	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	for _, a := range builtin.Agents() {
 		if err := e.Register(engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor}); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/port"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -43,7 +44,7 @@ type hub struct {
 
 func startHub(t testing.TB, agents map[string]a2asrv.AgentExecutor, alter func(*parley.Hub)) *hub {
 	t.Helper()
-	h := &hub{t: t, store: new(task.Memory), agents: agents, alter: alter, addr: port.Addr(t)}
+	h := &hub{t: t, store: new(memstore.Store), agents: agents, alter: alter, addr: port.Addr(t)}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/examples/exampletest"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // workerOf is the variable that makes a worker of the test's program: the address of the
@@ -64,7 +64,7 @@ func startHub(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	d := &queue.Dispatcher{Bus: b, ID: "h1", Tasks: store}
 	hub := parley.Hub{Store: store}
 	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: d})

@@ -33,7 +33,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }
@@ -136,7 +136,7 @@ func newStage(t *testing.T, b *broker) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	d := &queue.Dispatcher{Bus: b.bus, ID: signer.Hub(), Tasks: store, Signer: signer, Lease: 3 * time.Second}
 	hub := parley.Hub{Store: store}
 	hub.Handle(&a2a.AgentCard{Name: "pythonist"}, &queue.Agent{Dispatcher: d})

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // startHub serves the built-in agents over gRPC and returns the address.
 func startHub(t *testing.T) string {
 	t.Helper()
-	e := engine.New(engine.Config{})
+	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	for _, a := range builtin.Agents() {
 		a.Card.Capabilities.Extensions = []a2a.AgentExtension{{URI: "urn:x:a"}}
 		if err := e.Register(engine.Agent{Name: task.Agent(a.Card.Name), Card: a.Card, Executor: a.Executor}); err != nil {

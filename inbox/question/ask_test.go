@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -43,7 +44,7 @@ type office struct {
 // newOffice has an agent main that asks n questions, and a clerk.
 func newOffice(t testing.TB, n int) *office {
 	return &office{
-		t: t, store: new(task.Memory), desk: question.Desk{Answerer: "clerk"},
+		t: t, store: new(memstore.Store), desk: question.Desk{Answerer: "clerk"},
 		all: agents{"main": asker(n, numbered), "clerk": clerk(t)},
 	}
 }
@@ -457,7 +458,7 @@ func TestAskSurvivesKills(t *testing.T) {
 		killed := false
 		synctest.Test(t, func(t *testing.T) {
 			o := newOffice(t, 3)
-			disk := new(task.Memory)
+			disk := new(memstore.Store)
 			store := newMortal(disk, cut)
 			o.store = store
 			o.open()

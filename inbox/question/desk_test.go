@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -56,7 +57,7 @@ func TestQuestionLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.desk.Answerer = "clerk"
-			h := startHub(t, new(task.Memory), &test.desk, agents{"main": asker(1000, test.ask), "clerk": clerk(t)})
+			h := startHub(t, new(memstore.Store), &test.desk, agents{"main": asker(1000, test.ask), "clerk": clerk(t)})
 			got := says(h.send(say("main", "go")))
 			for _, want := range test.want {
 				if !strings.Contains(got, want) {
@@ -85,7 +86,7 @@ func TestNobodyAnswers(t *testing.T) {
 		if x != nil {
 			all["clerk"] = x
 		}
-		h := startHub(t, new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto}, all)
+		h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, all)
 		if got, want := says(h.send(say("main", "go"))), `FAILED agent "main" asks: Question 1?; the answering agent "clerk" `; !strings.Contains(got, want) {
 			t.Errorf("%s: the task is %q, want %q", name, got, want)
 		}
@@ -102,7 +103,7 @@ func TestOneAnswerWins(t *testing.T) {
 		<-goOn
 		yield(status(ec, a2a.TaskStateCompleted, "late"), nil)
 	})
-	h := startHub(t, new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
+	h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
@@ -138,7 +139,7 @@ func TestCancelOfAQuestion(t *testing.T) {
 		<-ctx.Done()
 		close(ended)
 	})
-	h := startHub(t, new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
+	h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"main": asker(1, numbered), "clerk": slow})
 	r := say("main", "go")
 	r.ReturnImmediately = true
 	id := h.send(r).Head.ID
@@ -168,7 +169,7 @@ func TestKills(t *testing.T) {
 	desk := &question.Desk{Answerer: "clerk", Default: question.Auto}
 	kills := 0
 	for cut := int64(1); ; cut++ {
-		disk := new(task.Memory)
+		disk := new(memstore.Store)
 		store := newMortal(disk, cut)
 		h := startHub(t, store, desk, agents{"main": asker(5, numbered), "clerk": clerk(t)})
 		r := say("main", "go")
@@ -219,7 +220,7 @@ func TestKills(t *testing.T) {
 // TestRoundsSurviveARestart counts the rounds of a dialogue that was interrupted.
 func TestRoundsSurviveARestart(t *testing.T) {
 	t.Parallel()
-	disk, desk := new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
+	disk, desk := new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
 	store := newMortal(disk, 9)
 	h := startHub(t, store, desk, agents{"main": asker(100, numbered), "clerk": clerk(t)})
 	r := say("main", "go")
@@ -236,7 +237,7 @@ func TestRoundsSurviveARestart(t *testing.T) {
 // TestMessagesThatCameBeforeTheQuestion answer it, also if the hub is killed in between.
 func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
-	disk, ask := new(task.Memory), make(chan struct{})
+	disk, ask := new(memstore.Store), make(chan struct{})
 	store := newMortal(disk, 3) // the message, the further one, the question
 	inner := asker(1, numbered)
 	main := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

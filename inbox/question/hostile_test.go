@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -157,7 +158,7 @@ func TestHostilePeers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, far := startPeer(t, tt.says)
-			h := startHub(t, new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"peer": far, "clerk": clerk(t)})
+			h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{"peer": far, "clerk": clerk(t)})
 			a := h.send(say("peer", "go"))
 			if got := says(a); !a.Head.State.Terminal() || !strings.Contains(got, tt.want) {
 				t.Errorf("the task is %q, want %q", got, tt.want)

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -196,7 +197,7 @@ func TestBreaksAreMeasured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := startHub(t, new(task.Memory), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{task.Agent(name): asker(1000, tt.ask), "clerk": tt.clerk})
+			h := startHub(t, new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto}, agents{task.Agent(name): asker(1000, tt.ask), "clerk": tt.clerk})
 			count := func() []int64 {
 				return []int64{
 					counted(t, "parley.a2a.input_required_rounds", name, ""),
@@ -225,7 +226,7 @@ func TestBreaksAreMeasured(t *testing.T) {
 func TestLoopsEnd(t *testing.T) {
 	t.Parallel()
 	in := new(inbox.Inbox)
-	h := startHub(t, new(task.Memory), &question.Desk{Default: question.Ask, Inbox: in}, agents{"loops": asker(3, numbered)})
+	h := startHub(t, new(memstore.Store), &question.Desk{Default: question.Ask, Inbox: in}, agents{"loops": asker(3, numbered)})
 	tr, r := newTracer(), say("loops", "go")
 	r.ReturnImmediately = true
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -50,6 +51,9 @@ func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2as
 	desk := cfg.Questions.(*question.Desk)
 	if err := desk.Check(); err != nil {
 		t.Fatal(err)
+	}
+	if cfg.Store == nil {
+		cfg.Store = new(memstore.Store)
 	}
 	h := &hub{Engine: engine.New(cfg), t: t}
 	var all sync.WaitGroup
@@ -156,13 +160,13 @@ func clerk(t testing.TB) *scripted.Script {
 
 // mortal is a store that dies after a number of changes.
 type mortal struct {
-	*task.Memory
+	*memstore.Store
 	left atomic.Int64
 	dead chan struct{}
 }
 
-func newMortal(on *task.Memory, left int64) *mortal {
-	m := &mortal{Memory: on, dead: make(chan struct{})}
+func newMortal(on *memstore.Store, left int64) *mortal {
+	m := &mortal{Store: on, dead: make(chan struct{})}
 	m.left.Store(left)
 	return m
 }
@@ -175,5 +179,5 @@ func (m *mortal) Append(ctx context.Context, c *task.Change) error {
 	case left < 0:
 		return task.ErrUnavailable
 	}
-	return m.Memory.Append(ctx, c)
+	return m.Store.Append(ctx, c)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -179,7 +180,7 @@ func TestAuthenticatorsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := new(task.Memory)
+			store := new(memstore.Store)
 			hub := &parley.Hub{Auth: f, Store: store, Extended: parley.ExtendedCards{Token: "0123456789abcdef0123456789abcdef"}}
 			echo := builtin.Agents()[0]
 			hub.Handle(echo.Card, echo.Executor)

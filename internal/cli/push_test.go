@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -31,7 +32,7 @@ func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 // told one thing.
 func startPush(t *testing.T) (url string) {
 	t.Helper()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	d, err := push.New(push.Config{Store: store, Transport: refusing{}})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func startPush(t *testing.T) (url string) {
 }
 
 // awaitDead waits until a webhook is settled with a dead letter.
-func awaitDead(t *testing.T, store *task.Memory, ref task.HookRef) {
+func awaitDead(t *testing.T, store *memstore.Store, ref task.HookRef) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

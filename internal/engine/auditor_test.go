@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -108,7 +109,7 @@ func TestWhatCannotBeWrittenDown(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the log is full")
 	for name, s := range map[string]*scribe{"refused": {refuses: full}, "broken": {breaks: full}} {
-		store := new(task.Memory)
+		store := new(memstore.Store)
 		b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
 		if a, err := b.Send(t.Context(), alice, text("one")); !errors.Is(err, full) {
 			t.Errorf("%s: Send = %v, %v, want the error of the log", name, a, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestRunsThatWaitElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, began := new(task.Memory), make(chan context.Context, 10)
+		store, began := new(memstore.Store), make(chan context.Context, 10)
 		away := agent.With(untilStopped(began), agent.Traits{Resumable: true, Away: true, NoMessage: true})
 		b := start(t, engine.Config{Store: store, MaxRuns: 1, MaxAway: 2, DrainTimeout: time.Hour}, words("a"))
 		b.register("far", away)

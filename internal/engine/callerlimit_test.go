@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -156,7 +157,7 @@ func TestTasksWithChosenIDs(t *testing.T) {
 // The tasks that a hub takes up again after a restart count.
 func TestRecoveredTasksCount(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	began := make(chan context.Context, 1)
 	x := idempotent(&executor{run: func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
 		began <- ctx

@@ -16,7 +16,7 @@ import (
 
 // Config says how an Engine works. The zero Config is ready to use.
 type Config struct {
-	// Store keeps the tasks. If nil, they live in memory.
+	// Store keeps the tasks. It is required.
 	Store task.Store
 	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
 	// is not task.Hooks, push notifications are not supported.
@@ -125,9 +125,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Store == nil {
-		c.Store = new(task.Memory)
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

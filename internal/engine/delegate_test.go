@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -62,7 +63,7 @@ func startTwo(t *testing.T, store task.Store, first, second a2asrv.AgentExecutor
 
 func TestDelegate(t *testing.T) {
 	t.Parallel()
-	store, heard := new(task.Memory), make(chan *agent.Delegated, 1)
+	store, heard := new(memstore.Store), make(chan *agent.Delegated, 1)
 	b := start(t, engine.Config{Store: store}, asks("other", "", heard))
 	b.register("other", words("one ", "two"))
 	a := b.send(text("hi"))
@@ -129,7 +130,7 @@ func TestDelegationThatFails(t *testing.T) {
 // next execution joins the child.
 func TestDelegationWithAKeyHappensOnce(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 2)
+	store, began := new(memstore.Store), make(chan context.Context, 2)
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(asks("other", "k", nil)))
 	b.register("other", idempotent(untilStopped(began)))
 	id := b.send(now(text("hi"))).Head.ID
@@ -178,7 +179,7 @@ func TestCancelReachesChildren(t *testing.T) {
 // carried out.
 func TestPendingCancelReachesChildren(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks("other", "", nil))
 	b.register("other", idempotent(untilStopped(began)))
 	id := b.send(now(text("hi"))).Head.ID
@@ -208,7 +209,7 @@ func TestPendingCancelReachesChildren(t *testing.T) {
 // does not say it again.
 func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 2)
+	store, began := new(memstore.Store), make(chan context.Context, 2)
 	parent := idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		var text string
 		var id a2a.TaskID

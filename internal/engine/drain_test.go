@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -49,7 +50,7 @@ func TestUntilDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := new(task.Memory)
+				store := new(memstore.Store)
 				b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, patient(tt.traits))
 				id := b.send(now(text("hi"))).Head.ID
 				synctest.Wait()
@@ -73,7 +74,7 @@ func TestUntilDrain(t *testing.T) {
 func TestQuestionsDoNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, d := new(task.Memory), newDesk()
+		store, d := new(memstore.Store), newDesk()
 		b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: time.Hour}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-d.posed
@@ -112,7 +113,7 @@ func held(t *testing.T, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 func TestQuestionsThatComeWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, d := new(task.Memory), newDesk()
+		store, d := new(memstore.Store), newDesk()
 		d.err = errors.New("nobody can be asked while the hub drains")
 		slow := curious()
 		inner := slow.run
@@ -158,7 +159,7 @@ func (c *clumsy) Reply(ctx context.Context, q *engine.Question) (engine.Reply, e
 func TestRepliesWhileDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, c := new(task.Memory), &clumsy{asked: make(chan *engine.Question, 1), drain: make(chan struct{})}
+		store, c := new(memstore.Store), &clumsy{asked: make(chan *engine.Question, 1), drain: make(chan struct{})}
 		b := held(t, engine.Config{Store: store, Questions: c}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-c.asked
@@ -189,7 +190,7 @@ func TestUntilDrainIsOver(t *testing.T) {
 			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
 			time.Sleep(time.Minute)
 		}}, agent.Traits{Resumable: true})
-		store := new(task.Memory)
+		store := new(memstore.Store)
 		b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		synctest.Wait()

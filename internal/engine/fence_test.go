@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -20,7 +21,7 @@ func TestFenceBetweenAppendAndQueue(t *testing.T) {
 	for name, after := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := New(Config{})
+			e := New(Config{Store: new(memstore.Store)})
 			r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), agent: &Agent{Name: "a"}}
 			r.ctx, r.stop = context.WithCancelCause(t.Context())
 			r.pending = []task.Entry{{Seq: 1}, {Seq: 2}}

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -96,7 +97,7 @@ type bench struct {
 func start(t testing.TB, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
 	if cfg.Store == nil {
-		cfg.Store = new(task.Memory)
+		cfg.Store = new(memstore.Store)
 	}
 	b := &bench{Engine: engine.New(cfg), t: t, store: cfg.Store, done: make(chan error, 1)}
 	b.register("main", x)
@@ -228,11 +229,11 @@ func idempotent(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
 
 // counting counts the appends to a store in memory.
 type counting struct {
-	task.Memory
+	memstore.Store
 	appends atomic.Int64
 }
 
 func (c *counting) Append(ctx context.Context, ch *task.Change) error {
 	c.appends.Add(1)
-	return c.Memory.Append(ctx, ch)
+	return c.Store.Append(ctx, ch)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -246,7 +247,7 @@ func kinds(first *engine.Answer, events []engine.Event) string {
 func TestRepeatedStream(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
-	cfg.Store = new(task.Memory)
+	cfg.Store = new(memstore.Store)
 	b := start(t, cfg, newCounted(false))
 	read := func(b *bench, r *op.Send) string {
 		t.Helper()
@@ -283,7 +284,7 @@ func TestRepeatedStream(t *testing.T) {
 func TestRepeatedMessageOfATaskThatAsks(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
-	cfg.Store = new(task.Memory)
+	cfg.Store = new(memstore.Store)
 	b := start(t, cfg, newCounted(false))
 	first := b.send(key("k", text("ask")))
 	b.stop()
@@ -392,7 +393,7 @@ func TestRepeatedMessageWithItsOwnTaskID(t *testing.T) {
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := new(task.Memory)
+		store := new(memstore.Store)
 		cfg := engine.Config{Store: store, Idempotency: engine.Idempotency{Header: true, TTL: 10 * time.Second}}
 		b := start(t, cfg, newCounted(false))
 		first := b.send(key("k", text("a")))

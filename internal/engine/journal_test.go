@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -50,7 +51,7 @@ func journalOf(t *testing.T, s task.Journals, key task.Key) string {
 // caller answer a question in the end.
 func TestJournalGoesOn(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan string, 4)
+	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 4)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
 		heard <- recorded(ctx)
@@ -93,7 +94,7 @@ func TestJournalGoesOn(t *testing.T) {
 // TestCheckpointIsAsDurableAsItsEvent does.
 func TestRecordIsAsDurableAsItsEvent(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	steps, next := make(chan string), make(chan struct{})
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		step := func(name string) { steps <- name; <-next }
@@ -177,7 +178,7 @@ func TestJournalIsBounded(t *testing.T) {
 // TestJournalOfOthersIsNone: only Resumable agents have journals.
 func TestJournalOfOthersIsNone(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		_ = agent.Record(ctx, []byte("x"))
 		yield(status(ec, a2a.TaskStateInputRequired, recorded(ctx)), nil)
@@ -192,7 +193,7 @@ func TestJournalOfOthersIsNone(t *testing.T) {
 // TestRedriveForgetsTheJournal dispatches a message anew, which begins from the start.
 func TestRedriveForgetsTheJournal(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan string, 2)
+	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan string, 2)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		had := recorded(ctx)
 		heard <- had

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -11,7 +12,7 @@ import (
 // never before, even if a flush comes between the two.
 func TestNotesBelongToEvents(t *testing.T) {
 	t.Parallel()
-	e := New(Config{})
+	e := New(Config{Store: new(memstore.Store)})
 	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{Resumable: true}, seq: 3}
 	want := func(when string, seq int64, blob string) {
 		t.Helper()

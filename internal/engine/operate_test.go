@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -141,7 +142,7 @@ func TestFailStopsTheRun(t *testing.T) {
 
 func TestReassign(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	b := start(t, engine.Config{Store: store}, untilStopped(began))
 	b.register("other", wonders("name?"))
 	id := b.send(now(text("hi"))).Head.ID
@@ -227,7 +228,7 @@ func TestPause(t *testing.T) {
 // TestPauseOverRestart: what waits is still there, and what had begun goes on.
 func TestPauseOverRestart(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
 	running := b.send(now(text("hi"))).Head.ID
 	<-began

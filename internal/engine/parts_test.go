@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -187,7 +188,7 @@ func TestLargeStatus(t *testing.T) {
 
 // written is a store in memory that knows its largest entry.
 type written struct {
-	task.Memory
+	memstore.Store
 	largest int
 }
 
@@ -196,7 +197,7 @@ func (w *written) Append(ctx context.Context, c *task.Change) error {
 	for i := range c.Entries {
 		w.largest = max(w.largest, len(c.Entries[i].Body)+len(c.Entries[i].Meta))
 	}
-	return w.Memory.Append(ctx, c)
+	return w.Store.Append(ctx, c)
 }
 
 // Somebody else gets the same answer for a part as for a task that is not there, also if he
@@ -523,7 +524,7 @@ func TestPartsOfConflicts(t *testing.T) {
 
 // failsOnce is a store that fails once, without having stored anything.
 type failsOnce struct {
-	task.Memory
+	memstore.Store
 	fail atomic.Bool
 }
 
@@ -531,7 +532,7 @@ func (b *failsOnce) Append(ctx context.Context, c *task.Change) error {
 	if b.fail.CompareAndSwap(true, false) {
 		return task.ErrUnavailable
 	}
-	return b.Memory.Append(ctx, c)
+	return b.Store.Append(ctx, c)
 }
 
 // Where it is not known whether an entry was stored, its part stays until that is found out.

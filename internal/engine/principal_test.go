@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // seen is what a run finds out about its caller.
@@ -53,7 +53,7 @@ func TestPrincipalOfARun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, runs := new(task.Memory), make(chan seen, 1)
+			store, runs := new(memstore.Store), make(chan seen, 1)
 			b := start(t, engine.Config{Store: store, DrainTimeout: -1}, watching(runs, true))
 			a, err := b.Send(t.Context(), &op.Caller{Principal: &tt.principal}, now(text("hi")))
 			if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -215,8 +216,8 @@ func TestPushNotSupported(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]engine.Config{
 		"no pusher":             {},
-		"store keeps no hooks":  {Push: new(enginetest.Pusher), Store: onlyStore{new(task.Memory)}},
-		"neither one nor other": {Store: onlyStore{new(task.Memory)}},
+		"store keeps no hooks":  {Push: new(enginetest.Pusher), Store: onlyStore{new(memstore.Store)}},
+		"neither one nor other": {Store: onlyStore{new(memstore.Store)}},
 	} {
 		b := start(t, cfg, words("hello"))
 		h := b.send(text("hi")).Head
@@ -303,7 +304,7 @@ func TestInlinePushRefused(t *testing.T) {
 // A task that ends as a bare message is one that nobody may be told of.
 func TestInlinePushOfABareMessage(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	x := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("good day")), nil)
 	}}
@@ -418,7 +419,7 @@ func TestPushConfigsRaceWithTheEndOfATask(t *testing.T) {
 
 // shaky is a store in memory whose next answer may be an error.
 type shaky struct {
-	task.Memory
+	memstore.Store
 	// append is returned by the next Append, after the change was stored.
 	append atomic.Pointer[error]
 	// hook is returned by the next PutHook or DropHook, which does nothing then.
@@ -426,7 +427,7 @@ type shaky struct {
 }
 
 func (s *shaky) Append(ctx context.Context, c *task.Change) error {
-	err := s.Memory.Append(ctx, c)
+	err := s.Store.Append(ctx, c)
 	if p := s.append.Swap(nil); p != nil {
 		return *p
 	}
@@ -437,14 +438,14 @@ func (s *shaky) PutHook(ctx context.Context, h *task.Hook) error {
 	if p := s.hook.Swap(nil); p != nil {
 		return *p
 	}
-	return s.Memory.PutHook(ctx, h)
+	return s.Store.PutHook(ctx, h)
 }
 
 func (s *shaky) DropHook(ctx context.Context, ref task.HookRef) error {
 	if p := s.hook.Swap(nil); p != nil {
 		return *p
 	}
-	return s.Memory.DropHook(ctx, ref)
+	return s.Store.DropHook(ctx, ref)
 }
 
 func TestPushWhileTheStoreFails(t *testing.T) {

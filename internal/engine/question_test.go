@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -90,7 +91,7 @@ func TestToolsAreTheCallers(t *testing.T) {
 // TestQuestionsSurviveRestarts asks again what nobody has answered.
 func TestQuestionsSurviveRestarts(t *testing.T) {
 	t.Parallel()
-	store, d := new(task.Memory), newDesk()
+	store, d := new(memstore.Store), newDesk()
 	b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
 	id := b.send(now(text("hi"))).Head.ID
 	first := <-d.posed

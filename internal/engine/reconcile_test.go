@@ -18,12 +18,13 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // hostile is a store in memory that fails once, where it hurts, and may stay broken.
 type hostile struct {
-	task.Memory
+	memstore.Store
 	// keep says that what fails is stored all the same; stay that nothing can be
 	// stored afterwards, until heal.
 	keep, stay bool
@@ -63,15 +64,15 @@ func (s *hostile) write(hit func() bool, f func() error) error {
 }
 
 func (s *hostile) Append(ctx context.Context, c *task.Change) error {
-	return s.write(func() bool { return s.match != nil && s.match(c) }, func() error { return s.Memory.Append(ctx, c) })
+	return s.write(func() bool { return s.match != nil && s.match(c) }, func() error { return s.Store.Append(ctx, c) })
 }
 
 func (s *hostile) PutHook(ctx context.Context, h *task.Hook) error {
-	return s.write(func() bool { return s.hooks }, func() error { return s.Memory.PutHook(ctx, h) })
+	return s.write(func() bool { return s.hooks }, func() error { return s.Store.PutHook(ctx, h) })
 }
 
 func (s *hostile) DropHook(ctx context.Context, ref task.HookRef) error {
-	return s.write(func() bool { return s.hooks }, func() error { return s.Memory.DropHook(ctx, ref) })
+	return s.write(func() bool { return s.hooks }, func() error { return s.Store.DropHook(ctx, ref) })
 }
 
 func (s *hostile) Probe(context.Context) error {

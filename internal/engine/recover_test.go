@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -58,7 +59,7 @@ func TestRecovery(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			store, began := new(task.Memory), make(chan context.Context, 1)
+			store, began := new(memstore.Store), make(chan context.Context, 1)
 			first := tt.first(began)
 			id := stopped(t, store, first, began)
 			second := a2asrv.AgentExecutor(words("x"))
@@ -76,7 +77,7 @@ func TestRecovery(t *testing.T) {
 
 func TestRecoveryGivesUpAfterThreeAttempts(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	began := make(chan context.Context, 1)
 	id := stopped(t, store, idempotent(untilStopped(began)), began)
 	for attempt := 2; attempt <= 3; attempt++ {
@@ -96,7 +97,7 @@ func TestRecoveryGivesUpAfterThreeAttempts(t *testing.T) {
 
 func TestPendingCancelWinsOverARerun(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	id := stopped(t, store, idempotent(untilStopped(began)), began)
 	h, err := store.Head(t.Context(), "alice", id)
 	if err != nil {
@@ -121,7 +122,7 @@ func TestInterruptedTaskSurvivesARestart(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateCompleted, ec.StoredTask.Status.Message.Parts[0].Text()), nil)
 	}}
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	first := start(t, engine.Config{Store: store}, x)
 	id := first.send(text("hi")).Head.ID
 	first.stop()
@@ -136,7 +137,7 @@ func TestInterruptedTaskSurvivesARestart(t *testing.T) {
 
 func TestStaleEpochIsFenced(t *testing.T) {
 	t.Parallel()
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	goOn := make(chan struct{})
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
@@ -210,7 +211,7 @@ func TestDrainNamesExecutorsThatDoNotStop(t *testing.T) {
 
 // broken is a store that fails on demand.
 type broken struct {
-	task.Memory
+	memstore.Store
 	failing atomic.Bool
 	// lie stores the change all the same.
 	lie atomic.Bool
@@ -218,10 +219,10 @@ type broken struct {
 
 func (s *broken) Append(ctx context.Context, c *task.Change) error {
 	if !s.failing.Load() {
-		return s.Memory.Append(ctx, c)
+		return s.Store.Append(ctx, c)
 	}
 	if s.lie.Load() {
-		if err := s.Memory.Append(ctx, c); err != nil {
+		if err := s.Store.Append(ctx, c); err != nil {
 			return err
 		}
 	}

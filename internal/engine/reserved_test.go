@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,7 +37,7 @@ func TestOnlyTheHubPosesQuestions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := new(task.Memory)
+			store := new(memstore.Store)
 			b := start(t, engine.Config{Store: store}, &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				_ = yield(ev(ec), nil) && yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 			}})

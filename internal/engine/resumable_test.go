@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -48,7 +49,7 @@ func counter(stop int, began chan<- context.Context, heard chan<- *agent.Call) *
 // TestResumableRunGoesOn interrupts a run five times, and its caller sees one log.
 func TestResumableRunGoesOn(t *testing.T) {
 	t.Parallel()
-	store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan *agent.Call, 1)
+	store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 1)
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(2, began, heard)))
 	id := b.send(now(text("count"))).Head.ID
 	<-began
@@ -97,7 +98,7 @@ func TestResumableRunGoesOn(t *testing.T) {
 // then lets one flush come between a checkpoint and its event.
 func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	saved := func(key task.Key) string {
 		got, err := store.Checkpoint(t.Context(), key)
 		if err != nil {
@@ -171,7 +172,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 // TestCheckpointOfOthersIsNone: only Resumable agents have checkpoints.
 func TestCheckpointOfOthersIsNone(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		_ = agent.Checkpoint(ctx, []byte("x"))
 		yield(status(ec, a2a.TaskStateInputRequired, ""), nil)
@@ -216,7 +217,7 @@ func TestPendingCancelReachesResumableAgent(t *testing.T) {
 	}{"agrees": {false, task.Canceled}, "refuses": {true, task.Completed}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, began, heard := new(task.Memory), make(chan context.Context, 1), make(chan *agent.Call, 3)
+			store, began, heard := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 3)
 			id := stopped(t, store, resumable(counter(4, began, heard)), began)
 			<-heard
 			h, err := store.Head(t.Context(), "alice", id)

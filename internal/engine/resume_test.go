@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -129,7 +130,7 @@ func TestOnce(t *testing.T) {
 	})
 	t.Run("waits for its caller", func(t *testing.T) {
 		t.Parallel()
-		store := new(task.Memory)
+		store := new(memstore.Store)
 		b := start(t, engine.Config{Store: store}, asking())
 		first := b.send(once("job", "a"))
 		b.stop()

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -211,13 +212,13 @@ func TestASlowReaderHurtsOnlyItself(t *testing.T) {
 
 // snapping says when it has kept a snapshot.
 type snapping struct {
-	task.Memory
+	memstore.Store
 	kept chan struct{}
 }
 
 func (s *snapping) SaveSnapshot(ctx context.Context, key task.Key, snap task.Snapshot) error {
 	defer func() { s.kept <- struct{}{} }()
-	return s.Memory.SaveSnapshot(ctx, key, snap)
+	return s.Store.SaveSnapshot(ctx, key, snap)
 }
 
 func TestGetReadsFromASnapshot(t *testing.T) {
@@ -291,12 +292,12 @@ func TestListPages(t *testing.T) {
 
 // ahead has stored the end of a task for a while before it says so.
 type ahead struct {
-	task.Memory
+	memstore.Store
 	stored, release chan struct{}
 }
 
 func (s *ahead) Append(ctx context.Context, c *task.Change) error {
-	err := s.Memory.Append(ctx, c)
+	err := s.Store.Append(ctx, c)
 	if c.Next.State.Terminal() {
 		close(s.stored)
 		<-s.release

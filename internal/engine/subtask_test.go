@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -49,7 +50,7 @@ func TestAdopt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			store, b := new(task.Memory), new(bench)
+			store, b := new(memstore.Store), new(bench)
 			b = start(t, engine.Config{Store: store}, sends(&b, tt.who, tt.message))
 			b.register("other", words("ok"))
 			a := b.send(text("hi"))
@@ -71,7 +72,7 @@ func TestAdopt(t *testing.T) {
 // TestAdoptedOnce sends a further message to a task that is there: it keeps its lineage.
 func TestAdoptedOnce(t *testing.T) {
 	t.Parallel()
-	store, b := new(task.Memory), new(bench)
+	store, b := new(memstore.Store), new(bench)
 	b = start(t, engine.Config{Store: store}, sends(&b, alice, func() *op.Send { s := reply("mine", "go on"); s.NewIDs = true; return s }))
 	b.register("other", asking())
 	mine := text("hi")

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/usertoken"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -35,7 +36,7 @@ func with(token string) *op.Caller {
 // and no other.
 func TestBearers(t *testing.T) {
 	t.Parallel()
-	store, hold := new(task.Memory), make(chan struct{})
+	store, hold := new(memstore.Store), make(chan struct{})
 	b := start(t, engine.Config{Store: store, MaxRuns: 1, Bearers: true}, shows(hold))
 	var ids []a2a.TaskID
 	for _, token := range []string{"one", "two", ""} {
@@ -105,7 +106,7 @@ func TestBearersStayHere(t *testing.T) {
 		t.Errorf("the other agent has %q", got)
 	}
 
-	store, began := new(task.Memory), make(chan context.Context, 1)
+	store, began := new(memstore.Store), make(chan context.Context, 1)
 	b = start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
 	if a, err = b.Send(t.Context(), with("mine"), now(text("hi"))); err != nil {
 		t.Fatal(err)

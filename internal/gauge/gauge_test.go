@@ -12,12 +12,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // counted is a store that says how many tasks it has.
 type counted struct {
-	task.Memory
+	memstore.Store
 	err error
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -41,6 +42,9 @@ func benchmarkSend(b *testing.B, callers int, level audit.Level) {
 		}
 		defer log.Close()
 		cfg.Auditor = taskAuditor{log}
+	}
+	if cfg.Store == nil {
+		cfg.Store = new(memstore.Store)
 	}
 	e := engine.New(cfg)
 	echo := builtin.Agents()[0]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/varint"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -33,23 +34,18 @@ func appendRest(b []byte, h *task.Head) []byte {
 	} {
 		b = binary.AppendVarint(b, n)
 	}
-	b = appendString(b, h.Run.Holder)
+	b = varint.AppendBytes(b, h.Run.Holder)
 	if format == restAssigned {
-		b = appendString(b, h.Assigned)
+		b = varint.AppendBytes(b, h.Assigned)
 	}
 	b = binary.AppendUvarint(b, uint64(len(h.Sealed)))
 	for _, id := range h.Sealed {
-		b = appendString(b, id)
+		b = varint.AppendBytes(b, id)
 	}
 	if h.StatusMessage == nil {
 		return b
 	}
-	return appendString(b, h.StatusMessage)
-}
-
-func appendString[T ~string | ~[]byte](b []byte, s T) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
+	return varint.AppendBytes(b, h.StatusMessage)
 }
 
 // decodeRest sets in h what appendRest has written. h does not share memory with b.
@@ -58,73 +54,34 @@ func decodeRest(b []byte, h *task.Head) error {
 		return errRest
 	}
 	assigned := b[0] == restAssigned
-	r := restReader{left: b[1:]}
-	h.Dialect = uint8(r.int())
-	h.CreatedAt = task.Millis(r.int())
-	h.Asked = r.int()
-	h.Read = r.int()
+	r := varint.Reader{Left: b[1:]}
+	h.Dialect = uint8(r.Int())
+	h.CreatedAt = task.Millis(r.Int())
+	h.Asked = r.Int()
+	h.Read = r.Int()
 	h.Run = task.Run{
-		Epoch:    r.int(),
-		Seq:      r.int(),
-		Dispatch: task.Dispatch(r.int()),
-		Attempt:  int(r.int()),
+		Epoch:    r.Int(),
+		Seq:      r.Int(),
+		Dispatch: task.Dispatch(r.Int()),
+		Attempt:  int(r.Int()),
 	}
-	h.SetMarks(byte(r.int()))
-	h.CancelAt = task.Millis(r.int())
-	h.Run.Holder = task.Holder(r.bytes())
+	h.SetMarks(byte(r.Int()))
+	h.CancelAt = task.Millis(r.Int())
+	h.Run.Holder = task.Holder(r.Bytes())
 	h.Assigned = ""
 	if assigned {
-		h.Assigned = task.Agent(r.bytes())
+		h.Assigned = task.Agent(r.Bytes())
 	}
 	h.Sealed = nil
-	for n := r.uint(); n > 0 && !r.bad; n-- {
-		h.Sealed = append(h.Sealed, a2a.ArtifactID(r.bytes()))
+	for range r.Count(1) {
+		h.Sealed = append(h.Sealed, a2a.ArtifactID(r.Bytes()))
 	}
 	h.StatusMessage = nil
-	if len(r.left) > 0 {
-		h.StatusMessage = append([]byte{}, r.bytes()...)
+	if len(r.Left) > 0 {
+		h.StatusMessage = append([]byte{}, r.Bytes()...)
 	}
-	if r.bad || len(r.left) > 0 {
+	if !r.Done() {
 		return errRest
 	}
 	return nil
-}
-
-// restReader reads the rest of a head. After a mistake it gives zeros.
-type restReader struct {
-	left []byte
-	bad  bool
-}
-
-func (r *restReader) int() int64 {
-	v, n := binary.Varint(r.left)
-	r.skip(n)
-	return v
-}
-
-func (r *restReader) uint() uint64 {
-	v, n := binary.Uvarint(r.left)
-	r.skip(n)
-	return v
-}
-
-// skip leaves the n bytes of a number behind; none or fewer means that there was
-// no number.
-func (r *restReader) skip(n int) {
-	if n <= 0 {
-		r.left, r.bad = nil, true
-		return
-	}
-	r.left = r.left[n:]
-}
-
-func (r *restReader) bytes() []byte {
-	n := r.uint()
-	if n > uint64(len(r.left)) {
-		r.left, r.bad = nil, true
-		return nil
-	}
-	b := r.left[:n:n]
-	r.left = r.left[n:]
-	return b
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemoryPasses(t *testing.T) {
 	t.Parallel()
-	tasktest.Test(t, func(*testing.T) task.Store { return new(task.Memory) })
+	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
 }
 
 // broken is a memory store of which some methods are replaced.
@@ -45,11 +46,11 @@ type broken struct {
 }
 
 // below stands one step deeper than brokenHooks, whose methods so take precedence.
-type below struct{ *task.Memory }
+type below struct{ *memstore.Store }
 
 // sound returns a store with every method as it should be.
 func sound() *broken {
-	m := new(task.Memory)
+	m := new(memstore.Store)
 	return &broken{
 		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
 		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
@@ -103,7 +104,7 @@ type defect struct {
 var defects = map[string]defect{
 	"conflict unsaid": {"Conflict|Race", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			if err := b.Memory.Append(ctx, c); !errors.Is(err, task.ErrConflict) {
+			if err := b.Store.Append(ctx, c); !errors.Is(err, task.ErrConflict) {
 				return err
 			}
 			return nil
@@ -111,18 +112,18 @@ var defects = map[string]defect{
 	}},
 	"loser stored": {"Conflict|Race", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
-			if now, e := b.Memory.Head(ctx, c.Next.Owner, c.Next.ID); errors.Is(err, task.ErrConflict) && e == nil {
+			err := b.Store.Append(ctx, c)
+			if now, e := b.Store.Head(ctx, c.Next.Owner, c.Next.ID); errors.Is(err, task.ErrConflict) && e == nil {
 				next := c.Next
 				next.Rev = now.Rev + 1
-				_ = b.Memory.Append(ctx, &task.Change{Prev: now, Next: next, Entries: c.Entries})
+				_ = b.Store.Append(ctx, &task.Change{Prev: now, Next: next, Entries: c.Entries})
 			}
 			return err
 		}
 	}},
 	"exists unsaid": {"CreateTwice", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			if err := b.Memory.Append(ctx, c); !errors.Is(err, task.ErrExists) {
+			if err := b.Store.Append(ctx, c); !errors.Is(err, task.ErrExists) {
 				return err
 			}
 			return task.ErrConflict
@@ -132,9 +133,9 @@ var defects = map[string]defect{
 		b.append = func(ctx context.Context, c *task.Change) error {
 			if ctx.Err() != nil && len(c.Entries) > 1 {
 				c.Entries = c.Entries[:1]
-				return b.Memory.Append(context.Background(), c)
+				return b.Store.Append(context.Background(), c)
 			}
-			return b.Memory.Append(ctx, c)
+			return b.Store.Append(ctx, c)
 		}
 	}},
 	"metadata lost": {"Keep", func(b *broken) {
@@ -155,16 +156,16 @@ var defects = map[string]defect{
 			if any, ok := owners.Load(id); ok {
 				owner = any.(task.Owner)
 			}
-			return b.Memory.Head(ctx, owner, id)
+			return b.Store.Head(ctx, owner, id)
 		}
 	}},
 	"page too long": {"Pages", func(b *broken) {
 		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
-			first, err := b.Memory.Read(ctx, key, after)
+			first, err := b.Store.Read(ctx, key, after)
 			if err != nil || len(first) < 256 {
 				return first, err
 			}
-			more, err := b.Memory.Read(ctx, key, after+256)
+			more, err := b.Store.Read(ctx, key, after+256)
 			return slices.Concat(first, more), err
 		}
 	}},
@@ -173,14 +174,14 @@ var defects = map[string]defect{
 			if after >= 256 {
 				after++
 			}
-			return b.Memory.Read(ctx, key, after)
+			return b.Store.Read(ctx, key, after)
 		}
 	}},
 	"page too large": {"PageBytes", func(b *broken) {
 		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 			var all []task.Entry
 			for len(all) < 200 {
-				page, err := b.Memory.Read(ctx, key, after+int64(len(all)))
+				page, err := b.Store.Read(ctx, key, after+int64(len(all)))
 				if err != nil || len(page) == 0 {
 					return all, err
 				}
@@ -191,7 +192,7 @@ var defects = map[string]defect{
 	}},
 	"unknown key": {"ReadNothing|Sweep", func(b *broken) {
 		b.read = func(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
-			es, err := b.Memory.Read(ctx, key, after)
+			es, err := b.Store.Read(ctx, key, after)
 			if errors.Is(err, task.ErrNotFound) {
 				return nil, nil
 			}
@@ -242,34 +243,34 @@ var defects = map[string]defect{
 		b.interrupted = func(ctx context.Context, q *task.Query) (task.Head, error) {
 			wide := *q
 			wide.Agent = ""
-			return b.Memory.Interrupted(ctx, &wide)
+			return b.Store.Interrupted(ctx, &wide)
 		}
 	}},
 	"due forgets quiet tasks": {"Due|Model", func(b *broken) {
 		b.due = func(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-			hs, err := b.Memory.Due(ctx, after, limit)
+			hs, err := b.Store.Due(ctx, after, limit)
 			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.Shown == task.Quiet }), err
 		}
 	}},
 	"stale forgets the context": {"Stale", func(b *broken) {
 		b.stale = func(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
-			hs, err := b.Memory.Stale(ctx, 1<<60, limit)
+			hs, err := b.Store.Stale(ctx, 1<<60, limit)
 			return slices.DeleteFunc(hs, func(h task.Head) bool { return h.UpdatedAt >= before }), err
 		}
 	}},
 	"sweep takes one too many": {"Sweep|SweepAnswered|Model", func(b *broken) {
 		b.sweep = func(ctx context.Context, before task.Millis, limit int) (int, error) {
-			return b.Memory.Sweep(ctx, before+1, limit)
+			return b.Store.Sweep(ctx, before+1, limit)
 		}
 	}},
 	"sweep without limit": {"SweepLimit", func(b *broken) {
 		b.sweep = func(ctx context.Context, before task.Millis, _ int) (int, error) {
-			return b.Memory.Sweep(ctx, before, 1<<30)
+			return b.Store.Sweep(ctx, before, 1<<30)
 		}
 	}},
 	"snapshot of nobody": {"Snapshots", func(b *broken) {
 		b.snapshot = func(ctx context.Context, key task.Key) (task.Snapshot, error) {
-			s, err := b.Memory.Snapshot(ctx, key)
+			s, err := b.Store.Snapshot(ctx, key)
 			if s.Version == 0 {
 				err = task.ErrNotFound
 			}
@@ -285,7 +286,7 @@ func changed(b *broken, alter func(*task.Change)) func(context.Context, *task.Ch
 	return func(ctx context.Context, c *task.Change) error {
 		mine := *c
 		alter(&mine)
-		err := b.Memory.Append(ctx, &mine)
+		err := b.Store.Append(ctx, &mine)
 		c.Next.Key = mine.Next.Key
 		return err
 	}
@@ -296,14 +297,14 @@ func asked(b *broken, alter func(*task.Query)) func(context.Context, *task.Query
 	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
 		mine := *q
 		alter(&mine)
-		return b.Memory.List(ctx, &mine)
+		return b.Store.List(ctx, &mine)
 	}
 }
 
 // listed returns a List that alters pages.
 func listed(b *broken, alter func(*task.Query, *task.ListPage)) func(context.Context, *task.Query) (task.ListPage, error) {
 	return func(ctx context.Context, q *task.Query) (task.ListPage, error) {
-		p, err := b.Memory.List(ctx, q)
+		p, err := b.Store.List(ctx, q)
 		alter(q, &p)
 		return p, err
 	}

@@ -28,26 +28,26 @@ var aliasDefects = map[string]defect{
 	},
 	"aliases of every agent": {"AliasScope", func(b *broken) {
 		b.byAlias = func(ctx context.Context, owner task.Owner, _ task.Agent, alias string) (task.Head, error) {
-			return b.Memory.ByAlias(ctx, owner, "", alias)
+			return b.Store.ByAlias(ctx, owner, "", alias)
 		}
 	}},
 	"aliases of everybody": {"AliasScope", func(b *broken) {
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
-			h, err := b.Memory.ByAlias(ctx, owner, agent, alias)
+			h, err := b.Store.ByAlias(ctx, owner, agent, alias)
 			if err != nil && owner != "anna" {
-				return b.Memory.ByAlias(ctx, "anna", agent, alias)
+				return b.Store.ByAlias(ctx, "anna", agent, alias)
 			}
 			return h, err
 		}
 	}},
 	"aliases of refused changes": {"AliasConflict", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
+			err := b.Store.Append(ctx, c)
 			if err != nil && c.Alias != "" {
-				if h, e := b.Memory.Head(ctx, c.Next.Owner, c.Next.ID); e == nil {
+				if h, e := b.Store.Head(ctx, c.Next.Owner, c.Next.ID); e == nil {
 					next := h
 					next.Rev++
-					_ = b.Memory.Append(ctx, &task.Change{Prev: h, Next: next, Alias: c.Alias})
+					_ = b.Store.Append(ctx, &task.Change{Prev: h, Next: next, Alias: c.Alias})
 				}
 			}
 			return err
@@ -55,7 +55,7 @@ var aliasDefects = map[string]defect{
 	}},
 	"aliases of whom the context has left": {"AliasNewest", func(b *broken) {
 		b.byAlias = func(_ context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
-			return b.Memory.ByAlias(context.Background(), owner, agent, alias)
+			return b.Store.ByAlias(context.Background(), owner, agent, alias)
 		}
 	}},
 	"task that was named last": {"AliasNewest", func(b *broken) {
@@ -64,31 +64,31 @@ var aliasDefects = map[string]defect{
 			if c.Alias == "m2" {
 				last = c.Next.ID
 			}
-			return b.Memory.Append(ctx, c)
+			return b.Store.Append(ctx, c)
 		}
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 			if alias == "m2" && last != "" {
-				return b.Memory.Head(ctx, owner, last)
+				return b.Store.Head(ctx, owner, last)
 			}
-			return b.Memory.ByAlias(ctx, owner, agent, alias)
+			return b.Store.ByAlias(ctx, owner, agent, alias)
 		}
 	}},
 	"hidden tasks found": {"AliasHidden", func(b *broken) {
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
-			if h, err := b.Memory.Head(ctx, owner, "t2"); err == nil && h.Shown != task.ToCaller {
+			if h, err := b.Store.Head(ctx, owner, "t2"); err == nil && h.Shown != task.ToCaller {
 				return h, nil
 			}
-			return b.Memory.ByAlias(ctx, owner, agent, alias)
+			return b.Store.ByAlias(ctx, owner, agent, alias)
 		}
 	}},
 	"aliases outlive tasks": {"AliasSweep", func(b *broken) {
 		var old task.Head
 		b.sweep = func(ctx context.Context, before task.Millis, limit int) (int, error) {
-			old, _ = b.Memory.ByAlias(ctx, "anna", "", "n")
-			return b.Memory.Sweep(ctx, before, limit)
+			old, _ = b.Store.ByAlias(ctx, "anna", "", "n")
+			return b.Store.Sweep(ctx, before, limit)
 		}
 		b.byAlias = func(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
-			h, err := b.Memory.ByAlias(ctx, owner, agent, alias)
+			h, err := b.Store.ByAlias(ctx, owner, agent, alias)
 			if errors.Is(err, task.ErrNotFound) && alias == "n" && old.Key != 0 {
 				return old, nil
 			}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // brokenHooks are methods for hooks that replace those of a memory store, where they
 // are not nil.
 type brokenHooks struct {
-	m         *task.Memory
+	m         *memstore.Store
 	put       func(context.Context, *task.Hook) error
 	hooks     func(context.Context, task.Key, string, int) ([]task.Hook, error)
 	unsettled func(context.Context, task.HookRef, int) ([]task.Hooked, error)
@@ -19,7 +20,7 @@ type brokenHooks struct {
 	revive    func(context.Context, task.HookRef) (task.Hooked, error)
 }
 
-func soundHooks(m *task.Memory) brokenHooks {
+func soundHooks(m *memstore.Store) brokenHooks {
 	return brokenHooks{
 		m: m, put: m.PutHook, hooks: m.Hooks, unsettled: m.Unsettled, advance: m.Advance, find: m.FindHooks, revive: m.Revive,
 	}
@@ -62,21 +63,21 @@ func stepped(b *broken, alter func(*task.HookStep)) func(context.Context, []task
 		for i := range steps {
 			alter(&steps[i])
 		}
-		return b.Memory.Advance(ctx, steps)
+		return b.Store.Advance(ctx, steps)
 	}
 }
 
 // replaced stores a hook and gives it the dead letters of the one before.
 func (b *broken) replaced(ctx context.Context, h *task.Hook) error {
-	letters, err := b.Memory.DeadLetters(ctx, h.Ref())
+	letters, err := b.Store.DeadLetters(ctx, h.Ref())
 	if err != nil {
 		return err
 	}
-	if err := b.Memory.PutHook(ctx, h); err != nil {
+	if err := b.Store.PutHook(ctx, h); err != nil {
 		return err
 	}
 	for _, d := range letters {
-		if err := b.Memory.Advance(ctx, []task.HookStep{{HookRef: h.Ref(), Lost: &d}}); err != nil {
+		if err := b.Store.Advance(ctx, []task.HookStep{{HookRef: h.Ref(), Lost: &d}}); err != nil {
 			return err
 		}
 	}
@@ -89,11 +90,11 @@ var hookDefects = map[string]defect{
 	}},
 	"hook of a conflict stored": {"HookConflict|HookModel", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
+			err := b.Store.Append(ctx, c)
 			if err != nil && c.Hook != nil && c.Prev.Key != 0 {
 				h := *c.Hook
 				h.Task = c.Prev.Key
-				_ = b.Memory.PutHook(ctx, &h)
+				_ = b.Store.PutHook(ctx, &h)
 			}
 			return err
 		}
@@ -102,17 +103,17 @@ var hookDefects = map[string]defect{
 	"hooks move back": {"HookAdvance|HookModel", func(b *broken) {
 		b.advance = func(ctx context.Context, steps []task.HookStep) error {
 			for _, s := range steps {
-				hooks, err := b.Memory.Hooks(ctx, s.Task, "", 100)
+				hooks, err := b.Store.Hooks(ctx, s.Task, "", 100)
 				if err != nil {
 					return err
 				}
 				for _, h := range hooks {
-					if letters, _ := b.Memory.DeadLetters(ctx, h.Ref()); h.ID == s.ID && h.Told > s.Told && len(letters) == 0 {
+					if letters, _ := b.Store.DeadLetters(ctx, h.Ref()); h.ID == s.ID && h.Told > s.Told && len(letters) == 0 {
 						h.Told = s.Told
-						_ = b.Memory.PutHook(ctx, &h)
+						_ = b.Store.PutHook(ctx, &h)
 					}
 				}
-				if err := b.Memory.Advance(ctx, []task.HookStep{s}); err != nil {
+				if err := b.Store.Advance(ctx, []task.HookStep{s}); err != nil {
 					return err
 				}
 			}
@@ -127,7 +128,7 @@ var hookDefects = map[string]defect{
 	}},
 	"only the first step counts": {"HookReplace|HookAdvance|HookLetters|HookRevive|HookSweep|HookModel", func(b *broken) {
 		b.advance = func(ctx context.Context, steps []task.HookStep) error {
-			return b.Memory.Advance(ctx, steps[:min(len(steps), 1)])
+			return b.Store.Advance(ctx, steps[:min(len(steps), 1)])
 		}
 	}},
 	"unsettled hooks skipped": {"HookKeep|HookUnsettled|HookAppend|HookRevive|HookModel", func(b *broken) {
@@ -135,17 +136,17 @@ var hookDefects = map[string]defect{
 			if after.Task != 0 {
 				after.ID = "zz"
 			}
-			return b.Memory.Unsettled(ctx, after, limit)
+			return b.Store.Unsettled(ctx, after, limit)
 		}
 	}},
 	"hooks without limit": {"HookPages", func(b *broken) {
 		b.hooks = func(ctx context.Context, key task.Key, after string, _ int) ([]task.Hook, error) {
-			return b.Memory.Hooks(ctx, key, after, 1000)
+			return b.Store.Hooks(ctx, key, after, 1000)
 		}
 	}},
 	"secrets lost": {"HookKeep|HookCreate|HookAppend|HookConflict|HookReplace|HookPages|HookMissing|HookAdvance|HookRevive|HookRace|HookCancellation", func(b *broken) {
 		b.hooks = func(ctx context.Context, key task.Key, after string, limit int) ([]task.Hook, error) {
-			hooks, err := b.Memory.Hooks(ctx, key, after, limit)
+			hooks, err := b.Store.Hooks(ctx, key, after, limit)
 			for i := range hooks {
 				hooks[i].Secret = nil
 			}
@@ -156,22 +157,22 @@ var hookDefects = map[string]defect{
 		b.find = func(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 			mine := *q
 			mine.Task = ""
-			return b.Memory.FindHooks(ctx, &mine)
+			return b.Store.FindHooks(ctx, &mine)
 		}
 	}},
 	"find includes the living": {"HookFind|HookModel", func(b *broken) {
 		b.find = func(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 			mine := *q
 			mine.Dead = false
-			return b.Memory.FindHooks(ctx, &mine)
+			return b.Store.FindHooks(ctx, &mine)
 		}
 	}},
 	"revive goes to the start": {"HookRevive|HookModel", func(b *broken) {
 		b.revive = func(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-			h, err := b.Memory.Revive(ctx, ref)
+			h, err := b.Store.Revive(ctx, ref)
 			if err == nil && h.Told > 0 {
 				h.Told--
-				err = b.Memory.PutHook(ctx, &h.Hook)
+				err = b.Store.PutHook(ctx, &h.Hook)
 			}
 			return h, err
 		}

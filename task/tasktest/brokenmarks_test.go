@@ -15,7 +15,7 @@ var markDefects = map[string]defect{
 	}},
 	"first mark kept": {"MarkKeep", func(b *broken) {
 		b.append = changed(b, func(c *task.Change) {
-			if _, err := b.Memory.Mark(context.Background(), c.Next.Key); err == nil {
+			if _, err := b.Store.Mark(context.Background(), c.Next.Key); err == nil {
 				c.Mark = nil
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -14,7 +15,7 @@ type brokenRequests struct {
 	sweepRequests func(context.Context, task.Millis, int) (int, error)
 }
 
-func soundRequests(m *task.Memory) brokenRequests {
+func soundRequests(m *memstore.Store) brokenRequests {
 	return brokenRequests{request: m.Request, sweepRequests: m.SweepRequests}
 }
 
@@ -44,13 +45,13 @@ var requestDefects = map[string]defect{
 	}},
 	"keys are taken twice": {"RequestUsed|RequestReplace|RequestRace", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
+			err := b.Store.Append(ctx, c)
 			if errors.Is(err, task.ErrKeyUsed) {
 				r := *c.Request
 				r.Since = r.At + 1
 				mine := *c
 				mine.Request = &r
-				if err = b.Memory.Append(ctx, &mine); err == nil {
+				if err = b.Store.Append(ctx, &mine); err == nil {
 					c.Next.Key = mine.Next.Key
 				}
 			}
@@ -60,24 +61,24 @@ var requestDefects = map[string]defect{
 	"keys of everybody": {"RequestScope", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
 			if c.Request != nil && c.Next.Owner != "anna" {
-				if _, err := b.Memory.Request(ctx, "anna", c.Next.Agent, c.Request.Key); err == nil {
+				if _, err := b.Store.Request(ctx, "anna", c.Next.Agent, c.Request.Key); err == nil {
 					return task.ErrKeyUsed
 				}
 			}
-			return b.Memory.Append(ctx, c)
+			return b.Store.Append(ctx, c)
 		}
 	}},
 	"request of a conflict stored": {"RequestConflict", func(b *broken) {
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
+			err := b.Store.Append(ctx, c)
 			if errors.Is(err, task.ErrConflict) && c.Request != nil {
-				h, e := b.Memory.Head(ctx, c.Next.Owner, c.Next.ID)
+				h, e := b.Store.Head(ctx, c.Next.Owner, c.Next.ID)
 				if e != nil {
 					return e
 				}
 				next := h
 				next.Rev++
-				_ = b.Memory.Append(ctx, &task.Change{Prev: h, Next: next, Request: c.Request})
+				_ = b.Store.Append(ctx, &task.Change{Prev: h, Next: next, Request: c.Request})
 			}
 			return err
 		}
@@ -85,7 +86,7 @@ var requestDefects = map[string]defect{
 	"fingerprints shared": {"RequestKeep", func(b *broken) {
 		kept := map[string][]byte{}
 		b.request = func(ctx context.Context, owner task.Owner, agent task.Agent, key string) (task.Requested, error) {
-			r, err := b.Memory.Request(ctx, owner, agent, key)
+			r, err := b.Store.Request(ctx, owner, agent, key)
 			if err == nil {
 				if kept[key] == nil {
 					kept[key] = r.Fingerprint
@@ -97,12 +98,12 @@ var requestDefects = map[string]defect{
 	}},
 	"requests swept without limit": {"RequestSweep", func(b *broken) {
 		b.sweepRequests = func(ctx context.Context, before task.Millis, _ int) (int, error) {
-			return b.Memory.SweepRequests(ctx, before, 1000)
+			return b.Store.SweepRequests(ctx, before, 1000)
 		}
 	}},
 	"requests swept too late": {"RequestSweep", func(b *broken) {
 		b.sweepRequests = func(ctx context.Context, before task.Millis, limit int) (int, error) {
-			return b.Memory.SweepRequests(ctx, before-1, limit)
+			return b.Store.SweepRequests(ctx, before-1, limit)
 		}
 	}},
 }

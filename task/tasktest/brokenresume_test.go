@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -15,7 +16,7 @@ type brokenResume struct {
 	children   func(context.Context, task.Key, task.Key, int) ([]task.Head, error)
 }
 
-func soundResume(m *task.Memory) brokenResume {
+func soundResume(m *memstore.Store) brokenResume {
 	return brokenResume{m.Checkpoint, m.Lineage, m.Children}
 }
 
@@ -39,7 +40,7 @@ var resumeDefects = map[string]defect{
 	}},
 	"first checkpoint kept": {"CheckpointKeep", func(b *broken) {
 		b.append = changed(b, func(c *task.Change) {
-			if had, _ := b.Memory.Checkpoint(context.Background(), c.Next.Key); had != nil {
+			if had, _ := b.Store.Checkpoint(context.Background(), c.Next.Key); had != nil {
 				c.Checkpoint = nil
 			}
 		})
@@ -47,14 +48,14 @@ var resumeDefects = map[string]defect{
 	"checkpoint of a loser": {"CheckpointConflict", func(b *broken) {
 		kept := map[task.Key][]byte{}
 		b.append = func(ctx context.Context, c *task.Change) error {
-			err := b.Memory.Append(ctx, c)
+			err := b.Store.Append(ctx, c)
 			if c.Checkpoint != nil {
 				kept[c.Next.Key] = append([]byte(nil), c.Checkpoint...)
 			}
 			return err
 		}
 		b.checkpoint = func(ctx context.Context, key task.Key) ([]byte, error) {
-			had, err := b.Memory.Checkpoint(ctx, key)
+			had, err := b.Store.Checkpoint(ctx, key)
 			if err != nil || had == nil {
 				return nil, err
 			}
@@ -66,7 +67,7 @@ var resumeDefects = map[string]defect{
 	}},
 	"record stored twice": {"JournalKeep", func(b *broken) {
 		b.append = changed(b, func(c *task.Change) {
-			if had, _ := b.Memory.Journal(context.Background(), c.Next.Key, 0); len(had) > 0 {
+			if had, _ := b.Store.Journal(context.Background(), c.Next.Key, 0); len(had) > 0 {
 				for i := range c.Journal {
 					c.Journal[i].Number = had[len(had)-1].Number + int64(i) + 1
 				}
@@ -88,7 +89,7 @@ var resumeDefects = map[string]defect{
 			if after != 0 {
 				return nil, nil
 			}
-			return b.Memory.Children(ctx, parent, after, limit)
+			return b.Store.Children(ctx, parent, after, limit)
 		}
 	}},
 	"children of everybody": {"LineageKeep", func(b *broken) {

@@ -20,6 +20,6 @@
 //
 // # Testing
 //
-// The suite is run on [task.Memory], and on stores that are broken on purpose: each
+// The suite is run on [memstore.Store], and on stores that are broken on purpose: each
 // of them must fail.
 package tasktest

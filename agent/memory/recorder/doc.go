@@ -39,5 +39,5 @@
 //
 // # Testing
 //
-// A Recorder works with task.Memory and a zero memory.Notes in a synctest bubble.
+// A Recorder works with memstore.Store and a zero memory.Notes in a synctest bubble.
 package recorder

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
@@ -152,7 +153,7 @@ func resultKey(h *task.Head) string {
 
 func TestResults(t *testing.T) {
 	t.Parallel()
-	tasks := new(task.Memory)
+	tasks := new(memstore.Store)
 	h := start(t, tasks, new(memory.MemNotes), recorder.Options{}, true)
 	first := h.send("echo", "hello", inSession)
 	n := h.await("alice", resultKey(first))
@@ -195,7 +196,7 @@ func TestResults(t *testing.T) {
 // task, and the result is there.
 func TestMessagesBecomeTasks(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), new(memory.MemNotes), recorder.Options{}, true)
+	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{}, true)
 	if head := h.send("echo", "message", ""); head.Shown != task.Answered {
 		t.Fatalf("without a session the answer is a task: %+v", head)
 	}
@@ -208,7 +209,7 @@ func TestMessagesBecomeTasks(t *testing.T) {
 // TestLongResult: a note stands for a long text, and Get gives all of it.
 func TestLongResult(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), new(memory.MemNotes), recorder.Options{}, true)
+	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{}, true)
 	long := h.send("echo", "long", inSession)
 	want := "long " + strings.Repeat("answer ", 20_000)
 	if n := h.await("alice", resultKey(long)); n.Value != want || n.Size != int64(len(want)) {
@@ -223,7 +224,7 @@ func TestLongResult(t *testing.T) {
 // TestOrdinaryTasks leave nothing behind, neither a note nor a mark.
 func TestOrdinaryTasks(t *testing.T) {
 	t.Parallel()
-	tasks := new(task.Memory)
+	tasks := new(memstore.Store)
 	h := start(t, tasks, new(memory.MemNotes), recorder.Options{}, true)
 	for _, meta := range []string{"", "{}", `{"sessionId":7}`, `{"sessionId":""}`, `{"session":"x"}`} {
 		h.send("echo", "hello", meta)
@@ -242,7 +243,7 @@ func ofEcho(a task.Agent) bool { return a == "echo" }
 // TestOutcomes: of a completed task of an agent that remembers, and of no other.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
+	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
 	h.send("echo", "meeting about harvest", "")
 	h.send("other", "hello", "")
 	h.send("echo", "fail", "") // in the same context
@@ -274,7 +275,7 @@ func TestOutcomes(t *testing.T) {
 // done has no outcome, and its result says so.
 func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	h := start(t, new(task.Memory), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
+	h := start(t, new(memstore.Store), new(memory.MemNotes), recorder.Options{Outcomes: ofEcho}, true)
 	head := h.send("echo", "nothing", `{"sessionId":"s"}`)
 	n := h.await("alice", "session/s/a2a/echo/"+string(head.ID)+"/result")
 	if n.Value != "The task was not fulfilled. Nothing was done." || !slices.Contains(n.Tags, "unfulfilled") || slices.Contains(n.Tags, "completed") {
@@ -290,7 +291,7 @@ func TestWhatIsNotFulfilledIsNoSuccess(t *testing.T) {
 func TestLateResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tasks, notes := new(task.Memory), new(memory.MemNotes)
+		tasks, notes := new(memstore.Store), new(memory.MemNotes)
 		h := start(t, tasks, notes, recorder.Options{}, false) // ends tasks and writes nothing
 		late := h.send("echo", "late", inSession)
 		time.Sleep(time.Second)
@@ -481,7 +482,7 @@ func TestRetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		notes := &once{Store: new(memory.MemNotes)}
-		h := start(t, new(task.Memory), notes, recorder.Options{}, true)
+		h := start(t, new(memstore.Store), notes, recorder.Options{}, true)
 		head := h.send("echo", "hello", inSession)
 		if n := h.await("alice", resultKey(head)); n.Value != "answer to hello" || !notes.failed {
 			t.Errorf("the result is %+v", n)
@@ -492,12 +493,12 @@ func TestRetry(t *testing.T) {
 
 // racing ends a task while the marks are read, behind the back of who reads them.
 type racing struct {
-	*task.Memory
+	*memstore.Store
 	end func()
 }
 
 func (r *racing) Marked(ctx context.Context, after task.Key, limit int) ([]task.Marked, error) {
-	page, err := r.Memory.Marked(ctx, after, limit)
+	page, err := r.Store.Marked(ctx, after, limit)
 	if r.end != nil {
 		r.end()
 		r.end = nil
@@ -510,7 +511,7 @@ func (r *racing) Marked(ctx context.Context, after task.Key, limit int) ([]task.
 func TestEndsWhileLoading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, notes := &racing{Memory: new(task.Memory)}, new(memory.Notes)
+		store, notes := &racing{Store: new(memstore.Store)}, new(memory.Notes)
 		r := recorder.New(recorder.Config{Notes: notes, Store: store})
 		c := tasktest.Step(t, tasktest.NewHead("alice", "t1"), tasktest.Created(task.MillisOf(time.Now()), "hello"))
 		c.Mark = fmt.Appendf(nil, `{"session":"s/1","caller":"Alice","at":%d}`, time.Now().UnixMilli())
@@ -537,7 +538,7 @@ func TestEndsWhileLoading(t *testing.T) {
 // caller's name.
 func TestConversationIsRebuilt(t *testing.T) {
 	t.Parallel()
-	tasks := new(task.Memory)
+	tasks := new(memstore.Store)
 	h := start(t, tasks, new(memory.MemNotes), recorder.Options{}, true)
 	first := h.send("echo", "one", "")
 	if first.ContextID == "" {
@@ -571,7 +572,7 @@ func TestConversationIsRebuilt(t *testing.T) {
 // came before.
 func TestReasonsOfFailures(t *testing.T) {
 	t.Parallel()
-	tasks := new(task.Memory)
+	tasks := new(memstore.Store)
 	at := task.MillisOf(time.Now())
 	for id, tt := range map[a2a.TaskID]struct {
 		entries []task.Entry

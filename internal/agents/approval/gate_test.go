@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/approval"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -71,7 +72,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: new(task.Memory), book: new(inbox.Memory), trust: new(trust.Book), notes: new(notes)}
+	w := &world{t: t, store: new(memstore.Store), book: new(inbox.Memory), trust: new(trust.Book), notes: new(notes)}
 	w.agent = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateCompleted, "done: "+agent.Text(ec.Message)), nil)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -21,7 +22,7 @@ var ann = &op.Caller{Principal: &auth.Principal{ID: "ann"}}
 // startHub runs all built-in agents on an engine until the test ends.
 func startHub(t *testing.T) *engine.Engine {
 	t.Helper()
-	e := engine.New(engine.Config{})
+	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	for _, a := range builtin.Agents() {
 		if err := e.Register(engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor}); err != nil {
 			t.Fatal(err)

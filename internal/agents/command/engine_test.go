@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -29,6 +30,9 @@ type hub struct {
 // startHub runs a on an engine until the test ends.
 func startHub(t testing.TB, a *Agent, cfg engine.Config) *hub {
 	t.Helper()
+	if cfg.Store == nil {
+		cfg.Store = new(memstore.Store)
+	}
 	h := &hub{Engine: engine.New(cfg), t: t}
 	if err := h.Register(engine.Agent{Name: "main", Card: &a2a.AgentCard{Name: "main"}, Executor: a}); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -41,7 +42,7 @@ type hub struct {
 
 func startHub(t *testing.T, url string, alter func(*rockbot.Line)) *hub {
 	t.Helper()
-	h := &hub{t: t, url: url, store: new(task.Memory), line: alter}
+	h := &hub{t: t, url: url, store: new(memstore.Store), line: alter}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h

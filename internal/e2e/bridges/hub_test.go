@@ -28,6 +28,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -89,7 +90,7 @@ var services = map[string]protoreflect.ServiceDescriptor{
 // task from v0.3's.
 func start(t *testing.T) *hub {
 	t.Helper()
-	e := engine.New(engine.Config{Push: new(enginetest.Pusher), Extended: engine.ExtendedCards{Authenticated: true}, DrainTimeout: -1})
+	e := engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher), Extended: engine.ExtendedCards{Authenticated: true}, DrainTimeout: -1})
 	card := &a2a.AgentCard{
 		Name: "ask", Description: "tells the weather", Version: "1.0.0",
 		Skills: []a2a.AgentSkill{{ID: "ask", Tags: []string{"test"}}},

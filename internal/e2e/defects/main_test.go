@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -69,7 +70,7 @@ func (s *spy) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 }
 
 // memory gives the memory store the one method that it has no need of.
-type memory struct{ *task.Memory }
+type memory struct{ *memstore.Store }
 
 func (memory) Probe(context.Context) error { return nil }
 
@@ -77,7 +78,7 @@ func (memory) Probe(context.Context) error { return nil }
 func newStore(t *testing.T, kind string) *spy {
 	t.Helper()
 	if kind == "memory" {
-		return &spy{fullStore: memory{new(task.Memory)}}
+		return &spy{fullStore: memory{new(memstore.Store)}}
 	}
 	db, err := sqlitestore.Open(t.TempDir()+"/tasks.db", sqlitestore.Options{})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -104,7 +105,7 @@ func (h *hub) start() {
 
 // stores opens each kind of store, again and again with the same tasks.
 func stores(t *testing.T) map[string]func() task.Store {
-	memory := new(task.Memory)
+	memory := new(memstore.Store)
 	path := t.TempDir() + "/tasks.db"
 	var db *sqlitestore.DB
 	t.Cleanup(func() {

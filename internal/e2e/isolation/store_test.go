@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -33,7 +34,7 @@ type spy struct {
 
 func newSpy(t *testing.T, kind string) *spy {
 	t.Helper()
-	s := &spy{fullStore: new(task.Memory), owners: make(map[task.Key]task.Owner)}
+	s := &spy{fullStore: new(memstore.Store), owners: make(map[task.Key]task.Owner)}
 	if kind == "memory" {
 		return s
 	}

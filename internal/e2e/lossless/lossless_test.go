@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -57,7 +58,7 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	})
 	for store, open := range map[string]func(*testing.T, string) task.Store{
-		"memory": func(*testing.T, string) task.Store { return new(task.Memory) },
+		"memory": func(*testing.T, string) task.Store { return new(memstore.Store) },
 		"sqlite": func(t *testing.T, name string) task.Store {
 			db, err := sqlitestore.Open(t.TempDir()+"/"+name+".db", sqlitestore.Options{})
 			if err != nil {

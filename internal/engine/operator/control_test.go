@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -46,7 +47,7 @@ func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 // ends.
 func desk(t *testing.T, notes dirstore.Notes) (*operator.Desk, *engine.Engine) {
 	t.Helper()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	e := engine.New(engine.Config{Store: store, DrainTimeout: -1})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{"slow": hangs{}, "quick": answers{}} {
 		if err := e.Register(engine.Agent{Name: name, Card: &a2a.AgentCard{Name: string(name)}, Executor: x}); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -246,7 +247,7 @@ func TestStatusCountsTheCallersTasks(t *testing.T) {
 
 func TestStatusOnARealEngine(t *testing.T) {
 	t.Parallel()
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	e := engine.New(engine.Config{Store: store})
 	echo := builtin.Agents()[0]
 	if err := e.Register(engine.Agent{Name: echo.Name, Card: echo.Card, Executor: echo.Executor}); err != nil {

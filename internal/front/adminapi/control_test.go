@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -24,7 +25,7 @@ import (
 func withControl(t *testing.T) *adminapi.Handler {
 	t.Helper()
 	h, _, _ := keyed(t)
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	e := engine.New(engine.Config{Store: store})
 	echo := builtin.Agents()[0]
 	if err := e.Register(engine.Agent{Name: "echo", Card: echo.Card, Executor: echo.Executor}); err != nil {
@@ -40,7 +41,7 @@ func withControl(t *testing.T) *adminapi.Handler {
 }
 
 // read notes that the message of t1 was read, so that the task waits for its caller.
-func read(t *testing.T, store *task.Memory, owner task.Owner) {
+func read(t *testing.T, store *memstore.Store, owner task.Owner) {
 	t.Helper()
 	h, err := store.Head(t.Context(), owner, "t1")
 	if err != nil {

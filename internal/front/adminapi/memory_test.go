@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 var (
@@ -25,7 +25,7 @@ const isJSON = "Content-Type: application/json"
 func remembering() *adminapi.Handler {
 	n := new(notes.Notes)
 	return &adminapi.Handler{Hub: newHub(), Memory: &adminapi.Memory{
-		Notes: n, Turns: new(notes.Turns), Sessions: recorder.New(recorder.Config{Notes: n, Store: new(task.Memory)}),
+		Notes: n, Turns: new(notes.Turns), Sessions: recorder.New(recorder.Config{Notes: n, Store: new(memstore.Store)}),
 	}}
 }
 

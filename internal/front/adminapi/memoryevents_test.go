@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // noteStream reads notes as they come.
@@ -117,7 +117,7 @@ func TestSlowReaderOfNotes(t *testing.T) {
 	const most = 3 * notes.MaxList
 	n := &notes.Notes{Limits: notes.Limits{Entries: most}}
 	h := &adminapi.Handler{Hub: newHub(), Memory: &adminapi.Memory{
-		Notes: n, Turns: new(notes.Turns), Sessions: recorder.New(recorder.Config{Notes: n, Store: new(task.Memory)}),
+		Notes: n, Turns: new(notes.Turns), Sessions: recorder.New(recorder.Config{Notes: n, Store: new(memstore.Store)}),
 	}}
 	setNote(t, h, ann, "in/box/0", `{"value":"x"}`)
 	slow := &stuckWriter{ResponseRecorder: httptest.NewRecorder(), stuck: make(chan struct{}), release: make(chan struct{})}

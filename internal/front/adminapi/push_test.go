@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
@@ -48,7 +49,7 @@ func (r *receiver) answer(code int) int {
 // webhooks is a handler of webhooks in a bubble.
 type webhooks struct {
 	t     *testing.T
-	store *task.Memory
+	store *memstore.Store
 	net   *receiver
 	d     *push.Dispatcher
 	h     *adminapi.Handler
@@ -59,7 +60,7 @@ func withWebhooks(t *testing.T, f func(w *webhooks)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &webhooks{t: t, store: new(task.Memory), net: &receiver{code: 404}}
+		w := &webhooks{t: t, store: new(memstore.Store), net: &receiver{code: 404}}
 		d, err := push.New(push.Config{Store: w.store, Transport: w.net})
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -50,7 +51,7 @@ func TestFailEvent(t *testing.T) {
 			t.Parallel()
 			w := newWriter()
 			x := &exchange{
-				front: New(Config{Engine: engine.New(engine.Config{})}),
+				front: New(Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})}),
 				w:     w, rc: http.NewResponseController(w), r: httptest.NewRequest("GET", "/", nil),
 				route: route{rpc: tt.rpc}, id: []byte("7"),
 			}

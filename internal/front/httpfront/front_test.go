@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // failure is an error body of either surface.
@@ -391,7 +392,7 @@ func TestNewWithoutEngine(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{Engine: engine.New(engine.Config{})})
+	h := startHub(t, httpfront.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})})
 	if got := h.do("GET", "/healthz", ""); got.code != 200 || got.body != `{"status":"ok"}` {
 		t.Errorf("/healthz = %d %s", got.code, got.body)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -174,6 +175,9 @@ func startEngine(t testing.TB, agents ...engine.Agent) *engine.Engine {
 func startEngineWith(t testing.TB, cfg engine.Config, agents ...engine.Agent) *engine.Engine {
 	t.Helper()
 	cfg.DrainTimeout = -1
+	if cfg.Store == nil {
+		cfg.Store = new(memstore.Store)
+	}
 	e := engine.New(cfg)
 	for _, a := range agents {
 		if err := e.Register(a); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -273,7 +274,7 @@ func TestPartPush(t *testing.T) {
 		bodies <- string(b)
 	}))
 	t.Cleanup(hook.Close)
-	cfg, store := partsConfig(t), new(task.Memory)
+	cfg, store := partsConfig(t), new(memstore.Store)
 	d, err := push.New(push.Config{Options: push.Options{Allow: []string{"loopback"}}, Store: store})
 	if err != nil {
 		t.Fatal(err)
@@ -352,6 +353,9 @@ func TestPartSlowReader(t *testing.T) {
 	cfg := partsConfig(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
+		if cfg.Store == nil {
+			cfg.Store = new(memstore.Store)
+		}
 		e := engine.New(cfg)
 		if err := e.Register(newAgent("giver", giver(bytes.Repeat(bulk, 200), "", ""))); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // sseEvent is one event, or a comment.
@@ -304,7 +305,7 @@ func TestTooManyStreams(t *testing.T) {
 func TestStreamOfStoppingHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := engine.New(engine.Config{DrainTimeout: -1})
+		e := engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1})
 		if err := e.Register(newAgent("hold", hold())); err != nil {
 			t.Fatal(err)
 		}

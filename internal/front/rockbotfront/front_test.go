@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/front/rockbotfront"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -182,7 +183,7 @@ func TestRequests(t *testing.T) {
 	url := rabbittest.Shared(t).VHost(t)
 	b := startBob(t, url)
 	b.request("t1", "Bob")
-	startHub(t, url, new(task.Memory))
+	startHub(t, url, new(memstore.Store))
 	b.want(answer{Type: "AgentTaskResult", TaskID: "t1", State: 3, Text: "hello Bob", Said: "done"})
 	b.request("t1", "Bob")
 	b.want(answer{Type: "AgentTaskResult", TaskID: "t1", State: 3, Text: "hello Bob", Said: "done"})
@@ -196,7 +197,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	b := startBob(t, url)
-	startHub(t, url, new(task.Memory))
+	startHub(t, url, new(memstore.Store))
 	b.ask("agent.task.helper", "AgentTaskRequest", `{"taskId":"t1","skill":"fly","message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`)
 	if a := b.next(); a.Type != "AgentTaskError" || a.Code != "skill_not_supported" || a.TaskID != "t1" {
 		t.Errorf("answer to an unknown skill: %+v", a)
@@ -229,7 +230,7 @@ func TestRestartAndCancel(t *testing.T) {
 	b.must(b.ch.QueueBind("statuses", "agent.task.status", "rockbot", false, nil))
 	statuses, err := b.ch.Consume("statuses", "", true, false, false, false, nil)
 	b.must(err)
-	store := new(task.Memory)
+	store := new(memstore.Store)
 	stop := startHub(t, url, store)
 	b.request("t1", "wait")
 	if d := <-statuses; string(d.Body) != `{"taskId":"t1","state":1}` {

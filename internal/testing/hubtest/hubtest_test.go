@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(M{M: m}) }
@@ -253,7 +254,7 @@ func TestCall(t *testing.T) {
 // Parts are served until stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Config{})
+	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	echo := builtin.Agents()[0]
 	if err := e.Register(engine.Agent{Name: echo.Name, Card: echo.Card, Executor: echo.Executor}); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type direction struct {
 }
 
 // leaves are packages that know nothing of tasks and may be imported from anywhere.
-var leaves = []string{"internal/json/rawjson", "internal/json/structjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/usertoken"}
+var leaves = []string{"internal/varint", "internal/json/rawjson", "internal/json/structjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/usertoken"}
 
 var (
 	stores = []string{"store/..."}
@@ -33,7 +33,7 @@ var (
 var directions = []direction{
 	{
 		from: []string{"task"}, only: leaves, deep: true,
-		why: "task is the core and knows nobody",
+		why: "task says what a task is and what a store must promise; it imports no store",
 	},
 	{
 		from: []string{"task/tasktest"}, only: append([]string{"task"}, leaves...), deep: true,
@@ -130,8 +130,8 @@ var directions = []direction{
 		why: "agents and identity are contracts that the engine builds on",
 	},
 	{
-		from: []string{"."}, not: slices.Concat(stores, []string{"grpcbind/...", "internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."}), deep: true,
-		why: "an embedder chooses stores and bindings; the facade must not bring them along",
+		from: []string{"."}, not: []string{"store/sqlitestore/...", "grpcbind/...", "internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."}, deep: true,
+		why: "tasks are kept in memory unless an embedder chooses a store; an embedder chooses stores and bindings; the facade must not bring them along",
 	},
 }
 

@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"bytes"
@@ -6,17 +6,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-// TestAttic lets many tasks of all sizes come and go: what is there stays the same
+// TestArena lets many tasks of all sizes come and go: what is there stays the same
 // bytes, and what is gone takes little room.
-func TestAttic(t *testing.T) {
+func TestArena(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
-	var a attic
-	want := map[Key][]byte{}
-	held := map[Key][]byte{}
-	for key := Key(1); key < 20_000; key++ {
+	var a arena
+	want := map[task.Key][]byte{}
+	held := map[task.Key][]byte{}
+	for key := task.Key(1); key < 20_000; key++ {
 		size := rng.IntN(1000)
 		if key%1000 == 0 {
 			size = rng.IntN(2 * chunkSize)
@@ -28,7 +30,7 @@ func TestAttic(t *testing.T) {
 			held[key], _ = a.get(key)
 		}
 		// A few live long, the others go in about the order in which they came.
-		for _, old := range []Key{key - 500 - Key(rng.IntN(100)), key - 600} {
+		for _, old := range []task.Key{key - 500 - task.Key(rng.IntN(100)), key - 600} {
 			if old > 0 && old%100 != 0 {
 				a.remove(old)
 				delete(want, old)
@@ -65,16 +67,16 @@ func TestAttic(t *testing.T) {
 		}
 	}
 	if len(a.chunks) != 0 {
-		t.Errorf("an empty attic has %d chunks", len(a.chunks))
+		t.Errorf("an empty arena has %d chunks", len(a.chunks))
 	}
 }
 
-func TestAtticNothing(t *testing.T) {
+func TestArenaNothing(t *testing.T) {
 	t.Parallel()
-	var a attic
+	var a arena
 	a.remove(1)
 	if b, ok := a.get(1); ok || b != nil {
-		t.Errorf("get from the empty attic = %q, %v", b, ok)
+		t.Errorf("get from the empty arena = %q, %v", b, ok)
 	}
 	a.put(1, nil)
 	if b, ok := a.get(1); !ok || len(b) != 0 {

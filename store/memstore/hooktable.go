@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"bytes"
@@ -7,46 +7,48 @@ import (
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-// hookBook holds the hooks of a memory store by task. Pages of all hooks, of those
+// hookTable holds the hooks of a memory store by task. Pages of all hooks, of those
 // that are not settled and of those with dead letters cost what is on them. The zero
-// hookBook is empty.
-type hookBook struct {
-	tasks map[Key]*hookPage
+// hookTable is empty.
+type hookTable struct {
+	tasks map[task.Key]*taskHooks
 	// ids are the tasks that have hooks, by the ids that callers know.
-	ids map[a2a.TaskID][]Key
-	// Each order has the keys of tasks that have a hook of its kind.
-	all, unsettled, dead order
+	ids map[a2a.TaskID][]task.Key
+	// Each set has the keys of tasks that have a hook of its kind.
+	all, unsettled, dead sortedSet
 }
 
-// hookPage is the hooks of one task in order of their ids.
-type hookPage struct {
+// taskHooks is the hooks of one task in order of their ids.
+type taskHooks struct {
 	task  a2a.TaskID
-	hooks []*bookedHook
+	hooks []*hookRow
 	// unsettled and dead say where in the orders the task stands; zero for nowhere.
-	unsettled, dead Cursor
+	unsettled, dead task.Cursor
 }
 
-type bookedHook struct {
-	Hook
-	dead []DeadLetter
+type hookRow struct {
+	task.Hook
+	dead []task.DeadLetter
 }
 
-func (h *bookedHook) copy() Hook {
+func (h *hookRow) copy() task.Hook {
 	c := h.Hook
 	c.Secret = bytes.Clone(c.Secret)
 	return c
 }
 
-func (p *hookPage) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(p.hooks, id, func(h *bookedHook, id string) int {
+func (p *taskHooks) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(p.hooks, id, func(h *hookRow, id string) int {
 		return strings.Compare(h.ID, id)
 	})
 }
 
 // get returns a hook, or nil.
-func (b *hookBook) get(ref HookRef) *bookedHook {
+func (b *hookTable) get(ref task.HookRef) *hookRow {
 	p := b.tasks[ref.Task]
 	if p == nil {
 		return nil
@@ -59,12 +61,12 @@ func (b *hookBook) get(ref HookRef) *bookedHook {
 }
 
 // put keeps a copy of h, whose task has the id, instead of one with the same ref.
-func (b *hookBook) put(h *Hook, id a2a.TaskID) {
+func (b *hookTable) put(h *task.Hook, id a2a.TaskID) {
 	p := b.tasks[h.Task]
 	if p == nil {
 		p = b.open(h.Task, id)
 	}
-	kept := &bookedHook{Hook: *h}
+	kept := &hookRow{Hook: *h}
 	kept.Secret = bytes.Clone(h.Secret)
 	if i, found := p.find(h.ID); found {
 		p.hooks[i] = kept
@@ -74,20 +76,20 @@ func (b *hookBook) put(h *Hook, id a2a.TaskID) {
 	b.file(h.Task)
 }
 
-func (b *hookBook) open(key Key, id a2a.TaskID) *hookPage {
+func (b *hookTable) open(key task.Key, id a2a.TaskID) *taskHooks {
 	if b.tasks == nil {
-		b.tasks = make(map[Key]*hookPage)
-		b.ids = make(map[a2a.TaskID][]Key)
+		b.tasks = make(map[task.Key]*taskHooks)
+		b.ids = make(map[a2a.TaskID][]task.Key)
 	}
-	p := &hookPage{task: id}
+	p := &taskHooks{task: id}
 	b.tasks[key] = p
 	b.ids[id] = append(b.ids[id], key)
-	b.all.insert(Cursor{Key: key})
+	b.all.insert(task.Cursor{Key: key})
 	return p
 }
 
 // drop deletes a hook, if it is there.
-func (b *hookBook) drop(ref HookRef) {
+func (b *hookTable) drop(ref task.HookRef) {
 	p := b.tasks[ref.Task]
 	if p == nil {
 		return
@@ -99,7 +101,7 @@ func (b *hookBook) drop(ref HookRef) {
 }
 
 // forget deletes the hooks of a task.
-func (b *hookBook) forget(key Key) {
+func (b *hookTable) forget(key task.Key) {
 	if p := b.tasks[key]; p != nil {
 		p.hooks = nil
 		b.file(key)
@@ -107,9 +109,9 @@ func (b *hookBook) forget(key Key) {
 }
 
 // file brings the orders in step with the hooks of a task.
-func (b *hookBook) file(key Key) {
+func (b *hookTable) file(key task.Key) {
 	p := b.tasks[key]
-	var unsettled, dead Cursor
+	var unsettled, dead task.Cursor
 	for _, h := range p.hooks {
 		if !h.Settled {
 			unsettled.Key = key
@@ -126,10 +128,10 @@ func (b *hookBook) file(key Key) {
 	}
 }
 
-func (b *hookBook) close(key Key, id a2a.TaskID) {
+func (b *hookTable) close(key task.Key, id a2a.TaskID) {
 	delete(b.tasks, key)
-	b.all.remove(Cursor{Key: key})
-	keys := slices.DeleteFunc(b.ids[id], func(k Key) bool { return k == key })
+	b.all.remove(task.Cursor{Key: key})
+	keys := slices.DeleteFunc(b.ids[id], func(k task.Key) bool { return k == key })
 	if b.ids[id] = keys; len(keys) == 0 {
 		delete(b.ids, id)
 	}
@@ -137,9 +139,9 @@ func (b *hookBook) close(key Key, id a2a.TaskID) {
 
 // walk calls yield for each hook of the tasks in o with a ref above after, in order,
 // until it returns false.
-func (b *hookBook) walk(o *order, after HookRef, yield func(*bookedHook) bool) {
+func (b *hookTable) walk(o *sortedSet, after task.HookRef, yield func(*hookRow) bool) {
 	more := true
-	o.ascend(Cursor{Key: after.Task - 1}, func(c Cursor) bool {
+	o.ascend(task.Cursor{Key: after.Task - 1}, func(c task.Cursor) bool {
 		for _, h := range b.tasks[c.Key].hooks {
 			if more && compareRefs(h.Ref(), after) > 0 {
 				more = yield(h)
@@ -149,21 +151,21 @@ func (b *hookBook) walk(o *order, after HookRef, yield func(*bookedHook) bool) {
 	})
 }
 
-func compareRefs(a, b HookRef) int {
+func compareRefs(a, b task.HookRef) int {
 	return cmp.Or(cmp.Compare(a.Task, b.Task), strings.Compare(a.ID, b.ID))
 }
 
 // with returns the tasks with hooks that have the id.
-func (b *hookBook) with(id a2a.TaskID) *order {
-	var o order
+func (b *hookTable) with(id a2a.TaskID) *sortedSet {
+	var o sortedSet
 	for _, key := range b.ids[id] {
-		o.insert(Cursor{Key: key})
+		o.insert(task.Cursor{Key: key})
 	}
 	return &o
 }
 
 // advance makes a step, if its hook is there.
-func (b *hookBook) advance(s *HookStep) {
+func (b *hookTable) advance(s *task.HookStep) {
 	h := b.get(s.HookRef)
 	if h == nil {
 		return
@@ -176,8 +178,8 @@ func (b *hookBook) advance(s *HookStep) {
 	b.file(h.Task)
 }
 
-func (h *bookedHook) lose(d DeadLetter) {
-	i, found := slices.BinarySearchFunc(h.dead, d.First, func(d DeadLetter, first int64) int {
+func (h *hookRow) lose(d task.DeadLetter) {
+	i, found := slices.BinarySearchFunc(h.dead, d.First, func(d task.DeadLetter, first int64) int {
 		return cmp.Compare(d.First, first)
 	})
 	if found {
@@ -188,7 +190,7 @@ func (h *bookedHook) lose(d DeadLetter) {
 }
 
 // revive moves a hook in front of its first dead letter and drops them.
-func (b *hookBook) revive(h *bookedHook) {
+func (b *hookTable) revive(h *hookRow) {
 	if len(h.dead) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package task_test
+package memstore_test
 
 import (
 	"fmt"
@@ -7,27 +7,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/task/tasktest"
 )
 
-func TestMemory(t *testing.T) {
+func TestStore(t *testing.T) {
 	t.Parallel()
-	tasktest.Test(t, func(*testing.T) task.Store { return new(task.Memory) })
+	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
 }
 
-// TestMemoryClashes lets names have the same hash.
-func TestMemoryClashes(t *testing.T) {
+// TestClashes lets names have the same hash.
+func TestClashes(t *testing.T) {
 	t.Parallel()
-	tasktest.Test(t, func(*testing.T) task.Store { return task.ClashingMemory() })
+	tasktest.Test(t, func(*testing.T) task.Store { return memstore.Clashing() })
 }
 
-// TestMemoryReadsEnded reads a long task from every version, while it is open and
+// TestReadsEnded reads a long task from every version, while it is open and
 // after it has ended: what a reader sees does not depend on that.
-func TestMemoryReadsEnded(t *testing.T) {
+func TestReadsEnded(t *testing.T) {
 	t.Parallel()
 	const n = 700
-	var s task.Memory
+	var s memstore.Store
 	h := tasktest.Append(t, &s, tasktest.NewHead("anna", "t"), tasktest.Created(tasktest.At(0), "hello"))
 	for i := range n {
 		h = tasktest.Append(t, &s, h, tasktest.Chunk(tasktest.At(1), "a", fmt.Sprint("word ", i)))

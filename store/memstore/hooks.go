@@ -1,16 +1,18 @@
-package task
+package memstore
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 var (
-	_ Hooks    = (*Memory)(nil)
-	_ HookWork = (*Memory)(nil)
-	_ HookDesk = (*Memory)(nil)
+	_ task.Hooks    = (*Store)(nil)
+	_ task.HookWork = (*Store)(nil)
+	_ task.HookDesk = (*Store)(nil)
 )
 
 // maxDeadLetters is the most dead letters that DeadLetters returns.
@@ -22,13 +24,13 @@ var (
 )
 
 // hookLocked stores the hook that came with a change that was stored.
-func (m *Memory) hookLocked(c *Change) {
+func (m *Store) hookLocked(c *task.Change) {
 	c.Hook.Task = c.Next.Key
 	m.hooks.put(c.Hook, c.Next.ID)
 }
 
 // PutHook implements Hooks.
-func (m *Memory) PutHook(ctx context.Context, h *Hook) error {
+func (m *Store) PutHook(ctx context.Context, h *task.Hook) error {
 	err := ctx.Err()
 	if err == nil && h.ID == "" {
 		err = errHookID
@@ -36,7 +38,7 @@ func (m *Memory) PutHook(ctx context.Context, h *Hook) error {
 	if err == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		var head Head
+		var head task.Head
 		if head, err = m.headLocked(h.Task); err == nil {
 			m.hooks.put(h, head.ID)
 		}
@@ -48,13 +50,13 @@ func (m *Memory) PutHook(ctx context.Context, h *Hook) error {
 }
 
 // Hooks implements Hooks.
-func (m *Memory) Hooks(ctx context.Context, key Key, after string, limit int) ([]Hook, error) {
+func (m *Store) Hooks(ctx context.Context, key task.Key, after string, limit int) ([]task.Hook, error) {
 	if err := checkPage(ctx, limit); err != nil {
 		return nil, fmt.Errorf("hooks of task %d: %w", key, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var found []Hook
+	var found []task.Hook
 	if p := m.hooks.tasks[key]; p != nil {
 		for _, h := range p.hooks {
 			if h.ID > after && len(found) < limit {
@@ -73,7 +75,7 @@ func checkPage(ctx context.Context, limit int) error {
 }
 
 // DropHook implements Hooks.
-func (m *Memory) DropHook(ctx context.Context, ref HookRef) error {
+func (m *Store) DropHook(ctx context.Context, ref task.HookRef) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("drop hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
@@ -84,13 +86,13 @@ func (m *Memory) DropHook(ctx context.Context, ref HookRef) error {
 }
 
 // Unsettled implements HookWork.
-func (m *Memory) Unsettled(ctx context.Context, after HookRef, limit int) ([]Hooked, error) {
+func (m *Store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
 	if err := checkPage(ctx, limit); err != nil {
 		return nil, fmt.Errorf("unsettled hooks: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	found, err := m.hookedLocked(&m.hooks.unsettled, after, limit, func(h *bookedHook) bool { return !h.Settled })
+	found, err := m.hookedLocked(&m.hooks.unsettled, after, limit, func(h *hookRow) bool { return !h.Settled })
 	if err != nil {
 		return nil, fmt.Errorf("unsettled hooks: %w", err)
 	}
@@ -98,23 +100,23 @@ func (m *Memory) Unsettled(ctx context.Context, after HookRef, limit int) ([]Hoo
 }
 
 // hookedLocked returns up to limit hooks of the tasks in o that are wanted.
-func (m *Memory) hookedLocked(o *order, after HookRef, limit int, wanted func(*bookedHook) bool) ([]Hooked, error) {
-	var found []Hooked
+func (m *Store) hookedLocked(o *sortedSet, after task.HookRef, limit int, wanted func(*hookRow) bool) ([]task.Hooked, error) {
+	var found []task.Hooked
 	var err error
-	m.hooks.walk(o, after, func(h *bookedHook) bool {
+	m.hooks.walk(o, after, func(h *hookRow) bool {
 		if !wanted(h) {
 			return true
 		}
-		var head Head
+		var head task.Head
 		head, err = m.headLocked(h.Task)
-		found = append(found, Hooked{h.copy(), head})
+		found = append(found, task.Hooked{Hook: h.copy(), Head: head})
 		return err == nil && len(found) < limit
 	})
 	return found, err
 }
 
 // Advance implements HookWork.
-func (m *Memory) Advance(ctx context.Context, steps []HookStep) error {
+func (m *Store) Advance(ctx context.Context, steps []task.HookStep) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("advance %d hooks: %w", len(steps), err)
 	}
@@ -127,7 +129,7 @@ func (m *Memory) Advance(ctx context.Context, steps []HookStep) error {
 }
 
 // FindHooks implements HookDesk.
-func (m *Memory) FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error) {
+func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	if err := checkPage(ctx, q.Limit); err != nil {
 		return nil, fmt.Errorf("find hooks: %w", err)
 	}
@@ -140,7 +142,7 @@ func (m *Memory) FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error) 
 	case q.Dead:
 		o = &m.hooks.dead
 	}
-	found, err := m.hookedLocked(o, q.After, q.Limit, func(h *bookedHook) bool { return !q.Dead || len(h.dead) > 0 })
+	found, err := m.hookedLocked(o, q.After, q.Limit, func(h *hookRow) bool { return !q.Dead || len(h.dead) > 0 })
 	if err != nil {
 		return nil, fmt.Errorf("find hooks: %w", err)
 	}
@@ -148,7 +150,7 @@ func (m *Memory) FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error) 
 }
 
 // DeadLetters implements HookDesk.
-func (m *Memory) DeadLetters(ctx context.Context, ref HookRef) ([]DeadLetter, error) {
+func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dead letters of hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
@@ -162,20 +164,20 @@ func (m *Memory) DeadLetters(ctx context.Context, ref HookRef) ([]DeadLetter, er
 }
 
 // Revive implements HookDesk.
-func (m *Memory) Revive(ctx context.Context, ref HookRef) (Hooked, error) {
+func (m *Store) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 	if err := ctx.Err(); err != nil {
-		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
+		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.hooks.get(ref)
 	if h == nil {
-		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, ErrNotFound)
+		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, task.ErrNotFound)
 	}
 	head, err := m.headLocked(ref.Task)
 	if err != nil {
-		return Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
+		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
 	m.hooks.revive(h)
-	return Hooked{h.copy(), head}, nil
+	return task.Hooked{Hook: h.copy(), Head: head}, nil
 }

@@ -1,23 +1,25 @@
-package task
+package memstore
 
 import (
 	"hash/maphash"
 	"math/bits"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-// roster finds tasks by two names. It keeps a hash of the names instead of the names,
-// so that the garbage collector need not look at it. The zero roster is empty.
-type roster struct {
-	keys map[uint64]Key
+// nameIndex finds tasks by two names. It keeps a hash of the names instead of the names,
+// so that the garbage collector need not look at it. The zero nameIndex is empty.
+type nameIndex struct {
+	keys map[uint64]task.Key
 	// clashes are the tasks whose hash another one had first.
-	clashes map[[2]string]Key
+	clashes map[[2]string]task.Key
 	// hash is random unless a test has set it.
 	hash func(a, b string) uint64
 }
 
 // find returns the key of the task with the names, or zero. Whether a task that is
 // likely to have them has them is for is to say.
-func (r *roster) find(a, b string, is func(Key) bool) Key {
+func (r *nameIndex) find(a, b string, is func(task.Key) bool) task.Key {
 	if r.hash == nil {
 		return 0
 	}
@@ -28,7 +30,7 @@ func (r *roster) find(a, b string, is func(Key) bool) Key {
 }
 
 // add remembers the key of a task. There must be none with the names.
-func (r *roster) add(a, b string, key Key) {
+func (r *nameIndex) add(a, b string, key task.Key) {
 	if r.hash == nil {
 		seed := maphash.MakeSeed()
 		r.hash = func(a, b string) uint64 {
@@ -36,8 +38,8 @@ func (r *roster) add(a, b string, key Key) {
 		}
 	}
 	if r.keys == nil {
-		r.keys = make(map[uint64]Key)
-		r.clashes = make(map[[2]string]Key)
+		r.keys = make(map[uint64]task.Key)
+		r.clashes = make(map[[2]string]task.Key)
 	}
 	hash := r.hash(a, b)
 	if _, taken := r.keys[hash]; taken {
@@ -48,7 +50,7 @@ func (r *roster) add(a, b string, key Key) {
 }
 
 // remove forgets the task with the names and the key.
-func (r *roster) remove(a, b string, key Key) {
+func (r *nameIndex) remove(a, b string, key task.Key) {
 	if r.hash == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/varint"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Bounds of a segment, the part of a log that is decoded as a whole: few enough that
@@ -19,12 +22,12 @@ const (
 const segmentPrefix = 8
 
 // appendSegments appends consecutive entries in the form that readSegments reads.
-func appendSegments(dst []byte, es []Entry) []byte {
+func appendSegments(dst []byte, es []task.Entry) []byte {
 	for len(es) > 0 {
 		n := pageOf(es, segmentEntries, segmentBytes)
 		from := len(dst)
 		dst = append(dst, make([]byte, segmentPrefix)...)
-		dst = AppendEntries(dst, es[:n])
+		dst = task.AppendEntries(dst, es[:n])
 		binary.LittleEndian.PutUint64(dst[from:], uint64(len(dst)-from-segmentPrefix))
 		es = es[n:]
 	}
@@ -33,7 +36,7 @@ func appendSegments(dst []byte, es []Entry) []byte {
 
 // pageOf returns how many of es, at least one, are at most entries and begin within
 // size bytes.
-func pageOf(es []Entry, entries, size int) int {
+func pageOf(es []task.Entry, entries, size int) int {
 	n, sum := 0, 0
 	for n < len(es) && n < entries && (n == 0 || sum < size) {
 		sum += es[n].Size()
@@ -43,14 +46,14 @@ func pageOf(es []Entry, entries, size int) int {
 }
 
 // readSegments returns a page of the entries above after. Their slices alias b.
-func readSegments(b []byte, after int64) ([]Entry, error) {
-	var page []Entry
+func readSegments(b []byte, after int64) ([]task.Entry, error) {
+	var page []task.Entry
 	for len(b) > 0 && len(page) < pageEntries && pageOf(page, pageEntries, pageBytes) == len(page) {
 		var segment []byte
-		if segment, b = cutSegment(b); !reaches(segment, after+1) {
+		if segment, b = cutSegment(b); task.LastVersion(segment) <= after {
 			continue
 		}
-		es, err := DecodeEntries(segment)
+		es, err := task.DecodeEntries(segment)
 		if err != nil {
 			return nil, err
 		}
@@ -78,41 +81,35 @@ func cutSegment(b []byte) (segment, rest []byte) {
 	return b[:n:n], b[n:]
 }
 
-// reaches reports whether the last entry of a segment is not before version. It says
-// yes to what cannot be decoded.
-func reaches(segment []byte, version int64) bool {
-	r := reader{b: segment}
-	r.byte()
-	n, first := r.count(leastEntry), r.uvarint()
-	return r.bad || int64(first)+int64(n) > version
-}
-
 // appendPacked appends a task with its segments, in the form that the functions
 // below read.
-func appendPacked(dst []byte, h *Head, segments []byte) []byte {
-	return appendRow(appendBytes(dst, segments), h, segments)
+func appendPacked(dst []byte, h *task.Head, segments []byte) []byte {
+	return appendRow(varint.AppendBytes(dst, segments), h, segments)
 }
 
 // packedSegments returns the segments of a packed task.
 func packedSegments(b []byte) []byte {
-	r := reader{b: b}
-	return r.bytes()
+	r := varint.Reader{Left: b}
+	return r.Bytes()
 }
 
 // packedHead returns the head of a packed task, whose key stands elsewhere. Slices
 // alias b. The error wraps ErrCorrupt.
-func packedHead(key Key, b []byte) (Head, error) {
-	r := reader{b: b}
-	segments := r.bytes()
+func packedHead(key task.Key, b []byte) (task.Head, error) {
+	r := reader{varint.Reader{Left: b}}
+	segments := r.Bytes()
 	h := r.row(segments)
 	h.Key = key
-	return h, r.done("decode head")
+	if !r.Done() {
+		return h, fmt.Errorf("decode head: %w", task.ErrCorrupt)
+	}
+	return h, nil
 }
 
 // appendRow appends all fields of h but Key. The message of the status usually
 // stands in the segments as well, as the body of the status's entry: then it is not
 // repeated.
-func appendRow(dst []byte, h *Head, segments []byte) []byte {
+func appendRow(dst []byte, h *task.Head, segments []byte) []byte {
 	dst = append(dst, h.Dialect, byte(h.Shown), byte(h.State), byte(h.Run.Dispatch), h.Marks())
 	for _, n := range [...]int64{
 		h.Rev, h.Version, int64(h.CreatedAt), int64(h.StatusAt - h.CreatedAt), int64(h.UpdatedAt - h.CreatedAt),
@@ -130,7 +127,7 @@ func appendRow(dst []byte, h *Head, segments []byte) []byte {
 	dst = appendShared(dst, h.StatusMessage, segments)
 	dst = binary.AppendUvarint(dst, uint64(len(h.Sealed)))
 	for _, id := range h.Sealed {
-		dst = appendBytes(dst, id)
+		dst = varint.AppendBytes(dst, id)
 	}
 	return dst
 }
@@ -143,31 +140,34 @@ func appendShared(dst, b, base []byte) []byte {
 	}
 	dst = binary.AppendVarint(dst, int64(at))
 	if at < 0 {
-		return appendBytes(dst, b)
+		return varint.AppendBytes(dst, b)
 	}
 	return binary.AppendUvarint(dst, uint64(len(b)))
 }
 
-func (r *reader) row(segments []byte) Head {
-	var h Head
-	h.Dialect, h.Shown, h.State = r.byte(), Shown(r.byte()), State(r.byte())
-	h.Run.Dispatch = Dispatch(r.byte())
-	h.SetMarks(r.byte())
-	h.Rev, h.Version = r.varint(), r.varint()
-	h.CreatedAt = Millis(r.varint())
-	h.StatusAt = h.CreatedAt + Millis(r.varint())
-	h.UpdatedAt = h.CreatedAt + Millis(r.varint())
-	h.Asked, h.Read = r.varint(), r.varint()
-	h.Run.Epoch, h.Run.Seq, h.Run.Attempt = r.varint(), r.varint(), int(r.varint())
-	h.CancelAt = Millis(r.varint())
+// reader reads packed tasks.
+type reader struct{ varint.Reader }
+
+func (r *reader) row(segments []byte) task.Head {
+	var h task.Head
+	h.Dialect, h.Shown, h.State = r.Byte(), task.Shown(r.Byte()), task.State(r.Byte())
+	h.Run.Dispatch = task.Dispatch(r.Byte())
+	h.SetMarks(r.Byte())
+	h.Rev, h.Version = r.Int(), r.Int()
+	h.CreatedAt = task.Millis(r.Int())
+	h.StatusAt = h.CreatedAt + task.Millis(r.Int())
+	h.UpdatedAt = h.CreatedAt + task.Millis(r.Int())
+	h.Asked, h.Read = r.Int(), r.Int()
+	h.Run.Epoch, h.Run.Seq, h.Run.Attempt = r.Int(), r.Int(), int(r.Int())
+	h.CancelAt = task.Millis(r.Int())
 	texts := r.texts()
 	h.ID, h.ContextID = a2a.TaskID(texts[0]), texts[1]
-	h.Owner, h.Agent, h.Run.Holder, h.Assigned = Owner(texts[2]), Agent(texts[3]), Holder(texts[4]), Agent(texts[5])
+	h.Owner, h.Agent, h.Run.Holder, h.Assigned = task.Owner(texts[2]), task.Agent(texts[3]), task.Holder(texts[4]), task.Agent(texts[5])
 	h.StatusMessage = r.shared(segments)
-	if n := r.count(1); n > 0 {
+	if n := r.Count(1); n > 0 {
 		h.Sealed = make([]a2a.ArtifactID, n)
 		for i := range h.Sealed {
-			h.Sealed[i] = a2a.ArtifactID(r.bytes())
+			h.Sealed[i] = a2a.ArtifactID(r.Bytes())
 		}
 	}
 	return h
@@ -178,15 +178,15 @@ func (r *reader) texts() (texts [6]string) {
 	var lengths [len(texts)]int
 	sum := 0
 	for i := range lengths {
-		lengths[i] = r.count(1)
+		lengths[i] = r.Count(1)
 		sum += lengths[i]
 	}
-	if r.bad || sum > len(r.b) {
-		r.bad = true
+	if r.Bad || sum > len(r.Left) {
+		r.Bad = true
 		return texts
 	}
-	all := string(r.b[:sum])
-	r.b = r.b[sum:]
+	all := string(r.Left[:sum])
+	r.Left = r.Left[sum:]
 	for i, n := range lengths {
 		texts[i], all = all[:n], all[n:]
 	}
@@ -195,13 +195,13 @@ func (r *reader) texts() (texts [6]string) {
 
 // shared returns what appendShared wrote.
 func (r *reader) shared(base []byte) []byte {
-	at := r.varint()
+	at := r.Int()
 	if at < 0 {
-		return r.bytes()
+		return r.Bytes()
 	}
-	n := r.uvarint()
+	n := r.Uint()
 	if at > int64(len(base)) || n > uint64(int64(len(base))-at) {
-		r.bad = true
+		r.Bad = true
 		return nil
 	}
 	end := at + int64(n)
@@ -209,7 +209,7 @@ func (r *reader) shared(base []byte) []byte {
 }
 
 // unpack returns a task with all its entries.
-func unpack(key Key, b []byte) (*record, error) {
+func unpack(key task.Key, b []byte) (*record, error) {
 	h, err := packedHead(key, b)
 	if err != nil {
 		return nil, fmt.Errorf("unpack task %d: %w", key, err)
@@ -218,7 +218,7 @@ func unpack(key Key, b []byte) (*record, error) {
 	for segments := packedSegments(b); len(segments) > 0; {
 		var segment []byte
 		segment, segments = cutSegment(segments)
-		es, err := DecodeEntries(segment)
+		es, err := task.DecodeEntries(segment)
 		if err != nil {
 			return nil, fmt.Errorf("unpack task %d: %w", key, err)
 		}
@@ -229,8 +229,8 @@ func unpack(key Key, b []byte) (*record, error) {
 
 // packer has the buffers in which tasks are packed.
 type packer struct {
-	entries        []Entry
-	segments, task []byte
+	entries          []task.Entry
+	segments, packed []byte
 }
 
 // maxPacker is the largest buffer that a packer keeps.
@@ -238,13 +238,13 @@ const maxPacker = 256 << 10
 
 // pack returns r with further entries at its end as bytes, which are valid until the
 // next call.
-func (p *packer) pack(r *record, more []Entry) []byte {
-	if cap(p.task) > maxPacker {
+func (p *packer) pack(r *record, more []task.Entry) []byte {
+	if cap(p.packed) > maxPacker {
 		*p = packer{}
 	}
 	p.entries = append(append(p.entries[:0], r.entries...), more...)
 	p.segments = appendSegments(p.segments[:0], p.entries)
-	p.task = appendPacked(p.task[:0], &r.head, p.segments)
+	p.packed = appendPacked(p.packed[:0], &r.head, p.segments)
 	clear(p.entries)
-	return p.task
+	return p.packed
 }

@@ -1,62 +1,68 @@
-package task
+package memstore
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-var _ Requests = (*Memory)(nil)
+// errRequestKey is a mistake of the caller of a store.
+var errRequestKey = errors.New("request has no key")
+
+var _ task.Requests = (*Store)(nil)
 
 // requestName is what a caller calls a request by.
 type requestName struct {
-	owner Owner
-	agent Agent
+	owner task.Owner
+	agent task.Agent
 	key   string
 }
 
-// bookedRequest is a request of a memory store. at is its place in the order of time,
+// requestRow is a stored request. at is its place in the order of time,
 // whose key is a number of its own.
-type bookedRequest struct {
+type requestRow struct {
 	fingerprint []byte
-	at          Cursor
-	task        Key
+	at          task.Cursor
+	task        task.Key
 	version     int64
 }
 
-// requestBook holds the requests of a memory store. The zero requestBook is empty.
-type requestBook struct {
-	named map[requestName]bookedRequest
+// requestTable holds the requests of a memory store. The zero requestTable is empty.
+type requestTable struct {
+	named map[requestName]requestRow
 	// tasks are the requests of each task that has some.
-	tasks map[Key]map[requestName]bool
+	tasks map[task.Key]map[requestName]bool
 	// names are the requests by their numbers in ages.
-	names map[Key]requestName
-	ages  order
-	last  Key
+	names map[task.Key]requestName
+	ages  sortedSet
+	last  task.Key
 }
 
 // used reports whether the request of c has the key of an earlier one.
-func (b *requestBook) used(c *Change) bool {
+func (b *requestTable) used(c *task.Change) bool {
 	had, there := b.named[nameOf(c)]
 	return there && had.at.At >= c.Request.Since
 }
 
-func nameOf(c *Change) requestName {
+func nameOf(c *task.Change) requestName {
 	return requestName{c.Next.Owner, c.Next.Agent, c.Request.Key}
 }
 
 // put keeps the request of a change that was stored, instead of one with its name.
-func (b *requestBook) put(c *Change) {
+func (b *requestTable) put(c *task.Change) {
 	if b.named == nil {
-		b.named = make(map[requestName]bookedRequest)
-		b.tasks = make(map[Key]map[requestName]bool)
-		b.names = make(map[Key]requestName)
+		b.named = make(map[requestName]requestRow)
+		b.tasks = make(map[task.Key]map[requestName]bool)
+		b.names = make(map[task.Key]requestName)
 	}
 	name := nameOf(c)
 	b.drop(name)
 	b.last++
-	r := bookedRequest{
-		fingerprint: bytes.Clone(c.Request.Fingerprint), at: Cursor{c.Request.At, b.last},
+	r := requestRow{
+		fingerprint: bytes.Clone(c.Request.Fingerprint), at: task.Cursor{At: c.Request.At, Key: b.last},
 		task: c.Next.Key, version: c.Next.Version,
 	}
 	b.named[name], b.names[b.last] = r, name
@@ -68,7 +74,7 @@ func (b *requestBook) put(c *Change) {
 }
 
 // drop forgets a request, if it is there.
-func (b *requestBook) drop(name requestName) {
+func (b *requestTable) drop(name requestName) {
 	r, there := b.named[name]
 	if !there {
 		return
@@ -82,16 +88,16 @@ func (b *requestBook) drop(name requestName) {
 }
 
 // forget drops the requests of a task.
-func (b *requestBook) forget(key Key) {
+func (b *requestTable) forget(key task.Key) {
 	for name := range b.tasks[key] {
 		b.drop(name)
 	}
 }
 
 // sweep drops up to limit requests from before before.
-func (b *requestBook) sweep(before Millis, limit int) int {
+func (b *requestTable) sweep(before task.Millis, limit int) int {
 	var old []requestName
-	b.ages.ascend(Cursor{}, func(c Cursor) bool {
+	b.ages.ascend(task.Cursor{}, func(c task.Cursor) bool {
 		if len(old) >= limit || c.At >= before {
 			return false
 		}
@@ -105,28 +111,28 @@ func (b *requestBook) sweep(before Millis, limit int) int {
 }
 
 // Request implements Requests.
-func (m *Memory) Request(ctx context.Context, owner Owner, agent Agent, key string) (Requested, error) {
+func (m *Store) Request(ctx context.Context, owner task.Owner, agent task.Agent, key string) (task.Requested, error) {
 	if err := ctx.Err(); err != nil {
-		return Requested{}, fmt.Errorf("request %q: %w", key, err)
+		return task.Requested{}, fmt.Errorf("request %q: %w", key, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	r, there := m.requests.named[requestName{owner, agent, key}]
 	if !there {
-		return Requested{}, fmt.Errorf("request %q: %w", key, ErrNotFound)
+		return task.Requested{}, fmt.Errorf("request %q: %w", key, task.ErrNotFound)
 	}
 	h, err := m.headLocked(r.task)
 	if err != nil {
-		return Requested{}, fmt.Errorf("request %q: %w", key, err)
+		return task.Requested{}, fmt.Errorf("request %q: %w", key, err)
 	}
-	return Requested{
-		Request: Request{Key: key, Fingerprint: bytes.Clone(r.fingerprint), At: r.at.At},
+	return task.Requested{
+		Request: task.Request{Key: key, Fingerprint: bytes.Clone(r.fingerprint), At: r.at.At},
 		Version: r.version, Head: h,
 	}, nil
 }
 
 // SweepRequests implements Requests.
-func (m *Memory) SweepRequests(ctx context.Context, before Millis, limit int) (int, error) {
+func (m *Store) SweepRequests(ctx context.Context, before task.Millis, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("sweep requests: %w", err)
 	}

@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"bytes"
@@ -11,22 +11,24 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 // anyHead draws a head that is as odd as the types allow.
-func anyHead(t *rapid.T) Head {
+func anyHead(t *rapid.T) task.Head {
 	text := rapid.SampledFrom([]string{"", "a", "ö\x00", strings.Repeat("long ", 50)})
-	millis := rapid.Custom(func(t *rapid.T) Millis { return Millis(rapid.Int64().Draw(t, "millis")) })
+	millis := rapid.Custom(func(t *rapid.T) task.Millis { return task.Millis(rapid.Int64().Draw(t, "millis")) })
 	number := rapid.Int64()
-	h := Head{
-		ID: a2a.TaskID(text.Draw(t, "id")), ContextID: text.Draw(t, "context"), Owner: Owner(text.Draw(t, "owner")),
-		Agent: Agent(text.Draw(t, "agent")), Assigned: Agent(text.Draw(t, "assigned")), Dialect: rapid.Byte().Draw(t, "dialect"), Shown: Shown(rapid.Byte().Draw(t, "shown")),
-		Rev: number.Draw(t, "rev"), Version: number.Draw(t, "version"), State: State(rapid.Byte().Draw(t, "state")),
+	h := task.Head{
+		ID: a2a.TaskID(text.Draw(t, "id")), ContextID: text.Draw(t, "context"), Owner: task.Owner(text.Draw(t, "owner")),
+		Agent: task.Agent(text.Draw(t, "agent")), Assigned: task.Agent(text.Draw(t, "assigned")), Dialect: rapid.Byte().Draw(t, "dialect"), Shown: task.Shown(rapid.Byte().Draw(t, "shown")),
+		Rev: number.Draw(t, "rev"), Version: number.Draw(t, "version"), State: task.State(rapid.Byte().Draw(t, "state")),
 		StatusAt: millis.Draw(t, "status"), CreatedAt: millis.Draw(t, "created"), UpdatedAt: millis.Draw(t, "updated"),
 		Asked: number.Draw(t, "asked"), Read: number.Draw(t, "read"), CancelAt: millis.Draw(t, "cancel"),
-		Run: Run{
-			Epoch: number.Draw(t, "epoch"), Seq: number.Draw(t, "seq"), Holder: Holder(text.Draw(t, "holder")),
-			Dispatch: Dispatch(rapid.Byte().Draw(t, "dispatch")), Attempt: rapid.Int().Draw(t, "attempt"),
+		Run: task.Run{
+			Epoch: number.Draw(t, "epoch"), Seq: number.Draw(t, "seq"), Holder: task.Holder(text.Draw(t, "holder")),
+			Dispatch: task.Dispatch(rapid.Byte().Draw(t, "dispatch")), Attempt: rapid.Int().Draw(t, "attempt"),
 			Told: rapid.Bool().Draw(t, "told"),
 		},
 	}
@@ -41,11 +43,11 @@ func anyHead(t *rapid.T) Head {
 }
 
 // someEntries returns n entries with bodies of the given size.
-func someEntries(n, size int) []Entry {
-	es := make([]Entry, n)
+func someEntries(n, size int) []task.Entry {
+	es := make([]task.Entry, n)
 	for i := range es {
-		es[i] = Entry{
-			Version: int64(i) + 1, Kind: Artifact, At: Millis(i), ArtifactID: "a",
+		es[i] = task.Entry{
+			Version: int64(i) + 1, Kind: task.Artifact, At: task.Millis(i), ArtifactID: "a",
 			Body: []byte(fmt.Sprint(i, strings.Repeat(".", size))),
 		}
 	}
@@ -82,8 +84,8 @@ func TestPackRoundTrip(t *testing.T) {
 func TestPackSharesStatus(t *testing.T) {
 	t.Parallel()
 	var p packer
-	e := Entry{Version: 1, Kind: Status, State: Completed, Body: bytes.Repeat([]byte("x"), 10_000)}
-	b := p.pack(&record{head: Head{StatusMessage: e.Body}}, []Entry{e})
+	e := task.Entry{Version: 1, Kind: task.Status, State: task.Completed, Body: bytes.Repeat([]byte("x"), 10_000)}
+	b := p.pack(&record{head: task.Head{StatusMessage: e.Body}}, []task.Entry{e})
 	if len(b) > 11_000 {
 		t.Errorf("a task with a message of %d bytes takes %d bytes", len(e.Body), len(b))
 	}
@@ -95,7 +97,7 @@ func TestPackerForgets(t *testing.T) {
 	var p packer
 	p.pack(&record{entries: someEntries(1, 2*maxPacker)}, nil)
 	p.pack(&record{}, nil)
-	if got := cap(p.task) + cap(p.segments); got > maxPacker {
+	if got := cap(p.packed) + cap(p.segments); got > maxPacker {
 		t.Errorf("the buffers hold %d bytes after a small task, want at most %d", got, maxPacker)
 	}
 }
@@ -132,11 +134,11 @@ func TestReadSegmentsPages(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	var p packer
 	es := someEntries(40, 5)
-	f.Add(bytes.Clone(p.pack(&record{head: Head{ID: "t", StatusMessage: es[39].Body, Sealed: []a2a.ArtifactID{"a"}}, entries: es}, nil)))
+	f.Add(bytes.Clone(p.pack(&record{head: task.Head{ID: "t", StatusMessage: es[39].Body, Sealed: []a2a.ArtifactID{"a"}}, entries: es}, nil)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := unpack(1, b); err != nil {
-			if r != nil || !errors.Is(err, ErrCorrupt) {
+			if r != nil || !errors.Is(err, task.ErrCorrupt) {
 				t.Fatalf("unpack = %v, %v", r, err)
 			}
 			return

@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"fmt"
@@ -8,12 +8,14 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 // list returns the cursors of o, and fails the test if its blocks are not as they
 // promise to be.
-func (o *order) list(t interface{ Fatalf(string, ...any) }) []Cursor {
-	var all []Cursor
+func (o *sortedSet) list(t interface{ Fatalf(string, ...any) }) []task.Cursor {
+	var all []task.Cursor
 	for i, b := range o.blocks {
 		if len(b) == 0 || len(b) > maxBlock {
 			t.Fatalf("block %d has %d cursors, want 1 to %d", i, len(b), maxBlock)
@@ -23,7 +25,7 @@ func (o *order) list(t interface{ Fatalf(string, ...any) }) []Cursor {
 		}
 		all = append(all, b...)
 	}
-	if !slices.IsSortedFunc(all, compare) {
+	if !slices.IsSortedFunc(all, compareCursors) {
 		t.Fatalf("not sorted: %v", all)
 	}
 	if len(all) != o.n {
@@ -32,12 +34,12 @@ func (o *order) list(t interface{ Fatalf(string, ...any) }) []Cursor {
 	return all
 }
 
-func at(i int) Cursor { return Cursor{At: Millis(i / 3), Key: Key(i + 1)} }
+func at(i int) task.Cursor { return task.Cursor{At: task.Millis(i / 3), Key: task.Key(i + 1)} }
 
-func TestOrderInSequence(t *testing.T) {
+func TestSortedSetInSequence(t *testing.T) {
 	t.Parallel()
 	const n = 10 * maxBlock
-	var o order
+	var o sortedSet
 	for i := range n {
 		o.insert(at(i))
 	}
@@ -60,24 +62,24 @@ func TestOrderInSequence(t *testing.T) {
 	}
 }
 
-// TestOrderModel compares an order with a sorted slice.
-func TestOrderModel(t *testing.T) {
+// TestSortedSetModel compares a sortedSet with a sorted slice.
+func TestSortedSetModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var o order
-		var want []Cursor
+		var o sortedSet
+		var want []task.Cursor
 		const space = 4 * maxBlock
 		for range rapid.IntRange(0, 20).Draw(t, "rounds") {
 			from := rapid.IntRange(0, space).Draw(t, "from")
 			step := rapid.IntRange(1, 7).Draw(t, "step")
 			remove := rapid.Bool().Draw(t, "remove")
 			for i := from; i < min(from+300, space); i += step {
-				place, found := slices.BinarySearchFunc(want, at(i), compare)
+				location, found := slices.BinarySearchFunc(want, at(i), compareCursors)
 				switch {
 				case remove && found:
-					want = slices.Delete(want, place, place+1)
+					want = slices.Delete(want, location, location+1)
 				case !remove && !found:
-					want = slices.Insert(want, place, at(i))
+					want = slices.Insert(want, location, at(i))
 				}
 				if remove {
 					o.remove(at(i))
@@ -94,14 +96,14 @@ func TestOrderModel(t *testing.T) {
 }
 
 // probe asks o about a place that may or may not be in it.
-func probe(t *rapid.T, o *order, want []Cursor, i int) {
+func probe(t *rapid.T, o *sortedSet, want []task.Cursor, i int) {
 	c := at(i)
-	place, found := slices.BinarySearchFunc(want, c, compare)
-	below, above := want[:place], want[place:]
+	location, found := slices.BinarySearchFunc(want, c, compareCursors)
+	below, above := want[:location], want[location:]
 	if found {
 		above = above[1:]
 	}
-	var got []Cursor
+	var got []task.Cursor
 	for d := o.below(c); ; d.step() {
 		c, ok := d.peek()
 		if !ok {
@@ -110,18 +112,18 @@ func probe(t *rapid.T, o *order, want []Cursor, i int) {
 		got = append(got, c)
 	}
 	slices.Reverse(got)
-	if c != (Cursor{}) && !slices.Equal(below, got) {
+	if c != (task.Cursor{}) && !slices.Equal(below, got) {
 		t.Fatalf("below %v: %v, want %v", c, got, below)
 	}
 	got = nil
-	o.ascend(c, func(c Cursor) bool {
+	o.ascend(c, func(c task.Cursor) bool {
 		got = append(got, c)
 		return true
 	})
 	if !slices.Equal(above, got) {
 		t.Fatalf("above %v: %v, want %v", c, got, above)
 	}
-	since := len(want) - len(slices.DeleteFunc(slices.Clone(want), func(w Cursor) bool { return w.At >= c.At }))
+	since := len(want) - len(slices.DeleteFunc(slices.Clone(want), func(w task.Cursor) bool { return w.At >= c.At }))
 	if n := o.since(c.At, 1<<30); n != since {
 		t.Fatalf("since %d: %d, want %d", c.At, n, since)
 	}
@@ -130,14 +132,14 @@ func probe(t *rapid.T, o *order, want []Cursor, i int) {
 	}
 }
 
-func TestOrderStops(t *testing.T) {
+func TestSortedSetStops(t *testing.T) {
 	t.Parallel()
-	var o order
+	var o sortedSet
 	for i := range 3 * maxBlock {
 		o.insert(at(i))
 	}
 	n := 0
-	o.ascend(Cursor{}, func(Cursor) bool {
+	o.ascend(task.Cursor{}, func(task.Cursor) bool {
 		n++
 		return n < maxBlock+5
 	})
@@ -146,36 +148,36 @@ func TestOrderStops(t *testing.T) {
 	}
 }
 
-func TestOrderMove(t *testing.T) {
+func TestSortedSetMove(t *testing.T) {
 	t.Parallel()
-	var o order
-	o.move(Cursor{}, at(1))
+	var o sortedSet
+	o.move(task.Cursor{}, at(1))
 	o.move(at(1), at(1))
-	o.move(Cursor{}, Cursor{})
+	o.move(task.Cursor{}, task.Cursor{})
 	o.move(at(1), at(7))
-	if diff := cmp.Diff([]Cursor{at(7)}, o.list(t)); diff != "" {
+	if diff := cmp.Diff([]task.Cursor{at(7)}, o.list(t)); diff != "" {
 		t.Errorf("after a move (-want +got):\n%s", diff)
 	}
-	o.move(at(7), Cursor{})
+	o.move(at(7), task.Cursor{})
 	o.remove(at(7))
 	if o.n != 0 {
 		t.Errorf("%d cursors are left, want none", o.n)
 	}
 }
 
-// TestShelf wants groups in order, and none that is empty.
-func TestShelf(t *testing.T) {
+// TestListing wants groups in order, and none that is empty.
+func TestListing(t *testing.T) {
 	t.Parallel()
-	var s shelf
-	put := func(agent Agent, state State, i int) slot {
-		p := slot{agent, state, at(i)}
-		s.move(slot{}, p)
+	var s listing
+	put := func(agent task.Agent, state task.State, i int) listKey {
+		p := listKey{agent, state, at(i)}
+		s.move(listKey{}, p)
 		return p
 	}
-	a := put("b", Working, 1)
-	put("a", Completed, 2)
-	put("b", Submitted, 3)
-	put("ab", Working, 4)
+	a := put("b", task.Working, 1)
+	put("a", task.Completed, 2)
+	put("b", task.Submitted, 3)
+	put("ab", task.Working, 4)
 	names := func() (out []string) {
 		for _, g := range s {
 			out = append(out, fmt.Sprint(g.agent, " ", g.state))
@@ -186,31 +188,31 @@ func TestShelf(t *testing.T) {
 	if diff := cmp.Diff(want, names()); diff != "" {
 		t.Errorf("groups mismatch (-want +got):\n%s", diff)
 	}
-	s.move(a, slot{"b", Submitted, at(5)})
+	s.move(a, listKey{"b", task.Submitted, at(5)})
 	if diff := cmp.Diff(want[:3], names()); diff != "" {
 		t.Errorf("groups after a move mismatch (-want +got):\n%s", diff)
 	}
-	if got := total(s.choose("b", anyState), 0); got != 2 {
+	if got := total(s.choose("b", nil), 0); got != 2 {
 		t.Errorf("agent b has %d tasks, want 2", got)
 	}
-	if got := total(s.choose("", setOf(Working, Completed)), 0); got != 2 {
+	if got := total(s.choose("", func(s task.State) bool { return s == task.Working || s == task.Completed }), 0); got != 2 {
 		t.Errorf("%d tasks are working or completed, want 2", got)
 	}
 }
 
-// TestMemoryForgets wants nothing to be left of tasks that were swept.
-func TestMemoryForgets(t *testing.T) {
+// TestForgets wants nothing to be left of tasks that were swept.
+func TestForgets(t *testing.T) {
 	t.Parallel()
-	var m Memory
+	var m Store
 	for i := range 500 {
 		owner := fmt.Sprint(i / 10 * 10) // ten tasks each, and pairs of them share a context
-		h := Head{ID: a2a.TaskID(fmt.Sprint("t", i)), Owner: Owner(owner), ContextID: fmt.Sprint("c", i/2), Agent: "a"}
+		h := task.Head{ID: a2a.TaskID(fmt.Sprint("t", i)), Owner: task.Owner(owner), ContextID: fmt.Sprint("c", i/2), Agent: "a"}
 		if i%3 == 0 {
 			h.ContextID = fmt.Sprint("alone ", i)
 		}
-		c := &Change{Next: h}
-		for _, e := range []Entry{{Kind: Created, State: Submitted, At: 5}, {Kind: Status, State: Failed, At: 6}} {
-			next, stored, err := Apply(c.Next, e)
+		c := &task.Change{Next: h}
+		for _, e := range []task.Entry{{Kind: task.Created, State: task.Submitted, At: 5}, {Kind: task.Status, State: task.Failed, At: 6}} {
+			next, stored, err := task.Apply(c.Next, e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +222,7 @@ func TestMemoryForgets(t *testing.T) {
 		if err := m.Append(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.SaveSnapshot(t.Context(), c.Next.Key, Snapshot{Version: 1}); err != nil {
+		if err := m.SaveSnapshot(t.Context(), c.Next.Key, task.Snapshot{Version: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

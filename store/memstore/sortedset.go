@@ -1,27 +1,29 @@
-package task
+package memstore
 
 import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-// order is a sorted set of cursors: by time, then by key. It keeps them in blocks
+// sortedSet is a sorted set of cursors: by time, then by key. It keeps them in blocks
 // of bounded length, so that adding and removing cost a search and a short move,
 // however large the set is. The newest are at the end, where most changes happen.
-type order struct {
-	blocks [][]Cursor
+type sortedSet struct {
+	blocks [][]task.Cursor
 	n      int
 	// spare is the memory of the last block that became empty: small sets are empty now
 	// and then.
-	spare []Cursor
+	spare []task.Cursor
 }
 
 // maxBlock bounds a block. Neighbours that together fill less than half of one are
 // merged.
 const maxBlock = 256
 
-func compare(a, b Cursor) int {
+func compareCursors(a, b task.Cursor) int {
 	if a.At != b.At {
 		return cmp.Compare(a.At, b.At)
 	}
@@ -29,15 +31,15 @@ func compare(a, b Cursor) int {
 }
 
 // block returns the index of the first block that does not end before c.
-func (o *order) block(c Cursor) int {
+func (o *sortedSet) block(c task.Cursor) int {
 	return sort.Search(len(o.blocks), func(i int) bool {
 		b := o.blocks[i]
-		return compare(b[len(b)-1], c) >= 0
+		return compareCursors(b[len(b)-1], c) >= 0
 	})
 }
 
 // insert adds c, which must not be in the set.
-func (o *order) insert(c Cursor) {
+func (o *sortedSet) insert(c task.Cursor) {
 	o.n++
 	i := o.block(c)
 	if i == len(o.blocks) {
@@ -45,7 +47,7 @@ func (o *order) insert(c Cursor) {
 		return
 	}
 	b := o.blocks[i]
-	at, _ := slices.BinarySearchFunc(b, c, compare)
+	at, _ := slices.BinarySearchFunc(b, c, compareCursors)
 	b = slices.Insert(b, at, c)
 	if len(b) > maxBlock {
 		half := slices.Clone(b[maxBlock/2:])
@@ -56,12 +58,12 @@ func (o *order) insert(c Cursor) {
 }
 
 // push adds c behind all others. Full blocks stay full.
-func (o *order) push(c Cursor) {
+func (o *sortedSet) push(c task.Cursor) {
 	last := len(o.blocks) - 1
 	if last < 0 || len(o.blocks[last]) == maxBlock {
 		b := o.spare
 		if o.spare = nil; b == nil {
-			b = make([]Cursor, 0, 4)
+			b = make([]task.Cursor, 0, 4)
 		}
 		o.blocks = append(o.blocks, append(b, c))
 		return
@@ -70,12 +72,12 @@ func (o *order) push(c Cursor) {
 }
 
 // remove takes c out, if it is there.
-func (o *order) remove(c Cursor) {
+func (o *sortedSet) remove(c task.Cursor) {
 	i := o.block(c)
 	if i == len(o.blocks) {
 		return
 	}
-	at, found := slices.BinarySearchFunc(o.blocks[i], c, compare)
+	at, found := slices.BinarySearchFunc(o.blocks[i], c, compareCursors)
 	if !found {
 		return
 	}
@@ -86,7 +88,7 @@ func (o *order) remove(c Cursor) {
 
 // tidy drops block i if it is empty, or merges it with a neighbour if both are
 // short.
-func (o *order) tidy(i int) {
+func (o *sortedSet) tidy(i int) {
 	if len(o.blocks[i]) == 0 {
 		o.spare = o.blocks[i]
 		o.blocks = slices.Delete(o.blocks, i, i+1)
@@ -106,7 +108,7 @@ func (o *order) tidy(i int) {
 }
 
 // move takes was out and puts is in. A cursor without a key stands for nothing.
-func (o *order) move(was, is Cursor) {
+func (o *sortedSet) move(was, is task.Cursor) {
 	if was == is {
 		return
 	}
@@ -119,11 +121,11 @@ func (o *order) move(was, is Cursor) {
 }
 
 // since counts the cursors that are not before at, but stops above limit.
-func (o *order) since(at Millis, limit int) int {
+func (o *sortedSet) since(at task.Millis, limit int) int {
 	n := 0
 	for i := len(o.blocks) - 1; i >= 0 && n <= limit; i-- {
 		b := o.blocks[i]
-		from, _ := slices.BinarySearchFunc(b, Cursor{At: at}, compare)
+		from, _ := slices.BinarySearchFunc(b, task.Cursor{At: at}, compareCursors)
 		n += len(b) - from
 		if from > 0 {
 			break
@@ -133,43 +135,43 @@ func (o *order) since(at Millis, limit int) int {
 }
 
 // ascend calls yield for each cursor above after until it returns false.
-func (o *order) ascend(after Cursor, yield func(Cursor) bool) {
+func (o *sortedSet) ascend(after task.Cursor, yield func(task.Cursor) bool) {
 	for i := o.block(after); i < len(o.blocks); i++ {
 		for _, c := range o.blocks[i] {
-			if compare(c, after) > 0 && !yield(c) {
+			if compareCursors(c, after) > 0 && !yield(c) {
 				return
 			}
 		}
 	}
 }
 
-// descent walks down an order. It is valid until the order changes.
-type descent struct {
-	blocks [][]Cursor
+// reverseIter walks down a sortedSet. It is valid until the set changes.
+type reverseIter struct {
+	blocks [][]task.Cursor
 	// block and next are the place of the cursor to come; block < 0 at the end.
 	block, next int
 }
 
-// below returns a descent through the cursors before c, or through all if c is
+// below returns an iterator through the cursors before c, or through all if c is
 // zero.
-func (o *order) below(c Cursor) descent {
-	d := descent{blocks: o.blocks, block: len(o.blocks) - 1}
-	if c != (Cursor{}) {
+func (o *sortedSet) below(c task.Cursor) reverseIter {
+	d := reverseIter{blocks: o.blocks, block: len(o.blocks) - 1}
+	if c != (task.Cursor{}) {
 		d.block = min(o.block(c), d.block)
 	}
 	if d.block < 0 {
 		return d
 	}
 	d.next = len(o.blocks[d.block]) - 1
-	if c != (Cursor{}) {
-		at, _ := slices.BinarySearchFunc(o.blocks[d.block], c, compare)
+	if c != (task.Cursor{}) {
+		at, _ := slices.BinarySearchFunc(o.blocks[d.block], c, compareCursors)
 		d.next = at - 1
 	}
 	d.settle()
 	return d
 }
 
-func (d *descent) settle() {
+func (d *reverseIter) settle() {
 	if d.next < 0 {
 		if d.block--; d.block >= 0 {
 			d.next = len(d.blocks[d.block]) - 1
@@ -178,14 +180,14 @@ func (d *descent) settle() {
 }
 
 // peek returns the cursor to come, if there is one.
-func (d *descent) peek() (Cursor, bool) {
+func (d *reverseIter) peek() (task.Cursor, bool) {
 	if d.block < 0 {
-		return Cursor{}, false
+		return task.Cursor{}, false
 	}
 	return d.blocks[d.block][d.next], true
 }
 
-func (d *descent) step() {
+func (d *reverseIter) step() {
 	d.next--
 	d.settle()
 }

@@ -1,14 +1,19 @@
-package task
+package memstore
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// attic keeps the bytes of many tasks in a few large chunks without pointers, so that
+	"github.com/parley-a2a/parley/internal/varint"
+	"github.com/parley-a2a/parley/task"
+)
+
+// arena keeps the bytes of many tasks in a few large chunks without pointers, so that
 // the garbage collector has next to nothing to do for them, however many they are.
-// The zero attic is empty.
-type attic struct {
+// The zero arena is empty.
+type arena struct {
 	// places are by the upper bits of the key: keys are dense, and a page of places is
 	// found faster than each of them would be.
-	places map[Key]*placePage
+	places map[task.Key]*locationPage
 	// size is the number of tasks.
 	size   int
 	chunks []chunk
@@ -18,44 +23,44 @@ type attic struct {
 	open uint32
 }
 
-// place says where the bytes of a task are. Their length stands in front of them.
-type place struct {
+// location is the place of the bytes of a task. Their length stands in front of them.
+type location struct {
 	// chunk is one more than the index of the chunk; zero if there is no task.
 	chunk, from uint32
 }
 
 // placePage is the places of as many keys as it has room for.
-type placePage struct {
+type locationPage struct {
 	size   int
-	places [1 << pageBits]place
+	places [1 << pageBits]location
 }
 
 const pageBits = 8
 
-// at returns the place of key, or the zero place.
-func (a *attic) at(key Key) place {
+// at returns the location of key, or the zero location.
+func (a *arena) at(key task.Key) location {
 	if p := a.places[key>>pageBits]; p != nil {
 		return p.places[key&(1<<pageBits-1)]
 	}
-	return place{}
+	return location{}
 }
 
-// set sets the place of key; the zero place forgets it.
-func (a *attic) set(key Key, to place) {
+// set sets the location of key; the zero location forgets it.
+func (a *arena) set(key task.Key, to location) {
 	p := a.places[key>>pageBits]
 	if p == nil {
 		if a.places == nil {
-			a.places = make(map[Key]*placePage)
+			a.places = make(map[task.Key]*locationPage)
 		}
-		p = new(placePage)
+		p = new(locationPage)
 		a.places[key>>pageBits] = p
 	}
 	was := &p.places[key&(1<<pageBits-1)]
 	change := 0
-	if *was != (place{}) {
+	if *was != (location{}) {
 		change--
 	}
-	if to != (place{}) {
+	if to != (location{}) {
 		change++
 	}
 	*was = to
@@ -77,22 +82,22 @@ type chunk struct {
 const chunkSize = 256 << 10
 
 // put keeps b, which is copied, for key, which must not be there.
-func (a *attic) put(key Key, b []byte) {
+func (a *arena) put(key task.Key, b []byte) {
 	before := a.open
 	i := a.room(2*binary.MaxVarintLen64 + len(b))
 	c := &a.chunks[i]
 	from := len(c.b)
 	c.b = binary.AppendUvarint(c.b, uint64(key))
-	c.b = appendBytes(c.b, b)
+	c.b = varint.AppendBytes(c.b, b)
 	c.live += len(c.b) - from
-	a.set(key, place{i + 1, uint32(from)})
+	a.set(key, location{i + 1, uint32(from)})
 	if before != a.open {
 		a.tidy(before)
 	}
 }
 
 // room returns a chunk with room for n bytes.
-func (a *attic) room(n int) uint32 {
+func (a *arena) room(n int) uint32 {
 	if n > chunkSize {
 		return a.add(n)
 	}
@@ -102,7 +107,7 @@ func (a *attic) room(n int) uint32 {
 	return a.open
 }
 
-func (a *attic) add(n int) uint32 {
+func (a *arena) add(n int) uint32 {
 	c := chunk{b: make([]byte, 0, n)}
 	if last := len(a.spare) - 1; last >= 0 {
 		i := a.spare[last]
@@ -115,50 +120,50 @@ func (a *attic) add(n int) uint32 {
 }
 
 // has reports whether key is there.
-func (a *attic) has(key Key) bool { return a.at(key) != (place{}) }
+func (a *arena) has(key task.Key) bool { return a.at(key) != (location{}) }
 
 // get returns the bytes of key, which stay as they are even if the task goes.
-func (a *attic) get(key Key) ([]byte, bool) {
+func (a *arena) get(key task.Key) ([]byte, bool) {
 	p := a.at(key)
-	if p == (place{}) {
+	if p == (location{}) {
 		return nil, false
 	}
-	r := reader{b: a.chunks[p.chunk-1].b[p.from:]}
-	r.uvarint()
-	return r.bytes(), true
+	r := varint.Reader{Left: a.chunks[p.chunk-1].b[p.from:]}
+	r.Uint()
+	return r.Bytes(), true
 }
 
 // remove forgets key.
-func (a *attic) remove(key Key) {
+func (a *arena) remove(key task.Key) {
 	p := a.at(key)
-	if p == (place{}) {
+	if p == (location{}) {
 		return
 	}
-	a.set(key, place{})
+	a.set(key, location{})
 	c := &a.chunks[p.chunk-1]
-	r := reader{b: c.b[p.from:]}
-	r.uvarint()
-	r.bytes()
-	c.live -= len(c.b) - int(p.from) - len(r.b)
+	r := varint.Reader{Left: c.b[p.from:]}
+	r.Uint()
+	r.Bytes()
+	c.live -= len(c.b) - int(p.from) - len(r.Left)
 	a.tidy(p.chunk - 1)
 }
 
 // tidy drops chunk i if it is nearly empty, and moves what is left of it. That costs
 // less than what has been removed from it since.
-func (a *attic) tidy(i uint32) {
+func (a *arena) tidy(i uint32) {
 	c := a.chunks[i]
 	if a.size == 0 {
-		*a = attic{}
+		*a = arena{}
 		return
 	}
 	if i == a.open || c.live*4 > len(c.b) {
 		return
 	}
-	for r := (reader{b: c.b}); len(r.b) > 0; {
-		from := len(c.b) - len(r.b)
-		key := Key(r.uvarint())
-		b := r.bytes()
-		if a.at(key) == (place{i + 1, uint32(from)}) {
+	for r := (varint.Reader{Left: c.b}); len(r.Left) > 0; {
+		from := len(c.b) - len(r.Left)
+		key := task.Key(r.Uint())
+		b := r.Bytes()
+		if a.at(key) == (location{i + 1, uint32(from)}) {
 			a.put(key, b)
 		}
 	}

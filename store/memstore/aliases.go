@@ -1,31 +1,33 @@
-package task
+package memstore
 
 import (
 	"context"
 	"fmt"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-var _ Aliases = (*Memory)(nil)
+var _ task.Aliases = (*Store)(nil)
 
 // aliasName is an alias among those of its owner.
 type aliasName struct {
-	owner Owner
+	owner task.Owner
 	alias string
 }
 
-// aliasBook holds the aliases of a memory store. The zero aliasBook is empty.
-type aliasBook struct {
+// aliasTable holds the aliases of a memory store. The zero aliasTable is empty.
+type aliasTable struct {
 	// named are the keys of the tasks that have an alias.
-	named map[aliasName]*order
+	named map[aliasName]*sortedSet
 	// tasks are the aliases of each task that has some.
-	tasks map[Key]map[aliasName]bool
+	tasks map[task.Key]map[aliasName]bool
 }
 
 // put gives the task of a change that was stored its alias.
-func (b *aliasBook) put(c *Change) {
+func (b *aliasTable) put(c *task.Change) {
 	if b.named == nil {
-		b.named = make(map[aliasName]*order)
-		b.tasks = make(map[Key]map[aliasName]bool)
+		b.named = make(map[aliasName]*sortedSet)
+		b.tasks = make(map[task.Key]map[aliasName]bool)
 	}
 	key, name := c.Next.Key, aliasName{c.Next.Owner, c.Alias}
 	if b.tasks[key][name] {
@@ -36,16 +38,16 @@ func (b *aliasBook) put(c *Change) {
 	}
 	b.tasks[key][name] = true
 	if b.named[name] == nil {
-		b.named[name] = new(order)
+		b.named[name] = new(sortedSet)
 	}
-	b.named[name].insert(Cursor{Key: key})
+	b.named[name].insert(task.Cursor{Key: key})
 }
 
 // forget drops the aliases of a task.
-func (b *aliasBook) forget(key Key) {
+func (b *aliasTable) forget(key task.Key) {
 	for name := range b.tasks[key] {
 		keys := b.named[name]
-		keys.remove(Cursor{Key: key})
+		keys.remove(task.Cursor{Key: key})
 		if keys.n == 0 {
 			delete(b.named, name)
 		}
@@ -54,21 +56,21 @@ func (b *aliasBook) forget(key Key) {
 }
 
 // ByAlias implements Aliases.
-func (m *Memory) ByAlias(ctx context.Context, owner Owner, agent Agent, alias string) (Head, error) {
+func (m *Store) ByAlias(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
-		return Head{}, fmt.Errorf("task by alias %q: %w", alias, err)
+		return task.Head{}, fmt.Errorf("task by alias %q: %w", alias, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var found Head
-	err := ErrNotFound
+	var found task.Head
+	err := task.ErrNotFound
 	if keys := m.aliases.named[aliasName{owner, alias}]; keys != nil {
-		merge([]*order{keys}, Cursor{}, func(c Cursor) bool {
+		merge([]*sortedSet{keys}, task.Cursor{}, func(c task.Cursor) bool {
 			h, broken := m.headLocked(c.Key)
 			switch {
 			case broken != nil:
 				err = broken
-			case h.Shown == ToCaller && (agent == "" || h.Agent == agent):
+			case h.Shown == task.ToCaller && (agent == "" || h.Agent == agent):
 				found, err = h, nil
 			default:
 				return true
@@ -77,7 +79,7 @@ func (m *Memory) ByAlias(ctx context.Context, owner Owner, agent Agent, alias st
 		})
 	}
 	if err != nil {
-		return Head{}, fmt.Errorf("task by alias %q: %w", alias, err)
+		return task.Head{}, fmt.Errorf("task by alias %q: %w", alias, err)
 	}
 	return found, nil
 }

@@ -1,4 +1,4 @@
-package task
+package memstore
 
 import (
 	"context"
@@ -8,72 +8,73 @@ import (
 	"sync"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
 )
 
-// Memory is a store that keeps tasks in memory and loses them with the process.
-// The zero Memory is empty and ready to use. It must not be copied.
+// Store keeps tasks in memory and loses them with the process. The zero Store is empty and
+// ready to use. It must not be copied.
 //
-// Finding a task costs the same however many there are, a page of a list costs what
-// is on the page. Memory keeps every task until it is swept. A task that has ended is
-// kept encoded, so that it takes less room and the garbage collector need not look at
-// it; to change it again costs what its log is long.
-type Memory struct {
+// The cost of finding a task does not depend on the number of tasks, that of a page of a list
+// on its length alone. A task is kept until it is swept. A task that has ended is kept encoded;
+// to change it again costs in proportion to its log.
+type Store struct {
 	mu sync.RWMutex // guards everything below; never held while calling out
 
-	lastKey Key
+	lastKey task.Key
 	// open are the tasks that have not ended, packed the others.
-	open   map[Key]*record
-	packed attic
+	open   map[task.Key]*record
+	packed arena
 	packer packer
 	// snapshots are those of the tasks that have one.
-	snapshots map[Key]Snapshot
+	snapshots map[task.Key]task.Snapshot
 
-	ids    roster
-	owners map[Owner]*shelf
+	ids    nameIndex
+	owners map[task.Owner]*listing
 	// alone are the contexts that have one task, threads those that have more.
-	alone   roster
+	alone   nameIndex
 	threads map[contextID]*thread
 
 	// due holds the keys of tasks that are due, asking those that are interrupted and have
 	// no run by the time of their status, ended those that may be swept by the time
 	// of their last entry.
-	due, asking, ended order
+	due, asking, ended sortedSet
 
-	hooks       hookBook
-	requests    requestBook
-	aliases     aliasBook
-	checkpoints map[Key][]byte
-	journals    journals
-	kin         kinship
-	marks       markBook
+	hooks       hookTable
+	requests    requestTable
+	aliases     aliasTable
+	checkpoints map[task.Key][]byte
+	journals    journalTable
+	kin         lineageTable
+	marks       markTable
 }
 
 var (
-	_ Store     = (*Memory)(nil)
-	_ Snapshots = (*Memory)(nil)
-	_ Finder    = (*Memory)(nil)
+	_ task.Store     = (*Store)(nil)
+	_ task.Snapshots = (*Store)(nil)
+	_ task.Finder    = (*Store)(nil)
 )
 
 type contextID struct {
-	owner Owner
+	owner task.Owner
 	id    string
 }
 
 type record struct {
-	head    Head
-	entries []Entry
+	head    task.Head
+	entries []task.Entry
 }
 
 // thread is a context: all tasks of an owner that share a context id.
 type thread struct {
-	shelf
+	listing
 	// tasks counts its tasks, listed or not.
 	tasks     int
-	changedAt Millis
+	changedAt task.Millis
 }
 
 // Append implements Log.
-func (m *Memory) Append(ctx context.Context, c *Change) error {
+func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("append %s: %w", c.Next.ID, err)
 	}
@@ -89,7 +90,7 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	m.indexLocked(&r.head, &c.Next)
 	r.head = c.Next
 	m.extrasLocked(c)
-	if r.head.ended() {
+	if r.head.Ended() {
 		m.packed.put(r.head.Key, m.packer.pack(r, c.Entries))
 		delete(m.open, r.head.Key)
 		return nil
@@ -102,18 +103,15 @@ func (m *Memory) Append(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// ended reports whether a task has come to its end and waits for the sweeper.
-func (h *Head) ended() bool { return h.State.Terminal() || h.Shown == Answered }
-
 // recordLocked returns the record that c changes, or makes it.
-func (m *Memory) recordLocked(c *Change) (*record, error) {
+func (m *Store) recordLocked(c *task.Change) (*record, error) {
 	if l := c.Lineage; l != nil && (c.Prev.Rev != 0 || l.Parent == 0) {
 		return nil, errLineage
 	}
 	if r := c.Request; r != nil && r.Key == "" {
 		return nil, errRequestKey
 	} else if r != nil && m.requests.used(c) {
-		return nil, ErrKeyUsed
+		return nil, task.ErrKeyUsed
 	}
 	if c.Prev.Rev == 0 {
 		return m.createLocked(c)
@@ -121,12 +119,12 @@ func (m *Memory) recordLocked(c *Change) (*record, error) {
 	key := c.Prev.Key
 	if r := m.open[key]; r != nil {
 		if r.head.Rev != c.Prev.Rev {
-			return nil, ErrConflict
+			return nil, task.ErrConflict
 		}
 		return r, nil
 	}
 	if h, err := m.headLocked(key); err != nil || h.Rev != c.Prev.Rev {
-		return nil, ErrConflict
+		return nil, task.ErrConflict
 	}
 	b, _ := m.packed.get(key)
 	r, err := unpack(key, b)
@@ -138,16 +136,16 @@ func (m *Memory) recordLocked(c *Change) (*record, error) {
 	return r, nil
 }
 
-func (m *Memory) createLocked(c *Change) (*record, error) {
+func (m *Store) createLocked(c *task.Change) (*record, error) {
 	if m.open == nil {
-		m.open = make(map[Key]*record)
-		m.owners = make(map[Owner]*shelf)
+		m.open = make(map[task.Key]*record)
+		m.owners = make(map[task.Owner]*listing)
 		m.threads = make(map[contextID]*thread)
-		m.snapshots = make(map[Key]Snapshot)
+		m.snapshots = make(map[task.Key]task.Snapshot)
 	}
 	owner, id := c.Next.Owner, c.Next.ID
 	if key, _ := m.findLocked(owner, id); key != 0 {
-		return nil, ErrExists
+		return nil, task.ErrExists
 	}
 	m.lastKey++
 	c.Next.Key = m.lastKey
@@ -159,23 +157,23 @@ func (m *Memory) createLocked(c *Change) (*record, error) {
 }
 
 // findLocked returns the key and the head of a task; the key is zero if there is none.
-func (m *Memory) findLocked(owner Owner, id a2a.TaskID) (Key, Head) {
-	return m.lookLocked(&m.ids, string(owner), string(id), func(h Head) bool {
+func (m *Store) findLocked(owner task.Owner, id a2a.TaskID) (task.Key, task.Head) {
+	return m.lookLocked(&m.ids, string(owner), string(id), func(h task.Head) bool {
 		return h.Owner == owner && h.ID == id
 	})
 }
 
 // aloneLocked returns the key and the head of the one task of a context; the key is
 // zero if there is none or there are more.
-func (m *Memory) aloneLocked(owner Owner, context string) (Key, Head) {
-	return m.lookLocked(&m.alone, string(owner), context, func(h Head) bool {
+func (m *Store) aloneLocked(owner task.Owner, context string) (task.Key, task.Head) {
+	return m.lookLocked(&m.alone, string(owner), context, func(h task.Head) bool {
 		return h.Owner == owner && h.ContextID == context
 	})
 }
 
-func (m *Memory) lookLocked(r *roster, a, b string, has func(Head) bool) (Key, Head) {
-	var h Head
-	key := r.find(a, b, func(key Key) bool {
+func (m *Store) lookLocked(r *nameIndex, a, b string, has func(task.Head) bool) (task.Key, task.Head) {
+	var h task.Head
+	key := r.find(a, b, func(key task.Key) bool {
 		h, _ = m.headLocked(key)
 		return has(h)
 	})
@@ -186,19 +184,19 @@ func (m *Memory) lookLocked(r *roster, a, b string, has func(Head) bool) (Key, H
 }
 
 // headLocked returns the head of a task.
-func (m *Memory) headLocked(key Key) (Head, error) {
+func (m *Store) headLocked(key task.Key) (task.Head, error) {
 	if r := m.open[key]; r != nil {
 		return r.head, nil
 	}
 	b, ok := m.packed.get(key)
 	if !ok {
-		return Head{}, ErrNotFound
+		return task.Head{}, task.ErrNotFound
 	}
 	return packedHead(key, b)
 }
 
 // joinLocked adds a new task to its context.
-func (m *Memory) joinLocked(h *Head) {
+func (m *Store) joinLocked(h *task.Head) {
 	if h.ContextID == "" {
 		return
 	}
@@ -212,14 +210,14 @@ func (m *Memory) joinLocked(h *Head) {
 		}
 		m.alone.remove(string(h.Owner), h.ContextID, key)
 		t = &thread{tasks: 1, changedAt: first.UpdatedAt}
-		t.move(slot{}, slotOf(&first))
+		t.move(listKey{}, listKeyOf(&first))
 		m.threads[id] = t
 	}
 	t.tasks++
 }
 
 // quitLocked takes a task out of its context.
-func (m *Memory) quitLocked(h *Head) {
+func (m *Store) quitLocked(h *task.Head) {
 	id := contextID{h.Owner, h.ContextID}
 	t := m.threads[id]
 	if t == nil {
@@ -233,7 +231,7 @@ func (m *Memory) quitLocked(h *Head) {
 
 // indexLocked moves a task from where its head is found to where next is found. The
 // zero head is found nowhere; one of them is that when the task is made or deleted.
-func (m *Memory) indexLocked(head, next *Head) {
+func (m *Store) indexLocked(head, next *task.Head) {
 	m.due.move(dueAt(head), dueAt(next))
 	m.asking.move(askingAt(head), askingAt(next))
 	m.ended.move(endedAt(head), endedAt(next))
@@ -241,7 +239,7 @@ func (m *Memory) indexLocked(head, next *Head) {
 	if next.Key == 0 {
 		either = head
 	}
-	was, is := slotOf(head), slotOf(next)
+	was, is := listKeyOf(head), listKeyOf(next)
 	if len(m.threads) > 0 {
 		if t := m.threads[contextID{either.Owner, either.ContextID}]; t != nil {
 			t.changedAt = max(t.changedAt, next.UpdatedAt)
@@ -253,7 +251,7 @@ func (m *Memory) indexLocked(head, next *Head) {
 	}
 	s := m.owners[either.Owner]
 	if s == nil {
-		s = &shelf{}
+		s = &listing{}
 		m.owners[either.Owner] = s
 	}
 	if s.move(was, is); len(*s) == 0 {
@@ -261,37 +259,37 @@ func (m *Memory) indexLocked(head, next *Head) {
 	}
 }
 
-func dueAt(h *Head) Cursor {
+func dueAt(h *task.Head) task.Cursor {
 	if !h.Due() {
-		return Cursor{}
+		return task.Cursor{}
 	}
-	return Cursor{Key: h.Key}
+	return task.Cursor{Key: h.Key}
 }
 
-func askingAt(h *Head) Cursor {
-	if !h.State.Interrupted() || h.Shown == Answered || h.Run.Dispatch != Idle {
-		return Cursor{}
+func askingAt(h *task.Head) task.Cursor {
+	if !h.State.Interrupted() || h.Shown == task.Answered || h.Run.Dispatch != task.Idle {
+		return task.Cursor{}
 	}
-	return Cursor{h.StatusAt, h.Key}
+	return task.Cursor{At: h.StatusAt, Key: h.Key}
 }
 
-func endedAt(h *Head) Cursor {
-	if !h.ended() {
-		return Cursor{}
+func endedAt(h *task.Head) task.Cursor {
+	if !h.Ended() {
+		return task.Cursor{}
 	}
-	return Cursor{h.UpdatedAt, h.Key}
+	return task.Cursor{At: h.UpdatedAt, Key: h.Key}
 }
 
 // Head implements Log.
-func (m *Memory) Head(ctx context.Context, owner Owner, id a2a.TaskID) (Head, error) {
+func (m *Store) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
-		return Head{}, fmt.Errorf("head %s: %w", id, err)
+		return task.Head{}, fmt.Errorf("head %s: %w", id, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	key, h := m.findLocked(owner, id)
 	if key == 0 {
-		return Head{}, fmt.Errorf("head %s: %w", id, ErrNotFound)
+		return task.Head{}, fmt.Errorf("head %s: %w", id, task.ErrNotFound)
 	}
 	return h, nil
 }
@@ -303,13 +301,13 @@ const (
 )
 
 // Find implements Finder.
-func (m *Memory) Find(ctx context.Context, id a2a.TaskID) ([]Head, error) {
+func (m *Store) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("find %s: %w", id, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var found []Head
+	var found []task.Head
 	for _, owner := range slices.Sorted(maps.Keys(m.owners)) {
 		if key, h := m.findLocked(owner, id); key != 0 {
 			found = append(found, h)
@@ -319,7 +317,7 @@ func (m *Memory) Find(ctx context.Context, id a2a.TaskID) ([]Head, error) {
 }
 
 // Read implements Log. The entries share memory with the store.
-func (m *Memory) Read(ctx context.Context, key Key, after int64) ([]Entry, error) {
+func (m *Store) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read task %d: %w", key, err)
 	}
@@ -332,7 +330,7 @@ func (m *Memory) Read(ctx context.Context, key Key, after int64) ([]Entry, error
 	}
 	b, ok := m.packed.get(key)
 	if !ok {
-		return nil, fmt.Errorf("read task %d: %w", key, ErrNotFound)
+		return nil, fmt.Errorf("read task %d: %w", key, task.ErrNotFound)
 	}
 	page, err := readSegments(packedSegments(b), after)
 	if err != nil {
@@ -341,25 +339,22 @@ func (m *Memory) Read(ctx context.Context, key Key, after int64) ([]Entry, error
 	return page, nil
 }
 
-// anyState matches every state.
-const anyState = ^stateSet(0)
-
 // List implements Index.
-func (m *Memory) List(ctx context.Context, q *Query) (ListPage, error) {
+func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if err := ctx.Err(); err != nil {
-		return ListPage{}, fmt.Errorf("list tasks: %w", err)
+		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
 	}
-	states := anyState
-	if q.State != Unspecified {
-		states = setOf(q.State)
+	var match func(task.State) bool
+	if q.State != task.Unspecified {
+		match = func(s task.State) bool { return s == q.State }
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	orders := m.shelfLocked(q).choose(q.Agent, states)
-	page := ListPage{Total: total(orders, q.Since)}
-	page.Heads = make([]Head, 0, min(page.Total, q.Limit))
+	sets := m.listingLocked(q).choose(q.Agent, match)
+	page := task.ListPage{Total: total(sets, q.Since)}
+	page.Heads = make([]task.Head, 0, min(page.Total, q.Limit))
 	var err error
-	merge(orders, q.After, func(c Cursor) bool {
+	merge(sets, q.After, func(c task.Cursor) bool {
 		if c.At < q.Since {
 			return false
 		}
@@ -367,26 +362,26 @@ func (m *Memory) List(ctx context.Context, q *Query) (ListPage, error) {
 			page.More = true
 			return false
 		}
-		var h Head
+		var h task.Head
 		h, err = m.headLocked(c.Key)
 		page.Heads = append(page.Heads, h)
 		return err == nil
 	})
 	if err != nil {
-		return ListPage{}, fmt.Errorf("list tasks: %w", err)
+		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
 	}
 	return page, nil
 }
 
-// shelfLocked returns the narrowest shelf that has all tasks of q.
-func (m *Memory) shelfLocked(q *Query) shelf {
+// listingLocked returns the narrowest listing that has all tasks of q.
+func (m *Store) listingLocked(q *task.Query) listing {
 	if q.ContextID != "" {
 		if t := m.threads[contextID{q.Owner, q.ContextID}]; t != nil {
-			return t.shelf
+			return t.listing
 		}
-		var s shelf
+		var s listing
 		if key, h := m.aloneLocked(q.Owner, q.ContextID); key != 0 {
-			s.move(slot{}, slotOf(&h))
+			s.move(listKey{}, listKeyOf(&h))
 		}
 		return s
 	}
@@ -397,34 +392,34 @@ func (m *Memory) shelfLocked(q *Query) shelf {
 }
 
 // Interrupted implements Index.
-func (m *Memory) Interrupted(ctx context.Context, q *Query) (Head, error) {
+func (m *Store) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
-		return Head{}, fmt.Errorf("find interrupted task: %w", err)
+		return task.Head{}, fmt.Errorf("find interrupted task: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	orders := m.shelfLocked(q).choose(q.Agent, setOf(InputRequired, AuthRequired))
+	sets := m.listingLocked(q).choose(q.Agent, task.State.Interrupted)
 	// An interrupted task has not ended.
 	var found *record
-	merge(orders, Cursor{}, func(c Cursor) bool {
+	merge(sets, task.Cursor{}, func(c task.Cursor) bool {
 		found = m.open[c.Key]
 		return false
 	})
 	if found == nil {
-		return Head{}, fmt.Errorf("find interrupted task of context %s: %w", q.ContextID, ErrNotFound)
+		return task.Head{}, fmt.Errorf("find interrupted task of context %s: %w", q.ContextID, task.ErrNotFound)
 	}
 	return found.head, nil
 }
 
 // Due implements Work.
-func (m *Memory) Due(ctx context.Context, after Key, limit int) ([]Head, error) {
+func (m *Store) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("due tasks: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var heads []Head
-	m.due.ascend(Cursor{Key: after}, func(c Cursor) bool {
+	var heads []task.Head
+	m.due.ascend(task.Cursor{Key: after}, func(c task.Cursor) bool {
 		if len(heads) >= limit {
 			return false
 		}
@@ -435,14 +430,14 @@ func (m *Memory) Due(ctx context.Context, after Key, limit int) ([]Head, error) 
 }
 
 // Stale implements Work.
-func (m *Memory) Stale(ctx context.Context, before Millis, limit int) ([]Head, error) {
+func (m *Store) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("stale tasks: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var heads []Head
-	m.asking.ascend(Cursor{}, func(c Cursor) bool {
+	var heads []task.Head
+	m.asking.ascend(task.Cursor{}, func(c task.Cursor) bool {
 		if len(heads) >= limit || c.At >= before {
 			return false
 		}
@@ -460,14 +455,14 @@ func (m *Memory) Stale(ctx context.Context, before Millis, limit int) ([]Head, e
 }
 
 // Sweep implements Sweeper.
-func (m *Memory) Sweep(ctx context.Context, before Millis, limit int) (int, error) {
+func (m *Store) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("sweep tasks: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []Key
-	m.ended.ascend(Cursor{}, func(c Cursor) bool {
+	var keys []task.Key
+	m.ended.ascend(task.Cursor{}, func(c task.Cursor) bool {
 		if len(keys) >= limit || c.At >= before {
 			return false
 		}
@@ -482,12 +477,12 @@ func (m *Memory) Sweep(ctx context.Context, before Millis, limit int) (int, erro
 	return len(keys), nil
 }
 
-func (m *Memory) deleteLocked(key Key) error {
+func (m *Store) deleteLocked(key task.Key) error {
 	h, err := m.headLocked(key)
 	if err != nil {
 		return err
 	}
-	m.indexLocked(&h, &Head{})
+	m.indexLocked(&h, &task.Head{})
 	m.quitLocked(&h)
 	m.ids.remove(string(h.Owner), string(h.ID), key)
 	m.packed.remove(key)
@@ -503,9 +498,9 @@ func (m *Memory) deleteLocked(key Key) error {
 }
 
 // Snapshot implements Snapshots.
-func (m *Memory) Snapshot(ctx context.Context, key Key) (Snapshot, error) {
+func (m *Store) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
-		return Snapshot{}, fmt.Errorf("snapshot of task %d: %w", key, err)
+		return task.Snapshot{}, fmt.Errorf("snapshot of task %d: %w", key, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -513,7 +508,7 @@ func (m *Memory) Snapshot(ctx context.Context, key Key) (Snapshot, error) {
 }
 
 // SaveSnapshot implements Snapshots.
-func (m *Memory) SaveSnapshot(ctx context.Context, key Key, s Snapshot) error {
+func (m *Store) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("save snapshot of task %d: %w", key, err)
 	}
@@ -521,7 +516,7 @@ func (m *Memory) SaveSnapshot(ctx context.Context, key Key, s Snapshot) error {
 	defer m.mu.Unlock()
 	there := m.open[key] != nil || m.packed.has(key)
 	if there && s.Version > m.snapshots[key].Version {
-		m.snapshots[key] = Snapshot{Version: s.Version, Data: slices.Clone(s.Data)}
+		m.snapshots[key] = task.Snapshot{Version: s.Version, Data: slices.Clone(s.Data)}
 	}
 	return nil
 }
