@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/task/tasktest"
 )
 
 // raw answers the first connections to a listener with something else than HTTP.

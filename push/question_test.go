@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/task/tasktest"
 )
 
 // TestWebhooksOutlastAQuestion wants a webhook to be told what follows a question, also

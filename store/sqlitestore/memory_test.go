@@ -7,8 +7,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/testing/suite/memorytest"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/task/tasktest"
 )
 
 func TestNotes(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
-	"github.com/parley-a2a/parley/task/tasktest"
 )
 
 // withControl returns a handler of an engine that does not run, with a task of ann and

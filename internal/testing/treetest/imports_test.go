@@ -36,7 +36,7 @@ var directions = []direction{
 		why: "task says what a task is and what a store must promise; it imports no store",
 	},
 	{
-		from: []string{"task/tasktest"}, only: append([]string{"task"}, leaves...), deep: true,
+		from: []string{"internal/testing/suite/tasktest"}, only: append([]string{"task"}, leaves...), deep: true,
 		why: "the suite of stores knows tasks alone",
 	},
 	{
@@ -64,7 +64,7 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "task/tasktest", "auth", "internal/directory/dirstore/...", "inbox/...", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "bus/deadletter/...", "store/...", "internal/sqlstore"}, leaves...),
+		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "inbox/...", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "bus/deadletter/...", "store/...", "internal/sqlstore"}, leaves...),
 		why: "a store knows task, the keys of auth, the ledger of directory, the inbox, the entries of trust, the contracts of memory, dead letters and leaf packages; what two stores share goes into task or internal",
 	},
 	{
@@ -246,9 +246,9 @@ var edgeOnly = map[string][]string{
 	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
-	"github.com/google/go-cmp":                  {"task/tasktest/...", "internal/testing/suite/dirstoretest", "internal/testing/suite/inboxtest", "internal/testing/suite/memorytest", "internal/testing/suite/bustest", "internal/testing/suite/deadlettertest", "internal/testing/transcript"},
-	"pgregory.net/rapid":                        {"task/tasktest/...", "internal/testing/suite/memorytest"},
-	"go.uber.org/goleak":                        {"task/tasktest/..."},
+	"github.com/google/go-cmp":                  {"internal/testing/suite/tasktest/...", "internal/testing/suite/dirstoretest", "internal/testing/suite/inboxtest", "internal/testing/suite/memorytest", "internal/testing/suite/bustest", "internal/testing/suite/deadlettertest", "internal/testing/transcript"},
+	"pgregory.net/rapid":                        {"internal/testing/suite/tasktest/...", "internal/testing/suite/memorytest"},
+	"go.uber.org/goleak":                        {"internal/testing/suite/tasktest/..."},
 	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/testing/transcript"},
 	"go.opentelemetry.io/otel":                  {"internal/telemetry/trace", "internal/gauge", "internal/telemetry/export"},
 	"go.opentelemetry.io/otel/sdk":              {"internal/telemetry/export"},
