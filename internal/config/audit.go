@@ -14,7 +14,7 @@ type Audit struct {
 	// tasks.
 	Level string `yaml:"level" enum:"off,changes,tasks,reads"`
 	// Dir is the folder of the log: the folder audit in the data folder.
-	Dir string `yaml:"dir"`
+	Dir string `yaml:"dir" path:"yes"`
 	// Keep is how long entries are kept: for ever.
 	Keep Duration `yaml:"keep"`
 	// KeepSize is how large the log becomes before its oldest segments are removed: any

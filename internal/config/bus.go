@@ -32,9 +32,9 @@ type Bus struct {
 // Certificate is one with its key, in files as PEM.
 type Certificate struct {
 	// Cert is the file of the certificate, followed by those that it was signed with.
-	Cert string `yaml:"cert"`
+	Cert string `yaml:"cert" path:"yes"`
 	// Key is the file of its private key.
-	Key string `yaml:"key"`
+	Key string `yaml:"key" path:"yes"`
 }
 
 // CheckBusURL returns what is wrong with the address of a broker; empty if nothing is. It

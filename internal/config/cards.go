@@ -36,10 +36,10 @@ type Cards struct {
 	// SigningKeys are files with private keys in PEM (ECDSA P-256, Ed25519, or RSA of 2048
 	// bits or more). Each of them signs the cards of the hub, so that an old one stays
 	// good while a new one becomes known.
-	SigningKeys []string `yaml:"signing_keys"`
+	SigningKeys []string `yaml:"signing_keys" path:"yes"`
 	// TrustedKeys are files with public keys that sign the cards of agents elsewhere: key
 	// sets (JWKS), or PEM.
-	TrustedKeys []string `yaml:"trusted_keys"`
+	TrustedKeys []string `yaml:"trusted_keys" path:"yes"`
 	// TrustedKeySets are https addresses of key sets that such cards may name (jku).
 	TrustedKeySets []string `yaml:"trusted_key_sets"`
 	// RequireSignatures takes no card of an agent elsewhere without a signature that is
@@ -72,17 +72,6 @@ func (c *Config) AllSkills() bool {
 // Verify reports whether signatures of cards are looked at.
 func (c *Cards) Verify() bool {
 	return len(c.TrustedKeys)+len(c.TrustedKeySets) > 0
-}
-
-// files are the paths of keys.
-func (c *Cards) files() []*string {
-	var all []*string
-	for _, list := range [][]string{c.SigningKeys, c.TrustedKeys} {
-		for i := range list {
-			all = append(all, &list[i])
-		}
-	}
-	return all
 }
 
 // checkCards notes what is wrong with cards.

@@ -56,7 +56,7 @@ type Config struct {
 	// GRPCListen is the address for gRPC. If empty, gRPC is not served.
 	GRPCListen string `yaml:"grpc_listen"`
 	// Data is the folder for everything that is kept: ./parley-data.
-	Data string `yaml:"data"`
+	Data string `yaml:"data" path:"yes"`
 	// PublicURL is the address that cards name. If empty, it is made from each
 	// request.
 	PublicURL string `yaml:"public_url"`
@@ -192,7 +192,7 @@ type Agent struct {
 	// does.
 	Identity Identity `yaml:"identity"`
 	// Dir is the folder that the program runs in: that of the file.
-	Dir string `yaml:"dir"`
+	Dir string `yaml:"dir" path:"yes"`
 	// Env is added to the hub's environment.
 	Env map[string]string `yaml:"env"`
 	// Timeout ends a run that takes longer; zero means no limit.
@@ -336,7 +336,7 @@ type Questions struct {
 	AnsweringAgent string `yaml:"answering_agent"`
 	// Script is a file of patterns and answers, with which the hub serves the answering
 	// agent itself.
-	Script string `yaml:"script"`
+	Script string `yaml:"script" path:"yes"`
 	// AskTime is how long a question waits for a person: 7d.
 	AskTime Duration `yaml:"ask_time"`
 	// MaxRounds is how many questions of a task are answered in a row: 20.
@@ -438,9 +438,14 @@ func Load(path string) (*Config, error) {
 // Parse reads src, which came from the file at path. Variables are looked up with
 // lookup. The error is a [yamlfile.Errors] if the file is at fault.
 func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config, error) {
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("load configuration: %w", err)
+	}
 	c := &Config{File: path}
 	d := yamlfile.New(path, lookup)
 	d.ReadFiles(c.readSecret)
+	d.PathsFrom(folder)
 	d.Decode(src, c)
 	c.Auth.ofGateway(c.APIKeys)
 	if len(d.Problems()) == 0 {
@@ -449,72 +454,20 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	if len(d.Problems()) > 0 {
 		return nil, d.Problems()
 	}
-	if err := c.resolve(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("load configuration: %w", err)
-	}
+	c.runIn(folder)
 	return c, nil
 }
 
-// resolve makes the paths of the file absolute; dir is the folder of the file.
-func (c *Config) resolve(dir string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	from := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(dir, path)
-	}
-	if c.Trust.File != "" {
-		c.Trust.File = from(c.Trust.File)
-	}
-	if c.Data != "" {
-		c.Data = from(c.Data)
-	}
-	if c.Parts.Dir != "" {
-		c.Parts.Dir = from(c.Parts.Dir)
-	}
-	if c.Policy.File != "" {
-		c.Policy.File = from(c.Policy.File)
-	}
-	if c.Questions.Script != "" {
-		c.Questions.Script = from(c.Questions.Script)
-	}
-	for i := range c.ModelProviders {
-		if p := &c.ModelProviders[i]; p.Script != "" {
-			p.Script = from(p.Script)
-		}
-	}
+// runIn lets programs without a folder of their own run in folder.
+func (c *Config) runIn(folder string) {
 	for i := range c.Agents {
-		if c.Agents[i].Programs() {
-			c.Agents[i].Dir = from(c.Agents[i].Dir)
+		if a := &c.Agents[i]; a.Programs() {
+			a.Dir = or(a.Dir, folder)
 		}
 	}
 	for i := range c.MCPServers {
-		if len(c.MCPServers[i].Command) > 0 {
-			c.MCPServers[i].Dir = from(c.MCPServers[i].Dir)
+		if s := &c.MCPServers[i]; len(s.Command) > 0 {
+			s.Dir = or(s.Dir, folder)
 		}
 	}
-	for _, path := range []*string{&c.Directory.AgentsFile, &c.Directory.WellKnown, &c.Bus.TLS.Cert, &c.Bus.TLS.Key} {
-		if *path != "" {
-			*path = from(*path)
-		}
-	}
-	for _, path := range slices.Concat(c.Cards.files(), c.certificateFiles()) {
-		*path = from(*path)
-	}
-	for i := range c.Auth.Tokens {
-		if c.Auth.Tokens[i].KeysFile != "" {
-			c.Auth.Tokens[i].KeysFile = from(c.Auth.Tokens[i].KeysFile)
-		}
-	}
-	if c.Audit.Dir != "" {
-		c.Audit.Dir = from(c.Audit.Dir)
-	}
-	for i := range c.Directory.Specs {
-		c.Directory.Specs[i] = from(c.Directory.Specs[i])
-	}
-	return nil
 }

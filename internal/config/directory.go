@@ -14,12 +14,12 @@ import (
 type Directory struct {
 	// AgentsFile is the list of agents in the form of protoWorkstacean: agents.yaml in the
 	// current folder, in its folder workspace, or in the data folder, if it is there.
-	AgentsFile string `yaml:"agents_file"`
+	AgentsFile string `yaml:"agents_file" path:"yes"`
 	// WellKnown is the list of agents in the form of RockBot: well-known-agents.json in the
 	// same places.
-	WellKnown string `yaml:"well_known"`
+	WellKnown string `yaml:"well_known" path:"yes"`
 	// Specs are files of agent specs, or folders of them.
-	Specs []string `yaml:"specs"`
+	Specs []string `yaml:"specs" path:"yes"`
 	// Allow names the addresses beside public ones that agents may have which callers have
 	// registered. Agents that stand in files may be anywhere.
 	Allow []string `yaml:"allow"`

@@ -59,10 +59,10 @@ type EndpointAuth struct {
 // that was renewed is taken at the next connection.
 type EndpointTLS struct {
 	// Cert and Key are the hub's certificate and its key.
-	Cert string `yaml:"cert"`
-	Key  string `yaml:"key"`
+	Cert string `yaml:"cert" path:"yes"`
+	Key  string `yaml:"key" path:"yes"`
 	// CA are the authorities that are trusted instead of the system's.
-	CA string `yaml:"ca"`
+	CA string `yaml:"ca" path:"yes"`
 }
 
 // EndpointOptions say how a task elsewhere is followed.

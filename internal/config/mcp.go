@@ -42,7 +42,7 @@ type MCPServer struct {
 	Command Command  `yaml:"command"`
 	Args    []string `yaml:"args"`
 	// Dir is the folder that the program runs in: that of the file.
-	Dir string `yaml:"dir"`
+	Dir string `yaml:"dir" path:"yes"`
 	// Env is added to the hub's environment.
 	Env map[string]string `yaml:"env"`
 	// URL is the address of a server that is there already, and Headers are sent to it.

@@ -34,7 +34,7 @@ type ModelProvider struct {
 	// LegacyMaxTokens names the bound of an answer max_tokens, as older servers want it.
 	LegacyMaxTokens bool `yaml:"legacy_max_tokens"`
 	// Script is the file of a scripted model.
-	Script string `yaml:"script"`
+	Script string `yaml:"script" path:"yes"`
 }
 
 // Scripted reports whether the provider follows a script.

@@ -14,7 +14,7 @@ type Parts struct {
 	// Max is the largest part that is taken: 64MiB.
 	Max Size `yaml:"max"`
 	// Dir is the folder of the files: parts in the data folder.
-	Dir string `yaml:"dir"`
+	Dir string `yaml:"dir" path:"yes"`
 }
 
 // checkParts notes bounds that contradict each other.

@@ -26,7 +26,8 @@ func (p *Policy) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 		d.Value(node, reflect.ValueOf(p.Rules).Elem(), key, "")
 		return
 	}
-	p.File, _ = d.Text(node, key)
+	path, _ := d.Text(node, key)
+	p.File = d.Path(path)
 }
 
 // On reports whether there is a policy.

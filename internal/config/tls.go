@@ -18,13 +18,13 @@ import (
 type TLS struct {
 	// Cert is the file of the certificate, followed by those that it was signed with, and
 	// Key that of its private key. They are read again when they have changed.
-	Cert string `yaml:"cert"`
-	Key  string `yaml:"key"`
+	Cert string `yaml:"cert" path:"yes"`
+	Key  string `yaml:"key" path:"yes"`
 	// ClientCA is a file with the authorities whose certificates callers may show.
-	ClientCA string `yaml:"client_ca"`
+	ClientCA string `yaml:"client_ca" path:"yes"`
 	// ClientCRL is a file with revocation lists of these authorities, which is read again when
 	// it has changed.
-	ClientCRL string `yaml:"client_crl"`
+	ClientCRL string `yaml:"client_crl" path:"yes"`
 	// Clients says whether each connection needs such a certificate: optional.
 	Clients string `yaml:"clients" enum:"optional,required"`
 }
@@ -55,7 +55,7 @@ type CertificateRule struct {
 	Name string `yaml:"name"`
 	// CA is a file with those authorities alone that count for the rule. It is required with
 	// Each. It is read when the hub starts.
-	CA string `yaml:"ca"`
+	CA string `yaml:"ca" path:"yes"`
 	// AgentID identifies the caller. It is required without Each, and must not be "local".
 	AgentID string `yaml:"agent_id"`
 	// DisplayName is for people: the agent_id.
@@ -189,19 +189,6 @@ func (c *Config) CheckCertificates() error {
 		return errors.New("auth.certificates: tls.client_ca is missing, so that nobody can show a certificate")
 	}
 	return nil
-}
-
-// certificateFiles are the paths of certificates and their keys, as far as they are given.
-func (c *Config) certificateFiles() []*string {
-	all := []*string{&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.TLS.ClientCRL}
-	for i := range c.Auth.Certificates {
-		all = append(all, &c.Auth.Certificates[i].CA)
-	}
-	for i := range c.Agents {
-		t := &c.Agents[i].Endpoint.TLS
-		all = append(all, &t.Cert, &t.Key, &t.CA)
-	}
-	return slices.DeleteFunc(all, func(path *string) bool { return *path == "" })
 }
 
 // KeyFiles are the files with private keys of certificates.

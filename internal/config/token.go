@@ -29,7 +29,7 @@ type TokenIssuer struct {
 	KeysURL string `yaml:"keys_url"`
 	// KeysFile is a file with the issuer's keys (JWKS), if they are not to be fetched. It
 	// is read when the hub starts.
-	KeysFile string `yaml:"keys_file"`
+	KeysFile string `yaml:"keys_file" path:"yes"`
 	// Skew is how far the clocks may differ: 1m.
 	Skew Duration `yaml:"skew"`
 	// Owner is the organisation that owns the tasks of all its callers instead of each

@@ -16,7 +16,7 @@ const gated = "gated"
 type Trust struct {
 	// File says how far callers are trusted: agent-trust.json where Parley's files are
 	// looked for.
-	File string `yaml:"file"`
+	File string `yaml:"file" path:"yes"`
 	// Gated are agents that are gated as a whole, wherever they are known from.
 	Gated []string `yaml:"gated"`
 	// Write lets the hub write the file.

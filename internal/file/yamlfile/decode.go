@@ -25,7 +25,8 @@ const (
 type Decoder struct {
 	file     string
 	from     sources
-	script   bool // set by NewScript
+	folder   string // from which paths count; empty if they stay as they are written
+	script   bool   // set by NewScript
 	problems Errors
 	lines    map[string]int // where each key that was given stands
 	anchors  map[string]ast.Node
@@ -85,6 +86,18 @@ func (d *Decoder) Mark(key string, node ast.Node) { d.lines[key] = LineOf(node) 
 // ReadFiles makes ${file:PATH} stand for what read returns. Without it such a text is a
 // problem: who may write a file that is decoded may not have all files read for that.
 func (d *Decoder) ReadFiles(read func(path string) (string, error)) { d.from.read = read }
+
+// PathsFrom makes the texts of fields with the tag path, and of lists of such texts, paths
+// that count from folder. Without it, they stay as they are written.
+func (d *Decoder) PathsFrom(folder string) { d.folder = folder }
+
+// Path returns a path as it counts from the folder of PathsFrom. The empty path stays empty.
+func (d *Decoder) Path(path string) string {
+	if path == "" || d.folder == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.folder, path)
+}
 
 // Expand puts variables, and the texts of files, into a text.
 func (d *Decoder) Expand(text string) (string, error) {
@@ -243,7 +256,7 @@ func (d *Decoder) plain(node ast.Node, v reflect.Value, key string, tag reflect.
 	case reflect.Struct:
 		d.fields(node, v, key)
 	case reflect.Slice:
-		d.list(node, v, key, reflect.StructTag(`enum:"`+tag.Get("each")+`"`))
+		d.list(node, v, key, reflect.StructTag(`enum:"`+tag.Get("each")+`" path:"`+tag.Get("path")+`"`))
 	case reflect.Map:
 		d.table(node, v, key)
 	case reflect.Interface:
@@ -260,6 +273,9 @@ func (d *Decoder) scalar(node ast.Node, v reflect.Value, key string, tag reflect
 	text, ok := d.Text(node, key)
 	if !ok {
 		return
+	}
+	if tag.Get("path") != "" {
+		text = d.Path(text)
 	}
 	if err := setScalar(v, text, tag); err != nil {
 		d.Problem(node, key, "%s", err.Error())
