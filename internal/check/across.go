@@ -8,13 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func acrossRequirements() []requirement {
-	return []requirement{
-		must("across.task", "§5.1", "A task is the same on all bindings.", acrossTask),
-		must("across.error", "§5.1", "An error is the same on all bindings.", acrossError),
-	}
-}
-
 // speaking returns the interfaces of v1.0 that can be called.
 func (r *run) speaking() []*probe {
 	var all []*probe

@@ -81,4 +81,9 @@ func TestRequirementsAreNamed(t *testing.T) {
 			t.Errorf("%+v lacks something", q)
 		}
 	}
+	for id := range programs {
+		if !seen[id] {
+			t.Errorf("there is a function for %s, which no document has", id)
+		}
+	}
 }

@@ -10,21 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func dataRequirements() []requirement {
-	return []requirement{
-		must("data.camel-case", "§5.5", "The names of fields are in camelCase.", answersAll(dataCamelCase), wire.JSONRPC, wire.REST),
-		must("data.states", "§5.5", "States are the names of the protocol definition, such as TASK_STATE_WORKING.", answersAll(dataStates)),
-		must("data.roles", "§5.5", "Roles are ROLE_USER and ROLE_AGENT.", answersAll(dataRoles)),
-		must("data.timestamps", "§5.6.1", "Timestamps are ISO 8601 in UTC, with the suffix Z.", answersAll(dataTimestamps)),
-		must("data.task", "§4.1.1", "A task has an id and a status with a state.", answersAll(dataTask)),
-		must("data.message", "§4.1.4", "A message has a messageId, a role and at least one part.", answersAll(dataMessage)),
-		must("data.artifact", "§4.1.7", "An artifact has an id, unique in its task, and at least one part.", answersAll(dataArtifact)),
-		must("data.part", "§4.1.6", "A part has exactly one of text, raw, url and data.", answersAll(dataPart)),
-		must("data.raw", "§4.1.6", "The raw content of a part is base64.", answersAll(dataRaw), wire.JSONRPC, wire.REST),
-		must("data.no-kind", "§4.1", "Objects of v1.0 have no kind.", answersAll(dataKind), wire.JSONRPC, wire.REST),
-	}
-}
-
 // A finding looks at one value in an answer, and says what is wrong with it; empty if
 // nothing is.
 type finding func(path string, v any) string

@@ -3,13 +3,19 @@ package check
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/check/checktest"
 	"github.com/parley-a2a/parley/internal/check/wire"
@@ -515,6 +521,49 @@ func TestEachCheckFindsItsDefect(t *testing.T) {
 	for id := range defects {
 		t.Errorf("there is no requirement %s", id)
 	}
+}
+
+// TestReasons compares what a report says of each defect with testdata/reasons.json.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("testdata", "reasons.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for id, d := range cases() {
+		if id == "subscribe.broadcast" {
+			continue // it shows two streams, in the order in which they were written
+		}
+		synctest.Test(t, func(t *testing.T) {
+			o := everything
+			if slices.Contains(without, id) {
+				o = checktest.Options{Legacy: true}
+			}
+			o.Defect = d
+			got[id] = reason(checked(t, o, id))
+		})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b, _ := json.MarshalIndent(got, "", "  ")
+		t.Errorf("reasons (-want +got):\n%s\n%s", diff, b)
+	}
+}
+
+var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// reason is the first failure with its interface, without the ids that the check makes.
+func reason(r *Report) string {
+	for _, result := range r.Results {
+		if result.Outcome == Fail {
+			return result.Interface + ": " + anyID.ReplaceAllString(result.Detail, "ID")
+		}
+	}
+	return ""
 }
 
 // wantFound looks for a failure of q with something to see.

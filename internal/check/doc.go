@@ -7,6 +7,10 @@
 // what is judged. A result is a pass, a fail with the bytes that show it, or not
 // offered: the server does not do what the requirement is about, and need not.
 //
+// Requirements are documents in the folder requirements, in the words of ACTS (package
+// acts): the calls, the assertions, and the sentence of the report for each. Those without
+// steps are functions.
+//
 // An agent shows more of itself if it knows the behaviours that the public kits ask
 // for, by the prefix of the message id or of the first text ("tck-input-required" and
 // so on). Requirements that need such a behaviour are not offered by other agents.

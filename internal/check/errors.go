@@ -7,25 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func extendedRequirements() []requirement {
-	return []requirement{
-		must("extended.undeclared", "§3.1.11", "Without the capability, the extended card is an UnsupportedOperationError.", extendedUndeclared),
-		must("extended.guarded", "§13.3", "The extended card is not given to a caller without credentials.", extendedGuarded),
-		must("extended.card", "§3.1.11", "A caller with credentials gets an extended card.", extendedCard),
-	}
-}
-
-func extendedUndeclared(ctx context.Context, p *probe) error {
-	if p.declares("extendedAgentCard") {
-		return notOffered("the card declares extendedAgentCard")
-	}
-	return refused(p.call(ctx, wire.ExtendedCard, nil), wire.Unsupported)
-}
-
 func extendedGuarded(ctx context.Context, p *probe) error {
-	if err := p.needs("extendedAgentCard"); err != nil {
-		return err
-	}
 	none := ""
 	x := p.do(ctx, wire.Request{Op: wire.ExtendedCard, Key: &none})
 	if x.Err == nil && x.Fault == nil {
@@ -35,9 +17,6 @@ func extendedGuarded(ctx context.Context, p *probe) error {
 }
 
 func extendedCard(ctx context.Context, p *probe) error {
-	if err := p.needs("extendedAgentCard"); err != nil {
-		return err
-	}
 	if p.run.options.Wire.Key == "" {
 		return notOffered("no credential was given (--api-key)")
 	}
@@ -52,14 +31,6 @@ func extendedCard(ctx context.Context, p *probe) error {
 		return failf(x, "the extended card has no name")
 	}
 	return nil
-}
-
-func authRequirements() []requirement {
-	return []requirement{
-		must("auth.missing", "§7.4", "A call without credentials is refused, if the card asks for them.", authMissing),
-		must("auth.wrong", "§7.4", "A call with wrong credentials is refused.", authWrong),
-		should("auth.challenge", "§7.4", "The refusal is status 401 and names the scheme in WWW-Authenticate.", authChallenge, wire.JSONRPC, wire.REST),
-	}
 }
 
 // unauthenticated asks for a task with another key.
@@ -96,41 +67,6 @@ func authChallenge(ctx context.Context, p *probe) error {
 		return failf(x, "the refusal has status %d and WWW-Authenticate %q", x.Status, x.Header.Get("WWW-Authenticate"))
 	}
 	return nil
-}
-
-func versionRequirements() []requirement {
-	return []requirement{
-		must("version.unsupported", "§3.6.2", "A version that the server does not speak is a VersionNotSupportedError.", versionUnsupported),
-		must("version.missing", "§3.6.2", "A call without a version is a call of 0.3, and so no call of 1.0.", versionMissing, wire.JSONRPC),
-		should("version.patch", "§3.6", "A patch number makes no difference.", versionPatch),
-	}
-}
-
-func (p *probe) inVersion(ctx context.Context, version string) *wire.Exchange {
-	return p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, Version: version})
-}
-
-func versionUnsupported(ctx context.Context, p *probe) error {
-	return refused(p.inVersion(ctx, "99.0"), wire.VersionNotSupported)
-}
-
-func versionMissing(ctx context.Context, p *probe) error {
-	return refused(p.inVersion(ctx, wire.NoVersion), wire.VersionNotSupported, wire.MethodNotFound)
-}
-
-func versionPatch(ctx context.Context, p *probe) error {
-	return refused(p.inVersion(ctx, "1.0.1"), wire.TaskNotFound)
-}
-
-func errorRequirements() []requirement {
-	return []requirement{
-		must("error.message", "§3.3.2", "An error has a message.", notFound(errorMessage)),
-		must("error.details", "§3.3.2", "Details of an error are an array whose objects name their @type.", notFound(errorDetails)),
-		must("error.status", "§5.4", "An error has the status of its kind.", notFound(errorStatus), wire.REST, wire.GRPC),
-		must("error.info", "§10.6, §11.6", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.REST, wire.GRPC),
-		should("error.info-rpc", "§9.5", "An error of A2A has an ErrorInfo with its reason.", notFound(errorInfo), wire.JSONRPC),
-		should("error.domain", "§9.5, §10.6, §11.6", "The domain of that ErrorInfo is a2a-protocol.org.", notFound(errorDomain)),
-	}
 }
 
 // notFound returns a check of the error for a task that does not exist.

@@ -31,7 +31,7 @@ func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		full, little := outcomes(t, everything), outcomes(t, checktest.Options{Legacy: true})
-		for _, q := range legacyRequirements() {
+		for _, q := range catalogue().legacy {
 			for _, target := range []string{"jsonrpc 0.3", "rest 0.3", "grpc 0.3"} {
 				passed := full[target][q.ID].Outcome == Pass || little[target][q.ID].Outcome == Pass
 				if want := target == "jsonrpc 0.3" || !inRPC[q.ID]; passed != want {

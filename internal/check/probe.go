@@ -129,18 +129,17 @@ func (b behaviour) params(edits []edit) map[string]any {
 	return params
 }
 
-// malformed sends a message with fields that are wrong. An agent that takes it may repeat
-// it in every answer about its task, so that nothing of that task is judged.
-func (p *probe) malformed(ctx context.Context, fields map[string]any) *wire.Exchange {
-	x := p.say(ctx, completes, in(fields))
+// disregard leaves the answer to a malformed message out of what is judged. An agent that
+// takes such a message may repeat it in every answer about its task, so that nothing of that
+// task is judged.
+func (p *probe) disregard(x *wire.Exchange) {
 	if x.Result == nil {
-		return x
+		return
 	}
 	p.seen = slices.DeleteFunc(p.seen, func(s *wire.Exchange) bool { return s == x })
 	if id := text(x.Result, "task", "id"); id != "" {
 		p.run.taint(id)
 	}
-	return x
 }
 
 // taint notes the id of a task that a malformed message has made.

@@ -36,16 +36,23 @@ type Requirement struct {
 type requirement struct {
 	Requirement
 	bindings []wire.Binding // nil means all
+	// capabilities are those that the card has to declare, or with false not to declare.
+	capabilities map[string]bool
 	// check returns nil, a *failure, notOffered or declared.
 	check func(context.Context, *probe) error
 }
 
-func must(id, section, text string, check func(context.Context, *probe) error, on ...wire.Binding) requirement {
-	return requirement{Requirement{id, Must, section, text}, on, check}
-}
-
-func should(id, section, text string, check func(context.Context, *probe) error, on ...wire.Binding) requirement {
-	return requirement{Requirement{id, Should, section, text}, on, check}
+// judge checks the requirement, if the card has the capabilities for it.
+func (r *requirement) judge(ctx context.Context, p *probe) error {
+	for name, want := range r.capabilities {
+		switch has := p.declares(name); {
+		case want && !has:
+			return notOfferedf("the card does not declare %s", name)
+		case has && !want:
+			return notOfferedf("the card declares %s", name)
+		}
+	}
+	return r.check(ctx, p)
 }
 
 // on reports whether the requirement is about a binding.
@@ -103,19 +110,13 @@ func require(err error) error {
 // Requirements returns all that Run can judge, in the order in which it does.
 func Requirements() []Requirement {
 	var all []Requirement
-	for _, list := range [][]requirement{cardRequirements(), interfaceRequirements(), acrossRequirements(), legacyRequirements()} {
+	g := catalogue()
+	for _, list := range [][]requirement{g.card, g.each, g.across, g.legacy} {
 		for _, r := range list {
 			all = append(all, r.Requirement)
 		}
 	}
 	return all
-}
-
-// interfaceRequirements are those that each interface of v1.0 is asked for.
-func interfaceRequirements() []requirement {
-	return slices.Concat(sendRequirements(), taskRequirements(), listRequirements(), streamRequirements(),
-		subscribeRequirements(), pushRequirements(), extendedRequirements(), authRequirements(),
-		versionRequirements(), errorRequirements(), rpcRequirements(), restRequirements(), dataRequirements())
 }
 
 // selected reports whether --only asks for the requirement: by its whole id, or by

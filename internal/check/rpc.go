@@ -2,30 +2,11 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
-
-func rpcRequirements() []requirement {
-	on := wire.JSONRPC
-	return []requirement{
-		must("rpc.envelope", "§9.3", "An answer is a JSON-RPC 2.0 object with the id of the request, and either a result or an error.", rpcEnvelope, on),
-		must("rpc.number-id", "§9.3", "A number as id comes back as that number.", rpcNumberID, on),
-		must("rpc.type", "§9.1", "An answer has the media type application/json.", rpcType, on),
-		must("rpc.parse-error", "§9.5", "What is not JSON is error -32700.", rpcRaw(`{"jsonrpc":"2.0","id":1,`, wire.ParseError), on),
-		must("rpc.trailing", "§9.5", "JSON with something behind it is error -32700.",
-			rpcRaw(`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}} {`, wire.ParseError, wire.InvalidRequest), on),
-		must("rpc.no-method", "§9.5", "A request without a method is error -32600.", rpcRaw(`{"jsonrpc":"2.0","id":1,"params":{}}`, wire.InvalidRequest, wire.MethodNotFound), on),
-		must("rpc.unknown-method", "§9.5", "A method that does not exist is error -32601.", rpcRaw(`{"jsonrpc":"2.0","id":1,"method":"DoTheImpossible","params":{}}`, wire.MethodNotFound), on),
-		must("rpc.bad-params", "§9.5", "Parameters of the wrong type are error -32602.",
-			rpcRaw(`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":{"not":"a string"}}}`, wire.InvalidParams, wire.InvalidRequest, wire.ParseError), on),
-		should("rpc.batch", "§9.3", "A batch is refused.", rpcRaw(`[{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}]`, wire.InvalidRequest, wire.ParseError), on),
-		must("rpc.error-object", "§9.5", "An error has an integer code and a message, and beside them only data.", rpcErrorObject, on),
-	}
-}
 
 // raw posts a body as it is.
 func (p *probe) raw(ctx context.Context, body string) *wire.Exchange {
@@ -39,11 +20,6 @@ func (p *probe) raw(ctx context.Context, body string) *wire.Exchange {
 		x.Fault = wire.RPCFault(e)
 	}
 	return x
-}
-
-// rpcRaw returns a check that a body is refused.
-func rpcRaw(body string, kinds ...wire.Kind) func(context.Context, *probe) error {
-	return func(ctx context.Context, p *probe) error { return refused(p.raw(ctx, body), kinds...) }
 }
 
 func rpcEnvelope(ctx context.Context, p *probe) error {
@@ -62,17 +38,6 @@ func rpcEnvelope(ctx context.Context, p *probe) error {
 		case len(arms(x.Envelope, "result", "error")) != 1:
 			return failf(x, "the answer has %q of result and error", arms(x.Envelope, "result", "error"))
 		}
-	}
-	return nil
-}
-
-func rpcNumberID(ctx context.Context, p *probe) error {
-	x := p.do(ctx, wire.Request{Op: wire.GetTask, Params: map[string]any{"id": unknownID()}, ID: 4711})
-	if x.Err != nil {
-		return ok(x)
-	}
-	if got := at(x.Envelope, "id"); got != json.Number("4711") {
-		return failf(x, "the id is %s, want 4711", compact(got))
 	}
 	return nil
 }

@@ -84,16 +84,17 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer r.close()
-	r.judge(ctx, "", cardRequirements(), &probe{run: r})
+	all := catalogue()
+	r.judge(ctx, "", all.card, &probe{run: r})
 	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version1 {
-			r.judge(ctx, f.iface.Binding, interfaceRequirements(), f.probe)
+			r.judge(ctx, f.iface.Binding, all.each, f.probe)
 		}
 	}
-	r.judge(ctx, "", acrossRequirements(), &probe{run: r})
+	r.judge(ctx, "", all.across, &probe{run: r})
 	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version0 {
-			r.judge(ctx, f.iface.Binding, legacyRequirements(), f.probe)
+			r.judge(ctx, f.iface.Binding, all.legacy, f.probe)
 		}
 	}
 	r.report.Duration = time.Since(began).Seconds()
@@ -206,7 +207,7 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 			continue
 		}
 		began := time.Now()
-		err := q.check(ctx, p)
+		err := q.judge(ctx, p)
 		result := Result{Requirement: q.Requirement, Interface: "card", Duration: time.Since(began).Seconds()}
 		if b != "" {
 			result.Interface = p.iface.String()

@@ -8,45 +8,10 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func streamRequirements() []requirement {
-	return []requirement{
-		must("stream.first", "§3.1.2", "A stream begins with a task, or is one message.", streamed(streamFirst)),
-		must("stream.arms", "§3.2.3", "Each event is exactly one of task, message, statusUpdate and artifactUpdate.", streamed(streamArms)),
-		must("stream.ends", "§3.1.2", "The server closes the stream when the task has ended.", streamed(streamEnds)),
-		must("stream.order", "§3.5.2", "States come in order: nothing after the end, and never back to SUBMITTED.", streamed(streamOrder)),
-		must("stream.ids", "§4.2", "Updates name the task and the context of the stream.", streamed(streamIDs)),
-		must("stream.result", "§3.5.2", "The stream leads to the state that GetTask then shows.", streamResult),
-		must("stream.message-only", "§3.1.2", "A stream without a task is one message, and ends.", streamMessageOnly),
-		must("stream.chunks", "§4.2.2", "Chunks of an artifact follow its beginning and say that they are appended.", streamChunks),
-		must("stream.type", "§9.4.2, §11.7", "A stream has the media type text/event-stream.", streamType, wire.JSONRPC, wire.REST),
-		must("stream.envelope", "§9.4.2", "Each event is a JSON-RPC answer with the id of the request.", streamEnvelope, wire.JSONRPC),
-		should("stream.early-error", "§3.1.2", "An error that is known at once is an ordinary answer, not a stream.", streamEarlyError, wire.JSONRPC, wire.REST),
-		must("stream.undeclared", "§3.3.4", "Without the capability, streaming is an UnsupportedOperationError.", streamUndeclared),
-	}
-}
-
-func subscribeRequirements() []requirement {
-	return []requirement{
-		must("subscribe.first", "§3.1.6", "The first event is the task as it is now.", subscribeFirst),
-		must("subscribe.ends", "§3.1.6", "The server closes the stream when the task ends, and shows its end.", subscribeEnds),
-		must("subscribe.unknown", "§3.1.6", "SubscribeToTask for a task that does not exist is a TaskNotFoundError.", subscribeUnknown),
-		must("subscribe.ended", "§3.1.6", "SubscribeToTask for a task that has ended is an UnsupportedOperationError.", subscribeEnded),
-		must("subscribe.broadcast", "§3.5.2", "Several streams of a task bring the same events in the same order.", subscribeBroadcast),
-		must("subscribe.independent", "§3.5.2", "Closing one stream does not affect the others.", subscribeIndependent),
-	}
-}
-
 // declares reports whether the card has a capability.
 func (p *probe) declares(capability string) bool {
 	on, _ := at(p.run.card, "capabilities", capability).(bool)
 	return on
-}
-
-func (p *probe) needs(capability string) error {
-	if !p.declares(capability) {
-		return notOfferedf("the card does not declare %s", capability)
-	}
-	return nil
 }
 
 // stream is the whole stream that answers a message.
@@ -59,9 +24,6 @@ func (p *probe) stream(ctx context.Context, b behaviour) *wire.Exchange {
 // streamed returns a check of the events of an ordinary stream.
 func streamed(f func(*probe, *wire.Exchange) error) func(context.Context, *probe) error {
 	return func(ctx context.Context, p *probe) error {
-		if err := p.needs("streaming"); err != nil {
-			return err
-		}
 		x := p.stream(ctx, streams)
 		if len(x.Events) == 0 {
 			if err := ok(x); err != nil {
@@ -176,9 +138,6 @@ func streamResult(ctx context.Context, p *probe) error {
 }
 
 func streamMessageOnly(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
 	x := p.stream(ctx, answers)
 	if len(x.Events) == 0 || at(x.Events[0].Value, "message") == nil {
 		return notOfferedf("the agent has no %s", answers.text)
@@ -193,9 +152,6 @@ func streamMessageOnly(ctx context.Context, p *probe) error {
 }
 
 func streamChunks(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
 	x := p.stream(ctx, sendsChunks)
 	begun, chunks := map[string]bool{}, 0
 	for i, e := range x.Events {
@@ -221,9 +177,6 @@ func streamChunks(ctx context.Context, p *probe) error {
 }
 
 func streamType(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
 	x := p.stream(ctx, streams)
 	if x.Fault != nil && len(x.Events) == 0 || x.Err != nil && x.Status == 0 {
 		return require(ok(x))
@@ -235,9 +188,6 @@ func streamType(ctx context.Context, p *probe) error {
 }
 
 func streamEnvelope(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
 	x := p.do(ctx, wire.Request{Op: wire.StreamMessage, Params: streams.message(), ID: "check-id-7"})
 	if len(x.Events) == 0 {
 		return notOffered("there is no stream with events")
@@ -251,9 +201,6 @@ func streamEnvelope(ctx context.Context, p *probe) error {
 }
 
 func streamEarlyError(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
 	params, want, id := streams.message(), wire.TaskNotFound, unknownID()
 	if p.takesIDs() {
 		t, err := p.finished(ctx)
@@ -273,18 +220,8 @@ func streamEarlyError(ctx context.Context, p *probe) error {
 	return nil
 }
 
-func streamUndeclared(ctx context.Context, p *probe) error {
-	if p.declares("streaming") {
-		return notOffered("the card declares streaming")
-	}
-	return refused(p.call(ctx, wire.StreamMessage, streams.message()), wire.Unsupported)
-}
-
 // subscription follows a new task that is in progress.
 func (p *probe) subscription(ctx context.Context) (id string, s *wire.Stream, err error) {
-	if err := p.needs("streaming"); err != nil {
-		return "", nil, err
-	}
 	t, err := p.working(ctx)
 	if err != nil {
 		return "", nil, err
@@ -362,24 +299,6 @@ func subscribeEnds(ctx context.Context, p *probe) error {
 	}
 	defer s.Close()
 	return p.ending(ctx, id, s)
-}
-
-func subscribeUnknown(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
-	return unknownTask(wire.SubscribeTask)(ctx, p)
-}
-
-func subscribeEnded(ctx context.Context, p *probe) error {
-	if err := p.needs("streaming"); err != nil {
-		return err
-	}
-	t, err := p.finished(ctx)
-	if err != nil {
-		return err
-	}
-	return refused(p.call(ctx, wire.SubscribeTask, map[string]any{"id": text(t, "id")}), wire.Unsupported)
 }
 
 // pair opens two streams of a task, and reads their first events.

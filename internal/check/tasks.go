@@ -6,57 +6,6 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-func taskRequirements() []requirement {
-	return []requirement{
-		must("get.task", "§3.1.3", "GetTask returns the task with its current state.", getTask),
-		must("get.unknown", "§3.1.3", "GetTask for a task that does not exist is a TaskNotFoundError.", unknownTask(wire.GetTask)),
-		must("get.history-zero", "§3.2.4", "With historyLength 0 the task has no history.", getHistoryZero),
-		must("get.history-limit", "§3.2.4", "The history has at most historyLength messages, the most recent ones.", getHistoryLimit),
-		must("cancel.task", "§3.1.5", "CancelTask returns the updated task.", cancelTask),
-		must("cancel.unknown", "§3.1.5", "CancelTask for a task that does not exist is a TaskNotFoundError.", unknownTask(wire.CancelTask)),
-		must("cancel.ended", "§3.1.5", "CancelTask for a task that has ended is a TaskNotCancelableError.", cancelEnded),
-		must("cancel.stays", "§3.1.5", "A canceled task stays canceled.", cancelStays),
-	}
-}
-
-func unknownTask(op wire.Op) func(context.Context, *probe) error {
-	return func(ctx context.Context, p *probe) error {
-		return refused(p.call(ctx, op, map[string]any{"id": unknownID()}), wire.TaskNotFound)
-	}
-}
-
-func getTask(ctx context.Context, p *probe) error {
-	want, err := p.finished(ctx)
-	if err != nil {
-		return err
-	}
-	x := p.call(ctx, wire.GetTask, map[string]any{"id": text(want, "id")})
-	if err := ok(x); err != nil {
-		return err
-	}
-	for _, path := range [][]any{{"id"}, {"contextId"}, {"status", "state"}} {
-		if got, want := text(x.Result, path...), text(want, path...); got != want {
-			return failf(x, "%v is %q, want %q as in the answer to the message", path, got, want)
-		}
-	}
-	return nil
-}
-
-func getHistoryZero(ctx context.Context, p *probe) error {
-	t, err := p.finished(ctx)
-	if err != nil {
-		return err
-	}
-	x := p.call(ctx, wire.GetTask, map[string]any{"id": text(t, "id"), "historyLength": 0})
-	if err := ok(x); err != nil {
-		return err
-	}
-	if n := len(list(x.Result, "history")); n > 0 {
-		return failf(x, "the task has %d messages in its history, want none", n)
-	}
-	return nil
-}
-
 func getHistoryLimit(ctx context.Context, p *probe) error {
 	before, _, err := p.continued(ctx)
 	if err != nil {
@@ -114,14 +63,6 @@ func cancelTask(ctx context.Context, p *probe) error {
 		return failf(x, "the canceled task is %q, want TASK_STATE_CANCELED", s)
 	}
 	return nil
-}
-
-func cancelEnded(ctx context.Context, p *probe) error {
-	t, err := p.finished(ctx)
-	if err != nil {
-		return err
-	}
-	return refused(p.call(ctx, wire.CancelTask, map[string]any{"id": text(t, "id")}), wire.TaskNotCancelable)
 }
 
 func cancelStays(ctx context.Context, p *probe) error {

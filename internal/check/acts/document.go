@@ -1,17 +1,13 @@
 package acts
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
@@ -246,16 +242,9 @@ func Parse(data []byte) (*Document, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("more than %d bytes", maxFile)
 	}
-	text, err := yaml.YAMLToJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	dec.DisallowUnknownFields()
 	d := new(Document)
-	if err := dec.Decode(d); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	if err := Decode(data, d); err != nil {
+		return nil, err
 	}
 	return d, d.validate()
 }

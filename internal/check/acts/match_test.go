@@ -119,19 +119,19 @@ func TestLookup(t *testing.T) {
 		"d.x":       `null`,
 		"d[0]":      `null`,
 	} {
-		got, err := lookup(root, path)
+		got, err := Lookup(root, path)
 		if err != nil || shown(got) != want {
-			t.Errorf("lookup(%q) = %s, %v; want %s", path, shown(got), err, want)
+			t.Errorf("Lookup(%q) = %s, %v; want %s", path, shown(got), err, want)
 		}
 	}
 	for _, path := range []string{"a[x]", "a[-1]", "a[0"} {
-		if got, err := lookup(root, path); err == nil && path != "a[0" {
-			t.Errorf("lookup(%q) = %s, want an error", path, shown(got))
+		if got, err := Lookup(root, path); err == nil && path != "a[0" {
+			t.Errorf("Lookup(%q) = %s, want an error", path, shown(got))
 		}
 	}
 	nested := decode(t, `[[1, 2], [3]]`)
-	if got, err := lookup(nested, "[0][1]"); err != nil || shown(got) != "[2]" {
-		t.Errorf("lookup([0][1]) = %s, %v", shown(got), err)
+	if got, err := Lookup(nested, "[0][1]"); err != nil || shown(got) != "[2]" {
+		t.Errorf("Lookup([0][1]) = %s, %v", shown(got), err)
 	}
 }
 
@@ -161,6 +161,23 @@ func TestCondition(t *testing.T) {
 		if c, err := parseCondition(s); err == nil {
 			t.Errorf("parseCondition(%q) = %+v, want an error", s, c)
 		}
+	}
+}
+
+func TestScope(t *testing.T) {
+	t.Parallel()
+	var s Scope
+	s.Keep("task", decode(t, `{"id": "t-1", "status": {"state": "S"}, "n": 2}`))
+	got, err := s.Fill([]any{"{{task.status.state}}", "a {{task.id}}", "{{task.n}}", "{{task.x}}", "{{other.x}}", "{{task.id.x}}"})
+	want := []any{"S", "a t-1", decode(t, "2"), "", "", ""}
+	if diff := cmp.Diff(any(want), got); err != nil || diff != "" {
+		t.Errorf("Fill: %v (-want +got):\n%s", err, diff)
+	}
+	if first, second := s.Value("$uuid"), s.Value("$uuid"); first == second || first == nil {
+		t.Errorf("two values of $uuid: %v and %v", first, second)
+	}
+	if v := s.Value("task.x"); v != nil {
+		t.Errorf("Value(task.x) = %v, want nil", v)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// lookup follows a dot-path, such as "task.artifacts[0].parts[*].text", and returns
+// Lookup follows a dot-path, such as "task.artifacts[0].parts[*].text", and returns
 // all that it leads to. Only a path with [*] leads to more than one place.
-func lookup(root any, path string) ([]any, error) {
+func Lookup(root any, path string) ([]any, error) {
 	found := []any{root}
 	if path == "" {
 		return found, nil
@@ -71,7 +71,7 @@ func element(index string) (func(any) []any, error) {
 
 // single returns the one place that a path leads to.
 func single(root any, path string) (value, error) {
-	found, err := lookup(root, path)
+	found, err := Lookup(root, path)
 	if err != nil || len(found) == 0 {
 		return value{}, err
 	}

@@ -256,7 +256,7 @@ func (r *Runner) unmet(p *preconditions) string {
 }
 
 func (r *Runner) cardHas(path, want string) bool {
-	found, err := lookup(r.Card, path)
+	found, err := Lookup(r.Card, path)
 	return err == nil && slices.Contains(found, any(want))
 }
 

@@ -283,7 +283,7 @@ func (r *run) collections(a *assertion, root any) error {
 		if c.collection == nil {
 			continue
 		}
-		found, err := lookup(root, c.Path)
+		found, err := Lookup(root, c.Path)
 		if err != nil {
 			return unclear(err.Error())
 		}

@@ -31,15 +31,20 @@ var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
 // fill replaces the references in all texts of v. A text that is nothing but a
 // reference becomes the value as it is.
-func (s *scope) fill(v any) (any, error) {
+func (s *scope) fill(v any) (any, error) { return fill(v, s.resolve) }
+
+// resolver returns the value of a reference.
+type resolver func(name string) (any, error)
+
+func fill(v any, resolve resolver) (any, error) {
 	switch v := v.(type) {
 	case string:
-		return s.fillText(v)
+		return fillText(v, resolve)
 	case []any:
 		filled := make([]any, len(v))
 		for i := range v {
 			var err error
-			if filled[i], err = s.fill(v[i]); err != nil {
+			if filled[i], err = fill(v[i], resolve); err != nil {
 				return nil, err
 			}
 		}
@@ -48,7 +53,7 @@ func (s *scope) fill(v any) (any, error) {
 		filled := make(map[string]any, len(v))
 		for name, field := range v {
 			var err error
-			if filled[name], err = s.fill(field); err != nil {
+			if filled[name], err = fill(field, resolve); err != nil {
 				return nil, err
 			}
 		}
@@ -67,13 +72,15 @@ func (s *scope) object(m map[string]any) (map[string]any, error) {
 	return filled, nil
 }
 
-func (s *scope) fillText(text string) (any, error) {
+func (s *scope) fillText(text string) (any, error) { return fillText(text, s.resolve) }
+
+func fillText(text string, resolve resolver) (any, error) {
 	if m := reference.FindStringSubmatchIndex(text); m != nil && m[0] == 0 && m[1] == len(text) {
-		return s.resolve(text[m[2]:m[3]])
+		return resolve(text[m[2]:m[3]])
 	}
 	var wrong error
 	filled := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		v, err := s.resolve(reference.FindStringSubmatch(ref)[1])
+		v, err := resolve(reference.FindStringSubmatch(ref)[1])
 		if err != nil {
 			wrong = err
 			return ref

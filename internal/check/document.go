@@ -1,0 +1,299 @@
+package check
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/parley-a2a/parley/internal/check/acts"
+	"github.com/parley-a2a/parley/internal/check/wire"
+)
+
+//go:embed requirements/*.yaml
+var documents embed.FS
+
+// groups are the requirements by what is asked: the card, each interface of v1.0, all
+// interfaces of v1.0 together, and each interface of v0.3.
+type groups struct {
+	card, each, across, legacy []requirement
+}
+
+// catalogue returns the requirements of the documents, each group in their order.
+var catalogue = sync.OnceValue(func() *groups {
+	g := &groups{card: read("card"), across: read("across"), legacy: read("v03")}
+	for _, name := range []string{"send", "tasks", "streams", "push", "errors", "wire", "data"} {
+		g.each = append(g.each, read(name)...)
+	}
+	return g
+})
+
+// written is a requirement of a document, in the words of a test of ACTS. Without steps,
+// it is the function of its id in programs.
+type written struct {
+	ID            string         `json:"id"`
+	Level         string         `json:"level"` // must if empty
+	Section       string         `json:"spec_ref"`
+	Text          string         `json:"name"`
+	Bindings      []wire.Binding `json:"transport"`
+	Preconditions struct {
+		Capabilities map[string]bool `json:"capabilities"`
+	} `json:"preconditions"`
+	Steps []step `json:"steps"`
+}
+
+// step is one call, or with Given the answer of a fixture, and the assertions on it.
+type step struct {
+	ID        string         `json:"id"`
+	Given     string         `json:"given"`
+	Operation string         `json:"operation"`
+	Params    map[string]any `json:"params"`
+	Raw       *struct {
+		Method  string            `json:"method"`
+		Path    string            `json:"path"`
+		Headers map[string]string `json:"headers"`
+		Body    string            `json:"body_raw"`
+	} `json:"raw"`
+	// Version replaces that of the interface, RequestID the id of the JSON-RPC request.
+	Version   string `json:"version"`
+	RequestID any    `json:"request_id"`
+	// Malformed says that the message is wrong: its task is left out of what is judged.
+	Malformed bool `json:"malformed"`
+	// Returns is "task" if the result has to have a task, of which the assertions are, and
+	// "any" if an error is as good as a result.
+	Returns     string         `json:"returns"`
+	ExpectError map[string]any `json:"expect_error"`
+	// Required makes a prerequisite of the step: if it fails, the requirement is not offered.
+	Required   bool        `json:"required"`
+	Assertions []assertion `json:"assertions"`
+	// Shows are the steps whose exchanges show a failure, too.
+	Shows []string `json:"shows"`
+}
+
+// assertion is an assertion of ACTS on the result of a step, with the sentence that a
+// report has if it does not hold.
+type assertion struct {
+	// Source is empty for the result, or "http" for the status, media_type, headers and body
+	// of the answer.
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	Match  any    `json:"match"`
+	// Each is the path of an array: then Assertions are of its elements.
+	Each       string      `json:"each"`
+	Assertions []assertion `json:"assertions"`
+	// Reason is that of a failure. With NotOffered, the requirement is not offered instead.
+	Reason     string `json:"reason"`
+	NotOffered string `json:"not_offered"`
+}
+
+// read returns the requirements of a document. It panics if the document is wrong: it is
+// part of the program.
+func read(name string) []requirement {
+	var d struct {
+		Messages     []any      `json:"messages"` // for the aliases in Requirements
+		Requirements []*written `json:"requirements"`
+	}
+	data, err := documents.ReadFile("requirements/" + name + ".yaml")
+	if err == nil {
+		err = acts.Decode(data, &d)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("requirements/%s.yaml: %v", name, err))
+	}
+	var all []requirement
+	for _, w := range d.Requirements {
+		r := requirement{
+			Requirement: Requirement{w.ID, Must, w.Section, w.Text},
+			bindings:    w.Bindings, capabilities: w.Preconditions.Capabilities, check: programs[w.ID],
+		}
+		if w.Level != "" {
+			r.Level = Level(strings.ToUpper(w.Level))
+		}
+		if (r.check == nil) == (len(w.Steps) == 0) {
+			panic(fmt.Sprintf("requirements/%s.yaml: %s has neither steps nor a function, or both", name, w.ID))
+		}
+		if r.check == nil {
+			r.check = w.check
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// execution is one check of a written requirement.
+type execution struct {
+	*probe
+	scope acts.Scope
+	shown map[string]*wire.Exchange // by step
+}
+
+// check makes the steps until one fails.
+func (w *written) check(ctx context.Context, p *probe) error {
+	e := &execution{probe: p, shown: map[string]*wire.Exchange{}}
+	for i := range w.Steps {
+		if err := e.step(ctx, &w.Steps[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *execution) step(ctx context.Context, s *step) error {
+	x, root, err := e.exchange(ctx, s)
+	if err != nil {
+		return err
+	}
+	e.shown[s.ID] = x
+	if root == nil {
+		if root, err = s.judge(x); err != nil && s.ExpectError == nil {
+			return err
+		}
+	}
+	if err == nil {
+		e.scope.Keep(s.ID, root)
+		err = e.assert(s.Assertions, root, x)
+	}
+	for _, id := range s.Shows {
+		err = with(err, e.shown[id])
+	}
+	return err
+}
+
+// exchange makes the call of a step. The root is that of a fixture which has judged it.
+func (e *execution) exchange(ctx context.Context, s *step) (x *wire.Exchange, root any, err error) {
+	if s.Given != "" {
+		return fixtures[s.Given](ctx, e.probe)
+	}
+	if s.Raw != nil {
+		if e.iface.Binding == wire.JSONRPC {
+			return e.raw(ctx, s.Raw.Body), nil, nil
+		}
+		path, err := e.scope.Fill(s.Raw.Path)
+		return e.plainly(ctx, s.Raw.Method, fmt.Sprint(path), s.Raw.Headers["Content-Type"], s.Raw.Body), nil, err
+	}
+	var params map[string]any
+	if s.Params != nil {
+		filled, err := e.scope.Fill(s.Params)
+		if err != nil {
+			return nil, nil, err
+		}
+		params, _ = filled.(map[string]any)
+	}
+	x = e.do(ctx, wire.Request{Op: acts.Operation(s.Operation), Params: params, Version: s.Version, ID: s.RequestID})
+	if s.Malformed {
+		e.disregard(x)
+	}
+	return x, nil, nil
+}
+
+// judge returns the result of an answer, or an error if the answer is not the expected one.
+func (s *step) judge(x *wire.Exchange) (result any, err error) {
+	switch {
+	case s.Returns == "task":
+		return task(x)
+	case s.ExpectError != nil:
+		err = refused(x, kinds(s.ExpectError["error_type"])...)
+	case s.Returns == "any" && x.Err == nil:
+	default:
+		err = ok(x)
+	}
+	if s.Required {
+		err = require(err)
+	}
+	return x.Result, err
+}
+
+// kinds are those of an error_type: a name, or one of several.
+func kinds(want any) []wire.Kind {
+	if name, ok := want.(string); ok {
+		return []wire.Kind{wire.Kind(name)}
+	}
+	var all []wire.Kind
+	for _, name := range list(want, "one_of") {
+		all = append(all, wire.Kind(name.(string)))
+	}
+	return all
+}
+
+// assert returns the reason of the first assertion that does not hold of root.
+func (e *execution) assert(all []assertion, root any, x *wire.Exchange) error {
+	for i := range all {
+		if err := e.holds(&all[i], root, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing is the assertion that there is no value. Where a step before has none, there is to
+// be none either.
+var missing = map[string]any{"absent": true}
+
+func (e *execution) holds(a *assertion, root any, x *wire.Exchange) error {
+	if a.Source == "http" {
+		root = map[string]any{
+			"status": json.Number(strconv.Itoa(x.Status)), "media_type": wire.MediaType(x.Header),
+			"headers": firstValues(x.Header), "body": x.Envelope,
+		}
+	}
+	if a.Each != "" {
+		items, err := acts.Lookup(root, a.Each+"[*]")
+		for i, item := range items {
+			e.scope.Keep("number", json.Number(strconv.Itoa(i+1)))
+			if err := e.assert(a.Assertions, item, x); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	e.scope.Keep("it", root)
+	want, err := e.scope.Fill(a.Match)
+	switch {
+	case err != nil:
+		return err
+	case acts.Match(root, a.Path, want) == nil, want == "" && acts.Match(root, a.Path, missing) == nil:
+		return nil
+	case a.NotOffered != "":
+		return notOffered(e.sentence(a.NotOffered))
+	}
+	return failf(x, "%s", e.sentence(a.Reason))
+}
+
+// firstValues are the headers of an answer by their names in lower case.
+func firstValues(h http.Header) map[string]any {
+	all := map[string]any{}
+	for name := range h {
+		all[strings.ToLower(name)] = h.Get(name)
+	}
+	return all
+}
+
+var placeholder = regexp.MustCompile(`\{\{([\w.\[\]-]+)(\|\w+)?\}\}`)
+
+// sentence fills a reason. A placeholder stands for a text or a number and is empty for
+// everything else; with "|json" it stands for any value, with "|count" for the length of an
+// array. "it" is the object of the assertion.
+func (e *execution) sentence(reason string) string {
+	return placeholder.ReplaceAllStringFunc(reason, func(ref string) string {
+		m := placeholder.FindStringSubmatch(ref)
+		v := e.scope.Value(m[1])
+		switch m[2] {
+		case "|json":
+			return compact(v)
+		case "|count":
+			return strconv.Itoa(len(list(v)))
+		}
+		switch v := v.(type) {
+		case string:
+			return v
+		case json.Number:
+			return v.String()
+		}
+		return ""
+	})
+}
