@@ -11,7 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // DefaultJudgeTimeout is how long a judge may take.
@@ -44,7 +44,7 @@ type Case struct {
 	// Output is what was said last.
 	Output string
 	// Messages are the conversation that led to it; nil if the judge need not know.
-	Messages []content.ChatMessage
+	Messages []llm.ChatMessage
 	// ToolCalls are the tools that were called on the way; nil if the judge need not know.
 	ToolCalls []ToolCall
 }
@@ -152,7 +152,7 @@ func said(f *Fold) (a2a.ContentParts, error) {
 		}
 		return nil, fmt.Errorf("%w: its task is %s", ErrNoVerdict, why)
 	}
-	parts := content.Reply(f.Task)
+	parts := llm.Reply(f.Task)
 	if m := f.Task.Status.Message; m != nil {
 		parts = append(parts[:len(parts):len(parts)], m.Parts...)
 	}

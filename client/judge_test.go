@@ -17,7 +17,7 @@ import (
 	parleyagent "github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // bench is a hub whose agent answers as the test says.
@@ -114,7 +114,7 @@ func TestQuestion(t *testing.T) {
 	b.says(a2a.TaskStateCompleted, a2a.NewTextPart(`{"passed":true}`))
 	j := &client.Judge{URL: b.URL, Token: "secret", Criteria: "Is it polite?", Extra: map[string]any{"k": 1}}
 	_, err := j.Judge(t.Context(), &client.Case{
-		Output: "Hello", Messages: []content.ChatMessage{{Role: "user", Content: content.ChatText("Hi")}}, ToolCalls: []client.ToolCall{{Name: "look"}},
+		Output: "Hello", Messages: []llm.ChatMessage{{Role: "user", Content: llm.ChatText("Hi")}}, ToolCalls: []client.ToolCall{{Name: "look"}},
 	})
 	if err != nil {
 		t.Fatal(err)

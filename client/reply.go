@@ -5,7 +5,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // Text is what the agent with the given name has answered, in words: all text parts of
@@ -30,11 +30,11 @@ func (f *Fold) Text(agent string) string {
 	case len(texts) > 0:
 		return strings.Join(texts, "\n")
 	case f.Task != nil:
-		return content.NoReply(agent, StateName(f.Task.Status.State))
+		return llm.NoReply(agent, StateName(f.Task.Status.State))
 	case f.Message != nil:
-		return content.NoReply(agent, StateName(a2a.TaskStateCompleted))
+		return llm.NoReply(agent, StateName(a2a.TaskStateCompleted))
 	}
-	return content.NoReply(agent, "no answer")
+	return llm.NoReply(agent, "no answer")
 }
 
 // appendText appends what the text parts say together, if there are any.

@@ -100,9 +100,9 @@ type Result struct {
 	// Error says that the call came to nothing, and that Parts say why and what to do.
 	Error bool
 	// Origin is the agent or server whose words Parts are; empty if they are the hub's
-	// own, or if the words of others in them are labelled already, as those of the toolbox
-	// and of the bridge are. Words of others are labelled before a model reads them; see
-	// package safety, whose Notice belongs into the instructions of that model.
+	// own, or if the words of others in them are labelled already, as those of the agent
+	// tools and skill tools are. Words of others are labelled before a model reads them; see
+	// package internal/llm/guard, whose Notice belongs into the instructions of that model.
 	Origin string
 	// Question is set if an agent waits for an answer, and nobody was there to ask.
 	Question *Question

@@ -7,7 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // Conversation answers the messages of one context.
@@ -30,7 +30,7 @@ type Streamer interface {
 // Resumer is a Conversation whose caller can perform tools.
 type Resumer interface {
 	// Resume goes on with what came of all calls of the last reply, in their order.
-	Resume(ctx context.Context, results []*content.ToolResult) (*Reply, error)
+	Resume(ctx context.Context, results []*llm.ClientResult) (*Reply, error)
 }
 
 // Reply is what a Conversation replies.
@@ -39,7 +39,7 @@ type Reply struct {
 	Parts a2a.ContentParts
 	// Calls are tools that the caller is to perform: the task waits for their results.
 	// Each has an ID of its own. They need a Resumer.
-	Calls []*content.ToolCall
+	Calls []*llm.ClientCall
 	// Question is what is asked of the caller: the task waits for the answer, which is a
 	// message. Empty if nothing is asked.
 	Question string
@@ -53,7 +53,7 @@ type Opening struct {
 	Principal *auth.Principal
 	// Pending are the calls whose results the first message brings: the Conversation has
 	// asked for them before it was closed, or before the hub was started again.
-	Pending []*content.ToolCall
+	Pending []*llm.ClientCall
 	// History are the messages of the task that the first message continues, if any.
 	History []*a2a.Message
 }

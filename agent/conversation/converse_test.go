@@ -25,7 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -72,7 +72,7 @@ func (c *counter) Send(ctx context.Context, m *a2a.Message) (*conversation.Reply
 	case "nothing":
 		return nil, nil //nolint:nilnil // a conversation may say nothing
 	case "tool":
-		return &conversation.Reply{Calls: []*content.ToolCall{{ID: "c", Name: "t"}}}, nil
+		return &conversation.Reply{Calls: []*llm.ClientCall{{ID: "c", Name: "t"}}}, nil
 	}
 	c.n++
 	return &conversation.Reply{Parts: a2a.ContentParts{a2a.NewTextPart(fmt.Sprintf("%d: %s", c.n, text))}}, nil
@@ -91,7 +91,7 @@ func (u *toolUser) Stream(_ context.Context, m *a2a.Message) iter.Seq2[*conversa
 		for i, word := range strings.SplitAfter(agent.Text(m), " ") {
 			r := &conversation.Reply{Parts: a2a.ContentParts{a2a.NewTextPart(word)}}
 			if i == 1 {
-				r.Calls = []*content.ToolCall{{ID: "c1", Name: "read", Args: map[string]any{"path": "a"}, Consent: "May I?"}, {ID: "c2", Name: "list"}}
+				r.Calls = []*llm.ClientCall{{ID: "c1", Name: "read", Args: map[string]any{"path": "a"}, Consent: "May I?"}, {ID: "c2", Name: "list"}}
 			}
 			if !yield(r, nil) {
 				return
@@ -100,7 +100,7 @@ func (u *toolUser) Stream(_ context.Context, m *a2a.Message) iter.Seq2[*conversa
 	}
 }
 
-func (u *toolUser) Resume(_ context.Context, results []*content.ToolResult) (*conversation.Reply, error) {
+func (u *toolUser) Resume(_ context.Context, results []*llm.ClientResult) (*conversation.Reply, error) {
 	var b strings.Builder
 	for _, r := range results {
 		fmt.Fprintf(&b, "%s=%v rejected=%t %s; ", r.ID, r.Result, r.Rejected, r.Reason)

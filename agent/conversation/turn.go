@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // turn is one message to a Conversation.
@@ -54,7 +54,7 @@ func (t *turn) run(ctx context.Context) {
 // errNoResumer: a Conversation has asked for tools whose results it cannot take.
 var errNoResumer = errors.New("the conversation asks for tools, and is no Resumer")
 
-func (t *turn) converse(ctx context.Context, pending []*content.ToolCall, results []*content.ToolResult) error {
+func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results []*llm.ClientResult) error {
 	if err := t.open(ctx, pending); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (t *turn) converse(ctx context.Context, pending []*content.ToolCall, result
 }
 
 // open makes sure that there is a Conversation.
-func (t *turn) open(ctx context.Context, pending []*content.ToolCall) error {
+func (t *turn) open(ctx context.Context, pending []*llm.ClientCall) error {
 	if t.kept.conv != nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (t *turn) open(ctx context.Context, pending []*content.ToolCall) error {
 }
 
 // replies yields what the Conversation replies, by the best of its abilities.
-func (t *turn) replies(ctx context.Context, results []*content.ToolResult) iter.Seq2[*Reply, error] {
+func (t *turn) replies(ctx context.Context, results []*llm.ClientResult) iter.Seq2[*Reply, error] {
 	resumer, ok := t.kept.conv.(Resumer)
 	if ok && len(results) > 0 {
 		return func(yield func(*Reply, error) bool) { yield(resumer.Resume(ctx, results)) }
@@ -152,7 +152,7 @@ func (t *turn) status(s a2a.TaskState, parts ...*a2a.Part) bool {
 }
 
 // question returns the parts of a message that asks something, or for tools.
-func question(text string, calls []*content.ToolCall) a2a.ContentParts {
+func question(text string, calls []*llm.ClientCall) a2a.ContentParts {
 	var parts a2a.ContentParts
 	if text != "" {
 		parts = append(parts, a2a.NewTextPart(text))
@@ -164,7 +164,7 @@ func question(text string, calls []*content.ToolCall) a2a.ContentParts {
 }
 
 // pendingOf returns the calls that a task waits for.
-func pendingOf(t *a2a.Task) (calls []*content.ToolCall) {
+func pendingOf(t *a2a.Task) (calls []*llm.ClientCall) {
 	if t == nil {
 		return nil
 	}
@@ -179,7 +179,7 @@ func pendingOf(t *a2a.Task) (calls []*content.ToolCall) {
 		return nil
 	}
 	for _, p := range asked.Parts {
-		if c, ok := content.ToolCallOf(p); ok {
+		if c, ok := llm.ClientCallOf(p); ok {
 			calls = append(calls, c)
 		}
 	}
@@ -188,11 +188,11 @@ func pendingOf(t *a2a.Task) (calls []*content.ToolCall) {
 
 // match returns what came of each call. A message that answers none of them answers in
 // words, which is for the Conversation; a call that is left out was rejected.
-func match(pending []*content.ToolCall, m *a2a.Message) (results []*content.ToolResult, problem string) {
-	got := map[string]*content.ToolResult{}
+func match(pending []*llm.ClientCall, m *a2a.Message) (results []*llm.ClientResult, problem string) {
+	got := map[string]*llm.ClientResult{}
 	if m != nil {
 		for _, p := range m.Parts {
-			if r, ok := content.ToolResultOf(p); ok {
+			if r, ok := llm.ClientResultOf(p); ok {
 				got[r.ID] = r
 			}
 		}
@@ -203,7 +203,7 @@ func match(pending []*content.ToolCall, m *a2a.Message) (results []*content.Tool
 	for _, c := range pending {
 		r := got[c.ID]
 		if r == nil {
-			r = &content.ToolResult{ID: c.ID, Rejected: true, Reason: "the caller did not answer"}
+			r = &llm.ClientResult{ID: c.ID, Rejected: true, Reason: "the caller did not answer"}
 		}
 		delete(got, c.ID)
 		results = append(results, r)

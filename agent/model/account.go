@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/llm"
 )
 
 // The extension by which agents say what a task has cost, and the media type of its data.
@@ -25,7 +27,7 @@ func Extensions() []a2a.AgentExtension {
 // account says in the last message of a task what the task has cost: in its metadata, where
 // the hub finds it, and in a part for callers that have activated the extension.
 func (s *session) account(m *a2a.Message) {
-	if s.t == nil || s.t.usage == (Usage{}) {
+	if s.t == nil || s.t.usage == (llm.Usage{}) {
 		return
 	}
 	u := &s.t.usage

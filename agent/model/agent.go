@@ -19,7 +19,7 @@ import (
 
 // Choice is a model at a provider.
 type Choice struct {
-	Provider Provider
+	Provider llm.Provider
 	// Model is the provider's name for it; empty leaves it to the provider.
 	Model string
 	// Name is what people call the two; empty means Model.

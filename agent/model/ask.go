@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // Tries of a choice, and the times between them.
@@ -38,7 +38,7 @@ func (s *session) ask(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		name := cmp.Or(c.Name, c.Model, "the model")
-		problems = append(problems, name+": "+outward(err))
+		problems = append(problems, name+": "+publicText(err))
 		s.agent.logger().WarnContext(ctx, "model does not answer", "choice", name, "task", s.ec.TaskID, "error", err)
 	}
 	if len(problems) == 0 {
@@ -74,18 +74,18 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 }
 
 // request returns what the model is asked with.
-func (s *session) request(c *Choice) *Request {
-	return &Request{
+func (s *session) request(c *Choice) *llm.Request {
+	return &llm.Request{
 		Model: c.Model, Tools: s.tools.list, MaxTokens: s.agent.MaxTokens, Temperature: s.agent.Temperature,
 		Messages: fit(s.agent.instructions(s), s.t.items, s.tools.size, s.budget.Context),
 	}
 }
 
 // listen reads one message of the model, and writes its text as it comes.
-func (s *session) listen(ctx context.Context, c *Choice, r *Request) (*turn, error) {
+func (s *session) listen(ctx context.Context, c *Choice, r *llm.Request) (*turn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stalled := own("it was silent for %v", s.budget.Stall)
+	stalled := publicError("it was silent for %v", s.budget.Stall)
 	watch := time.AfterFunc(s.budget.Stall, func() { cancel(stalled) })
 	defer watch.Stop()
 	s.out.reset()
@@ -148,7 +148,7 @@ type gathered struct {
 	arguments strings.Builder
 }
 
-func (g *gathering) add(d *Delta) error {
+func (g *gathering) add(d *llm.Delta) error {
 	g.text.WriteString(d.Text)
 	g.size += len(d.Text)
 	for i := range d.Calls {
@@ -170,9 +170,9 @@ func (g *gathering) add(d *Delta) error {
 	g.finish = cmp.Or(d.Finish, g.finish)
 	switch {
 	case g.size > maxAnswer:
-		return own("the answer is longer than %d bytes", maxAnswer)
+		return publicError("the answer is longer than %d bytes", maxAnswer)
 	case len(g.calls) > maxCalls:
-		return own("the model wants more than %d calls at once", maxCalls)
+		return publicError("the model wants more than %d calls at once", maxCalls)
 	}
 	return nil
 }
@@ -182,16 +182,16 @@ func (g *gathering) turn(choice string) (*turn, error) {
 	switch {
 	case g.finish == "":
 		return nil, errCut
-	case g.finish == FinishFilter:
+	case g.finish == llm.FinishFilter:
 		return nil, errFilter
 	case g.text.Len() == 0 && len(g.calls) == 0 && len(g.t.Parts) == 0:
 		return nil, errNothing
 	}
 	t := &g.t
 	t.Choice, t.Finish = choice, g.finish
-	t.Message = content.ChatMessage{Role: "assistant"}
+	t.Message = llm.ChatMessage{Role: "assistant"}
 	if g.text.Len() > 0 {
-		t.Message.Content = content.ChatText(g.text.String())
+		t.Message.Content = llm.ChatText(g.text.String())
 	}
 	life, seen := uuid.NewString(), make(map[string]bool)
 	for i, c := range g.calls {
@@ -199,9 +199,9 @@ func (g *gathering) turn(choice string) (*turn, error) {
 			c.id = fmt.Sprintf("call_%s_%d", life[:8], i)
 		}
 		seen[c.id] = true
-		t.Message.ToolCalls = append(t.Message.ToolCalls, content.ChatToolCall{
+		t.Message.ToolCalls = append(t.Message.ToolCalls, llm.ChatToolCall{
 			ID: c.id, Type: "function",
-			Function: content.ChatFunction{Name: toolName(c.name), Arguments: c.arguments.String()},
+			Function: llm.ChatFunction{Name: toolName(c.name), Arguments: c.arguments.String()},
 		})
 		t.Keys = append(t.Keys, fmt.Sprintf("%s/%d", life, i))
 	}

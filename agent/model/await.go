@@ -11,7 +11,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 )
 
 // Awaiter waits for tasks that tools have dispatched. Its method is called concurrently.
@@ -198,8 +197,8 @@ func (t *transcript) arrive(a *arrived) error {
 	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
 		return err
 	}
-	told := content.ChatMessage{Role: "user", Content: content.ChatText(a.Text)}
-	t.items = append(t.items, item{messages: []content.ChatMessage{told}, arrived: a})
+	told := llm.ChatMessage{Role: "user", Content: llm.ChatText(a.Text)}
+	t.items = append(t.items, item{messages: []llm.ChatMessage{told}, arrived: a})
 	return nil
 }
 

@@ -107,12 +107,12 @@ func newErrands(takes map[string]time.Duration, ends map[string]a2a.TaskState) *
 }
 
 // requests are what a model was asked with.
-type requests []*model.Request
+type requests []*llm.Request
 
-func (r requests) last() *model.Request { return r[len(r)-1] }
+func (r requests) last() *llm.Request { return r[len(r)-1] }
 
 // userTurns returns what users say in a request after the first message.
-func userTurns(r *model.Request) []string {
+func userTurns(r *llm.Request) []string {
 	var said []string
 	for i := range r.Messages {
 		if m := &r.Messages[i]; m.Role == "user" {
@@ -122,7 +122,7 @@ func userTurns(r *model.Request) []string {
 	return said[1:]
 }
 
-func offered(r *model.Request) []string {
+func offered(r *llm.Request) []string {
 	var names []string
 	for i := range r.Tools {
 		names = append(names, r.Tools[i].Name)
@@ -152,7 +152,7 @@ turns:
 func awaiting(t testing.TB, e *errands) (*model.Agent, *requests) {
 	a := scriptedAgent(t, dispatcher)
 	p := new(requests)
-	a.Choices[0].Provider = listening{a.Choices[0].Provider, (*[]*model.Request)(p)}
+	a.Choices[0].Provider = listening{a.Choices[0].Provider, (*[]*llm.Request)(p)}
 	a.Tools, a.Awaiter = e.tools(), e
 	a.Delegates = []model.Delegate{{ID: "east"}}
 	return a, p
@@ -411,7 +411,7 @@ turns:
   - {times: 1, calls: [{name: look, arguments: {n: 1}}]}
   - {times: 1, calls: [{name: look, arguments: {n: 2}}]}
   - {text: I have looked.}
-`).Choices[0].Provider, (*[]*model.Request)(p)}
+`).Choices[0].Provider, (*[]*llm.Request)(p)}
 		a.Budget.Context = 50
 		h := start(t, new(memstore.Store), agents{"main": a})
 		wantAnswer(t, h.sendWithin(text("go"), time.Hour), "I have looked.")

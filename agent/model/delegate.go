@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -98,7 +98,7 @@ func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome 
 	if data := dataOf(got.JSON); data != "" {
 		a.Output = s.agent.Guard.Quote(from, data).Text
 	} else if got.Text == "" {
-		a.Response = content.NoReply(a.AgentID, a.Status)
+		a.Response = llm.NoReply(a.AgentID, a.Status)
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -122,7 +122,7 @@ func dataOf(answer []byte) string {
 		return ""
 	}
 	var rest a2a.ContentParts
-	for _, p := range content.Reply(&t) {
+	for _, p := range llm.Reply(&t) {
 		if p.Text() == "" {
 			rest = append(rest, p)
 		}
@@ -130,6 +130,6 @@ func dataOf(answer []byte) string {
 	if len(rest) == 0 {
 		return ""
 	}
-	text, _ := content.ToChatText(rest)
+	text, _ := llm.ToChatText(rest)
 	return text.Text()
 }

@@ -3,7 +3,7 @@
 //
 // # What it is
 //
-// An [Agent] is an executor over a [Provider], which asks a model somewhere and yields its
+// An [Agent] is an executor over an [llm.Provider], which asks a model somewhere and yields its
 // message in pieces. For each message of the caller the model is asked, the tools that it
 // calls are called, and it is asked again with what they gave, until it calls none: that
 // text is the answer, in the artifact "answer", written as it comes, and in the message of
@@ -11,8 +11,8 @@
 // task. What an agent asks back, the caller of the task is asked: the task waits for input
 // with the question, and the next message is the answer.
 //
-// Package openai has the provider for endpoints that speak the chat completions of OpenAI,
-// package script one that follows a file.
+// Package llm/openai has the provider for endpoints that speak the chat completions of
+// OpenAI, package internal/llm/scripted one that follows a file.
 //
 // # Guarantees
 //
@@ -23,7 +23,7 @@
 // cut off is called again if it changes nothing, is idempotent, or joins the first call; of
 // others the model is told that it is not known what became of the call.
 //
-// What a tool has dispatched to an agent (mcptool.Pending) is awaited by an [Awaiter] before
+// What a tool has dispatched to an agent (llm.Pending) is awaited by an [Awaiter] before
 // the model answers. It is told of the end of each call once, in a message of the user with
 // the key of the result and nothing of it, and has no tools that give work to agents then.
 //
@@ -32,7 +32,7 @@
 // in a way that may pass is asked three times, as it wants to be (Retry-After), then the next
 // [Choice]. Budgets hold, with the reason in the task. What is wrong with a call (no such
 // tool, arguments that are no JSON) the model is told. Words of others are labelled and
-// screened by package safety before the model reads them.
+// screened by package internal/llm/guard before the model reads them.
 //
 // A request has room for as many tokens as the budget says, by an estimate of four bytes a
 // token; where they are too many, results of tools make way, the oldest first, then the
@@ -51,5 +51,5 @@
 //
 // # Testing
 //
-// A script (package script) is a model that needs no key.
+// A script (package internal/llm/scripted) is a model that needs no key.
 package model

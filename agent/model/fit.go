@@ -1,6 +1,6 @@
 package model
 
-import "github.com/parley-a2a/parley/llm/content"
+import "github.com/parley-a2a/parley/llm"
 
 // The estimate of tokens: four bytes of text are one, each message and each call has a few
 // of its own, and an image, a sound or a file is a thousand, whatever its size. English is
@@ -13,7 +13,7 @@ const (
 
 func estimate(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
 
-func estimateMessage(m *content.ChatMessage) int {
+func estimateMessage(m *llm.ChatMessage) int {
 	n := messageTokens
 	for i := range m.Content {
 		if m.Content[i].Type == "text" {
@@ -40,12 +40,12 @@ const newest = 2
 // unit is what is left out as a whole: a message of the earlier conversation, or a turn
 // with its results.
 type unit struct {
-	msgs   []content.ChatMessage
+	msgs   []llm.ChatMessage
 	size   int
 	pinned bool
 }
 
-func newUnit(pinned bool, msgs ...content.ChatMessage) *unit {
+func newUnit(pinned bool, msgs ...llm.ChatMessage) *unit {
 	u := &unit{msgs: msgs, pinned: pinned}
 	for i := range msgs {
 		u.size += estimateMessage(&msgs[i])
@@ -81,7 +81,7 @@ func units(items []item) []*unit {
 // tools being what the tools take: first the results of tools make way, the oldest first,
 // then the oldest messages and turns. The instructions, the caller's last message and the
 // newest turns stay, whatever they take.
-func fit(prompt string, items []item, tools, budget int) []content.ChatMessage {
+func fit(prompt string, items []item, tools, budget int) []llm.ChatMessage {
 	all := units(items)
 	over := estimate(prompt) + messageTokens + tools - budget
 	for _, u := range all {
@@ -92,9 +92,9 @@ func fit(prompt string, items []item, tools, budget int) []content.ChatMessage {
 			over -= u.shrink()
 		}
 	}
-	var msgs []content.ChatMessage
+	var msgs []llm.ChatMessage
 	if prompt != "" {
-		msgs = append(msgs, content.ChatMessage{Role: "system", Content: content.ChatText(prompt)})
+		msgs = append(msgs, llm.ChatMessage{Role: "system", Content: llm.ChatText(prompt)})
 	}
 	dropped := false
 	for _, u := range all {
@@ -104,7 +104,7 @@ func fit(prompt string, items []item, tools, budget int) []content.ChatMessage {
 			continue
 		}
 		if dropped {
-			msgs = append(msgs, content.ChatMessage{Role: "user", Content: content.ChatText(droppedTurns)})
+			msgs = append(msgs, llm.ChatMessage{Role: "user", Content: llm.ChatText(droppedTurns)})
 			dropped = false
 		}
 		msgs = append(msgs, u.msgs...)
@@ -115,7 +115,7 @@ func fit(prompt string, items []item, tools, budget int) []content.ChatMessage {
 // shrink leaves out the results of a turn, and returns what that saves.
 func (u *unit) shrink() int {
 	before := u.size
-	short := content.ChatText(droppedResult)
+	short := llm.ChatText(droppedResult)
 	for i := range u.msgs {
 		m := &u.msgs[i]
 		if have := estimateMessage(m); m.Role == "tool" && have > messageTokens+estimate(droppedResult) {

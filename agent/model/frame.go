@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // The metadata by which the hub says why it asks: AskedKey of a question that is to be
@@ -53,7 +53,7 @@ func purposeOf(call *agent.Call) purpose {
 }
 
 // label wraps the words of others that the hub passes on at the end of a message of its own.
-func (s *session) label(user content.ChatContent) {
+func (s *session) label(user llm.ChatContent) {
 	p, said, from := purposeOf(s.call), "", guard.Origin("")
 	switch {
 	case p.Asked != nil:

@@ -9,7 +9,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/store/memstore"
 )
@@ -41,7 +40,7 @@ func TestFrames(t *testing.T) {
 			if tt.ask {
 				a.Tools = toolset{{Name: "ask_human", Call: func(context.Context, *llm.Call) (*llm.Result, error) { return says("yes"), nil }}}
 			}
-			var heard []*model.Request
+			var heard []*llm.Request
 			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
 			main := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("how many guests?"))

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // record is a record of the journal: one of its fields is set.
@@ -26,22 +26,22 @@ type record struct {
 // said is that a message of the caller was taken, with the conversation before it.
 type said struct {
 	// Key is that of the agent.Call.
-	Key      string                `json:"key"`
-	At       time.Time             `json:"at"`
-	Messages []content.ChatMessage `json:"messages"`
+	Key      string            `json:"key"`
+	At       time.Time         `json:"at"`
+	Messages []llm.ChatMessage `json:"messages"`
 }
 
 // turn is a finished message of the model.
 type turn struct {
-	Message content.ChatMessage `json:"message"`
+	Message llm.ChatMessage `json:"message"`
 	// Parts are what it answers with beside text.
 	Parts a2a.ContentParts `json:"parts,omitempty"`
 	// Keys are those of its calls, in their order. No other call of the task has them:
 	// models use the ids of calls again.
-	Keys   []string `json:"keys,omitempty"`
-	Usage  Usage    `json:"usage"`
-	Choice string   `json:"choice,omitempty"`
-	Finish string   `json:"finish,omitempty"`
+	Keys   []string  `json:"keys,omitempty"`
+	Usage  llm.Usage `json:"usage"`
+	Choice string    `json:"choice,omitempty"`
+	Finish string    `json:"finish,omitempty"`
 }
 
 // intent is that a call is about to be made.

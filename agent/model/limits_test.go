@@ -134,11 +134,11 @@ func TestSameDelegation(t *testing.T) {
 
 // listening is a provider that notes what it is asked with.
 type listening struct {
-	model.Provider
-	heard *[]*model.Request
+	llm.Provider
+	heard *[]*llm.Request
 }
 
-func (l listening) Complete(ctx context.Context, r *model.Request) iter.Seq2[*model.Delta, error] {
+func (l listening) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
 	*l.heard = append(*l.heard, r)
 	return l.Provider.Complete(ctx, r)
 }
@@ -161,7 +161,7 @@ func TestMistakesOfModels(t *testing.T) {
 			a.Tools = append(a.Tools.(toolset), llm.Tool{Name: "pay"})
 			a.Excluded = []string{"p*"}
 			a.Delegates = []model.Delegate{{ID: "north"}}
-			var heard []*model.Request
+			var heard []*llm.Request
 			a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
 			h := start(t, new(memstore.Store), agents{"main": a})
 			wantAnswer(t, h.send(text("go")), "I see.")
@@ -189,7 +189,7 @@ turns:
 `, func() string { n++; return strings.Repeat(fmt.Sprint(n), 2000) })
 	a.SystemPrompt = "You look."
 	a.Budget = model.Budget{Context: 2000}
-	var heard []*model.Request
+	var heard []*llm.Request
 	a.Choices[0].Provider = listening{a.Choices[0].Provider, &heard}
 	h := start(t, new(memstore.Store), agents{"main": a})
 	wantAnswer(t, h.send(text("go")), "Enough.")

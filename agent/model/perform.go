@@ -14,7 +14,6 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 )
 
 // sideBySide is how many calls are made at one time.
@@ -272,7 +271,7 @@ var errSlow = errors.New("the tool takes too long")
 
 // shown returns the result of a tool as the model reads it.
 func (s *session) shown(r *llm.Result) string {
-	words, _ := content.ToChatText(r.Parts)
+	words, _ := llm.ToChatText(r.Parts)
 	text := words.Text()
 	if r.Origin == "" {
 		return text

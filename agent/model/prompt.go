@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // instructions returns the first message of every request.
@@ -31,7 +31,7 @@ func (a *Agent) instructions(s *session) string {
 }
 
 // before returns what was said in the conversation before the task.
-func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
+func (s *session) before(ctx context.Context) ([]llm.ChatMessage, error) {
 	if s.agent.History == nil {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
 		return nil, fmt.Errorf("read the conversation: %w", err)
 	}
 	mine := string(s.ec.TaskID) + "/"
-	var msgs []content.ChatMessage
+	var msgs []llm.ChatMessage
 	for i := range turns {
 		t := &turns[i]
 		if strings.HasPrefix(t.ID, mine) || t.Role == memory.RoleHub && t.Name != string(s.name()) {
@@ -53,15 +53,15 @@ func (s *session) before(ctx context.Context) ([]content.ChatMessage, error) {
 
 // turnMessage returns a turn of the conversation as the model reads it. What other agents
 // have said is told as words of others.
-func (s *session) turnMessage(t *memory.Turn) content.ChatMessage {
+func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
 	switch {
 	case t.Role == memory.RoleCaller, t.Role == memory.RoleHub:
-		return content.ChatMessage{Role: "user", Content: content.ChatText(t.Text)}
+		return llm.ChatMessage{Role: "user", Content: llm.ChatText(t.Text)}
 	case t.Name == string(s.name()):
-		return content.ChatMessage{Role: "assistant", Content: content.ChatText(t.Text)}
+		return llm.ChatMessage{Role: "assistant", Content: llm.ChatText(t.Text)}
 	}
 	q := s.agent.Guard.Quote(guard.Agent(t.Name), t.Text)
-	return content.ChatMessage{Role: "user", Content: content.ChatText("[Another agent answered:]\n" + q.Text)}
+	return llm.ChatMessage{Role: "user", Content: llm.ChatText("[Another agent answered:]\n" + q.Text)}
 }
 
 // remember keeps in the conversation the notice to the model that a call has ended.

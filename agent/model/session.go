@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -190,15 +190,15 @@ func (s *session) take(ctx context.Context) error {
 
 // opening returns what a message of the caller tells the model, with the conversation
 // before it if it is the first one.
-func (s *session) opening(ctx context.Context) ([]content.ChatMessage, error) {
-	user, losses := content.ToChat(s.ec.Message.Parts)
+func (s *session) opening(ctx context.Context) ([]llm.ChatMessage, error) {
+	user, losses := llm.ToChat(s.ec.Message.Parts)
 	if len(user) == 0 {
 		return nil, endedf("the message has nothing that a model can read: %v", losses)
 	}
 	s.label(user)
-	own := content.ChatMessage{Role: "user", Content: user}
+	own := llm.ChatMessage{Role: "user", Content: user}
 	if len(s.t.items) > 0 {
-		return []content.ChatMessage{own}, nil
+		return []llm.ChatMessage{own}, nil
 	}
 	before, err := s.before(ctx)
 	if err != nil {
@@ -240,8 +240,8 @@ func (s *session) complete(t *turn) error {
 	m := a2a.NewMessage(a2a.MessageRoleAgent, parts...)
 	s.account(m)
 	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateCompleted, m)
-	if t.Finish == FinishLength {
-		ev.Metadata = map[string]any{"finish_reason": FinishLength}
+	if t.Finish == llm.FinishLength {
+		ev.Metadata = map[string]any{"finish_reason": llm.FinishLength}
 	}
 	s.emit(ev, nil)
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // transcript is what has happened in a task, made of the records of its journal.
@@ -21,12 +21,12 @@ type transcript struct {
 	// began is when the first one was.
 	began         time.Time
 	rounds, calls int
-	usage         Usage
+	usage         llm.Usage
 }
 
 // item is a piece of the transcript: messages that came with one of the caller, or a turn.
 type item struct {
-	messages []content.ChatMessage
+	messages []llm.ChatMessage
 	turn     *turn
 	calls    []*call
 	// arrived is set if the messages tell of the end of what a call has dispatched.
@@ -35,7 +35,7 @@ type item struct {
 
 // call is a call of a tool by the model.
 type call struct {
-	content.ChatToolCall
+	llm.ChatToolCall
 	key      string
 	intent   bool
 	asked    *asked
@@ -102,7 +102,7 @@ func (t *transcript) applyTurn(tn *turn) error {
 	t.items = append(t.items, it)
 	t.rounds++
 	t.calls += len(it.calls)
-	t.usage.add(&tn.Usage)
+	t.usage.Add(&tn.Usage)
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (t *transcript) waiting() *call {
 }
 
 // conversation returns the messages of an item.
-func (it *item) conversation() []content.ChatMessage {
+func (it *item) conversation() []llm.ChatMessage {
 	if it.turn == nil {
 		return it.messages
 	}
@@ -160,11 +160,11 @@ func (it *item) conversation() []content.ChatMessage {
 			f.Arguments = "{}" // providers refuse what is no JSON; the result says it
 		}
 	}
-	out := []content.ChatMessage{m}
+	out := []llm.ChatMessage{m}
 	for _, c := range it.calls {
-		m := content.ChatMessage{Role: "tool", ToolCallID: c.ID}
+		m := llm.ChatMessage{Role: "tool", ToolCallID: c.ID}
 		if c.result != nil {
-			m.Content = content.ChatText(c.result.Text)
+			m.Content = llm.ChatText(c.result.Text)
 		}
 		out = append(out, m)
 	}

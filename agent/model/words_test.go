@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -14,12 +15,12 @@ import (
 // recorder is a model that says yes, and keeps what it was told of its tools.
 type recorder struct{ tools []string }
 
-func (r *recorder) Complete(_ context.Context, q *model.Request) iter.Seq2[*model.Delta, error] {
-	return func(yield func(*model.Delta, error) bool) {
+func (r *recorder) Complete(_ context.Context, q *llm.Request) iter.Seq2[*llm.Delta, error] {
+	return func(yield func(*llm.Delta, error) bool) {
 		for i := range q.Tools {
 			r.tools = append(r.tools, q.Tools[i].Description)
 		}
-		yield(&model.Delta{Text: "yes", Finish: "stop"}, nil)
+		yield(&llm.Delta{Text: "yes", Finish: "stop"}, nil)
 	}
 }
 

@@ -56,7 +56,7 @@ With a key, and a tool for each skill of the agents instead of the toolbox:
 
 // Run serves the host until it closes the pipe.
 func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
-	choice := llm.Choice{Allow: c.Allow, Block: c.Block}
+	choice := llm.Filter{Allow: c.Allow, Block: c.Block}
 	if err := choice.Check(); err != nil {
 		return usagef("%w", err)
 	}

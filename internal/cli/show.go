@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // output are the flags that say how a reply is shown.
@@ -137,7 +137,7 @@ func (s *show) finish() error {
 	if s.fold.Message != nil {
 		text, err := s.words.message(s.fold.Message)
 		if err == nil && text == "" {
-			text = s.words.clean(content.NoReply(s.agent, stateName(a2a.TaskStateCompleted)))
+			text = s.words.clean(llm.NoReply(s.agent, stateName(a2a.TaskStateCompleted)))
 		}
 		if err == nil {
 			err = s.line(text)
@@ -156,7 +156,7 @@ func (s *show) finish() error {
 	}
 	text, err := s.words.message(task.Status.Message)
 	if err == nil && text == "" && answers {
-		text = s.words.clean(content.NoReply(s.agent, stateName(task.Status.State)))
+		text = s.words.clean(llm.NoReply(s.agent, stateName(task.Status.State)))
 	}
 	if err != nil || text == "" {
 		return err

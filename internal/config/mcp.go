@@ -27,7 +27,7 @@ type MCP struct {
 }
 
 // Choice returns which tools are offered.
-func (m *MCP) Choice() llm.Choice { return llm.Choice{Allow: m.Allow, Block: m.Block} }
+func (m *MCP) Choice() llm.Filter { return llm.Filter{Allow: m.Allow, Block: m.Block} }
 
 // MCPServer is an MCP server whose tools the hub's models may use, and that can be searched
 // for.
@@ -72,7 +72,7 @@ type MCPTools struct {
 }
 
 // Choice returns which tools count.
-func (t *MCPTools) Choice() llm.Choice { return llm.Choice{Allow: t.Allow, Block: t.Block} }
+func (t *MCPTools) Choice() llm.Filter { return llm.Filter{Allow: t.Allow, Block: t.Block} }
 
 // Program returns the program and its arguments; nil for a server on the web.
 func (s *MCPServer) Program() []string {
@@ -143,7 +143,7 @@ func checkMCPServer(d *yamlfile.Decoder, key string, s *MCPServer) {
 	checkChoice(d, key+".tools", s.Tools.Choice())
 }
 
-func checkChoice(d *yamlfile.Decoder, key string, c llm.Choice) {
+func checkChoice(d *yamlfile.Decoder, key string, c llm.Filter) {
 	if err := c.Check(); err != nil {
 		d.Problem(nil, key, "%v", err)
 	}

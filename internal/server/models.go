@@ -24,7 +24,7 @@ import (
 )
 
 // provider returns where a model is asked.
-func (h *Hub) provider(name string) (model.Provider, error) {
+func (h *Hub) provider(name string) (llm.Provider, error) {
 	if p := h.models[name]; p != nil {
 		return p, nil
 	}
@@ -38,7 +38,7 @@ func (h *Hub) provider(name string) (model.Provider, error) {
 			return nil, fmt.Errorf("%s: model_providers[%d].script: %w", h.cfg.File, i, err)
 		}
 		if h.models == nil {
-			h.models = make(map[string]model.Provider)
+			h.models = make(map[string]llm.Provider)
 		}
 		h.models[name] = p
 		return p, nil
@@ -46,7 +46,7 @@ func (h *Hub) provider(name string) (model.Provider, error) {
 	return nil, configf("there is no model provider %q", name)
 }
 
-func newProvider(c *config.ModelProvider) (model.Provider, error) {
+func newProvider(c *config.ModelProvider) (llm.Provider, error) {
 	if c.Scripted() {
 		return scripted.Load(c.Script)
 	}

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/grpcbind"
@@ -46,6 +45,7 @@ import (
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
@@ -86,10 +86,10 @@ type Hub struct {
 	busParts     busParts
 	rockBot      rockBotParts
 	mcpParts     mcpParts
-	servers      *mcpclient.Set            // the MCP servers whose tools models use
-	models       map[string]model.Provider // those that agents think with
-	inside       inprocess.Transport       // by which the tools of models reach the hub
-	unwatch      func()                    // ends what measures the parts; nil before they are there
+	servers      *mcpclient.Set          // the MCP servers whose tools models use
+	models       map[string]llm.Provider // those that agents think with
+	inside       inprocess.Transport     // by which the tools of models reach the hub
+	unwatch      func()                  // ends what measures the parts; nil before they are there
 }
 
 const (

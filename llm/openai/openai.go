@@ -4,9 +4,9 @@
 //
 // # What it is
 //
-// An Endpoint is a model.Provider on the official SDK. Completions are streamed, with their
+// An Endpoint is an llm.Provider on the official SDK. Completions are streamed, with their
 // usage; calls of tools come in pieces, by their index. Images go out as image_url with a
-// data URL, other content as package content has it. Images that come in (in the images of
+// data URL, other content as package llm converts it. Images that come in (in the images of
 // a delta, as some servers send them) become parts.
 //
 // # Guarantees
@@ -14,7 +14,7 @@
 // Nothing is read from the environment: the key is in the Endpoint. A stream that ends
 // without a finish_reason, chunks that are no JSON, chunks that say an error, and a body
 // that is no event stream are faults. Retry-After and retry-after-ms are passed on. The SDK
-// tries nothing again by itself: package model does.
+// tries nothing again by itself: package agent/model does.
 //
 // # What it does not promise
 //
@@ -50,15 +50,14 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
-	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // DefaultURL is the endpoint of OpenAI.
 const DefaultURL = "https://api.openai.com/v1/"
 
-// Endpoint is a model.Provider. The fields must not change once it is in use.
+// Endpoint is an llm.Provider. The fields must not change once it is in use.
 type Endpoint struct {
 	// URL is the base of the endpoint, before chat/completions; DefaultURL.
 	URL string
@@ -73,14 +72,14 @@ type Endpoint struct {
 	LegacyMaxTokens bool
 }
 
-var _ model.Provider = (*Endpoint)(nil)
+var _ llm.Provider = (*Endpoint)(nil)
 
-// Complete implements model.Provider.
-func (e *Endpoint) Complete(ctx context.Context, r *model.Request) iter.Seq2[*model.Delta, error] {
-	return func(yield func(*model.Delta, error) bool) {
+// Complete implements llm.Provider.
+func (e *Endpoint) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
+	return func(yield func(*llm.Delta, error) bool) {
 		params, err := e.params(r)
 		if err != nil {
-			yield(nil, &model.Fault{Message: "write the request: " + err.Error(), Err: err, Final: true})
+			yield(nil, &llm.ProviderError{Message: "write the request: " + err.Error(), Err: err, Final: true})
 			return
 		}
 		service := sdk.NewChatCompletionService(e.options()...)
@@ -140,7 +139,7 @@ func veil(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 }
 
 // params returns the body of a request.
-func (e *Endpoint) params(r *model.Request) (*sdk.ChatCompletionNewParams, error) {
+func (e *Endpoint) params(r *llm.Request) (*sdk.ChatCompletionNewParams, error) {
 	p := &sdk.ChatCompletionNewParams{
 		Model:         r.Model,
 		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
@@ -180,18 +179,18 @@ func (e *Endpoint) params(r *model.Request) (*sdk.ChatCompletionNewParams, error
 
 // wireOf returns a message as endpoints want it: an assistant that only calls tools has no
 // content, all others have some.
-func wireOf(m *content.ChatMessage) *content.ChatMessage {
+func wireOf(m *llm.ChatMessage) *llm.ChatMessage {
 	if len(m.Content) > 0 || m.Role == "assistant" {
 		return m
 	}
 	c := *m
-	c.Content = content.ChatText("")
+	c.Content = llm.ChatText("")
 	return &c
 }
 
 // notAStream returns what is wrong with an answer that is no event stream, such as the page
 // of a proxy.
-func notAStream(r *http.Response) *model.Fault {
+func notAStream(r *http.Response) *llm.ProviderError {
 	if r == nil {
 		return nil
 	}
@@ -199,14 +198,14 @@ func notAStream(r *http.Response) *model.Fault {
 	if kind == "" || kind == "text/event-stream" {
 		return nil
 	}
-	return &model.Fault{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
+	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
 }
 
 // deltaOf returns what a chunk says, or nil.
-func deltaOf(c *sdk.ChatCompletionChunk) (*model.Delta, error) {
-	d := new(model.Delta)
+func deltaOf(c *sdk.ChatCompletionChunk) (*llm.Delta, error) {
+	d := new(llm.Delta)
 	if c.JSON.Usage.Valid() {
-		d.Usage = &model.Usage{
+		d.Usage = &llm.Usage{
 			Input: c.Usage.PromptTokens, Output: c.Usage.CompletionTokens, Cached: c.Usage.PromptTokensDetails.CachedTokens,
 		}
 	}
@@ -219,9 +218,9 @@ func deltaOf(c *sdk.ChatCompletionChunk) (*model.Delta, error) {
 		d.Finish = finishOf(choice.FinishReason)
 		for _, call := range choice.Delta.ToolCalls {
 			if call.Index < 0 {
-				return nil, &model.Fault{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "it answered with nonsense"}
+				return nil, &llm.ProviderError{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "it answered with nonsense"}
 			}
-			d.Calls = append(d.Calls, model.CallDelta{
+			d.Calls = append(d.Calls, llm.CallDelta{
 				Index: int(call.Index), ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments,
 			})
 		}
@@ -235,7 +234,7 @@ func deltaOf(c *sdk.ChatCompletionChunk) (*model.Delta, error) {
 
 func finishOf(reason string) string {
 	if reason == "function_call" {
-		return model.FinishCalls
+		return llm.FinishCalls
 	}
 	return reason
 }
@@ -246,12 +245,12 @@ func imagesOf(raw string) []*a2a.Part {
 		return nil
 	}
 	var d struct {
-		Images content.ChatContent `json:"images"`
+		Images llm.ChatContent `json:"images"`
 	}
 	if json.Unmarshal([]byte(raw), &d) != nil {
 		return nil
 	}
-	parts, _, err := content.FromChat(d.Images)
+	parts, _, err := llm.FromChat(d.Images)
 	if err != nil {
 		return nil
 	}
@@ -266,17 +265,17 @@ func faultOf(ctx context.Context, err error) error {
 	var api *sdk.Error
 	switch {
 	case errors.As(err, &api):
-		f := model.FaultOf(api.StatusCode, retryAfter(api.Response), cmp.Or(api.Message, api.Code, api.Type))
+		f := llm.StatusError(api.StatusCode, retryAfter(api.Response), cmp.Or(api.Message, api.Code, api.Type))
 		f.Err = err
 		return f
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &model.Fault{Message: "the stream was cut", Reason: "the answer was cut off", Err: err}
+		return &llm.ProviderError{Message: "the stream was cut", Reason: "the answer was cut off", Err: err}
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return &model.Fault{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
+		return &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
 	}
-	return &model.Fault{Message: err.Error(), Err: err}
+	return &llm.ProviderError{Message: err.Error(), Err: err}
 }
 
 // retryAfter returns how long an answer asks to wait.

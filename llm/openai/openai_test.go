@@ -11,25 +11,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 	"github.com/parley-a2a/parley/llm/openai"
 )
 
 // heard is what a completion has come to.
 type heard struct {
 	Text   string
-	Calls  map[int]model.CallDelta
+	Calls  map[int]llm.CallDelta
 	Finish string
-	Usage  *model.Usage
+	Usage  *llm.Usage
 	Err    error
 }
 
 // ask asks an endpoint, and puts the pieces together.
-func ask(ctx context.Context, e *openai.Endpoint, r *model.Request) heard {
-	h := heard{Calls: make(map[int]model.CallDelta)}
+func ask(ctx context.Context, e *openai.Endpoint, r *llm.Request) heard {
+	h := heard{Calls: make(map[int]llm.CallDelta)}
 	for d, err := range e.Complete(ctx, r) {
 		if err != nil {
 			h.Err = err
@@ -54,8 +52,8 @@ func ask(ctx context.Context, e *openai.Endpoint, r *model.Request) heard {
 	return h
 }
 
-func user(text string) []content.ChatMessage {
-	return []content.ChatMessage{{Role: "user", Content: content.ChatText(text)}}
+func user(text string) []llm.ChatMessage {
+	return []llm.ChatMessage{{Role: "user", Content: llm.ChatText(text)}}
 }
 
 // endpoint returns an endpoint without connections that outlive the test.
@@ -74,8 +72,8 @@ func TestText(t *testing.T) {
 	e := endpoint(t, s.URL)
 	e.Key = "k"
 	warm := 0.5
-	got := ask(t.Context(), e, &model.Request{Model: "test", Messages: user("hello"), MaxTokens: 9, Temperature: &warm})
-	want := heard{Text: "Grüß dich, Ada!", Calls: map[int]model.CallDelta{}, Finish: "stop", Usage: &model.Usage{Input: 7, Output: 5}}
+	got := ask(t.Context(), e, &llm.Request{Model: "test", Messages: user("hello"), MaxTokens: 9, Temperature: &warm})
+	want := heard{Text: "Grüß dich, Ada!", Calls: map[int]llm.CallDelta{}, Finish: "stop", Usage: &llm.Usage{Input: 7, Output: 5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("completion mismatch (-want +got):\n%s", diff)
 	}
@@ -99,25 +97,25 @@ func TestCalls(t *testing.T) {
 		openaitest.Case{Round: 1, Result: "far", Say: openaitest.Turn{Text: "Both are far."}},
 	))
 	e := endpoint(t, s.URL)
-	r := &model.Request{Model: "test", Messages: user("how far?"), Tools: []llm.Tool{{
+	r := &llm.Request{Model: "test", Messages: user("how far?"), Tools: []llm.Tool{{
 		Name: "look", Description: "Looks at something.", Input: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`),
 	}}}
 	got := ask(t.Context(), e, r)
-	want := map[int]model.CallDelta{
+	want := map[int]llm.CallDelta{
 		0: {ID: "c1", Name: "look", Arguments: `{"at":"the moon"}`},
 		1: {Index: 1, ID: "c2", Name: "look", Arguments: `{"at":"Ω"}`},
 	}
 	if diff := cmp.Diff(want, got.Calls); diff != "" || got.Finish != "tool_calls" || got.Err != nil {
 		t.Errorf("completion %+v, calls mismatch (-want +got):\n%s", got, diff)
 	}
-	turn := content.ChatMessage{Role: "assistant", Content: content.ChatText("Let me see.")}
+	turn := llm.ChatMessage{Role: "assistant", Content: llm.ChatText("Let me see.")}
 	for i := range 2 {
 		c := want[i]
-		turn.ToolCalls = append(turn.ToolCalls, content.ChatToolCall{ID: c.ID, Type: "function", Function: content.ChatFunction{Name: c.Name, Arguments: c.Arguments}})
+		turn.ToolCalls = append(turn.ToolCalls, llm.ChatToolCall{ID: c.ID, Type: "function", Function: llm.ChatFunction{Name: c.Name, Arguments: c.Arguments}})
 	}
 	r.Messages = append(r.Messages, turn)
 	for i := range 2 {
-		r.Messages = append(r.Messages, content.ChatMessage{Role: "tool", ToolCallID: want[i].ID, Content: content.ChatText("far")})
+		r.Messages = append(r.Messages, llm.ChatMessage{Role: "tool", ToolCallID: want[i].ID, Content: llm.ChatText("far")})
 	}
 	if got := ask(t.Context(), e, r); got.Text != "Both are far." {
 		t.Errorf("completion %+v, want the answer", got)
@@ -129,23 +127,23 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault openaitest.Fault
-		want  model.Fault
+		want  llm.ProviderError
 	}{
-		"busy":       {openaitest.Fault{Status: 429, RetryAfter: "7"}, model.Fault{Status: 429, RetryAfter: 7 * time.Second}},
-		"broken":     {openaitest.Fault{Status: 503}, model.Fault{Status: 503}},
-		"refused":    {openaitest.Fault{Status: 400}, model.Fault{Status: 400, Final: true}},
-		"a page":     {openaitest.Fault{Status: 502, Body: "<html>bad gateway</html>"}, model.Fault{Status: 502}},
-		"connection": {openaitest.Fault{Break: 2}, model.Fault{}},
-		"nonsense":   {openaitest.Fault{Nonsense: "{nonsense"}, model.Fault{}},
-		"error":      {openaitest.Fault{Error: "overloaded"}, model.Fault{}},
+		"busy":       {openaitest.Fault{Status: 429, RetryAfter: "7"}, llm.ProviderError{Status: 429, RetryAfter: 7 * time.Second}},
+		"broken":     {openaitest.Fault{Status: 503}, llm.ProviderError{Status: 503}},
+		"refused":    {openaitest.Fault{Status: 400}, llm.ProviderError{Status: 400, Final: true}},
+		"a page":     {openaitest.Fault{Status: 502, Body: "<html>bad gateway</html>"}, llm.ProviderError{Status: 502}},
+		"connection": {openaitest.Fault{Break: 2}, llm.ProviderError{}},
+		"nonsense":   {openaitest.Fault{Nonsense: "{nonsense"}, llm.ProviderError{}},
+		"error":      {openaitest.Fault{Error: "overloaded"}, llm.ProviderError{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := openaitest.New(t, openaitest.Config{}, func(*openaitest.Request) openaitest.Turn {
 				return openaitest.Turn{Text: "a long enough answer", Fault: tt.fault}
 			})
-			got := ask(t.Context(), endpoint(t, s.URL), &model.Request{Model: "test", Messages: user("hello")})
-			var f *model.Fault
+			got := ask(t.Context(), endpoint(t, s.URL), &llm.Request{Model: "test", Messages: user("hello")})
+			var f *llm.ProviderError
 			if !errors.As(got.Err, &f) {
 				t.Fatalf("completion %+v, want a fault", got)
 			}
@@ -167,7 +165,7 @@ func TestCut(t *testing.T) {
 			s := openaitest.New(t, openaitest.Config{}, func(*openaitest.Request) openaitest.Turn {
 				return openaitest.Turn{Text: "a long enough answer", Fault: fault}
 			})
-			got := ask(t.Context(), endpoint(t, s.URL), &model.Request{Model: "test", Messages: user("hello")})
+			got := ask(t.Context(), endpoint(t, s.URL), &llm.Request{Model: "test", Messages: user("hello")})
 			if got.Finish != "" {
 				t.Errorf("completion %+v, want one without a reason for its end", got)
 			}
@@ -185,7 +183,7 @@ func TestSilence(t *testing.T) {
 	defer cancel(nil)
 	bored := errors.New("bored")
 	got := heard{}
-	for d, err := range endpoint(t, s.URL).Complete(ctx, &model.Request{Model: "test", Messages: user("hello")}) {
+	for d, err := range endpoint(t, s.URL).Complete(ctx, &llm.Request{Model: "test", Messages: user("hello")}) {
 		if err != nil {
 			got.Err = err
 			break
@@ -200,8 +198,8 @@ func TestSilence(t *testing.T) {
 
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
-	got := ask(t.Context(), endpoint(t, "http://127.0.0.1:1/v1"), &model.Request{Model: "test", Messages: user("hello")})
-	var f *model.Fault
+	got := ask(t.Context(), endpoint(t, "http://127.0.0.1:1/v1"), &llm.Request{Model: "test", Messages: user("hello")})
+	var f *llm.ProviderError
 	if !errors.As(got.Err, &f) || f.Final || f.Status != 0 || strings.Contains(f.Reason, "127.0.0.1") {
 		t.Errorf("error %v, want a fault that may pass", got.Err)
 	}

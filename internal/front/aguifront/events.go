@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/exchange"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -263,7 +263,7 @@ func (s *story) wanted(msg []byte) (ids []string) {
 		return nil // a question without parts
 	}
 	for _, p := range m.Parts {
-		c, ok := content.ToolCallOf(p)
+		c, ok := llm.ClientCallOf(p)
 		if !ok {
 			continue
 		}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,13 +140,13 @@ func program(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
 
 // tool asks its caller to perform a tool.
 func tool(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {
-	if r, ok := content.ToolResultOf(x.Message.Parts[0]); ok {
+	if r, ok := llm.ClientResultOf(x.Message.Parts[0]); ok {
 		b, _ := json.Marshal(r)
 		yield(status(x, a2a.TaskStateCompleted, text(string(b))), nil)
 		return
 	}
-	call := &content.ToolCall{ID: "c1", Name: "read", Args: map[string]any{"path": "a"}, Consent: "May I read?"}
-	yield(status(x, a2a.TaskStateInputRequired, call.Part(), (&content.ToolCall{ID: "c2", Name: "list"}).Part()), nil)
+	call := &llm.ClientCall{ID: "c1", Name: "read", Args: map[string]any{"path": "a"}, Consent: "May I read?"}
+	yield(status(x, a2a.TaskStateInputRequired, call.Part(), (&llm.ClientCall{ID: "c2", Name: "list"}).Part()), nil)
 }
 
 func fail(_ context.Context, x *a2asrv.ExecutorContext, yield yielder) {

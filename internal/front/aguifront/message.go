@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -111,9 +111,9 @@ func tellBefore(b *strings.Builder, m *message, parts a2a.ContentParts) {
 	if m.Role == "activity" || m.Role == "reasoning" {
 		return
 	}
-	words, _ := content.ToChatText(parts)
+	words, _ := llm.ToChatText(parts)
 	if m.Role == "tool" {
-		words = content.ChatText(string(m.Content))
+		words = llm.ChatText(string(m.Content))
 	}
 	for i := range words {
 		fmt.Fprintf(b, "%s: %s\n", m.Role, words[i].Text)
@@ -157,7 +157,7 @@ func toolPart(at string, m *message) (a2a.ContentParts, error) {
 	if m.ToolCallID == "" {
 		return nil, invalid(at+".toolCallId", "is required")
 	}
-	result := &content.ToolResult{ID: m.ToolCallID}
+	result := &llm.ClientResult{ID: m.ToolCallID}
 	if text, ok := rawjson.String(m.Content); ok {
 		result.Result = text
 		if k := rawjson.KindOf([]byte(strings.TrimSpace(text))); json.Valid([]byte(text)) && (k == rawjson.Object || k == rawjson.Array) {

@@ -39,7 +39,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -97,7 +97,7 @@ type Event struct {
 	// Artifact is the id of the artifact of Text and Part.
 	Artifact string
 	// Text is the piece of Text, or the text of the message of Status and End. For a task that
-	// has completed without a word it says so, as content.NoReply does.
+	// has completed without a word it says so, as llm.NoReply does.
 	Text string
 	// Anew says that the piece is a whole text that takes the place of what the artifact
 	// said before.
@@ -157,7 +157,7 @@ func (t *Turn) event(en *task.Entry, yield func(Event, error) bool) bool {
 			ev.Kind, ev.Said, ev.Repeats = End, t.said, t.last.is(ev.Text)
 		}
 		if en.State == task.Completed && ev.Text == "" && !t.said && !t.shown {
-			ev.Text = content.NoReply(string(t.Task.Agent), StateName(en.State))
+			ev.Text = llm.NoReply(string(t.Task.Agent), StateName(en.State))
 		}
 		return yield(ev, nil) && ev.Kind != End
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/front/exchange"
 	"github.com/parley-a2a/parley/internal/front/surface"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -107,7 +107,7 @@ func (a *answer) words() string {
 			parts = append(parts, &p)
 		}
 	}
-	c, _ := content.ToChatText(parts)
+	c, _ := llm.ToChatText(parts)
 	return c.Text()
 }
 

@@ -7,13 +7,13 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // request is what a client asks for.
 type request struct {
 	model    string
-	messages []content.ChatMessage
+	messages []llm.ChatMessage
 	user     string
 	stream   bool
 	// usage asks for a last chunk with the usage.
@@ -127,7 +127,7 @@ func (r *request) readMessages(v []byte) error {
 	}
 	for raw := range rawjson.Elements(v) {
 		at := fmt.Sprintf("messages[%d]", len(r.messages))
-		var m content.ChatMessage
+		var m llm.ChatMessage
 		if twice := rawjson.Repeated(raw); twice != "" {
 			return invalid(at+"."+twice, "is there twice")
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -42,14 +42,14 @@ func (f *Front) message(v *surface.Visit, req *request) (*op.Send, error) {
 	if t.last == len(req.messages)-1 {
 		return nil, invalid("messages", "must end with a message that is not the assistant's")
 	}
-	if _, _, err := content.FromChatMessages(req.messages); err != nil {
+	if _, _, err := llm.FromChatMessages(req.messages); err != nil {
 		return nil, contentError(err)
 	}
 	return t.send()
 }
 
 func contentError(err error) error {
-	var bad *content.Error
+	var bad *llm.ContentError
 	if errors.As(err, &bad) {
 		return invalid(bad.Field, "%s", bad.Problem)
 	}
@@ -139,7 +139,7 @@ func (t *talk) known(id string) (bool, error) {
 
 // aliasOf returns a name for a conversation up to a point: the one by which the next
 // request finds the task that has asked back there.
-func (t *talk) aliasOf(messages []content.ChatMessage) string {
+func (t *talk) aliasOf(messages []llm.ChatMessage) string {
 	return "chat-" + digest(t.visit.Caller.Principal.ID, t.req.model, string(marshal(messages)))
 }
 
@@ -197,8 +197,8 @@ func (t *talk) parts(earlier bool) (a2a.ContentParts, error) {
 }
 
 // newParts returns the parts of message i. What an agent could not get is refused.
-func newParts(i int, m *content.ChatMessage) (a2a.ContentParts, error) {
-	msgs, lost, err := content.FromChatMessages([]content.ChatMessage{*m})
+func newParts(i int, m *llm.ChatMessage) (a2a.ContentParts, error) {
+	msgs, lost, err := llm.FromChatMessages([]llm.ChatMessage{*m})
 	if err != nil {
 		return nil, contentError(err)
 	}
@@ -206,7 +206,7 @@ func newParts(i int, m *content.ChatMessage) (a2a.ContentParts, error) {
 	for _, made := range msgs {
 		parts = append(parts, made.Parts...)
 	}
-	for _, l := range content.Gone(lost) {
+	for _, l := range llm.Gone(lost) {
 		if len(msgs) > 0 || len(m.Content) > 0 {
 			return nil, invalid(strings.Replace(l.Field, "messages[0]", fmt.Sprintf("messages[%d]", i), 1), "%s", l.Problem)
 		}
@@ -215,8 +215,8 @@ func newParts(i int, m *content.ChatMessage) (a2a.ContentParts, error) {
 }
 
 // tell adds a message to the story of a conversation.
-func tell(b *strings.Builder, m *content.ChatMessage) {
-	msgs, _, err := content.FromChatMessages([]content.ChatMessage{*m})
+func tell(b *strings.Builder, m *llm.ChatMessage) {
+	msgs, _, err := llm.FromChatMessages([]llm.ChatMessage{*m})
 	if err != nil || len(msgs) == 0 {
 		return // it was checked before, or says nothing
 	}
@@ -228,11 +228,11 @@ func tell(b *strings.Builder, m *content.ChatMessage) {
 func storyLines(parts a2a.ContentParts) []string {
 	var lines []string
 	for _, p := range parts {
-		if c, ok := content.ToolCallOf(p); ok {
+		if c, ok := llm.ClientCallOf(p); ok {
 			lines = append(lines, fmt.Sprintf("(calls %s with %s)", c.Name, marshal(c.Args)))
 			continue
 		}
-		if r, ok := content.ToolResultOf(p); ok {
+		if r, ok := llm.ClientResultOf(p); ok {
 			text, isText := r.Result.(string)
 			if !isText {
 				text = string(marshal(r.Result))
@@ -240,7 +240,7 @@ func storyLines(parts a2a.ContentParts) []string {
 			lines = append(lines, text)
 			continue
 		}
-		words, _ := content.ToChatText(a2a.ContentParts{p})
+		words, _ := llm.ToChatText(a2a.ContentParts{p})
 		for i := range words {
 			lines = append(lines, words[i].Text+words[i].Refusal)
 		}

@@ -3,7 +3,7 @@
 //
 // # What it is
 //
-// A Toolbox is a mcptool.Source. What its tools do is behind small interfaces: Caller,
+// A Toolbox is an llm.Source. What its tools do is behind small interfaces: Caller,
 // Tasks, Directory, Registry, NoteReader, NoteWriter, People. One that is nil hides its
 // tools. Package hubtools implements all of them for a hub over HTTP.
 //
@@ -11,7 +11,7 @@
 //
 // Arguments are read strictly: what is wrong is said with the name of the field, what is
 // right, and names that are near. No agent calls itself. A call that is repeated with the
-// same mcptool.Call.ID in the same session joins the first one.
+// same llm.Call.ID in the same session joins the first one.
 //
 // # What it does not promise
 //

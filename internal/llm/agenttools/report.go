@@ -11,7 +11,6 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 )
 
 // What a result holds at most; the rest is where its note or its task is.
@@ -168,10 +167,10 @@ func replyOf(s *Sent) string {
 		return text
 	}
 	if s.Task == nil {
-		return content.NoReply(s.Agent, client.StateName(a2a.TaskStateCompleted))
+		return llm.NoReply(s.Agent, client.StateName(a2a.TaskStateCompleted))
 	}
 	if state := s.Task.Status.State; state.Terminal() || client.Interrupted(state) {
-		return content.NoReply(s.Agent, client.StateName(state))
+		return llm.NoReply(s.Agent, client.StateName(state))
 	}
 	return ""
 }

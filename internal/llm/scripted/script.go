@@ -62,14 +62,13 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/model"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // Script is a model that follows a script. The zero Script refuses everything.
 type Script struct{ turns []*turn }
 
-var _ model.Provider = (*Script)(nil)
+var _ llm.Provider = (*Script)(nil)
 
 // turn is a turn as it was read.
 type turn struct {
@@ -95,9 +94,9 @@ func Load(path string) (*Script, error) {
 	return Parse(path, src)
 }
 
-// Complete implements model.Provider.
-func (s *Script) Complete(ctx context.Context, r *model.Request) iter.Seq2[*model.Delta, error] {
-	return func(yield func(*model.Delta, error) bool) {
+// Complete implements llm.Provider.
+func (s *Script) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
+	return func(yield func(*llm.Delta, error) bool) {
 		at := situationOf(r)
 		for _, t := range s.turns {
 			if groups, ok := t.fits(at); ok {
@@ -105,7 +104,7 @@ func (s *Script) Complete(ctx context.Context, r *model.Request) iter.Seq2[*mode
 				return
 			}
 		}
-		yield(nil, &model.Fault{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip(at.last)), Final: true})
+		yield(nil, &llm.ProviderError{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip(at.last)), Final: true})
 	}
 }
 
@@ -126,7 +125,7 @@ type situation struct {
 	offers                          map[string]bool
 }
 
-func situationOf(r *model.Request) *situation {
+func situationOf(r *llm.Request) *situation {
 	at := &situation{model: r.Model, offers: make(map[string]bool)}
 	names := make(map[string]string)
 	for i := range r.Messages {
@@ -243,8 +242,8 @@ func (g *groups) expandValue(v any) any {
 }
 
 // play yields a turn.
-func (t *turn) play(ctx context.Context, r *model.Request, g *groups, yield func(*model.Delta, error) bool) {
-	say := func(d *model.Delta) bool {
+func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*llm.Delta, error) bool) {
+	say := func(d *llm.Delta) bool {
 		if t.delay > 0 {
 			select {
 			case <-time.After(t.delay):
@@ -258,7 +257,7 @@ func (t *turn) play(ctx context.Context, r *model.Request, g *groups, yield func
 	text := g.expand(t.text)
 	written := len(text)
 	for _, word := range strings.SplitAfter(text, " ") {
-		if word != "" && !say(&model.Delta{Text: word}) {
+		if word != "" && !say(&llm.Delta{Text: word}) {
 			return
 		}
 	}
@@ -266,13 +265,13 @@ func (t *turn) play(ctx context.Context, r *model.Request, g *groups, yield func
 		arguments := g.expandJSON(c.arguments)
 		written += len(arguments)
 		half := len(arguments) / 2
-		first := model.CallDelta{Index: i, ID: "call_" + strconv.Itoa(len(r.Messages)) + "_" + strconv.Itoa(i), Name: c.name, Arguments: arguments[:half]}
-		if !say(&model.Delta{Calls: []model.CallDelta{first}}) ||
-			!say(&model.Delta{Calls: []model.CallDelta{{Index: i, Arguments: arguments[half:]}}}) {
+		first := llm.CallDelta{Index: i, ID: "call_" + strconv.Itoa(len(r.Messages)) + "_" + strconv.Itoa(i), Name: c.name, Arguments: arguments[:half]}
+		if !say(&llm.Delta{Calls: []llm.CallDelta{first}}) ||
+			!say(&llm.Delta{Calls: []llm.CallDelta{{Index: i, Arguments: arguments[half:]}}}) {
 			return
 		}
 	}
-	if len(t.data) > 0 && !say(&model.Delta{Parts: []*a2a.Part{t.part(g)}}) {
+	if len(t.data) > 0 && !say(&llm.Delta{Parts: []*a2a.Part{t.part(g)}}) {
 		return
 	}
 	t.end(ctx, r, written, yield)
@@ -287,34 +286,34 @@ func (t *turn) part(g *groups) *a2a.Part {
 }
 
 // end yields how a turn ends.
-func (t *turn) end(ctx context.Context, r *model.Request, written int, yield func(*model.Delta, error) bool) {
+func (t *turn) end(ctx context.Context, r *llm.Request, written int, yield func(*llm.Delta, error) bool) {
 	switch {
 	case t.Stall:
 		<-ctx.Done()
 		yield(nil, context.Cause(ctx))
 		return
 	case t.Error != nil:
-		yield(nil, model.FaultOf(t.Error.Status, t.retryAfter, t.Error.Message))
+		yield(nil, llm.StatusError(t.Error.Status, t.retryAfter, t.Error.Message))
 		return
 	case t.Cut:
 		return
 	}
 	finish := t.Finish
 	if finish == "" {
-		finish = model.FinishStop
+		finish = llm.FinishStop
 		if len(t.calls) > 0 {
-			finish = model.FinishCalls
+			finish = llm.FinishCalls
 		}
 	}
-	u := &model.Usage{Input: int64(t.Usage.Input), Output: int64(t.Usage.Output)}
+	u := &llm.Usage{Input: int64(t.Usage.Input), Output: int64(t.Usage.Output)}
 	if u.Input == 0 && u.Output == 0 {
 		u.Input, u.Output = tokens(r.Messages), int64(written)/4+1
 	}
-	yield(&model.Delta{Finish: finish, Usage: u}, nil)
+	yield(&llm.Delta{Finish: finish, Usage: u}, nil)
 }
 
 // tokens estimates what a conversation has.
-func tokens(msgs []content.ChatMessage) (n int64) {
+func tokens(msgs []llm.ChatMessage) (n int64) {
 	for i := range msgs {
 		n += int64(len(msgs[i].Content.Text()))/4 + 1
 	}

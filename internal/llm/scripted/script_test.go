@@ -6,21 +6,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/agent/model"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
-func message(role, text string) content.ChatMessage {
-	return content.ChatMessage{Role: role, Content: content.ChatText(text)}
+func message(role, text string) llm.ChatMessage {
+	return llm.ChatMessage{Role: role, Content: llm.ChatText(text)}
 }
 
 // play returns what a script says to a conversation: its text, its calls, and what went
 // wrong.
-func play(t *testing.T, s *scripted.Script, msgs ...content.ChatMessage) string {
+func play(t *testing.T, s *scripted.Script, msgs ...llm.ChatMessage) string {
 	t.Helper()
 	var said, calls strings.Builder
-	for d, err := range s.Complete(t.Context(), &model.Request{Messages: msgs}) {
+	for d, err := range s.Complete(t.Context(), &llm.Request{Messages: msgs}) {
 		if err != nil {
 			return said.String() + calls.String() + "!" + err.Error()
 		}
@@ -48,17 +47,17 @@ turns:
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := content.ChatMessage{Role: "assistant", ToolCalls: []content.ChatToolCall{{ID: "c"}}}
+	call := llm.ChatMessage{Role: "assistant", ToolCalls: []llm.ChatToolCall{{ID: "c"}}}
 	for _, tt := range []struct {
 		want string
-		msgs []content.ChatMessage
+		msgs []llm.ChatMessage
 	}{
-		{"First.", []content.ChatMessage{message("user", "once")}},
-		{`!no turn of the script fits: the last message is "once"`, []content.ChatMessage{message("user", "once")}},
-		{"Ok.", []content.ChatMessage{message("system", "Be brief."), message("user", "hi")}},
-		{`I ask. ask{"n":2,"where":["Oslo"]} look{`, []content.ChatMessage{message("user", "How is the weather in Oslo?")}},
-		{"cats again.", []content.ChatMessage{message("user", "talk about cats"), call, {Role: "tool", ToolCallID: "c"}}},
-		{"Well!status 503: tired", []content.ChatMessage{message("user", "fail")}},
+		{"First.", []llm.ChatMessage{message("user", "once")}},
+		{`!no turn of the script fits: the last message is "once"`, []llm.ChatMessage{message("user", "once")}},
+		{"Ok.", []llm.ChatMessage{message("system", "Be brief."), message("user", "hi")}},
+		{`I ask. ask{"n":2,"where":["Oslo"]} look{`, []llm.ChatMessage{message("user", "How is the weather in Oslo?")}},
+		{"cats again.", []llm.ChatMessage{message("user", "talk about cats"), call, {Role: "tool", ToolCallID: "c"}}},
+		{"Well!status 503: tired", []llm.ChatMessage{message("user", "fail")}},
 	} {
 		if got := play(t, s, tt.msgs...); got != tt.want {
 			t.Errorf("the script says %q, want %q", got, tt.want)

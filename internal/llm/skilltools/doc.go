@@ -5,7 +5,7 @@
 //
 // # What it is
 //
-// A Bridge is a mcptool.Source over the agents of a Directory. The tool of a skill is called
+// A Bridge is an llm.Source over the agents of a Directory. The tool of a skill is called
 // a2a__{agent}__{skill}; it takes a query, and images or sounds if the skill or its agent
 // does, and gives {response, media_url, media_type}. The Directory is a hub (package
 // hubtools) or a single A2A agent at any URL (Agent).

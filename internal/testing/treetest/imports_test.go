@@ -44,8 +44,8 @@ var directions = []direction{
 		why: "a leaf package knows nobody",
 	},
 	{
-		from: []string{"llm/content"}, only: leaves, deep: true,
-		why: "content is values in and values out, for whoever speaks to models",
+		from: []string{"llm"}, only: leaves, deep: true,
+		why: "llm is the contract with language models: values, and no agents, engine or client",
 	},
 	{
 		from: []string{"internal/outbound/httpcall"}, only: leaves, deep: true,

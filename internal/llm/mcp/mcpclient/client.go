@@ -31,7 +31,7 @@ type Client struct {
 	// Lazy starts the server when its tools are wanted, not before.
 	Lazy bool
 	// Choice says which tools count, by the names that the server gives them.
-	Choice llm.Choice
+	Choice llm.Filter
 	// Version is how the client introduces itself.
 	Version string
 	// Logger receives what an operator should know. If nil, nothing is logged.

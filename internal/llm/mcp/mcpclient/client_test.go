@@ -271,7 +271,7 @@ func TestTooManyTools(t *testing.T) {
 func TestAllowAndBlock(t *testing.T) {
 	t.Parallel()
 	c := web(t)
-	c.Choice = llm.Choice{Allow: []string{"e*", "fail"}, Block: []string{"f*"}}
+	c.Choice = llm.Filter{Allow: []string{"e*", "fail"}, Block: []string{"f*"}}
 	run(t, c)
 	tools, err := c.Tools(t.Context())
 	if err != nil || len(tools) != 1 || tools[0].Name != "mcp__web__echo" {

@@ -4,7 +4,7 @@
 // # What it is
 //
 // A [Client] is one server and keeps it running: it connects, lists the tools, and begins
-// again when the server is gone. A [Set] is several of them, and a mcptool.Source with all
+// again when the server is gone. A [Set] is several of them, and an llm.Source with all
 // their tools, which are named mcp__{server}__{tool}.
 //
 // # Guarantees

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 )
 
 // list makes the tools of the server those of the client.
@@ -177,7 +176,7 @@ func (c *Client) failed(format string, args ...any) *llm.Result {
 
 // result is what a server has answered.
 func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
-	var r content.MCPResult
+	var r llm.MCPResult
 	b, err := json.Marshal(res)
 	if err == nil {
 		err = json.Unmarshal(b, &r)
@@ -185,8 +184,8 @@ func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 	if err != nil {
 		return c.failed("the MCP server %q has answered with something that cannot be read: %v", c.Name, err)
 	}
-	parts, losses := content.FromMCPResult(&r)
-	for _, l := range content.Gone(losses) {
+	parts, losses := llm.FromMCPResult(&r)
+	for _, l := range llm.Gone(losses) {
 		parts = append(parts, a2a.NewTextPart(fmt.Sprintf("(%v)", l)))
 	}
 	return &llm.Result{Parts: parts, Error: r.IsError, Origin: c.origin()}

@@ -7,16 +7,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/content"
 )
 
 // metaOrigin is where a content says whose words it is, in its _meta. What else MCP has no
-// place for is put there by package content.
+// place for is put there by package llm.
 const metaOrigin = "parley/origin"
 
 // converted is the result of a tool as an answer to its call.
 func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
-	made, losses := content.ToMCPResult(res.Parts, res.Error)
+	made, losses := llm.ToMCPResult(res.Parts, res.Error)
 	out := &mcp.CallToolResult{IsError: res.Error, Content: []mcp.Content{}}
 	if made.StructuredContent != nil {
 		out.StructuredContent = made.StructuredContent
@@ -50,7 +49,7 @@ func (d *desk) converted(res *llm.Result) *mcp.CallToolResult {
 // dataMark is in the _meta of texts that are data.
 const dataMark = "parley/data"
 
-func sizeOf(b *content.MCPBlock) int {
+func sizeOf(b *llm.MCPBlock) int {
 	n := len(b.Text) + len(b.Data) + len(b.URI)
 	if b.Resource != nil {
 		n += len(b.Resource.Blob)
@@ -59,7 +58,7 @@ func sizeOf(b *content.MCPBlock) int {
 }
 
 // block is a content block as the SDK has it.
-func block(b *content.MCPBlock) mcp.Content {
+func block(b *llm.MCPBlock) mcp.Content {
 	switch b.Type {
 	case "image":
 		return &mcp.ImageContent{Data: b.Data, MIMEType: b.MIMEType, Meta: b.Meta}
@@ -76,7 +75,7 @@ func block(b *content.MCPBlock) mcp.Content {
 
 // contentsOf is what parts are as contents of a resource at an address.
 func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
-	blocks, _ := content.ToMCP(parts)
+	blocks, _ := llm.ToMCP(parts)
 	all := make([]*mcp.ResourceContents, 0, len(blocks))
 	for i := range blocks {
 		c := contents(&blocks[i])
@@ -87,7 +86,7 @@ func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
 }
 
 // contents is a content block as the contents of a resource.
-func contents(b *content.MCPBlock) *mcp.ResourceContents {
+func contents(b *llm.MCPBlock) *mcp.ResourceContents {
 	c := &mcp.ResourceContents{MIMEType: b.MIMEType, Meta: b.Meta}
 	switch {
 	case b.Resource != nil:
@@ -111,7 +110,7 @@ func contents(b *content.MCPBlock) *mcp.ResourceContents {
 const maxPreview = 2 << 10
 
 // keep puts a block that is too large where it can be read, and returns a link to it.
-func (d *desk) keep(b *content.MCPBlock) mcp.Content {
+func (d *desk) keep(b *llm.MCPBlock) mcp.Content {
 	item := contents(b)
 	size := int64(len(item.Text) + len(item.Blob))
 	preview := clip(item.Text, maxPreview)

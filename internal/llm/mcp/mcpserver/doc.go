@@ -1,4 +1,4 @@
-// Package mcpserver offers the tools of a mcptool.Source over the Model Context Protocol
+// Package mcpserver offers the tools of an llm.Source over the Model Context Protocol
 // (MCP), to one host over a pair of pipes or to many callers over HTTP.
 //
 // # What it is

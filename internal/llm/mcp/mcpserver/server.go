@@ -22,7 +22,7 @@ type Server struct {
 	// the server does.
 	Tools llm.Source
 	// Choice says which of them are offered.
-	Choice llm.Choice
+	Choice llm.Filter
 	// Library has what can be read. If nil, only large results can be.
 	Library Library
 	// Logger receives what an operator should know. If nil, nothing is logged.

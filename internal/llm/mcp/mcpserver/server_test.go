@@ -149,7 +149,7 @@ func TestBadToolsAreNotOffered(t *testing.T) {
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	cs := wires[1].connect(t, &mcpserver.Server{
-		Tools: newSource(echo, asks, tool("other", echo.Call)), Choice: llm.Choice{Allow: []string{"e*", "a*"}, Block: []string{"asks"}},
+		Tools: newSource(echo, asks, tool("other", echo.Call)), Choice: llm.Filter{Allow: []string{"e*", "a*"}, Block: []string{"asks"}},
 	}, nil)
 	if diff := cmp.Diff([]string{"echo"}, names(t, cs)); diff != "" {
 		t.Errorf("tools mismatch (-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ func Gone(losses []Loss) []Loss {
 	return slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return !l.Gone })
 }
 
-// Error is what is wrong with content that somebody else wrote.
-type Error struct {
+// ContentError is about content that cannot be read.
+type ContentError struct {
 	// Field is the path of it, such as "messages[1].content[0].image_url.url".
 	Field string
 	// Problem is a phrase for a person.
@@ -35,10 +35,10 @@ type Error struct {
 }
 
 // Error returns field and problem.
-func (e *Error) Error() string { return e.Field + ": " + e.Problem }
+func (e *ContentError) Error() string { return e.Field + ": " + e.Problem }
 
 func broken(field, format string, args ...any) error {
-	return &Error{Field: field, Problem: fmt.Sprintf(format, args...)}
+	return &ContentError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
 // losses collects what is lost.

@@ -1,4 +1,4 @@
-package content_test
+package llm_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // chatRow is a part, what it is in a chat as JSON, and what is lost on the way there.
@@ -16,7 +16,7 @@ type chatRow struct {
 	name string
 	part *a2a.Part
 	json string
-	lost []content.Loss
+	lost []llm.Loss
 	// oneWay parts do not come back as they were.
 	oneWay bool
 }
@@ -25,12 +25,12 @@ func raw(mediaType, name, bytes string) *a2a.Part {
 	return &a2a.Part{Content: a2a.Raw(bytes), MediaType: mediaType, Filename: name}
 }
 
-func gone(field, problem string) content.Loss {
-	return content.Loss{Field: field, Problem: problem, Gone: true}
+func gone(field, problem string) llm.Loss {
+	return llm.Loss{Field: field, Problem: problem, Gone: true}
 }
 
-func reshaped(field, problem string) content.Loss {
-	return content.Loss{Field: field, Problem: problem}
+func reshaped(field, problem string) llm.Loss {
+	return llm.Loss{Field: field, Problem: problem}
 }
 
 func with(p *a2a.Part, name string, v any) *a2a.Part {
@@ -43,19 +43,19 @@ var chatRows = []chatRow{
 	{name: "empty text", part: a2a.NewTextPart(""), json: `""`},
 	{
 		name: "html with a name", part: &a2a.Part{Content: a2a.Text("<p>"), MediaType: "text/html", Filename: "a.html"}, json: `"\u003cp\u003e"`,
-		lost:   []content.Loss{gone("parts[0].filename", "a text has no name there"), gone("parts[0].mediaType", "a text has no media type there")},
+		lost:   []llm.Loss{gone("parts[0].filename", "a text has no name there"), gone("parts[0].mediaType", "a text has no media type there")},
 		oneWay: true,
 	},
 	{
 		name: "metadata", part: with(with(a2a.NewTextPart("a"), "b", 1), "a", 2), json: `"a"`, oneWay: true,
-		lost: []content.Loss{gone("parts[0].metadata.a", "a chat completion has no metadata"), gone("parts[0].metadata.b", "a chat completion has no metadata")},
+		lost: []llm.Loss{gone("parts[0].metadata.a", "a chat completion has no metadata"), gone("parts[0].metadata.b", "a chat completion has no metadata")},
 	},
 	{name: "refusal", part: with(a2a.NewTextPart("no"), "refusal", true), json: `[{"type":"refusal","refusal":"no"}]`},
 	{name: "image", part: raw("image/png", "", "\x89PNG"), json: `[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw=="}}]`},
 	{
 		name: "image with detail and name", part: with(raw("image/png", "a.png", "x"), "detail", "high"), oneWay: true,
 		json: `[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA==","detail":"high"}}]`,
-		lost: []content.Loss{gone("parts[0].filename", "an image has no name there")},
+		lost: []llm.Loss{gone("parts[0].filename", "an image has no name there")},
 	},
 	{name: "sound", part: raw("audio/wav", "", "RIFF"), json: `[{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]`},
 	{name: "mp3", part: raw("audio/mpeg", "", "ID3"), json: `[{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}]`},
@@ -64,37 +64,37 @@ var chatRows = []chatRow{
 	{name: "bytes of no type", part: raw("", "", "x"), json: `[{"type":"file","file":{"file_data":"data:application/octet-stream;base64,eA=="}}]`, oneWay: true},
 	{
 		name: "no media type", part: raw("a,b", "", "x"), json: `[{"type":"file","file":{"file_data":"data:application/octet-stream;base64,eA=="}}]`,
-		lost: []content.Loss{gone("parts[0].mediaType", "is no media type")}, oneWay: true,
+		lost: []llm.Loss{gone("parts[0].mediaType", "is no media type")}, oneWay: true,
 	},
 	{name: "image at a URL", part: a2a.NewFileURLPart("https://a.example/b.jpg?c", "image/jpeg"), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b.jpg?c"}}]`},
 	{name: "some image at a URL", part: a2a.NewFileURLPart("https://a.example/b", "image/*"), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b"}}]`},
 	{name: "image by its name", part: a2a.NewFileURLPart("https://a.example/b.PNG", ""), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b.PNG"}}]`, oneWay: true},
 	{
 		name: "image of another type at a URL", part: a2a.NewFileURLPart("https://a.example/b", "image/tiff"), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b"}}]`,
-		lost: []content.Loss{gone("parts[0].mediaType", "an image at a URL has no media type there")}, oneWay: true,
+		lost: []llm.Loss{gone("parts[0].mediaType", "an image at a URL has no media type there")}, oneWay: true,
 	},
 	{name: "image in a URL", part: a2a.NewFileURLPart("data:image/png;base64,eA==", "image/png"), json: `[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]`, oneWay: true},
 	{
 		name: "file at a URL", part: &a2a.Part{Content: a2a.URL("https://a.example/b.pdf"), Filename: "b.pdf", MediaType: "application/pdf"}, json: `"b.pdf: https://a.example/b.pdf"`, oneWay: true,
-		lost: []content.Loss{gone("parts[0].mediaType", "a text has no media type there"), reshaped("parts[0].url", "is a text, because only images may be at a URL")},
+		lost: []llm.Loss{gone("parts[0].mediaType", "a text has no media type there"), reshaped("parts[0].url", "is a text, because only images may be at a URL")},
 	},
 	{
 		name: "data", part: a2a.NewDataPart(map[string]any{"n": json.Number("1.50"), "a": nil}), json: `"{\"a\":null,\"n\":1.50}"`, oneWay: true,
-		lost: []content.Loss{reshaped("parts[0].data", "is JSON as a text")},
+		lost: []llm.Loss{reshaped("parts[0].data", "is JSON as a text")},
 	},
 	{
 		name: "data that is none", part: a2a.NewDataPart(func() {}), json: `"null"`, oneWay: true,
-		lost: []content.Loss{reshaped("parts[0].data", "is JSON as a text"), gone("parts[0].data", "is no JSON")},
+		lost: []llm.Loss{reshaped("parts[0].data", "is JSON as a text"), gone("parts[0].data", "is no JSON")},
 	},
-	{name: "nothing", part: &a2a.Part{}, json: `null`, lost: []content.Loss{gone("parts[0]", "has no content")}, oneWay: true},
-	{name: "nil", part: nil, json: `null`, lost: []content.Loss{gone("parts[0]", "has no content")}, oneWay: true},
-	{name: "empty URL", part: a2a.NewFileURLPart("", "image/png"), json: `null`, lost: []content.Loss{gone("parts[0]", "has no content")}, oneWay: true},
+	{name: "nothing", part: &a2a.Part{}, json: `null`, lost: []llm.Loss{gone("parts[0]", "has no content")}, oneWay: true},
+	{name: "nil", part: nil, json: `null`, lost: []llm.Loss{gone("parts[0]", "has no content")}, oneWay: true},
+	{name: "empty URL", part: a2a.NewFileURLPart("", "image/png"), json: `null`, lost: []llm.Loss{gone("parts[0]", "has no content")}, oneWay: true},
 }
 
 func TestToChat(t *testing.T) {
 	t.Parallel()
 	for _, r := range chatRows {
-		c, lost := content.ToChat(a2a.ContentParts{r.part})
+		c, lost := llm.ToChat(a2a.ContentParts{r.part})
 		b, err := json.Marshal(c)
 		if err != nil || string(b) != r.json {
 			t.Errorf("%s: ToChat = %s, %v, want %s", r.name, b, err, r.json)
@@ -102,18 +102,18 @@ func TestToChat(t *testing.T) {
 		if !r.sameLosses(t, lost) || r.oneWay {
 			continue
 		}
-		var read content.ChatContent
+		var read llm.ChatContent
 		if err := json.Unmarshal(b, &read); err != nil {
 			t.Fatal(err)
 		}
-		parts, lost, err := content.FromChat(read)
+		parts, lost, err := llm.FromChat(read)
 		if diff := cmp.Diff(a2a.ContentParts{r.part}, parts); diff != "" || err != nil || len(lost) != 0 {
 			t.Errorf("%s: FromChat lost %v, error %v, mismatch (-want +got):\n%s", r.name, lost, err, diff)
 		}
 	}
 }
 
-func (r *chatRow) sameLosses(t *testing.T, lost []content.Loss) bool {
+func (r *chatRow) sameLosses(t *testing.T, lost []llm.Loss) bool {
 	t.Helper()
 	diff := cmp.Diff(r.lost, lost)
 	if diff != "" {
@@ -129,19 +129,19 @@ func TestToChatText(t *testing.T) {
 		{Content: a2a.URL("https://a.example/b"), Filename: "b"},
 		a2a.NewDataPart([]any{1}),
 	}
-	c, lost := content.ToChatText(parts)
+	c, lost := llm.ToChatText(parts)
 	want := "a\n[b.png: image/png, 3 bytes]\n[application/octet-stream, 1 bytes]\nb: https://a.example/b\n[1]"
 	if got := c.Text(); got != want {
 		t.Errorf("text is %q, want %q", got, want)
 	}
-	wantLost := []content.Loss{
+	wantLost := []llm.Loss{
 		gone("parts[1].raw", "such a message holds text alone"), gone("parts[1].metadata.m", "a chat completion has no metadata"),
 		gone("parts[2].raw", "such a message holds text alone"), reshaped("parts[3].url", "is a text"), reshaped("parts[4].data", "is JSON as a text"),
 	}
 	if diff := cmp.Diff(wantLost, lost); diff != "" {
 		t.Errorf("losses mismatch (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(wantLost[:3], content.Gone(lost)); diff != "" {
+	if diff := cmp.Diff(wantLost[:3], llm.Gone(lost)); diff != "" {
 		t.Errorf("Gone mismatch (-want +got):\n%s", diff)
 	}
 }
@@ -167,12 +167,12 @@ func TestFromChatRefuses(t *testing.T) {
 		`[{"type":"file","file":{}}]`: "content[0].file.file_data: is required",
 		`[{"type":"file","file":{"file_data":"https://a.example/"}}]`: "content[0].file.file_data: is no data URL",
 	} {
-		var c content.ChatContent
+		var c llm.ChatContent
 		err := json.Unmarshal([]byte(in), &c)
 		if err == nil {
-			_, _, err = content.FromChat(c)
+			_, _, err = llm.FromChat(c)
 		}
-		var bad *content.Error
+		var bad *llm.ContentError
 		if errors.As(err, &bad) != (want != "") || err == nil || want != "" && err.Error() != want {
 			t.Errorf("FromChat(%s) = %v, want %q", in, err, want)
 		}
@@ -181,8 +181,8 @@ func TestFromChatRefuses(t *testing.T) {
 
 func TestFromChatFileOfProvider(t *testing.T) {
 	t.Parallel()
-	parts, lost, err := content.FromChat(content.ChatContent{{Type: "file", File: &content.ChatFile{ID: "file-1"}}})
-	want := []content.Loss{gone("content[0].file.file_id", "is a file that its provider alone can read")}
+	parts, lost, err := llm.FromChat(llm.ChatContent{{Type: "file", File: &llm.ChatFile{ID: "file-1"}}})
+	want := []llm.Loss{gone("content[0].file.file_id", "is a file that its provider alone can read")}
 	if diff := cmp.Diff(want, lost); diff != "" || len(parts) != 0 || err != nil {
 		t.Errorf("FromChat = %v, %v, losses mismatch (-want +got):\n%s", parts, err, diff)
 	}
@@ -215,11 +215,11 @@ func toolMessages() []*a2a.Message {
 
 func TestChatMessages(t *testing.T) {
 	t.Parallel()
-	var chat []content.ChatMessage
+	var chat []llm.ChatMessage
 	if err := json.Unmarshal([]byte(toolTalk), &chat); err != nil {
 		t.Fatal(err)
 	}
-	msgs, lost, err := content.FromChatMessages(chat)
+	msgs, lost, err := llm.FromChatMessages(chat)
 	if err != nil || len(lost) != 0 {
 		t.Fatalf("FromChatMessages lost %v, error %v", lost, err)
 	}
@@ -232,7 +232,7 @@ func TestChatMessages(t *testing.T) {
 	if diff := cmp.Diff(toolMessages(), msgs); diff != "" {
 		t.Errorf("FromChatMessages mismatch (-want +got):\n%s", diff)
 	}
-	back, lost := content.ToChatMessages(msgs...)
+	back, lost := llm.ToChatMessages(msgs...)
 	if diff := cmp.Diff(chat, back); diff != "" || len(lost) != 0 {
 		t.Errorf("ToChatMessages lost %v, mismatch (-want +got):\n%s", lost, diff)
 	}
@@ -240,27 +240,27 @@ func TestChatMessages(t *testing.T) {
 
 func TestToChatMessagesLosses(t *testing.T) {
 	t.Parallel()
-	call := (&content.ToolCall{ID: "c", Name: "t", Consent: "May I?"}).Part()
+	call := (&llm.ClientCall{ID: "c", Name: "t", Consent: "May I?"}).Part()
 	call.Filename = "x"
-	refused := (&content.ToolResult{ID: "c", Rejected: true, Reason: "private"}).Part()
+	refused := (&llm.ClientResult{ID: "c", Rejected: true, Reason: "private"}).Part()
 	result := &a2a.Part{Content: a2a.Raw("x"), Metadata: map[string]any{"tool_call_id": "d", "tool_result": nil, "more": 1}}
-	chat, lost := content.ToChatMessages(
+	chat, lost := llm.ToChatMessages(
 		nil, &a2a.Message{Role: a2a.MessageRoleAgent},
 		&a2a.Message{Role: a2a.MessageRoleAgent, Parts: a2a.ContentParts{call}, Extensions: []string{"e"}, ReferenceTasks: []a2a.TaskID{"r"}},
 		&a2a.Message{Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{refused, result}, Metadata: map[string]any{"m": 1}},
 	)
-	want := []content.ChatMessage{
+	want := []llm.ChatMessage{
 		{
-			Role: "assistant", Content: content.ChatText("May I?"),
-			ToolCalls: []content.ChatToolCall{{ID: "c", Type: "function", Function: content.ChatFunction{Name: "t", Arguments: "{}"}}},
+			Role: "assistant", Content: llm.ChatText("May I?"),
+			ToolCalls: []llm.ChatToolCall{{ID: "c", Type: "function", Function: llm.ChatFunction{Name: "t", Arguments: "{}"}}},
 		},
-		{Role: "tool", Content: content.ChatText("The call was rejected: private"), ToolCallID: "c"},
-		{Role: "tool", Content: content.ChatText("null"), ToolCallID: "d"},
+		{Role: "tool", Content: llm.ChatText("The call was rejected: private"), ToolCallID: "c"},
+		{Role: "tool", Content: llm.ChatText("null"), ToolCallID: "d"},
 	}
 	if diff := cmp.Diff(want, chat); diff != "" {
 		t.Errorf("messages mismatch (-want +got):\n%s", diff)
 	}
-	wantLost := []content.Loss{
+	wantLost := []llm.Loss{
 		gone("messages[0]", "there is no message"), gone("messages[1]", "has nothing to show"),
 		gone("messages[2].extensions[0]", "a chat completion has no extensions"), gone("messages[2].referenceTaskIds[0]", "a chat completion knows no tasks"),
 		gone("messages[2].parts[0].filename", "a tool's part has no name there"),
@@ -276,13 +276,13 @@ func TestToChatMessagesLosses(t *testing.T) {
 
 func TestFromChatMessages(t *testing.T) {
 	t.Parallel()
-	msgs, lost, err := content.FromChatMessages([]content.ChatMessage{
-		{Role: "system", Content: content.ChatText("Be kind.")},
+	msgs, lost, err := llm.FromChatMessages([]llm.ChatMessage{
+		{Role: "system", Content: llm.ChatText("Be kind.")},
 		{Role: "user"},
-		{Role: "user", Content: content.ChatText("a"), ToolCallID: "x"},
-		{Role: "assistant", Refusal: "no", ToolCalls: []content.ChatToolCall{{ID: "c", Function: content.ChatFunction{Name: "t", Arguments: "{"}}}},
+		{Role: "user", Content: llm.ChatText("a"), ToolCallID: "x"},
+		{Role: "assistant", Refusal: "no", ToolCalls: []llm.ChatToolCall{{ID: "c", Function: llm.ChatFunction{Name: "t", Arguments: "{"}}}},
 	})
-	want := []content.Loss{
+	want := []llm.Loss{
 		reshaped("messages[0].role", "is that of the caller, because A2A has no other for system"),
 		gone("messages[1]", "has no content"), gone("messages[2].tool_call_id", "belongs to messages of the role tool"),
 		reshaped("messages[3].tool_calls[0].function.arguments", "are no JSON, and so a string"),
@@ -290,21 +290,21 @@ func TestFromChatMessages(t *testing.T) {
 	if diff := cmp.Diff(want, lost); diff != "" || err != nil || len(msgs) != 3 {
 		t.Fatalf("FromChatMessages = %v, %v, losses mismatch (-want +got):\n%s", msgs, err, diff)
 	}
-	if c, ok := content.ToolCallOf(msgs[2].Parts[1]); !ok || c.Args != "{" {
+	if c, ok := llm.ClientCallOf(msgs[2].Parts[1]); !ok || c.Args != "{" {
 		t.Errorf("the call is %+v, %v", c, ok)
 	}
-	for want, m := range map[string]content.ChatMessage{
+	for want, m := range map[string]llm.ChatMessage{
 		"messages[0].role: is required": {},
 		`messages[0].role: "owner" is none of developer, system, user, assistant and tool`: {Role: "owner"},
 		"messages[0].tool_call_id: is required":                                            {Role: "tool"},
-		"messages[0].content[0]: a tool gives text":                                        {Role: "tool", ToolCallID: "c", Content: content.ChatContent{{Type: "image_url"}}},
-		"messages[0].tool_calls: belong to messages of the role assistant":                 {Role: "user", ToolCalls: make([]content.ChatToolCall, 1)},
-		"messages[0].tool_calls[0].id: is required":                                        {Role: "assistant", ToolCalls: make([]content.ChatToolCall, 1)},
-		"messages[0].tool_calls[0].function.name: is required":                             {Role: "assistant", ToolCalls: []content.ChatToolCall{{ID: "c"}}},
-		`messages[0].tool_calls[0].type: "custom" is not function`:                         {Role: "assistant", ToolCalls: []content.ChatToolCall{{Type: "custom"}}},
-		"messages[0].content[0].type: is required":                                         {Role: "user", Content: make(content.ChatContent, 1)},
+		"messages[0].content[0]: a tool gives text":                                        {Role: "tool", ToolCallID: "c", Content: llm.ChatContent{{Type: "image_url"}}},
+		"messages[0].tool_calls: belong to messages of the role assistant":                 {Role: "user", ToolCalls: make([]llm.ChatToolCall, 1)},
+		"messages[0].tool_calls[0].id: is required":                                        {Role: "assistant", ToolCalls: make([]llm.ChatToolCall, 1)},
+		"messages[0].tool_calls[0].function.name: is required":                             {Role: "assistant", ToolCalls: []llm.ChatToolCall{{ID: "c"}}},
+		`messages[0].tool_calls[0].type: "custom" is not function`:                         {Role: "assistant", ToolCalls: []llm.ChatToolCall{{Type: "custom"}}},
+		"messages[0].content[0].type: is required":                                         {Role: "user", Content: make(llm.ChatContent, 1)},
 	} {
-		if _, _, err := content.FromChatMessages([]content.ChatMessage{m}); err == nil || err.Error() != want {
+		if _, _, err := llm.FromChatMessages([]llm.ChatMessage{m}); err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	}
@@ -312,20 +312,20 @@ func TestFromChatMessages(t *testing.T) {
 
 func TestToolParts(t *testing.T) {
 	t.Parallel()
-	call := &content.ToolCall{ID: "c", Name: "t", Args: map[string]any{"a": 1.0}, Consent: "May I?"}
-	if got, ok := content.ToolCallOf(call.Part()); !ok || !cmp.Equal(call, got) || call.Part().Text() != "May I?" {
-		t.Errorf("ToolCallOf = %+v, %v", got, ok)
+	call := &llm.ClientCall{ID: "c", Name: "t", Args: map[string]any{"a": 1.0}, Consent: "May I?"}
+	if got, ok := llm.ClientCallOf(call.Part()); !ok || !cmp.Equal(call, got) || call.Part().Text() != "May I?" {
+		t.Errorf("ClientCallOf = %+v, %v", got, ok)
 	}
-	for _, r := range []*content.ToolResult{{ID: "c", Result: "x"}, {ID: "c"}, {ID: "c", Rejected: true}, {ID: "c", Rejected: true, Reason: "no"}} {
-		if got, ok := content.ToolResultOf(r.Part()); !ok || !cmp.Equal(r, got) {
-			t.Errorf("ToolResultOf = %+v, %v, want %+v", got, ok, r)
+	for _, r := range []*llm.ClientResult{{ID: "c", Result: "x"}, {ID: "c"}, {ID: "c", Rejected: true}, {ID: "c", Rejected: true, Reason: "no"}} {
+		if got, ok := llm.ClientResultOf(r.Part()); !ok || !cmp.Equal(r, got) {
+			t.Errorf("ClientResultOf = %+v, %v, want %+v", got, ok, r)
 		}
-		if _, ok := content.ToolCallOf(r.Part()); ok {
+		if _, ok := llm.ClientCallOf(r.Part()); ok {
 			t.Error("a result is taken for a call")
 		}
 	}
 	for _, p := range []*a2a.Part{nil, a2a.NewTextPart("a"), with(a2a.NewTextPart("a"), "tool_result", 1), with(a2a.NewTextPart("a"), "tool_call_id", 1)} {
-		if _, ok := content.ToolResultOf(p); ok {
+		if _, ok := llm.ClientResultOf(p); ok {
 			t.Errorf("%+v is taken for a result", p)
 		}
 	}
@@ -333,11 +333,11 @@ func TestToolParts(t *testing.T) {
 
 func TestKindOf(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]content.Kind{
-		"image/png": content.Image, " IMAGE/PNG ; q=1": content.Image, "audio/wav": content.Audio, "video/mp4": content.Video,
-		"text/plain": content.Text, "application/json": content.File, "": content.File,
+	for in, want := range map[string]llm.Kind{
+		"image/png": llm.KindImage, " IMAGE/PNG ; q=1": llm.KindImage, "audio/wav": llm.KindAudio, "video/mp4": llm.KindVideo,
+		"text/plain": llm.KindText, "application/json": llm.KindFile, "": llm.KindFile,
 	} {
-		if got := content.KindOf(in); got != want {
+		if got := llm.KindOf(in); got != want {
 			t.Errorf("KindOf(%q) = %v, want %v", in, got, want)
 		}
 	}
@@ -347,14 +347,14 @@ func TestReply(t *testing.T) {
 	t.Parallel()
 	said := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("said"))
 	task := &a2a.Task{Status: a2a.TaskStatus{Message: said}}
-	if got := content.Reply(task); len(got) != 1 || got[0].Text() != "said" {
+	if got := llm.Reply(task); len(got) != 1 || got[0].Text() != "said" {
 		t.Errorf("Reply = %v", got)
 	}
 	task.Artifacts = []*a2a.Artifact{nil, {Parts: a2a.ContentParts{a2a.NewTextPart("a")}}, {Parts: a2a.ContentParts{a2a.NewTextPart("b")}}}
-	if got := content.Reply(task); len(got) != 2 || got[1].Text() != "b" {
+	if got := llm.Reply(task); len(got) != 2 || got[1].Text() != "b" {
 		t.Errorf("Reply = %v", got)
 	}
-	if content.Reply(nil) != nil || content.Reply(&a2a.Task{}) != nil {
+	if llm.Reply(nil) != nil || llm.Reply(&a2a.Task{}) != nil {
 		t.Error("there is a reply of nothing")
 	}
 }

@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"mime"
@@ -9,33 +9,33 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Kind is what sort of content a media type says there is.
+// Kind is the sort of content that a media type stands for.
 type Kind uint8
 
-// The kinds of content. Of a media type that says nothing, nothing but File is known.
+// The kinds of content. KindFile is that of all other media types.
 const (
-	File Kind = iota
-	Text
-	Image
-	Audio
-	Video
+	KindFile Kind = iota
+	KindText
+	KindImage
+	KindAudio
+	KindVideo
 )
 
 // KindOf returns the kind of a media type such as "image/png"; parameters do not matter.
-// JSON is not Text: its parts are data.
+// JSON is a KindFile: its parts are data.
 func KindOf(mediaType string) Kind {
 	main, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(mediaType)), "/")
 	switch main {
 	case "text":
-		return Text
+		return KindText
 	case "image":
-		return Image
+		return KindImage
 	case "audio":
-		return Audio
+		return KindAudio
 	case "video":
-		return Video
+		return KindVideo
 	}
-	return File
+	return KindFile
 }
 
 // imageTypes are the media types of images by the endings of their names: the same on

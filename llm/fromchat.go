@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"bytes"
@@ -108,7 +108,7 @@ func (l *losses) fromCalls(at string, c *ChatMessage, m *a2a.Message) error {
 			l.reshaped(field+".function.arguments", "are no JSON, and so a string")
 			args = call.Function.Arguments
 		}
-		m.Parts = append(m.Parts, (&ToolCall{ID: call.ID, Name: call.Function.Name, Args: args}).Part())
+		m.Parts = append(m.Parts, (&ClientCall{ID: call.ID, Name: call.Function.Name, Args: args}).Part())
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (l *losses) fromTool(at string, c *ChatMessage, m *a2a.Message) error {
 			result = v
 		}
 	}
-	m.Parts = a2a.ContentParts{(&ToolResult{ID: c.ToolCallID, Result: result}).Part()}
+	m.Parts = a2a.ContentParts{(&ClientResult{ID: c.ToolCallID, Result: result}).Part()}
 	return nil
 }
 
@@ -179,7 +179,7 @@ func fromImage(at string, c *ChatImage) (*a2a.Part, error) {
 		switch {
 		case problem != "":
 			return nil, broken(at, "%s", problem)
-		case KindOf(mt) != Image:
+		case KindOf(mt) != KindImage:
 			return nil, broken(at, "%q is no media type of an image", clip(mt))
 		}
 		p = &a2a.Part{Content: a2a.Raw(raw), MediaType: mt}

@@ -1,4 +1,4 @@
-package content_test
+package llm_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 func ExampleToChat() {
@@ -14,7 +14,7 @@ func ExampleToChat() {
 		a2a.NewTextPart("What is this?"),
 		{Content: a2a.Raw("\x89PNG"), MediaType: "image/png", Filename: "cat.png"},
 	}
-	chat, lost := content.ToChat(parts)
+	chat, lost := llm.ToChat(parts)
 	b, _ := json.Marshal(chat)
 	fmt.Println(string(b))
 	fmt.Println("lost:", lost)

@@ -1,4 +1,4 @@
-package content_test
+package llm_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // same compares parts; no bytes are the same as none.
@@ -22,15 +22,15 @@ func FuzzChat(f *testing.F) {
 		f.Add([]byte(`[{"role":"user","content":` + r.json + `}]`))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var in []content.ChatMessage
+		var in []llm.ChatMessage
 		if json.Unmarshal(b, &in) != nil {
 			return
 		}
-		msgs, _, err := content.FromChatMessages(in)
+		msgs, _, err := llm.FromChatMessages(in)
 		if err != nil {
 			return
 		}
-		chat, lost := content.ToChatMessages(msgs...)
+		chat, lost := llm.ToChatMessages(msgs...)
 		if len(lost) > 0 {
 			return // an image of an agent, for instance
 		}
@@ -38,11 +38,11 @@ func FuzzChat(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s gives no JSON: %v", b, err)
 		}
-		var read []content.ChatMessage
+		var read []llm.ChatMessage
 		if err := json.Unmarshal(wire, &read); err != nil {
 			t.Fatalf("%s gives %s: %v", b, wire, err)
 		}
-		if _, lost, err := content.FromChatMessages(read); err != nil || len(lost) != 0 {
+		if _, lost, err := llm.FromChatMessages(read); err != nil || len(lost) != 0 {
 			t.Fatalf("%s gives %s, which loses %v, error %v", b, wire, lost, err)
 		}
 	})
@@ -62,14 +62,14 @@ func FuzzParts(f *testing.F) {
 			return
 		}
 		parts := a2a.ContentParts{&p}
-		content.ToChatText(parts)
-		content.ToChatMessages(&a2a.Message{Role: a2a.MessageRoleUser, Parts: parts}, &a2a.Message{Role: a2a.MessageRoleAgent, Parts: parts})
-		if c, lost := content.ToChat(parts); len(lost) == 0 {
-			if _, lost, err := content.FromChat(c); err != nil || len(lost) != 0 {
+		llm.ToChatText(parts)
+		llm.ToChatMessages(&a2a.Message{Role: a2a.MessageRoleUser, Parts: parts}, &a2a.Message{Role: a2a.MessageRoleAgent, Parts: parts})
+		if c, lost := llm.ToChat(parts); len(lost) == 0 {
+			if _, lost, err := llm.FromChat(c); err != nil || len(lost) != 0 {
 				t.Fatalf("%s gives %+v, which loses %v, error %v", b, c, lost, err)
 			}
 		}
-		blocks, lost := content.ToMCP(parts)
+		blocks, lost := llm.ToMCP(parts)
 		if len(lost) != 0 {
 			t.Fatalf("%s loses %v in MCP", b, lost)
 		}
@@ -77,11 +77,11 @@ func FuzzParts(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read []content.MCPBlock
+		var read []llm.MCPBlock
 		if err := json.Unmarshal(wire, &read); err != nil {
 			t.Fatalf("%s gives %s: %v", b, wire, err)
 		}
-		back, lost := content.FromMCP(read)
+		back, lost := llm.FromMCP(read)
 		if diff := cmp.Diff(plain(t, parts), plain(t, back), same); diff != "" || len(lost) != 0 {
 			t.Fatalf("%s gives %s, which loses %v, mismatch (-want +got):\n%s", b, wire, lost, diff)
 		}
@@ -107,12 +107,12 @@ func FuzzMCP(f *testing.F) {
 		f.Add([]byte(`{"content":[` + r.json + `],"structuredContent":{"a":1}}`))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var r content.MCPResult
+		var r llm.MCPResult
 		if json.Unmarshal(b, &r) != nil {
 			return
 		}
-		parts, _ := content.FromMCPResult(&r)
-		if _, lost := content.ToMCPResult(parts, r.IsError); len(lost) != 0 {
+		parts, _ := llm.FromMCPResult(&r)
+		if _, lost := llm.ToMCPResult(parts, r.IsError); len(lost) != 0 {
 			t.Fatalf("%s gives parts that lose %v", b, lost)
 		}
 	})

@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -15,9 +15,9 @@ const (
 	metaReason  = "reason"
 )
 
-// ToolCall is a call of a tool that an agent wants its caller to perform: the metadata of
+// ClientCall is a call of a tool that an agent wants its caller to perform: the metadata of
 // a part in a task that requires input.
-type ToolCall struct {
+type ClientCall struct {
 	// ID names the call; it is never empty.
 	ID string
 	// Name is the tool.
@@ -29,7 +29,7 @@ type ToolCall struct {
 }
 
 // Part returns the part that asks for the call. Its text is the consent message.
-func (c *ToolCall) Part() *a2a.Part {
+func (c *ClientCall) Part() *a2a.Part {
 	p := a2a.NewTextPart(c.Consent)
 	p.Metadata = map[string]any{metaCallID: c.ID, metaName: c.Name, metaArgs: c.Args}
 	if c.Consent != "" {
@@ -38,8 +38,8 @@ func (c *ToolCall) Part() *a2a.Part {
 	return p
 }
 
-// ToolCallOf returns the call that a part asks for, and whether it asks for one.
-func ToolCallOf(p *a2a.Part) (*ToolCall, bool) {
+// ClientCallOf returns the call that a part asks for, and whether it asks for one.
+func ClientCallOf(p *a2a.Part) (*ClientCall, bool) {
 	if p == nil {
 		return nil, false
 	}
@@ -48,13 +48,13 @@ func ToolCallOf(p *a2a.Part) (*ToolCall, bool) {
 	if id == "" || name == "" {
 		return nil, false
 	}
-	c := &ToolCall{ID: id, Name: name, Args: p.Metadata[metaArgs]}
+	c := &ClientCall{ID: id, Name: name, Args: p.Metadata[metaArgs]}
 	c.Consent, _ = p.Metadata[metaConsent].(string)
 	return c, true
 }
 
-// ToolResult is what came of a ToolCall: the metadata of a part in the caller's answer.
-type ToolResult struct {
+// ClientResult is what came of a ClientCall: the metadata of a part in the caller's answer.
+type ClientResult struct {
 	// ID is that of the call.
 	ID string
 	// Result is what the tool gave: any JSON value. It is nil if the call was Rejected.
@@ -65,7 +65,7 @@ type ToolResult struct {
 }
 
 // Part returns the part that answers the call, whose text is empty.
-func (r *ToolResult) Part() *a2a.Part {
+func (r *ClientResult) Part() *a2a.Part {
 	p := a2a.NewTextPart("")
 	p.Metadata = map[string]any{metaCallID: r.ID}
 	if !r.Rejected {
@@ -79,8 +79,8 @@ func (r *ToolResult) Part() *a2a.Part {
 	return p
 }
 
-// ToolResultOf returns the result that a part holds, and whether it holds one.
-func ToolResultOf(p *a2a.Part) (*ToolResult, bool) {
+// ClientResultOf returns the result that a part holds, and whether it holds one.
+func ClientResultOf(p *a2a.Part) (*ClientResult, bool) {
 	if p == nil {
 		return nil, false
 	}
@@ -90,7 +90,7 @@ func ToolResultOf(p *a2a.Part) (*ToolResult, bool) {
 	if id == "" || !has && !rejected {
 		return nil, false
 	}
-	r := &ToolResult{ID: id, Rejected: rejected}
+	r := &ClientResult{ID: id, Rejected: rejected}
 	if rejected {
 		r.Reason, _ = p.Metadata[metaReason].(string)
 	} else {

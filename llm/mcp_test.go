@@ -1,4 +1,4 @@
-package content_test
+package llm_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/llm/content"
+	"github.com/parley-a2a/parley/llm"
 )
 
 var mcpRows = []struct {
@@ -38,16 +38,16 @@ var mcpRows = []struct {
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	for _, r := range mcpRows {
-		blocks, lost := content.ToMCP(a2a.ContentParts{r.part})
+		blocks, lost := llm.ToMCP(a2a.ContentParts{r.part})
 		b, err := json.Marshal(blocks)
 		if err != nil || string(b) != "["+r.json+"]" || len(lost) != 0 {
 			t.Errorf("%s: ToMCP = %s, lost %v, error %v, want %s", r.name, b, lost, err, r.json)
 		}
-		var read []content.MCPBlock
+		var read []llm.MCPBlock
 		if err := json.Unmarshal(b, &read); err != nil {
 			t.Fatal(err)
 		}
-		parts, lost := content.FromMCP(read)
+		parts, lost := llm.FromMCP(read)
 		if diff := cmp.Diff(a2a.ContentParts{r.part}, parts); diff != "" || len(lost) != 0 {
 			t.Errorf("%s: FromMCP lost %v, mismatch (-want +got):\n%s", r.name, lost, diff)
 		}
@@ -56,8 +56,8 @@ func TestMCP(t *testing.T) {
 
 func TestToMCPLosses(t *testing.T) {
 	t.Parallel()
-	blocks, lost := content.ToMCP(a2a.ContentParts{nil, {}, a2a.NewDataPart(func() {})})
-	want := []content.Loss{gone("parts[0]", "has no content"), gone("parts[1]", "has no content"), gone("parts[2].data", "is no JSON")}
+	blocks, lost := llm.ToMCP(a2a.ContentParts{nil, {}, a2a.NewDataPart(func() {})})
+	want := []llm.Loss{gone("parts[0]", "has no content"), gone("parts[1]", "has no content"), gone("parts[2].data", "is no JSON")}
 	if diff := cmp.Diff(want, lost); diff != "" || len(blocks) != 1 {
 		t.Errorf("%d blocks, losses mismatch (-want +got):\n%s", len(blocks), diff)
 	}
@@ -76,11 +76,11 @@ func TestFromMCP(t *testing.T) {
 			&a2a.Part{Content: a2a.Text("1,2"), MediaType: "text/csv"}, "mcp", map[string]any{"uri": "file:///a", "resourceMeta": map[string]any{"x": 1.0}}),
 		`{"type":"image","data":"eA==","mimeType":"image/png"}`: raw("image/png", "", "x"),
 	} {
-		var b content.MCPBlock
+		var b llm.MCPBlock
 		if err := json.Unmarshal([]byte(in), &b); err != nil {
 			t.Fatal(err)
 		}
-		parts, lost := content.FromMCP([]content.MCPBlock{b})
+		parts, lost := llm.FromMCP([]llm.MCPBlock{b})
 		if diff := cmp.Diff(a2a.ContentParts{want}, parts); diff != "" || len(lost) != 0 {
 			t.Errorf("FromMCP(%s) lost %v, mismatch (-want +got):\n%s", in, lost, diff)
 		}
@@ -90,10 +90,10 @@ func TestFromMCP(t *testing.T) {
 func TestFromMCPLosses(t *testing.T) {
 	t.Parallel()
 	meta := map[string]any{"parley/metadata": map[string]any{"mcp": 1, "a": 2}, "x": 3}
-	parts, lost := content.FromMCP([]content.MCPBlock{
+	parts, lost := llm.FromMCP([]llm.MCPBlock{
 		{Type: "tool_use"}, {Type: "resource"}, {Type: "text", Text: "a", MIMEType: "text/html"}, {Type: "text", Meta: meta},
 	})
-	want := []content.Loss{
+	want := []llm.Loss{
 		gone("content[0]", "A2A has no place for a block of the type tool_use"), gone("content[1].resource", "is not there"),
 		gone("content[2].mimeType", "a text has no media type in MCP"),
 		gone("content[3]._meta.parley/metadata.mcp", "has made way for what the block says"),
@@ -110,7 +110,7 @@ func TestMCPResults(t *testing.T) {
 	t.Parallel()
 	object := map[string]any{"n": 1.5}
 	parts := a2a.ContentParts{nil, a2a.NewTextPart("hi"), a2a.NewDataPart([]any{1.0}), a2a.NewDataPart(object), a2a.NewDataPart(map[string]any{})}
-	r, lost := content.ToMCPResult(parts, true)
+	r, lost := llm.ToMCPResult(parts, true)
 	if diff := cmp.Diff(object, r.StructuredContent); diff != "" || !r.IsError || len(r.Content) != 4 || len(lost) != 1 {
 		t.Errorf("ToMCPResult = %+v, lost %v, mismatch (-want +got):\n%s", r, lost, diff)
 	}
@@ -118,29 +118,29 @@ func TestMCPResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read content.MCPResult
+	var read llm.MCPResult
 	if err := json.Unmarshal(b, &read); err != nil {
 		t.Fatal(err)
 	}
-	got, lost := content.FromMCPResult(&read)
+	got, lost := llm.FromMCPResult(&read)
 	if len(got) != 4 || len(lost) != 0 || !cmp.Equal(got[1].Data(), any([]any{json.Number("1")})) {
 		t.Errorf("FromMCPResult = %v, lost %v", got, lost)
 	}
 	for _, tt := range []struct {
-		in   content.MCPResult
+		in   llm.MCPResult
 		want a2a.ContentParts
 	}{
-		{content.MCPResult{StructuredContent: object}, a2a.ContentParts{a2a.NewDataPart(object)}},
-		{content.MCPResult{StructuredContent: object, Content: []content.MCPBlock{{Type: "text", Text: ` {"n":1.5} `}}}, a2a.ContentParts{a2a.NewDataPart(object)}},
-		{content.MCPResult{StructuredContent: object, Content: []content.MCPBlock{{Type: "text", Text: `{"n":2}`}}}, a2a.ContentParts{a2a.NewDataPart(object), a2a.NewTextPart(`{"n":2}`)}},
-		{content.MCPResult{Content: []content.MCPBlock{{Type: "text", Text: `{"n":2}`}}}, a2a.ContentParts{a2a.NewTextPart(`{"n":2}`)}},
+		{llm.MCPResult{StructuredContent: object}, a2a.ContentParts{a2a.NewDataPart(object)}},
+		{llm.MCPResult{StructuredContent: object, Content: []llm.MCPBlock{{Type: "text", Text: ` {"n":1.5} `}}}, a2a.ContentParts{a2a.NewDataPart(object)}},
+		{llm.MCPResult{StructuredContent: object, Content: []llm.MCPBlock{{Type: "text", Text: `{"n":2}`}}}, a2a.ContentParts{a2a.NewDataPart(object), a2a.NewTextPart(`{"n":2}`)}},
+		{llm.MCPResult{Content: []llm.MCPBlock{{Type: "text", Text: `{"n":2}`}}}, a2a.ContentParts{a2a.NewTextPart(`{"n":2}`)}},
 	} {
-		parts, lost := content.FromMCPResult(&tt.in)
+		parts, lost := llm.FromMCPResult(&tt.in)
 		if diff := cmp.Diff(tt.want, parts); diff != "" || len(lost) != 0 {
 			t.Errorf("FromMCPResult lost %v, mismatch (-want +got):\n%s", lost, diff)
 		}
 	}
-	if parts, lost := content.FromMCPResult(nil); parts != nil || lost != nil {
+	if parts, lost := llm.FromMCPResult(nil); parts != nil || lost != nil {
 		t.Error("nothing gives something")
 	}
 }

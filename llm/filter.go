@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Choice says which tools count, by their names. The zero Choice has all of them. Names
+// Filter says which tools count, by their names. The zero Filter has all of them. Names
 // may have "*" for any characters and "?" for one.
-type Choice struct {
+type Filter struct {
 	// Allow are those that count; if empty, all do.
 	Allow []string
 	// Block are those that do not, even if they are allowed.
@@ -15,7 +15,7 @@ type Choice struct {
 }
 
 // Has reports whether a tool counts.
-func (c *Choice) Has(name string) bool {
+func (c *Filter) Has(name string) bool {
 	is := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil
@@ -24,7 +24,7 @@ func (c *Choice) Has(name string) bool {
 }
 
 // Check returns an error for a pattern that is none.
-func (c *Choice) Check() error {
+func (c *Filter) Check() error {
 	for _, pattern := range slices.Concat(c.Allow, c.Block) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return &PatternError{pattern}
@@ -33,7 +33,7 @@ func (c *Choice) Check() error {
 	return nil
 }
 
-// PatternError is a pattern of a Choice that is none.
+// PatternError is a pattern of a Filter that is none.
 type PatternError struct{ Pattern string }
 
 // Error implements error.

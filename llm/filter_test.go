@@ -21,16 +21,16 @@ func TestChoice(t *testing.T) {
 		{[]string{"get_*"}, []string{"get_tas?"}, "get_task", false},
 		{[]string{"get_task"}, []string{"other"}, "get_task", true},
 	} {
-		c := llm.Choice{Allow: tt.allow, Block: tt.block}
+		c := llm.Filter{Allow: tt.allow, Block: tt.block}
 		if got := c.Has(tt.name); got != tt.want {
 			t.Errorf("%+v.Has(%q) = %v", c, tt.name, got)
 		}
 	}
 	var bad *llm.PatternError
-	if err := (&llm.Choice{Block: []string{"a", "[b"}}).Check(); !errors.As(err, &bad) || bad.Pattern != "[b" {
+	if err := (&llm.Filter{Block: []string{"a", "[b"}}).Check(); !errors.As(err, &bad) || bad.Pattern != "[b" {
 		t.Errorf("Check: %v", err)
 	}
-	if err := (&llm.Choice{Allow: []string{"a*"}}).Check(); err != nil {
+	if err := (&llm.Filter{Allow: []string{"a*"}}).Check(); err != nil {
 		t.Errorf("Check: %v", err)
 	}
 }

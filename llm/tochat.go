@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"encoding/json"
@@ -46,8 +46,8 @@ func ToChatText(parts a2a.ContentParts) (ChatContent, []Loss) {
 }
 
 // ToChatMessages returns messages of A2A as messages of a chat: those of the caller have
-// the role user, those of agents the role assistant. A ToolCall becomes a call of the
-// assistant, each ToolResult a message of the role tool. A message that has nothing to
+// the role user, those of agents the role assistant. A ClientCall becomes a call of the
+// assistant, each ClientResult a message of the role tool. A message that has nothing to
 // show is left out, which is a Loss.
 func ToChatMessages(msgs ...*a2a.Message) ([]ChatMessage, []Loss) {
 	var l losses
@@ -83,7 +83,7 @@ func (l *losses) chatMessages(at string, m *a2a.Message) []ChatMessage {
 	said := ChatMessage{Role: "user", Name: name}
 	for i, p := range m.Parts {
 		field := index(at+".parts", i)
-		if r, ok := ToolResultOf(p); ok {
+		if r, ok := ClientResultOf(p); ok {
 			results = append(results, l.toolResult(field, p, r))
 			if p.Text() == "" {
 				continue
@@ -105,7 +105,7 @@ func (l *losses) assistant(at string, m *a2a.Message, name string) []ChatMessage
 	said := ChatMessage{Role: "assistant", Name: name}
 	for i, p := range m.Parts {
 		field := index(at+".parts", i)
-		if c, ok := ToolCallOf(p); ok {
+		if c, ok := ClientCallOf(p); ok {
 			said.ToolCalls = append(said.ToolCalls, l.toolCall(field, p, c))
 			if p.Text() == "" {
 				continue
@@ -122,7 +122,7 @@ func (l *losses) assistant(at string, m *a2a.Message, name string) []ChatMessage
 	return []ChatMessage{said}
 }
 
-func (l *losses) toolCall(at string, p *a2a.Part, c *ToolCall) ChatToolCall {
+func (l *losses) toolCall(at string, p *a2a.Part, c *ClientCall) ChatToolCall {
 	l.metadata(at+".metadata", chat, p.Metadata, metaCallID, metaName, metaArgs, metaConsent)
 	if c.Consent != p.Text() {
 		l.text(at+".metadata."+metaConsent, c.Consent, chat+" asks nobody for consent")
@@ -135,7 +135,7 @@ func (l *losses) toolCall(at string, p *a2a.Part, c *ToolCall) ChatToolCall {
 	return ChatToolCall{ID: c.ID, Type: "function", Function: ChatFunction{Name: c.Name, Arguments: args}}
 }
 
-func (l *losses) toolResult(at string, p *a2a.Part, r *ToolResult) ChatMessage {
+func (l *losses) toolResult(at string, p *a2a.Part, r *ClientResult) ChatMessage {
 	m := ChatMessage{Role: "tool", ToolCallID: r.ID}
 	l.besides(at, p)
 	if r.Rejected {
@@ -260,7 +260,7 @@ func (l *losses) chatRaw(at string, p *a2a.Part, raw []byte) ChatPart {
 	if !ok {
 		l.gone(at+".mediaType", "is no media type")
 	}
-	if ok && KindOf(p.MediaType) == Image {
+	if ok && KindOf(p.MediaType) == KindImage {
 		l.text(at+".filename", p.Filename, "an image has no name there")
 		return ChatPart{Type: chatImage, ImageURL: l.image(at, p, url)}
 	}
@@ -282,7 +282,7 @@ func (l *losses) chatURL(at string, p *a2a.Part, url string) (ChatPart, bool) {
 		return l.chatRaw(at, &inline, raw), true
 	}
 	known := imageAt(url)
-	image := KindOf(p.MediaType) == Image || p.MediaType == "" && known != ""
+	image := KindOf(p.MediaType) == KindImage || p.MediaType == "" && known != ""
 	if !image || strings.HasPrefix(url, "data:") {
 		l.partNames(at, p, true)
 		l.reshaped(at+".url", "is a text, because only images may be at a URL")

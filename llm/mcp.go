@@ -1,4 +1,4 @@
-package content
+package llm
 
 import (
 	"encoding/json"
@@ -150,9 +150,9 @@ func (l *losses) block(at string, i int, p *a2a.Part) MCPBlock {
 
 func rawBlock(i int, p *a2a.Part, raw []byte) MCPBlock {
 	switch KindOf(p.MediaType) {
-	case Image:
+	case KindImage:
 		return MCPBlock{Type: mcpImage, Data: raw, MIMEType: p.MediaType}
-	case Audio:
+	case KindAudio:
 		return MCPBlock{Type: mcpAudio, Data: raw, MIMEType: p.MediaType}
 	}
 	if raw == nil {
