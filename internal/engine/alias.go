@@ -10,13 +10,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// aliasOf returns the alias that a message gives to its task, or the empty string. What
+// alias returns the alias that the message gives to its task, or the empty string. An id that
 // is too long to be asked for as a task is no alias.
-func (e *Engine) aliasOf(r *op.Send) string {
-	if e.aliases == nil || checkID("alias", r.Alias, maxTaskID) != nil {
+func (a *admission) alias() string {
+	alias := a.send.Alias
+	if a.send.Once && a.slot.live != nil {
+		alias = string(a.send.Message.TaskID) // the message continues another task than it names
+	}
+	if a.engine.aliases == nil || checkID("alias", alias, maxTaskID) != nil {
 		return ""
 	}
-	return r.Alias
+	return alias
 }
 
 // byAlias is seen for the newest task of the owner and the agent that has the id of k

@@ -25,7 +25,7 @@ var _ agent.Delegator = (*run)(nil)
 
 // Delegate implements agent.Delegator.
 func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	send, err := r.delegation(ctx, d)
+	send, line, err := r.delegation(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)
 	}
@@ -37,12 +37,13 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	caller := &op.Caller{
 		Principal: rec.Principal, Params: trace.StoreIDs(trace.Store(ctx, maps.Clone(rec.Params)), r.ids(rec)), Extensions: rec.Extensions,
 	}
-	if err := r.entrust(ctx, caller, send); err != nil {
+	a := admission{engine: e, caller: caller, send: send, wait: true, delegated: true, lineage: line}
+	if err := r.entrust(ctx, &a); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
 	ad, err := r.sentBefore(ctx, d, send)
 	if ad == nil && err == nil {
-		ad, err = e.admit(ctx, caller, send, true)
+		ad, err = a.admit(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
@@ -52,24 +53,24 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	if err := r.awaitChild(ctx, ad); err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
-	a, err := e.answer(ctx, ad.live, nil)
+	answer, err := e.answer(ctx, ad.live, nil)
 	if err != nil {
 		return nil, fmt.Errorf("delegate to %q: %w", d.Agent, err)
 	}
-	return e.delegated(ad.live, a), nil
+	return e.delegated(ad.live, answer), nil
 }
 
-// delegation returns the message of a delegation as one of the caller's.
-func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, error) {
+// delegation returns the message of a delegation as one of the caller's, and its lineage.
+func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, *task.Lineage, error) {
 	if r.engine.lineages == nil {
-		return nil, apierror.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
+		return nil, nil, apierror.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
 	}
 	if d.Message == nil {
-		return nil, apierror.New(a2a.ErrInvalidParams, "there is no message")
+		return nil, nil, apierror.New(a2a.ErrInvalidParams, "there is no message")
 	}
 	line, err := r.lineage(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := *d.Message
 	m.ID, m.TaskID, m.ContextID, m.Role = a2a.NewMessageID(), "", "", a2a.MessageRoleUser
@@ -78,9 +79,9 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, er
 	}
 	body, err := a2ajson.AppendMessage(nil, &m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s := &op.Send{Target: op.Target{Agent: d.Agent}, Lineage: line, Delegated: true, Message: op.Message{
+	s := &op.Send{Target: op.Target{Agent: d.Agent}, Message: op.Message{
 		ID: m.ID, ContextID: r.live.contextID, TaskID: d.TaskID, Skill: d.Skill, Body: body,
 	}}
 	for _, p := range m.Parts {
@@ -89,7 +90,7 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, er
 	if d.Key != "" && s.Message.TaskID == "" {
 		s.Message.TaskID, s.NewIDs, s.Once = r.childID(d.Key), true, true
 	}
-	return s, nil
+	return s, line, nil
 }
 
 // sentBefore returns the further message of a delegation with a key that an earlier

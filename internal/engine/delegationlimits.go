@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/delegation"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -32,26 +31,18 @@ func hubName(key []byte) string {
 // self returns what chains call an agent of the hub.
 func (e *Engine) self(name task.Agent) string { return string(name) + "@" + e.name }
 
-// readErrand notes what errand a message is part of, within the limits of the hub.
-func (e *Engine) readErrand(c *op.Caller, r *op.Send) error {
-	if r.Errand != nil {
+// readErrand finds out which errand the message is part of, within the limits of the hub.
+func (a *admission) readErrand() error {
+	if a.errand != nil {
 		return nil
 	}
-	said, err := delegation.Read(r.Metadata, r.Message.Body, c.Params)
+	said, err := delegation.Read(a.send.Metadata, a.send.Message.Body, a.caller.Params)
 	if err != nil || said == nil {
 		return err
 	}
-	within := said.Within(e.cfg.Errands)
-	r.Errand = &within
+	within := said.Within(a.engine.cfg.Errands)
+	a.errand = &within
 	return nil
-}
-
-// admitErrand refuses a message that has come to the agent before, or too late.
-func (e *Engine) admitErrand(name task.Agent, r *op.Send) error {
-	if r.Errand == nil {
-		return nil
-	}
-	return r.Errand.Admit(e.self(name), time.Now())
 }
 
 // errand returns the errand that the run is part of. That of a further message cannot
@@ -121,10 +112,11 @@ func public(err error) error {
 	return err
 }
 
-// entrust puts the errand of a child into its message, and takes what it may spend from
+// entrust gives the message of a child its errand, and takes what it may spend from
 // the budget. A message to a child that is there begins nothing.
-func (r *run) entrust(ctx context.Context, c *op.Caller, s *op.Send) error {
-	delegation.Strip(c.Params)
+func (r *run) entrust(ctx context.Context, a *admission) error {
+	delegation.Strip(a.caller.Params)
+	s := a.send
 	if s.Message.TaskID != "" && (!s.Once && !s.NewIDs || r.begun(ctx, s.Message.TaskID)) {
 		return nil
 	}
@@ -138,7 +130,7 @@ func (r *run) entrust(ctx context.Context, c *op.Caller, s *op.Send) error {
 		return err
 	}
 	next.Budget, _ = delegation.Share(next.Budget + 1)
-	s.Errand = next
+	a.errand = next
 	r.spent.begun++
 	return nil
 }

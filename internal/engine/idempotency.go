@@ -106,29 +106,31 @@ func (e *Engine) sameFor(r *op.Send) time.Duration {
 // keyField is what errors call the key.
 const keyField = "Idempotency-Key"
 
-// admitOnce is admit for a message with a key. If the message was admitted before, it
-// returns where. Two that come at the same time find each other in the store.
-func (e *Engine) admitOnce(ctx context.Context, c *op.Caller, r *op.Send, key string) (*admitted, error) {
-	if r.Message.TaskID == "" {
-		// The key belongs to an agent, and whoever repeats the message must not have
-		// another one drawn.
-		defer e.drawing.lock(c.Principal.Owner(), key)()
-		if err := e.chooseOnce(ctx, c, r, key); err != nil {
+// admitOnce admits a message with a key. If the message was admitted before, it returns
+// where. Two that come at the same time find each other in the store.
+func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error) {
+	a.wait = false
+	owner := a.caller.Principal.Owner()
+	if a.send.Message.TaskID == "" {
+		// The key belongs to an agent, and a message that is repeated must not have
+		// another one chosen.
+		defer a.engine.drawing.lock(owner, key)()
+		if err := a.chooseOnce(ctx, key); err != nil {
 			return nil, err
 		}
 	}
-	const attempts = 3 // the first may lose a race, and what has won it may be swept
+	const attempts = 3 // the first may lose a race, and the winner may be swept
 	for range attempts {
-		name, err := e.addressee(ctx, c, r)
+		name, err := a.addressee(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r.Request = e.request(c, r, name, key)
-		ad, err := e.repeated(ctx, c.Principal.Owner(), name, r.Request)
+		a.request = a.newRequest(name, key)
+		ad, err := a.engine.repeated(ctx, owner, name, a.request)
 		if ad != nil || err != nil {
 			return ad, err
 		}
-		ad, err = e.admitMessage(ctx, c, r, false)
+		ad, err = a.place(ctx)
 		if !errors.Is(err, task.ErrKeyUsed) {
 			return ad, err
 		}
@@ -136,12 +138,12 @@ func (e *Engine) admitOnce(ctx context.Context, c *op.Caller, r *op.Send, key st
 	return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "others use the same idempotency key", RetryAfter: time.Second}
 }
 
-// request returns what is stored with a message that has a key.
-func (e *Engine) request(c *op.Caller, r *op.Send, name task.Agent, key string) *task.Request {
+// newRequest returns the record that is stored with a message that has a key.
+func (a *admission) newRequest(name task.Agent, key string) *task.Request {
 	at := now()
 	return &task.Request{
-		Key: key, Fingerprint: fingerprint(name, r, e.Activated(name, c.Extensions)),
-		At: at, Since: e.since(at, r, key),
+		Key: key, Fingerprint: fingerprint(name, a.send, a.engine.Activated(name, a.caller.Extensions)),
+		At: at, Since: a.engine.since(at, a.send, key),
 	}
 }
 
@@ -154,25 +156,24 @@ func (e *Engine) since(at task.Millis, r *op.Send, key string) task.Millis {
 	return at - task.Millis(ttl.Milliseconds())
 }
 
-// chooseOnce sets r.Chosen where several agents have the skill: to the one that got the
-// message the first time, or else to the one that gets it now.
-func (e *Engine) chooseOnce(ctx context.Context, c *op.Caller, r *op.Send, key string) error {
-	agents, err := e.candidates(c, r)
-	if err != nil || len(agents) == 1 {
+// chooseOnce chooses where several agents have the skill: the one that got the message the
+// first time, or else the one that gets it now.
+func (a *admission) chooseOnce(ctx context.Context, key string) error {
+	if err := a.candidates(); err != nil || len(a.agents) < 2 {
 		return err
 	}
-	for _, a := range agents {
-		had, err := e.requests.Request(ctx, c.Principal.Owner(), a.Name, key)
+	for _, x := range a.agents {
+		had, err := a.engine.requests.Request(ctx, a.caller.Principal.Owner(), x.Name, key)
 		switch {
-		case err == nil && had.At >= e.since(now(), r, key):
-			r.Chosen = a.Name
+		case err == nil && had.At >= a.engine.since(now(), a.send, key):
+			a.choice = x
 			return nil
 		case err != nil && !errors.Is(err, task.ErrNotFound):
 			return err
 		}
 	}
-	r.Chosen = e.choose(r, agents).Name
-	return nil
+	_, err := a.choose()
+	return err
 }
 
 // drawing lets one message with a key be admitted at a time.
@@ -188,23 +189,23 @@ func (d *drawing) lock(owner task.Owner, key string) (unlock func()) {
 	return m.Unlock
 }
 
-// addressee returns the agent that a message is for.
-func (e *Engine) addressee(ctx context.Context, c *op.Caller, r *op.Send) (task.Agent, error) {
-	if r.Message.TaskID != "" {
-		l, err := e.find(ctx, c, &r.Target, sought{r.Message.TaskID, needOf(r)})
+// addressee returns the agent that a message is for. It holds the task that the message
+// names, if there is one.
+func (a *admission) addressee(ctx context.Context) (task.Agent, error) {
+	if id := a.send.Message.TaskID; id != "" {
+		err := a.hold(ctx, id, a.send.Aliases)
 		if err == nil {
-			defer e.live.release(l)
-			return l.snapshot().Agent, nil
+			return a.live.snapshot().Agent, nil
 		}
-		if !r.NewIDs || !errors.Is(err, a2a.ErrTaskNotFound) {
+		if !a.send.NewIDs || !errors.Is(err, a2a.ErrTaskNotFound) {
 			return "", err
 		}
 	}
-	a, err := e.resolve(c, r)
+	x, err := a.choose()
 	if err != nil {
 		return "", err
 	}
-	return a.Name, nil
+	return x.Name, nil
 }
 
 // repeated returns where the request was admitted before, or nil if it was not, or not

@@ -75,12 +75,13 @@ func (e *Engine) lostPart(k ref) func(blobstore.Digest, error) {
 
 // checkAddresses refuses a message with the address of a part of a task that its caller may
 // not get.
-func (e *Engine) checkAddresses(ctx context.Context, c *op.Caller, r *op.Send) error {
+func (a *admission) checkAddresses(ctx context.Context) error {
+	e := a.engine
 	if e.cfg.Parts == nil {
 		return nil
 	}
-	for i, id := range e.cfg.Parts.Addresses(r.Message.Body) {
-		l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get, delegated: r.Delegated}})
+	for i, id := range e.cfg.Parts.Addresses(a.body) {
+		l, err := e.find(ctx, a.caller, new(op.Target), sought{id, need{op: policy.Get, delegated: a.delegated}})
 		if errors.Is(err, a2a.ErrTaskNotFound) {
 			return noAddress(partField(i))
 		}

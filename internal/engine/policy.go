@@ -22,10 +22,10 @@ type need struct {
 	delegated bool
 }
 
-// needOf returns what a message needs.
-func needOf(r *op.Send) need {
-	n := need{op: policy.Send, skill: r.Message.Skill, delegated: r.Delegated}
-	if r.Streams && !r.Followed {
+// need returns what the message needs.
+func (a *admission) need() need {
+	n := need{op: policy.Send, skill: a.send.Message.Skill, delegated: a.delegated}
+	if a.streams && !a.send.Followed {
 		n.op = policy.Stream
 	}
 	return n
@@ -89,44 +89,44 @@ func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 	return err
 }
 
-// permitBegin refuses messages that would begin a task which the caller may not begin. a is
+// permitBegin refuses messages that would begin a task which the caller may not begin. x is
 // nil if there is no agent with the name.
-func (e *Engine) permitBegin(c *op.Caller, r *op.Send, name task.Agent, a *Agent) error {
-	if e.mayBegin(c, r, name, a) {
+func (a *admission) permitBegin(name task.Agent, x *Agent) error {
+	if a.mayBegin(name, x) {
 		return nil
 	}
-	if a != nil {
-		name = a.Name
+	if x != nil {
+		name = x.Name
 	}
-	return e.denied(c, needOf(r), name)
+	return a.engine.denied(a.caller, a.need(), name)
 }
 
-// mayBegin asks the policy whether a message may begin a task.
-func (e *Engine) mayBegin(c *op.Caller, r *op.Send, name task.Agent, a *Agent) bool {
-	if e.cfg.Policy == nil {
+// mayBegin asks the policy whether the message may begin a task.
+func (a *admission) mayBegin(name task.Agent, x *Agent) bool {
+	if a.engine.cfg.Policy == nil {
 		return true
 	}
 	q := policy.Request{Agent: name, Begins: true}
-	if a != nil {
-		q.Agent, q.Skills = a.Name, a.skills
+	if x != nil {
+		q.Agent, q.Skills = x.Name, x.skills
 	}
-	return e.allows(c.Principal, needOf(r), &q)
+	return a.engine.allows(a.caller.Principal, a.need(), &q)
 }
 
-// begun returns those of the agents that have the skill of r with which the caller may begin
-// a task, or why there is none.
-func (e *Engine) begun(c *op.Caller, r *op.Send, agents []*Agent) ([]*Agent, error) {
+// begun returns those of the agents with which the caller may begin a task, or why there is
+// none.
+func (a *admission) begun(agents []*Agent) ([]*Agent, error) {
 	var mine []*Agent
 	var why error
-	for _, a := range agents {
-		if e.mayBegin(c, r, a.Name, a) {
-			mine = append(mine, a)
-		} else if e.cfg.Policy.Sees(c.Principal, a.Name) {
-			why = refused(needOf(r), "")
+	for _, x := range agents {
+		if a.mayBegin(x.Name, x) {
+			mine = append(mine, x)
+		} else if a.engine.cfg.Policy.Sees(a.caller.Principal, x.Name) {
+			why = refused(a.need(), "")
 		}
 	}
 	if why != nil && len(mine) == 0 {
-		why = e.denied(c, needOf(r), "")
+		why = a.engine.denied(a.caller, a.need(), "")
 	}
 	return mine, why
 }

@@ -575,11 +575,14 @@ func (e *Engine) sayAnswer(l *live, version int64, text string) error {
 	b = append(rawjson.AppendString(b, text), `}],"metadata":{`...)
 	b = append(rawjson.AppendString(b, answerKey), ':')
 	b = append(strconv.AppendInt(b, version, 10), `}}`...)
-	caller := &op.Caller{Principal: rec.Principal, Params: rec.Params, Extensions: rec.Extensions}
-	_, err = e.say(l, caller, &op.Send{
-		Metadata: rec.Metadata, Answers: version,
-		Message: op.Message{ID: id, TaskID: l.ref.id, Skill: rec.Skill, MediaTypes: []string{""}, Body: b},
-	})
+	a := admission{
+		engine: e, live: l, answers: version, body: b,
+		caller: &op.Caller{Principal: rec.Principal, Params: rec.Params, Extensions: rec.Extensions},
+		send: &op.Send{
+			Metadata: rec.Metadata, Message: op.Message{ID: id, TaskID: l.ref.id, Skill: rec.Skill, MediaTypes: []string{""}, Body: b},
+		},
+	}
+	err = a.appendMessage()
 	var f *apierror.Error
 	if errors.As(err, &f) && errors.Is(err, a2a.ErrUnsupportedOperation) && l.snapshot().State.Terminal() {
 		return ErrAnswered

@@ -4,43 +4,28 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/op"
 )
 
-// reserved reports whether a name in metadata is for the hub alone to set: what others
-// say under it would be taken for a question or an answer of the hub.
-func reserved(name string) bool { return name == questionKey || name == answerKey }
+// reserved are the names in metadata that are for the hub alone to set: from others they
+// would be taken for a question or an answer of the hub.
+var reserved = []string{questionKey, answerKey}
 
-// unreserved returns metadata without reserved names: meta itself if it has none, nil if
-// nothing is left.
-func unreserved(meta []byte) []byte {
-	if meta == nil || rawjson.Member(meta, questionKey) == nil && rawjson.Member(meta, answerKey) == nil {
-		return meta
-	}
-	b := []byte{'{'}
-	for name, value := range rawjson.Fields(meta) {
-		if !reserved(name) {
-			b = appendMember(b, name, value)
-		}
-	}
-	if len(b) == 1 {
-		return nil
-	}
-	return append(b, '}')
-}
-
-// purposes are the names by which agents of the hub say why they ask for it: those who
+// purposes are the names by which agents of the hub say why they ask for it: agents that
 // answer believe them.
 var purposes = []string{"parley.asked", "parley.summary"}
 
-// withoutPurpose returns metadata without the names of purposes.
-func withoutPurpose(meta []byte) []byte {
-	if meta == nil || !slices.ContainsFunc(purposes, func(name string) bool { return rawjson.Member(meta, name) != nil }) {
+// unreserved returns metadata without reserved names.
+func unreserved(meta []byte) []byte { return without(meta, reserved) }
+
+// without returns metadata without names: meta itself if it has none of them, nil if nothing
+// is left.
+func without(meta []byte, names []string) []byte {
+	if meta == nil || !slices.ContainsFunc(names, func(name string) bool { return rawjson.Member(meta, name) != nil }) {
 		return meta
 	}
 	b := []byte{'{'}
 	for name, value := range rawjson.Fields(meta) {
-		if !slices.Contains(purposes, name) {
+		if !slices.Contains(names, name) {
 			b = appendMember(b, name, value)
 		}
 	}
@@ -50,17 +35,13 @@ func withoutPurpose(meta []byte) []byte {
 	return append(b, '}')
 }
 
-// bodyOf returns the message of a request, in whose metadata the hub alone says what it
-// answers, and its agents alone why they ask.
-func bodyOf(r *op.Send) []byte {
-	body := r.Message.Body
+// bodyOf returns the message of a caller without the names that are for the hub, and, unless
+// an agent has delegated it, those of purposes.
+func bodyOf(body []byte, delegated bool) []byte {
 	meta := rawjson.Member(body, "metadata")
-	left := meta
-	if r.Answers == 0 {
-		left = unreserved(left)
-	}
-	if r.Lineage == nil {
-		left = withoutPurpose(left)
+	left := unreserved(meta)
+	if !delegated {
+		left = without(left, purposes)
 	}
 	if len(left) == len(meta) {
 		return body

@@ -45,56 +45,59 @@ func (e *Engine) scope(c *op.Caller, t *op.Target, n need) (task.Agent, error) {
 	return name, nil
 }
 
-// resolve returns the agent for a new task that the caller may begin: the one that is named,
-// else one that has the skill, else the default one.
-func (e *Engine) resolve(c *op.Caller, r *op.Send) (*Agent, error) {
-	if a, err := e.named(c, r); a != nil || err != nil {
-		return a, err
-	}
-	agents, err := e.having(c, r)
-	if err != nil {
+// choose returns the agent that a new task is for, and stays with it: the one that the
+// message names, else one that has its skill, else the default one.
+func (a *admission) choose() (*Agent, error) {
+	if err := a.candidates(); err != nil {
 		return nil, err
 	}
-	return e.choose(r, agents), nil
+	if a.choice == nil {
+		a.choice = a.engine.pick(a.send.Message.Skill, a.agents)
+	}
+	return a.choice, nil
 }
 
-// candidates returns the agents that a new task may be for, at least one. The caller
-// does not change the list.
-func (e *Engine) candidates(c *op.Caller, r *op.Send) ([]*Agent, error) {
-	if a, err := e.named(c, r); a != nil || err != nil {
-		return []*Agent{a}, err
+// candidates sets choice if the message names the agent of a new task or means the default
+// one, and agents, at least one, if it names a skill alone. It does so once.
+func (a *admission) candidates() error {
+	if a.choice != nil || a.agents != nil {
+		return nil
 	}
-	return e.having(c, r)
+	name, err := target(&a.send.Target)
+	switch {
+	case err != nil:
+	case name == "" && a.send.Message.Skill != "":
+		a.agents, err = a.having()
+	default:
+		a.choice, err = a.named(name)
+	}
+	return err
 }
 
-// named returns the agent that r names, or the default one. It returns nil if r names a
-// skill alone.
-func (e *Engine) named(c *op.Caller, r *op.Send) (*Agent, error) {
-	name, err := target(&r.Target)
-	skill := r.Message.Skill
-	if err != nil || name == "" && skill != "" {
-		return nil, err
-	}
-	a := e.agent(name)
-	if err := e.permitBegin(c, r, name, a); err != nil {
+// named returns the agent with a name, or the default one, if the caller may begin a task
+// with it.
+func (a *admission) named(name task.Agent) (*Agent, error) {
+	skill, x := a.send.Message.Skill, a.engine.agent(name)
+	if err := a.permitBegin(name, x); err != nil {
 		return nil, err
 	}
 	switch {
-	case a == nil:
+	case x == nil:
 		return nil, errNoAgent()
-	case skill != "" && !hasSkill(a, skill):
-		return nil, unknownSkill(skill, skillNames(nil, a))
+	case skill != "" && !hasSkill(x, skill):
+		return nil, unknownSkill(skill, skillNames(nil, x))
 	}
-	return a, nil
+	return x, nil
 }
 
-// having returns the agents that have the skill of r, at least one, with which the caller
-// may begin a task.
-func (e *Engine) having(c *op.Caller, r *op.Send) ([]*Agent, error) {
-	agents := e.agents.having(r.Message.Skill)
+// having returns the agents that have the skill of the message, at least one, with which
+// the caller may begin a task. The caller does not change the list.
+func (a *admission) having() ([]*Agent, error) {
+	e := a.engine
+	agents := e.agents.having(a.send.Message.Skill)
 	if e.cfg.Policy != nil {
 		var err error
-		if agents, err = e.begun(c, r, agents); len(agents) == 0 && err != nil {
+		if agents, err = a.begun(agents); len(agents) == 0 && err != nil {
 			return nil, err
 		}
 	}
@@ -102,27 +105,27 @@ func (e *Engine) having(c *op.Caller, r *op.Send) ([]*Agent, error) {
 		return agents, nil
 	}
 	var all []string
-	for _, a := range e.agents.all() {
-		if e.cfg.Policy.Sees(c.Principal, a.Name) {
-			all = skillNames(all, a)
+	for _, x := range e.agents.all() {
+		if e.cfg.Policy.Sees(a.caller.Principal, x.Name) {
+			all = skillNames(all, x)
 		}
 	}
-	return nil, unknownSkill(r.Message.Skill, all)
+	return nil, unknownSkill(a.send.Message.Skill, all)
 }
 
-// choose returns one of the candidates: the one that was chosen for r before, if any.
-func (e *Engine) choose(r *op.Send, agents []*Agent) *Agent {
-	chosen := r.Chosen
-	if chosen == "" && len(agents) > 1 && e.cfg.Chooser != nil {
-		names := make([]task.Agent, len(agents))
-		for i, a := range agents {
-			names[i] = a.Name
-		}
-		chosen = e.cfg.Chooser.Choose(r.Message.Skill, names)
+// pick returns one of the agents that have a skill.
+func (e *Engine) pick(skill string, agents []*Agent) *Agent {
+	if len(agents) == 1 || e.cfg.Chooser == nil {
+		return agents[0]
 	}
-	for _, a := range agents {
-		if a.Name == chosen {
-			return a
+	names := make([]task.Agent, len(agents))
+	for i, x := range agents {
+		names[i] = x.Name
+	}
+	chosen := e.cfg.Chooser.Choose(skill, names)
+	for _, x := range agents {
+		if x.Name == chosen {
+			return x
 		}
 	}
 	return agents[0]

@@ -14,37 +14,35 @@ import (
 // resume admits a message that names a context and no task, in a dialect whose callers
 // never name one: to the newest task of this context and agent that waits for its
 // caller, or to a new one.
-func (e *Engine) resume(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	agents, err := e.candidates(c, r)
-	if err != nil {
+func (a *admission) resume(ctx context.Context) (*admitted, error) {
+	if err := a.candidates(); err != nil {
 		return nil, err
 	}
-	h, err := e.interrupted(ctx, c, r, agents)
+	h, err := a.interrupted(ctx)
 	if errors.Is(err, task.ErrNotFound) {
-		return e.create(c, r, wait)
+		return a.create()
 	}
 	if err != nil {
 		return nil, err
 	}
-	named := *r
-	if r.Once {
-		named.Alias = string(r.Message.TaskID)
-	}
-	named.Message.TaskID = h.ID
-	ad, err := e.followUp(ctx, c, &named)
+	ad, err := a.followUp(ctx, h.ID)
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound) {
 		// It has ended in between, or its caller must not know of it yet.
-		return e.create(c, r, wait)
+		return a.create()
 	}
 	return ad, err
 }
 
 // interrupted returns the newest task of the message's context that waits for its
 // caller and belongs to one of the agents, in their order.
-func (e *Engine) interrupted(ctx context.Context, c *op.Caller, r *op.Send, agents []*Agent) (h task.Head, err error) {
-	for _, a := range agents {
-		h, err = e.store.Interrupted(ctx, &task.Query{
-			Owner: c.Principal.Owner(), Agent: a.Name, ContextID: r.Message.ContextID, Limit: 1,
+func (a *admission) interrupted(ctx context.Context) (h task.Head, err error) {
+	agents := a.agents
+	if agents == nil {
+		agents = []*Agent{a.choice}
+	}
+	for _, x := range agents {
+		h, err = a.engine.store.Interrupted(ctx, &task.Query{
+			Owner: a.caller.Principal.Owner(), Agent: x.Name, ContextID: a.send.Message.ContextID, Limit: 1,
 		})
 		if !errors.Is(err, task.ErrNotFound) {
 			break
@@ -55,34 +53,33 @@ func (e *Engine) interrupted(ctx context.Context, c *op.Caller, r *op.Send, agen
 
 // once admits a message that is to be admitted once: the first time to a new task, or
 // to one that waits in its context, and later to none.
-func (e *Engine) once(ctx context.Context, c *op.Caller, r *op.Send, wait bool) (*admitted, error) {
-	ad, err := e.join(ctx, c, r)
+func (a *admission) once(ctx context.Context) (*admitted, error) {
+	ad, err := a.join(ctx)
 	if !errors.Is(err, a2a.ErrTaskNotFound) {
 		return ad, err
 	}
-	if r.Resume && r.Message.ContextID != "" {
-		ad, err = e.resume(ctx, c, r, wait)
+	if a.send.Resume && a.send.Message.ContextID != "" {
+		ad, err = a.resume(ctx)
 	} else {
-		ad, err = e.create(c, r, wait)
+		ad, err = a.create()
 	}
 	if errors.Is(err, task.ErrExists) {
-		return e.join(ctx, c, r)
+		return a.join(ctx)
 	}
 	return ad, err
 }
 
 // join holds the task that the message names.
-func (e *Engine) join(ctx context.Context, c *op.Caller, r *op.Send) (*admitted, error) {
-	if _, err := e.candidates(c, r); err != nil {
+func (a *admission) join(ctx context.Context) (*admitted, error) {
+	if err := a.candidates(); err != nil {
 		return nil, err
 	}
-	t := r.Target
-	t.Aliases = true
-	l, err := e.find(ctx, c, &t, sought{r.Message.TaskID, needOf(r)})
-	if err != nil {
+	if err := a.hold(ctx, a.send.Message.TaskID, true); err != nil {
 		return nil, err
 	}
-	return &admitted{live: l, version: 1, joined: true}, nil
+	ad := a.admitted()
+	ad.version, ad.joined = 1, true
+	return ad, nil
 }
 
 // Dialect returns the wire shape in which the caller's task was made, and whether the

@@ -17,7 +17,8 @@ import (
 // or waits for the caller, at most for Config.MaxWait. A caller that goes away
 // changes nothing.
 func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, error) {
-	ad, err := e.admit(ctx, c, r, !r.ReturnImmediately)
+	a := admission{engine: e, caller: c, send: r, wait: !r.ReturnImmediately}
+	ad, err := a.admit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +28,11 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 			return nil, err
 		}
 	}
-	a, err := e.answer(ctx, ad.live, r.HistoryLength)
-	if a != nil {
-		a.Confirmed = ad.live.confirmation(ad.version)
+	answer, err := e.answer(ctx, ad.live, r.HistoryLength)
+	if answer != nil {
+		answer.Confirmed = ad.live.confirmation(ad.version)
 	}
-	return a, err
+	return answer, err
 }
 
 // awaitOutcome waits until the admitted message has been dealt with.

@@ -52,8 +52,8 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 	if err := e.quota.take(owner); err != nil {
 		return nil, err
 	}
-	r.Streams = true
-	ad, err := e.admit(ctx, c, r, true)
+	a := admission{engine: e, caller: c, send: r, wait: true, streams: true}
+	ad, err := a.admit(ctx)
 	if err != nil {
 		e.quota.give(owner)
 		return nil, err

@@ -11,23 +11,24 @@ import (
 // that of the run whose executor, or a tool of it, sends it with its context. It returns
 // that run, or nil if the message begins nothing or is nobody's. Such a message is one of
 // the caller in everything but that: nothing that only the hub may say in one is believed.
-func (e *Engine) adopt(ctx context.Context, c *op.Caller, s *op.Send) (*run, error) {
+func (a *admission) adopt(ctx context.Context) (*run, error) {
 	r, _ := agent.CallFrom(ctx).Run().(*run)
-	if r == nil || r.engine != e || e.lineages == nil || s.Lineage != nil || r.live.ref.owner != c.Principal.Owner() {
+	if r == nil || r.engine != a.engine || r.engine.lineages == nil || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
 		return nil, nil
 	}
-	if id := s.Message.TaskID; id != "" && (!s.NewIDs || r.begun(ctx, id)) {
+	if id := a.send.Message.TaskID; id != "" && (!a.send.NewIDs || r.begun(ctx, id)) {
 		return nil, nil
 	}
 	line, err := r.lineage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.entrust(ctx, c, s); err != nil {
+	if err := r.entrust(ctx, a); err != nil {
 		return nil, err
 	}
-	s.Message.Body = bodyOf(s)
-	s.Lineage = line
+	own := *a.send
+	own.Message.Body = a.body
+	a.send, a.lineage = &own, line
 	return r, nil
 }
 

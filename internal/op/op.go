@@ -11,7 +11,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
@@ -70,7 +69,7 @@ type Message struct {
 	Body []byte
 }
 
-// Send is SendMessage and SendStreamingMessage.
+// Send is SendMessage and SendStreamingMessage. The engine does not change it.
 type Send struct {
 	Target
 	Message Message
@@ -92,33 +91,9 @@ type Send struct {
 	// Key is the idempotency key that came beside the payload, or empty. It may be
 	// anything.
 	Key string
-	// Request is what the engine stores with a message that has a key. Bindings leave it
-	// nil.
-	Request *task.Request
-	// Lineage is set by the engine for a message that an agent sends on behalf of a task.
-	// Bindings leave it nil.
-	Lineage *task.Lineage
-	// Mark is what the engine stores with the message for its recorder. Bindings leave it
-	// nil.
-	Mark []byte
-	// Errand is what the engine has read of the errand that the message is part of; nil if
-	// it is part of none. Bindings leave it nil.
-	Errand *delegation.Errand
-	// Delegated is set by the engine for a message that an agent sends by way of
-	// agent.Delegate. Bindings leave it false.
-	Delegated bool
-	// Streams is set by the engine if the caller follows the task as a stream. Bindings leave
-	// it false.
-	Streams bool
 	// Followed says that the hub follows the message for a caller that waits for the answer,
 	// so that a caller that may send may do it.
 	Followed bool
-	// Answers is the version of the question that the engine itself answers with the
-	// message, which counts for nothing else. Bindings leave it zero.
-	Answers int64
-	// Chosen is the agent that the engine has chosen by the skill, so that it chooses
-	// once. Bindings leave it empty.
-	Chosen task.Agent
 	// NewIDs says that the surface lets callers choose the id of a new task.
 	NewIDs bool
 	// Dialect is the wire shape of the call; a new task remembers it. Zero is v1.0.

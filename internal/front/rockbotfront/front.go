@@ -74,13 +74,12 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	if err := s.admit(c); err != nil {
 		return nil, err
 	}
-	a, err := s.follow(ctx, c, r, progress)
+	a, err := s.follow(ctx, c, &r, progress)
 	for errors.Is(err, apierror.ErrExhausted) || err == nil && !a.Head.State.Terminal() && !a.Head.State.Interrupted() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		again := r
-		if a, err = s.Engine.Send(ctx, c, &again); err != nil {
+		if a, err = s.Engine.Send(ctx, c, &r); err != nil {
 			return nil, err
 		}
 	}
@@ -94,8 +93,8 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 
 // follow passes on what an agent says while it works, until the task has ended or waits, and
 // returns the task. A caller may have too many streams, which is apierror.ErrExhausted.
-func (s *Server) follow(ctx context.Context, c *op.Caller, r op.Send, progress func([]byte)) (*engine.Answer, error) {
-	stream, err := s.Engine.Stream(ctx, c, &r)
+func (s *Server) follow(ctx context.Context, c *op.Caller, r *op.Send, progress func([]byte)) (*engine.Answer, error) {
+	stream, err := s.Engine.Stream(ctx, c, r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,424 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// admission is one message on its way into the log. It passes the steps of admit in their
+// order, and a step leaves here the results that later steps need. It belongs to one
+// goroutine.
+type admission struct {
+	engine *Engine
+	caller *op.Caller
+	send   *op.Send // never changed
+	// wait says that the caller waits for the outcome, streams that it follows the task as
+	// a stream, delegated that an agent sends the message with agent.Delegate.
+	wait, streams, delegated bool
+	// answers is the version of the question that the hub itself answers with the message;
+	// zero if it is a message of a caller.
+	answers int64
+	// lineage and errand are nil unless the message is work on behalf of another task.
+	lineage *task.Lineage
+	errand  *delegation.Errand
+	// body is the message without the names that are reserved for the hub and its agents.
+	body []byte
+
+	// agents are those with the skill of the message, of which a new task may be for any;
+	// nil if the message names an agent. choice is the one that it is for: see choose.
+	agents []*Agent
+	choice *Agent
+	// request is nil for a message without a key.
+	request *task.Request
+
+	// live is the task that the message goes to, and agent the one that performs it. The
+	// admission holds the task until it is admitted.
+	live  *live
+	agent *Agent
+	slot  slot
+	// hook, record and mark are stored with the message; entry is the message as stored.
+	hook   *task.Hook
+	record *callRecord
+	mark   []byte
+	entry  task.Entry
+	// bearer is the version under which the token of the caller is kept.
+	bearer int64
+	// claimed says that the message has claimed a run, waits that it waits for one.
+	claimed, waits bool
+	// ahead is the run that has begun before the task is stored; nil if none has.
+	ahead *run
+}
+
+// admitted is a message that is durable in its task.
+type admitted struct {
+	live *live
+	// version is the version of the message.
+	version int64
+	// joined is set if the message was there before.
+	joined bool
+	// repeated is set if it was admitted before.
+	repeated bool
+}
+
+// admit makes a message durable, in a new task or in an existing one, and starts
+// the run if there is room. The caller releases the task.
+func (a *admission) admit(ctx context.Context) (*admitted, error) {
+	defer a.drop()
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	a.body = bodyOf(a.send.Message.Body, a.delegated)
+	parent, err := a.adopt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.readErrand(); err != nil {
+		return nil, err
+	}
+	if err := a.checkAddresses(ctx); err != nil {
+		return nil, err
+	}
+	ad, err := a.admitKeyed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		parent.adopted(ad, a.caller)
+	}
+	if f := a.engine.cfg.Contact; f != nil && a.lineage == nil && !ad.repeated && !a.caller.Principal.Anonymous() {
+		f(a.caller.Principal)
+	}
+	return ad, nil
+}
+
+// check refuses messages that the hub takes from no caller.
+func (a *admission) check() error {
+	switch {
+	case a.engine.phase.Load() == draining:
+		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
+	case a.engine.doubts.full():
+		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
+	case a.send.Push != nil && !a.engine.Pushes():
+		return errNoPush()
+	}
+	return checkIDs(&a.send.Message)
+}
+
+// admitKeyed admits a message at most once, if it has a key.
+func (a *admission) admitKeyed(ctx context.Context) (*admitted, error) {
+	key, err := a.engine.keyOf(a.send)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		return a.admitOnce(ctx, key)
+	}
+	return a.place(ctx)
+}
+
+// place admits the message to the task that it names or continues, or else to a new one.
+func (a *admission) place(ctx context.Context) (*admitted, error) {
+	m := &a.send.Message
+	switch {
+	case m.TaskID == "" && a.send.Resume && m.ContextID != "":
+		return a.resume(ctx)
+	case m.TaskID == "":
+		return a.create()
+	case a.send.Once:
+		return a.once(ctx)
+	}
+	ad, err := a.followUp(ctx, m.TaskID)
+	if errors.Is(err, a2a.ErrTaskNotFound) && a.send.NewIDs {
+		ad, err = a.create()
+		if errors.Is(err, task.ErrExists) {
+			// Another call of the same owner made it in between, or it is not for callers.
+			return a.followUp(ctx, m.TaskID)
+		}
+	}
+	return ad, err
+}
+
+// create begins a task with the message.
+func (a *admission) create() (*admitted, error) {
+	if err := a.accept(); err != nil {
+		return nil, err
+	}
+	h := a.newHead()
+	a.slot = slot{engine: a.engine, ref: ref{h.Owner, h.ID}, lane: laneOf(a.agent, &h)}
+	defer a.slot.release()
+	if err := a.slot.count(); err != nil {
+		return nil, err
+	}
+	if err := a.slot.pass(a.agent.Name, a.send); err != nil {
+		return nil, err
+	}
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	if a.quiet() {
+		h.Shown = task.Quiet
+	}
+	if !a.slot.enter(a.agent.Name) && a.engine.full() {
+		return nil, &apierror.Error{Err: apierror.ErrExhausted, Message: "too many tasks wait for a run", RetryAfter: 5 * time.Second}
+	}
+	a.claimed, a.waits = a.slot.entered, !a.slot.entered
+	a.live = a.engine.live.add(a.engine.newLive(a.slot.ref))
+	if err := a.store(func(ch *task.Change) error { return a.first(ch, &h) }); err != nil {
+		a.drop()
+		return nil, err
+	}
+	a.slot.keep()
+	return a.admitted(), nil
+}
+
+// followUp adds the message to the task with the id.
+func (a *admission) followUp(ctx context.Context, id a2a.TaskID) (*admitted, error) {
+	if err := a.hold(ctx, id, a.send.Aliases); err != nil {
+		return nil, err
+	}
+	if err := a.appendMessage(); err != nil {
+		a.drop()
+		return nil, err
+	}
+	return a.admitted(), nil
+}
+
+// appendMessage makes a further message of a.live durable, and claims a run for it if none
+// is open.
+func (a *admission) appendMessage() error {
+	if id := a.send.Message.ContextID; id != "" && id != a.live.contextID {
+		return apierror.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
+	}
+	if a.agent = a.engine.agent(a.live.performer()); a.agent == nil {
+		return apierror.New(a2a.ErrUnsupportedOperation, goneAgent)
+	}
+	if err := a.engine.accepts(a.agent, a.send); err != nil {
+		return err
+	}
+	if err := a.prepare(); err != nil {
+		return err
+	}
+	h := a.live.snapshot()
+	a.slot = slot{engine: a.engine, live: a.live, ref: a.live.ref, lane: laneOf(a.agent, &h)}
+	defer a.slot.release()
+	if idle(&h) {
+		if err := a.slot.count(); err != nil {
+			return err
+		}
+		a.slot.enter(a.agent.Name)
+	}
+	if err := a.store(a.next); err != nil {
+		return err
+	}
+	a.slot.keep()
+	return nil
+}
+
+// hold finds the task with the id, unless the admission holds it already.
+func (a *admission) hold(ctx context.Context, id a2a.TaskID, aliases bool) (err error) {
+	if a.live == nil {
+		t := a.send.Target
+		t.Aliases = aliases
+		a.live, err = a.engine.find(ctx, a.caller, &t, sought{id, a.need()})
+	}
+	return err
+}
+
+// drop releases the task that the admission holds.
+func (a *admission) drop() {
+	if a.live != nil {
+		a.engine.live.release(a.live)
+		a.live = nil
+	}
+}
+
+// admitted hands over the task and its hold.
+func (a *admission) admitted() *admitted {
+	ad := &admitted{live: a.live, version: a.entry.Version}
+	a.live = nil
+	return ad
+}
+
+// accept checks the message against the agent that a new task is for.
+func (a *admission) accept() (err error) {
+	if a.agent, err = a.choose(); err != nil {
+		return err
+	}
+	if err := a.agent.extensions.accept(a.caller); err != nil {
+		return err
+	}
+	if err := a.engine.accepts(a.agent, a.send); err != nil {
+		return err
+	}
+	if a.errand == nil {
+		return nil
+	}
+	return a.errand.Admit(a.engine.self(a.agent.Name), time.Now())
+}
+
+// newHead returns the head of a task that the message begins.
+func (a *admission) newHead() task.Head {
+	h := task.Head{
+		ID: a.send.Message.TaskID, ContextID: a.send.Message.ContextID, Owner: a.caller.Principal.Owner(),
+		Agent: a.agent.Name, Dialect: a.send.Dialect,
+	}
+	if h.ID == "" {
+		h.ID = a2a.NewTaskID()
+	}
+	if h.ContextID == "" {
+		h.ContextID = a2a.NewContextID()
+	}
+	return h
+}
+
+// quiet reports whether the agent may answer with a bare message in place of the task.
+func (a *admission) quiet() bool {
+	return a.wait && !a.send.Task && a.mark == nil && !a.agent.traits().NoMessage && a.send.Message.TaskID == ""
+}
+
+// prepare makes the records that are stored with the message.
+func (a *admission) prepare() (err error) {
+	if a.hook, err = a.engine.inline(a.send, a.agent.Name); err != nil {
+		return err
+	}
+	a.record = recordOf(a.caller, a.send, a.errand)
+	call, err := a.record.encode()
+	if err != nil {
+		return fmt.Errorf("encode call: %w", err)
+	}
+	a.entry, a.bearer = task.Entry{At: now(), Call: call}, 0
+	a.mark = a.engine.markOf(a.caller, a.send, a.agent.Name)
+	return nil
+}
+
+// store writes the message into the audit log and the log of its task at the same time, and
+// starts its run. If the audit log fails after the task is stored, the run is started all
+// the same.
+func (a *admission) store(f step) error {
+	e := a.engine
+	deed := Deed{Action: audit.TaskSend, Task: a.slot.ref.id, Agent: a.agent.Name, Hook: a.hook != nil, Child: a.lineage != nil}
+	written, err := e.doing(a.caller, deed)
+	if err != nil {
+		return err
+	}
+	err = e.change(a.live, f)
+	if a.ahead != nil {
+		a.ahead.known(err)
+	}
+	if err != nil {
+		a.ahead = nil
+		if a.slot.live != nil {
+			a.live.dropBearer(a.bearer)
+		}
+		e.undone(a.caller, deed, err)
+		return err
+	}
+	err = assured(written)
+	a.start()
+	return err
+}
+
+// first is the change that creates the task with the message.
+func (a *admission) first(ch *task.Change, h *task.Head) error {
+	if ch.Prev.Rev != 0 {
+		return task.ErrExists // another call chose the same id at the same time
+	}
+	a.live.contextID, a.live.wraps = h.ContextID, a.send.Wrap // not read before the task is loaded
+	ch.Next, ch.Lineage = *h, a.lineage
+	a.entry.Kind, a.entry.State = task.Created, task.Submitted
+	if err := a.apply(ch); err != nil {
+		return err
+	}
+	if a.claimed {
+		a.engine.claim(&ch.Next, 1, 1)
+	} else {
+		ch.Next.Shown = task.ToCaller
+		a.engine.queue(&ch.Next)
+	}
+	if err := a.engine.attach(ch, a.hook); err != nil {
+		return err
+	}
+	if a.claimed && a.ahead == nil && mayBeEarly(a.agent, a.send) {
+		a.ahead = &run{live: a.live, agent: a.agent, lane: a.slot.handOver(), msg: a.inbound()}
+		a.engine.startEarly(a.ahead, &ch.Next)
+	}
+	return nil
+}
+
+// next is the change that adds the message to a task.
+func (a *admission) next(ch *task.Change) error {
+	if a.answers != 0 && !answerable(&ch.Prev, a.answers) {
+		return ErrAnswered
+	}
+	if err := a.engine.attach(ch, a.hook); err != nil {
+		return err
+	}
+	if ch.Prev.State.Terminal() {
+		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
+	}
+	if ch.Prev.Asked-ch.Prev.Read >= int64(a.engine.cfg.MaxWaiting) {
+		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}
+	}
+	a.entry.Kind = task.Message
+	if err := a.apply(ch); err != nil {
+		return err
+	}
+	if ch.Prev.Run.Dispatch == task.Asking {
+		ch.Next.Run.Attempt = 0
+	}
+	free := idle(&ch.Prev) && !ch.Prev.Waiting()
+	a.claimed, a.waits = free && a.slot.entered, free && !a.slot.entered
+	switch {
+	case a.claimed:
+		a.engine.claim(&ch.Next, a.entry.Version, 1)
+	case a.waits:
+		a.engine.queue(&ch.Next)
+	}
+	return nil
+}
+
+// apply adds the message to a change, and the rows that are stored beside it.
+func (a *admission) apply(ch *task.Change) (err error) {
+	a.entry.Body = a.live.withIDs(a.body)
+	if ch.Next, a.entry, err = task.Apply(ch.Next, a.entry); err != nil {
+		return err
+	}
+	ch.Entries, ch.Request, ch.Alias, ch.Mark = []task.Entry{a.entry}, a.request, a.alias(), a.mark
+	a.live.keepBearer(&a.bearer, a.entry.Version, a.caller.Bearer)
+	return nil
+}
+
+// start hands the place of the message to its run, or puts its task in line for one.
+func (a *admission) start() {
+	e, l := a.engine, a.live
+	switch {
+	case a.ahead != nil: // it has begun
+	case a.claimed:
+		e.live.retain(l)
+		e.start(l, a.agent, a.inbound(), a.slot.handOver())
+	case a.waits:
+		e.live.retain(l)
+		e.launchAll(e.line.wait(seat{live: l, lane: a.slot.lane}))
+	}
+}
+
+// inbound returns the message for its run.
+func (a *admission) inbound() inbound {
+	return inbound{a.entry.Version, a.entry.Body, a.entry.Call, a.record}
+}
+
+// idle reports whether a task waits for its caller, or for an answer in its caller's place,
+// without a run.
+func idle(h *task.Head) bool {
+	return h.State.Interrupted() && h.Run.Dispatch == task.Idle || h.Run.Dispatch == task.Asking
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Limits of what a caller may choose.
+const (
+	maxTaskID    = 128
+	maxContextID = 256
+)
+
+// checkIDs checks the ids that the caller chose.
+func checkIDs(m *op.Message) error {
+	if err := checkID("message.taskId", string(m.TaskID), maxTaskID); err != nil {
+		return err
+	}
+	return checkID("message.contextId", m.ContextID, maxContextID)
+}
+
+func checkID(field, id string, limit int) error {
+	if len(id) > limit {
+		return apierror.Field(a2a.ErrInvalidParams, field, "longer than %d bytes", limit)
+	}
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return apierror.Field(a2a.ErrInvalidParams, field, "contains a control character")
+	}
+	return nil
+}
+
+// find holds the caller's task, if the call may see it, and do what it needs.
+func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
+	scope, err := e.scope(c, t, s.need)
+	if err != nil {
+		return nil, err
+	}
+	k := ref{c.Principal.Owner(), s.id}
+	l, err := e.seen(ctx, k, scope)
+	if t.Aliases && errors.Is(err, task.ErrNotFound) {
+		l, err = e.byAlias(ctx, k, scope)
+	}
+	if err != nil {
+		return nil, notFound(err)
+	}
+	if err := e.permitTask(c, s.need, l); err != nil {
+		e.live.release(l)
+		return nil, notFound(err)
+	}
+	if err := e.acceptExtensions(l.snapshot().Agent, c); err != nil {
+		e.live.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// seen holds a task of an agent that its caller may see. An empty agent stands for all.
+func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, error) {
+	l, err := e.open(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if h := l.snapshot(); h.Shown != task.ToCaller || h.Version == 0 || agent != "" && h.Agent != agent {
+		e.live.release(l)
+		return nil, task.ErrNotFound
+	}
+	return l, nil
+}
+
+// notFound turns a store's "not found" into the protocol's.
+func notFound(err error) error {
+	if errors.Is(err, task.ErrNotFound) {
+		return apierror.New(a2a.ErrTaskNotFound, "Task not found")
+	}
+	return err
+}
+
+func partField(i int) string { return "message.parts[" + strconv.Itoa(i) + "]" }
