@@ -296,7 +296,8 @@ func (a *admission) prepare() (err error) {
 	if err != nil {
 		return fmt.Errorf("encode call: %w", err)
 	}
-	a.entry, a.bearer = task.Entry{At: now(), Call: call}, 0
+	// An earlier attempt to store the message may have left these.
+	a.entry, a.bearer, a.ahead = task.Entry{At: now(), Call: call}, 0, nil
 	a.mark = a.engine.markOf(a.caller, a.send, a.agent.Name)
 	return nil
 }
@@ -316,7 +317,6 @@ func (a *admission) store(f step) error {
 		a.ahead.known(err)
 	}
 	if err != nil {
-		a.ahead = nil
 		if a.slot.live != nil {
 			a.live.dropBearer(a.bearer)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
@@ -76,6 +77,49 @@ func (b *bench) tasks(owner string) int {
 		b.t.Fatal(err)
 	}
 	return p.TotalSize
+}
+
+// taken refuses the first change with a key, as if another message had used it.
+type taken struct {
+	memstore.Store
+	done atomic.Bool
+}
+
+func (s *taken) Append(ctx context.Context, c *task.Change) error {
+	if c.Request != nil && !s.done.Swap(true) {
+		return task.ErrKeyUsed
+	}
+	return s.Store.Append(ctx, c)
+}
+
+// TestKeyIsFreeAgain lets the first attempt to store a message fail after its run has begun:
+// the second attempt begins another run, and nothing of the first one is left.
+func TestKeyIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	cfg := byHeader
+	cfg.Store, cfg.TasksPerCaller = new(taken), 1
+	b := start(t, cfg, agent.With(newCounted(false), agent.Traits{Early: true, Away: true, Resumable: true}))
+	if got := b.send(key("k", text("hello"))).Head.State; got != task.Completed {
+		t.Errorf("state = %v, want COMPLETED", got)
+	}
+	b.stop()
+	if got := engine.Holds(b.Engine); got != (engine.Held{}) {
+		t.Errorf("the engine holds %+v, want nothing", got)
+	}
+}
+
+// TestRepeatedFollowUpHoldsNothing repeats a message to a task that waits for its caller.
+func TestRepeatedFollowUpHoldsNothing(t *testing.T) {
+	t.Parallel()
+	b := start(t, byHeader, newCounted(false))
+	id := b.send(text("ask")).Head.ID
+	for range 2 {
+		b.send(key("k", reply(id, "red")))
+	}
+	b.stop()
+	if got := engine.Holds(b.Engine); got != (engine.Held{}) {
+		t.Errorf("the engine holds %+v, want nothing", got)
+	}
 }
 
 func TestRepeatedMessageGetsTheSameTask(t *testing.T) {
