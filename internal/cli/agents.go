@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
@@ -54,7 +55,7 @@ Examples:
 // Run lists the agents.
 func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
-		var all adminapi.AgentList
+		var all adminjson.AgentList
 		if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
 			return err
 		}
@@ -71,11 +72,11 @@ func (c *agentsListCmd) Run(ctx context.Context, o *OS) error {
 }
 
 // chosen returns the agents to list.
-func (c *agentsListCmd) chosen(all []adminapi.Agent) []adminapi.Agent {
-	return slices.DeleteFunc(all, func(a adminapi.Agent) bool { return c.Skill != "" && !hasSkill(&a, c.Skill) })
+func (c *agentsListCmd) chosen(all []adminjson.Agent) []adminjson.Agent {
+	return slices.DeleteFunc(all, func(a adminjson.Agent) bool { return c.Skill != "" && !hasSkill(&a, c.Skill) })
 }
 
-func hasSkill(a *adminapi.Agent, id string) bool {
+func hasSkill(a *adminjson.Agent, id string) bool {
 	for _, s := range a.Skills {
 		if strings.EqualFold(s.ID, id) {
 			return true
@@ -84,8 +85,8 @@ func hasSkill(a *adminapi.Agent, id string) bool {
 	return false
 }
 
-func (c *agentsListCmd) table() *table[adminapi.Agent] {
-	return &table[adminapi.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminapi.Agent) []any {
+func (c *agentsListCmd) table() *table[adminjson.Agent] {
+	return &table[adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminjson.Agent) []any {
 		at, trouble := "-", "-"
 		if a.Remote != nil {
 			at, trouble = dash(a.Remote.URL), agentTrouble(a.Remote)
@@ -97,12 +98,12 @@ func (c *agentsListCmd) table() *table[adminapi.Agent] {
 		if a.Paused {
 			state = "paused"
 		}
-		return []any{plain(string(a.Name)), plain(a.Kind), state, len(a.Skills), or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
+		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
 	}}
 }
 
 // agentTrouble says what is wrong with an agent, or nothing.
-func agentTrouble(r *adminapi.Remote) string {
+func agentTrouble(r *adminjson.Remote) string {
 	var all []string
 	if r.Health.Error != "" {
 		all = append(all, r.Health.Error)
@@ -132,25 +133,25 @@ Example:
 func (c *agentsSearchCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		q := url.Values{"q": {strings.Join(c.Query, " ")}, "limit": {strconv.Itoa(c.Limit)}}
-		var found adminapi.Found
+		var found adminjson.Found
 		if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}
-		return (&table[adminapi.Result]{none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
+		return (&table[adminjson.Result]{none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
 	})
 }
 
-func resultRow(r *adminapi.Result) []any {
+func resultRow(r *adminjson.Result) []any {
 	return []any{fmt.Sprintf("%.3f", r.Relevance), r.Type, plain(r.ID), dash(plain(resultFits(r))), dash(plain(r.Summary))}
 }
 
-func resultText(r *adminapi.Result) string {
+func resultText(r *adminjson.Result) string {
 	return fmt.Sprintf("%3.0f%%  %s (%s)\n      %s\n      %s\n",
 		100*r.Relevance, plain(r.ID), r.Type, or(plain(resultFits(r)), "no skill of its own fits"), plain(r.Summary))
 }
 
 // resultFits names the skills or tools that fit.
-func resultFits(r *adminapi.Result) string {
+func resultFits(r *adminjson.Result) string {
 	return strings.Join(append(r.TopSkills, r.TopTools...), ", ")
 }
 
@@ -170,14 +171,14 @@ func (agentsShowCmd) Help() string {
 
 // Run shows the agent.
 func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
-	return (&asking[adminapi.Agent]{
+	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "GET " + agentPath(c.Name), json: c.JSON,
-		text: func(a *adminapi.Agent) string { return printable(describeAgent(a)) },
+		text: func(a *adminjson.Agent) string { return printable(describeAgent(a)) },
 	}).print(ctx, o)
 }
 
 // describeAgent says all that is known of an agent.
-func describeAgent(a *adminapi.Agent) string {
+func describeAgent(a *adminjson.Agent) string {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
@@ -256,16 +257,16 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	return (&asking[adminapi.Agent]{
+	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, json: c.JSON,
-		text: func(a *adminapi.Agent) string {
-			return fmt.Sprintf("agent %s is registered; it is called at %s\n", plain(string(a.Name)), plain(n.URL))
+		text: func(a *adminjson.Agent) string {
+			return fmt.Sprintf("agent %s is registered; it is called at %s\n", plain(a.Name), plain(n.URL))
 		},
 	}).print(ctx, o)
 }
 
-func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
-	n := &adminapi.NewAgent{
+func (c *agentsAddCmd) request(o *OS) (*adminjson.NewAgent, error) {
+	n := &adminjson.NewAgent{
 		Name: string(directory.NameOf(c.Name)), Title: c.Name, URL: c.At, Description: c.Description, Target: c.Target,
 		Trust: c.Trust, GatedSkills: c.GatedSkill,
 	}
@@ -285,7 +286,7 @@ func (c *agentsAddCmd) request(o *OS) (*adminapi.NewAgent, error) {
 }
 
 // credentials returns those of the environment, or what becomes of those that there are.
-func (c *agentsAddCmd) credentials(o *OS) (made adminapi.CredentialsUpdate, err error) {
+func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err error) {
 	if c.KeyEnv+c.BearerEnv+c.HeaderEnv == "" {
 		made.Given = c.NoCredentials
 		return made, nil
@@ -336,9 +337,9 @@ Example:
 
 // Run removes the agent.
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
-	return (&asking[adminapi.Agent]{
+	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name),
-		text: func(a *adminapi.Agent) string { return fmt.Sprintf("agent %s is removed\n", plain(string(a.Name))) },
+		text: func(a *adminjson.Agent) string { return fmt.Sprintf("agent %s is removed\n", plain(a.Name)) },
 	}).print(ctx, o)
 }
 
@@ -390,9 +391,9 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 			return err
 		}
 		down := false
-		probes := func(yield func(*adminapi.Probe, error) bool) {
+		probes := func(yield func(*adminjson.Probe, error) bool) {
 			for _, name := range names {
-				var p adminapi.Probe
+				var p adminjson.Probe
 				err := c.ask(in.soft, "POST "+agentPath(name)+"/"+verb, nil, &p)
 				down = down || !p.Reachable
 				if !yield(&p, err) {
@@ -400,7 +401,7 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 				}
 			}
 		}
-		if err := (&table[adminapi.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
+		if err := (&table[adminjson.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
 			return err
 		}
 		if down {
@@ -415,20 +416,20 @@ func (c *agentsAskFlags) names(ctx context.Context) ([]string, error) {
 	if len(c.Name) > 0 {
 		return c.Name, nil
 	}
-	var all adminapi.AgentList
+	var all adminjson.AgentList
 	if err := c.ask(ctx, "GET "+agentsPath, nil, &all); err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, a := range all.Agents {
 		if a.Remote != nil && !a.Remote.Pinned {
-			names = append(names, string(a.Name))
+			names = append(names, a.Name)
 		}
 	}
 	return names, nil
 }
 
-func probeWords(p *adminapi.Probe) (state, card string) {
+func probeWords(p *adminjson.Probe) (state, card string) {
 	state, card = "down", "unchanged"
 	if p.Reachable {
 		state = "up"
@@ -439,14 +440,14 @@ func probeWords(p *adminapi.Probe) (state, card string) {
 	return state, card
 }
 
-func probeRow(p *adminapi.Probe) []any {
+func probeRow(p *adminjson.Probe) []any {
 	state, card := probeWords(p)
-	return []any{plain(string(p.Agent.Name)), state, fmt.Sprintf("%.1f", p.LatencyMs), p.SkillCount, card, dash(plain(p.Error))}
+	return []any{plain(p.Agent.Name), state, fmt.Sprintf("%.1f", p.LatencyMs), p.SkillCount, card, dash(plain(p.Error))}
 }
 
-func probeText(p *adminapi.Probe) string {
+func probeText(p *adminjson.Probe) string {
 	state, card := probeWords(p)
-	return fmt.Sprintf("%s is %s: %d skills, %.1f ms, card %s%s\n", plain(string(p.Agent.Name)), state, p.SkillCount, p.LatencyMs, card, colon(p.Error))
+	return fmt.Sprintf("%s is %s: %d skills, %.1f ms, card %s%s\n", plain(p.Agent.Name), state, p.SkillCount, p.LatencyMs, card, colon(p.Error))
 }
 
 // colon puts an error behind a sentence.

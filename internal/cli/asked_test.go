@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // hubAsked waits until a question is open in the inbox of the hub, and puts its id into a
@@ -35,7 +35,7 @@ func hubAsked(ts *testscript.TestScript, neg bool, args []string) {
 	now, err := http.Get(ts.Getenv("PARLEY_URL") + inboxPath)
 	ts.Check(err)
 	defer now.Body.Close()
-	var page adminapi.InboxList
+	var page adminjson.InboxList
 	ts.Check(json.NewDecoder(now.Body).Decode(&page))
 	if slices.ContainsFunc(page.Items, func(it inbox.Item) bool { return fresh(&it) }) {
 		return

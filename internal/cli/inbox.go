@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -45,7 +46,7 @@ func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
 	t := &table[inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
 	return o.interruptible(ctx, func(in interrupts) error {
-		return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminapi.InboxList) ([]inbox.Item, string) {
+		return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
 			return p.Items, nextPage("pageToken", p.NextPageToken)
 		}))
 	})
@@ -76,7 +77,7 @@ type oneItem struct {
 func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 	return (&asking[inbox.Item]{
 		hubFlags: &c.hubFlags, request: "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb,
-		in: &adminapi.Decision{Text: text}, json: c.JSON,
+		in: &adminjson.Decision{Text: text}, json: c.JSON,
 		text: func(it *inbox.Item) string { return fmt.Sprintf("%s %s is %s\n", it.Kind, it.ID, it.State) },
 	}).print(ctx, o)
 }

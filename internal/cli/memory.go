@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -50,16 +51,16 @@ Examples:
 func (c *memoryListCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
-		return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminapi.NoteList) ([]adminapi.Note, string) {
+		return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminjson.NoteList) ([]adminjson.Note, string) {
 			return p.Notes, nextPage("after", p.After)
 		}))
 	})
 }
 
-func noteTable(o *OS, asJSON bool) *table[adminapi.Note] {
-	return &table[adminapi.Note]{
+func noteTable(o *OS, asJSON bool) *table[adminjson.Note] {
+	return &table[adminjson.Note]{
 		heads: "KEY\tCATEGORY\tENDS IN\tTEXT", none: "No notes.", json: asJSON, encode: encode,
-		row: func(n *adminapi.Note) []any {
+		row: func(n *adminjson.Note) []any {
 			end := n.ExpiresAt.Format(time.RFC3339)
 			if o.Terminal {
 				end = time.Until(n.ExpiresAt).Round(time.Second).String()
@@ -95,7 +96,7 @@ func (c *memoryGetCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		var n adminapi.Note
+		var n adminjson.Note
 		if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func noteAt(key string) string {
 	return memoryPath + "/note?" + url.Values{"key": {key}}.Encode()
 }
 
-func printNote(w io.Writer, n *adminapi.Note, asJSON bool) error {
+func printNote(w io.Writer, n *adminjson.Note, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(n)
 	}
@@ -160,8 +161,8 @@ func (c *memorySetCmd) Run(ctx context.Context, o *OS) error {
 		if err != nil {
 			return err
 		}
-		var n adminapi.Note
-		ask := &adminapi.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
+		var n adminjson.Note
+		ask := &adminjson.NewNote{Value: text, Category: c.Category, Tags: c.Tag, TTL: c.TTL}
 		if err := c.ask(in.soft, "PUT "+noteAt(c.Key), ask, &n); err != nil {
 			return err
 		}
@@ -267,7 +268,7 @@ func (c *memorySearchCmd) Run(ctx context.Context, o *OS) error {
 		q.Set("limit", strconv.Itoa(c.Limit))
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		var found adminapi.NoteList
+		var found adminjson.NoteList
 		if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
 			return err
 		}

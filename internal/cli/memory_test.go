@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // TestKeysThatFitNoRequest: a key that is far too long is refused before anybody is asked.
@@ -105,7 +105,7 @@ func TestSeenNotes(t *testing.T) {
 	t.Parallel()
 	w := &noteWatch{seen: map[string]noteSeen{}}
 	for i := range 5 * leastKept {
-		n := adminapi.Note{Key: fmt.Sprint(i), UpdatedAt: time.Unix(1, 0), ExpiresAt: time.Unix(2, 0)}
+		n := adminjson.Note{Key: fmt.Sprint(i), UpdatedAt: time.Unix(1, 0), ExpiresAt: time.Unix(2, 0)}
 		if !w.fresh(&n) || w.fresh(&n) {
 			t.Fatalf("note %d is not seen once", i)
 		}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // memoryWatchCmd prints notes as they are set.
@@ -141,7 +141,7 @@ func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		var n adminapi.Note
+		var n adminjson.Note
 		if !ok || json.Unmarshal([]byte(data), &n) != nil || n.Key == "" || !w.fresh(&n) {
 			continue
 		}
@@ -156,7 +156,7 @@ func (w *noteWatch) show(stream io.Reader) (over bool, err error) {
 }
 
 // fresh reports whether a note was not printed, and remembers it.
-func (w *noteWatch) fresh(n *adminapi.Note) bool {
+func (w *noteWatch) fresh(n *adminjson.Note) bool {
 	if s, ok := w.seen[n.Key]; ok && !n.UpdatedAt.After(s.updated) {
 		return false
 	}
@@ -170,7 +170,7 @@ func (w *noteWatch) fresh(n *adminapi.Note) bool {
 }
 
 // print prints a note on a line.
-func (c *memoryWatchCmd) print(out io.Writer, n *adminapi.Note) error {
+func (c *memoryWatchCmd) print(out io.Writer, n *adminjson.Note) error {
 	if c.JSON {
 		return json.NewEncoder(out).Encode(n)
 	}

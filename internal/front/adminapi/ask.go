@@ -13,23 +13,10 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/task"
 )
-
-// NewQuestion is the body of POST /api/v1/inbox: a question that belongs to no task.
-type NewQuestion struct {
-	// Key names the question among those of its caller: one with a key that was used is the
-	// first one, as it is now. If empty, it is a new one.
-	Key string `json:"key,omitempty"`
-	// Text is the question. It is required.
-	Text string `json:"text"`
-	// Agent is who wants to know, or empty.
-	Agent string `json:"agent,omitempty"`
-	// TTL is how long it waits for an answer, such as "24h"; empty means seven days, which
-	// is the longest.
-	TTL string `json:"ttl,omitempty"`
-}
 
 const (
 	maxQuestionTTL = 7 * 24 * time.Hour
@@ -39,8 +26,8 @@ const (
 )
 
 // putQuestion puts a question of the caller into the inbox.
-func (h *Handler) putQuestion(r *http.Request, n *NewQuestion) (*inbox.Item, error) {
-	it, err := n.item(auth.PrincipalFrom(r.Context()))
+func (h *Handler) putQuestion(r *http.Request, n *adminjson.NewQuestion) (*inbox.Item, error) {
+	it, err := questionOf(n, auth.PrincipalFrom(r.Context()))
 	if err == nil {
 		err = h.roomToAsk(r, it)
 	}
@@ -55,8 +42,8 @@ func (h *Handler) putQuestion(r *http.Request, n *NewQuestion) (*inbox.Item, err
 	return &put, nil
 }
 
-// item returns the question as the inbox has it.
-func (n *NewQuestion) item(p *auth.Principal) (*inbox.Item, error) {
+// questionOf returns the question as the inbox has it.
+func questionOf(n *adminjson.NewQuestion, p *auth.Principal) (*inbox.Item, error) {
 	ttl := maxQuestionTTL
 	switch {
 	case strings.TrimSpace(n.Text) == "":

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/deadletter"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -98,7 +99,7 @@ func TestPausedAgents(t *testing.T) {
 	t.Parallel()
 	h := withControl(t)
 	paused := func() bool {
-		var list adminapi.AgentList
+		var list adminjson.AgentList
 		if err := json.Unmarshal([]byte(as(t, h, clerk, "GET /api/v1/agents", "").body), &list); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,8 @@
 package adminapi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -16,132 +14,13 @@ import (
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/bm25"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/task"
 )
-
-// Remote is what the directory knows of an agent elsewhere.
-type Remote struct {
-	URL             string `json:"url"`
-	ProtocolVersion string `json:"protocolVersion,omitempty"`
-	// SignedBy is the id of the key that signed the card, if that was verified.
-	SignedBy  string `json:"signedBy,omitempty"`
-	Streaming bool   `json:"streaming"`
-	Push      bool   `json:"pushNotifications"`
-	// Queue is the agent's name on the bus, Transport says how it is called: "http" or
-	// "queue". Workers is how many have announced themselves for the queue and are there.
-	Queue     string `json:"queue,omitempty"`
-	Transport string `json:"transport"`
-	Workers   int    `json:"workers,omitempty"`
-	// Sources are the files that name the agent, or "registered"; the first one counts.
-	Sources []string `json:"sources"`
-	// Registered agents may be changed and removed here.
-	Registered bool `json:"registered"`
-	// Pinned agents are never asked for a card.
-	Pinned bool `json:"pinned,omitempty"`
-	// Credentials says what kind they are of, never their values.
-	Credentials string `json:"credentials"`
-	Target      string `json:"target,omitempty"`
-	Health      Health `json:"health"`
-	// Problems are what an operator should know.
-	Problems []string `json:"problems,omitempty"`
-}
-
-// Health is how an agent elsewhere does.
-type Health struct {
-	// State is "up", "down" or "unknown".
-	State     string     `json:"state"`
-	LatencyMs float64    `json:"latencyMs,omitempty"`
-	CheckedAt *time.Time `json:"checkedAt,omitempty"`
-	SeenAt    *time.Time `json:"seenAt,omitempty"`
-	CardAt    *time.Time `json:"cardAt,omitempty"`
-	Failures  int        `json:"failures,omitempty"`
-	Error     string     `json:"error,omitempty"`
-}
-
-// Probe is what asking an agent has shown.
-type Probe struct {
-	Agent      Agent   `json:"agent"`
-	Reachable  bool    `json:"reachable"`
-	LatencyMs  float64 `json:"latencyMs"`
-	Streaming  bool    `json:"streaming"`
-	Push       bool    `json:"push"`
-	SkillCount int     `json:"skillCount"`
-	// Changed is set if the card is another one than before.
-	Changed bool   `json:"changed"`
-	Error   string `json:"error,omitempty"`
-}
-
-// NewAgent asks for the registration of an agent.
-type NewAgent struct {
-	// Name is the agent's name in the hub. If empty, it is made of Title.
-	Name  string `json:"name,omitempty"`
-	Title string `json:"title,omitempty"`
-	// URL is where the agent is. It is required.
-	URL         string            `json:"url"`
-	Description string            `json:"description,omitempty"`
-	Version     string            `json:"version,omitempty"`
-	Skills      []directory.Skill `json:"skills,omitempty"`
-	Target      string            `json:"target,omitempty"`
-	TimeoutMs   int               `json:"timeoutMs,omitempty"`
-	PollMs      int               `json:"pollIntervalMs,omitempty"`
-	Streaming   *bool             `json:"streaming,omitempty"`
-	// Trust is "gated" for an agent that does what its callers are trusted with, else
-	// "open"; GatedSkills are those alone that are gated. If both are absent, what was
-	// registered before stays.
-	Trust       string   `json:"trust,omitempty"`
-	GatedSkills []string `json:"gatedSkills,omitempty"`
-	// Credentials are what the hub shows to the agent. If absent, those that were
-	// registered before stay as they are, unless the agent moves to another host; null, or an
-	// empty object, takes them away.
-	Credentials CredentialsUpdate `json:"credentials,omitzero"`
-}
-
-// CredentialsUpdate says what becomes of credentials. If it is zero, they stay.
-type CredentialsUpdate struct {
-	// Given is set if NewCredentials take the place of what there was.
-	Given bool
-	NewCredentials
-}
-
-// UnmarshalJSON takes null for no credentials.
-func (u *CredentialsUpdate) UnmarshalJSON(b []byte) error {
-	u.Given = true
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	return d.Decode(&u.NewCredentials)
-}
-
-// MarshalJSON writes the credentials.
-func (u CredentialsUpdate) MarshalJSON() ([]byte, error) { return json.Marshal(u.NewCredentials) }
-
-// NewCredentials are the credentials of a registration. An empty object means none.
-type NewCredentials struct {
-	APIKey string `json:"apiKey,omitempty"`
-	Bearer string `json:"bearer,omitempty"`
-	// HeaderName and HeaderValueBase64 are any header.
-	HeaderName        string `json:"headerName,omitempty"`
-	HeaderValueBase64 string `json:"headerValueBase64,omitempty"`
-}
-
-// Found is the answer of a search.
-type Found struct {
-	Results []Result `json:"results"`
-}
-
-// Result is an agent or an MCP server that fits.
-type Result struct {
-	ID      string `json:"id"`
-	Type    string `json:"type"` // "a2a" or "mcp"
-	Summary string `json:"summary"`
-	// Relevance is from 0 to 1, relative to the best.
-	Relevance float64  `json:"relevance_score"`
-	TopSkills []string `json:"top_skills,omitempty"`
-	TopTools  []string `json:"top_tools,omitempty"`
-}
 
 // entry returns what the directory knows of an agent elsewhere, or nil.
 func (h *Handler) entry(name string) *directory.Entry {
@@ -156,21 +35,21 @@ func (h *Handler) entry(name string) *directory.Entry {
 }
 
 // enrich adds what the directory knows and the caller may see.
-func (h *Handler) enrich(r *http.Request, a Agent) Agent {
-	e := h.entry(string(a.Name))
+func (h *Handler) enrich(r *http.Request, a adminjson.Agent) adminjson.Agent {
+	e := h.entry(a.Name)
 	if e == nil {
 		return a
 	}
 	a.LastSeen, a.State = e.LastSeen(), e.Health.State.String()
-	if !h.may(r, policy.Request{Op: policy.AdminAgents, Agent: a.Name}) && !h.mayRead(r, policy.AdminRead) {
+	if !h.may(r, policy.Request{Op: policy.AdminAgents, Agent: task.Agent(a.Name)}) && !h.mayRead(r, policy.AdminRead) {
 		return a
 	}
-	a.Remote = &Remote{
+	a.Remote = &adminjson.Remote{
 		Queue: string(e.Spec.Queue), Transport: e.Transport(), Workers: e.Workers,
 		URL: e.Spec.URL, ProtocolVersion: e.ProtocolVersion, SignedBy: e.SignedBy, Streaming: e.Streaming, Push: e.Push,
 		Sources: e.Sources, Registered: e.Registered, Pinned: e.Spec.Pinned,
 		Credentials: e.Spec.Call.Credentials.Kind(), Target: e.Spec.Call.Target, Problems: e.Problems,
-		Health: Health{
+		Health: adminjson.Health{
 			State: a.State, LatencyMs: millis(e.Health.Latency), CheckedAt: moment(e.Health.CheckedAt), SeenAt: moment(e.Health.SeenAt),
 			CardAt: moment(e.CardAt), Failures: e.Health.Failures, Error: e.Health.Error,
 		},
@@ -181,14 +60,16 @@ func (h *Handler) enrich(r *http.Request, a Agent) Agent {
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // uncalled describes an agent that the hub could not make callable.
-func uncalled(e *directory.Entry) Agent {
-	a := Agent{
-		Name: e.Name(), Kind: "remote", Title: e.Title, Description: e.Description, Version: e.Version, Skills: []Skill{},
+func uncalled(e *directory.Entry) adminjson.Agent {
+	a := adminjson.Agent{
+		Name: string(e.Name()), Kind: "remote", Title: e.Title, Description: e.Description, Version: e.Version, Skills: []adminjson.Skill{},
 		InputModes: list(e.InputModes), OutputModes: list(e.OutputModes),
 	}
 	for i := range e.Skills {
 		s := &e.Skills[i]
-		a.Skills = append(a.Skills, Skill{s.ID, s.Name, s.Description, list(s.Tags), s.InputModes, s.OutputModes})
+		a.Skills = append(a.Skills, adminjson.Skill{
+			ID: s.ID, Name: s.Name, Description: s.Description, Tags: list(s.Tags), InputModes: s.InputModes, OutputModes: s.OutputModes,
+		})
 	}
 	return a
 }
@@ -222,13 +103,13 @@ func (h *Handler) directoryError(r *http.Request, err error, name string) error 
 }
 
 // register adds an agent, or changes one.
-func (h *Handler) register(r *http.Request, n *NewAgent) (*Agent, error) {
+func (h *Handler) register(r *http.Request, n *adminjson.NewAgent) (*adminjson.Agent, error) {
 	name := r.PathValue("id")
 	if name != "" && n.Name != "" && n.Name != name {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "name", "is not the name in the path")
 	}
 	n.Name = cmp.Or(n.Name, name)
-	s, err := n.spec()
+	s, err := specOf(n)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +122,8 @@ func (h *Handler) register(r *http.Request, n *NewAgent) (*Agent, error) {
 	return &a, nil
 }
 
-func (n *NewAgent) spec() (*directory.Spec, error) {
+// specOf returns the agent that a request asks to register.
+func specOf(n *adminjson.NewAgent) (*directory.Spec, error) {
 	if n.TimeoutMs < 0 || n.PollMs < 0 {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "timeoutMs", "times are not negative")
 	}
@@ -263,7 +145,7 @@ func (n *NewAgent) spec() (*directory.Spec, error) {
 }
 
 // listed describes an agent of the directory as the hub has it.
-func (h *Handler) listed(e *directory.Entry) Agent {
+func (h *Handler) listed(e *directory.Entry) adminjson.Agent {
 	if a, ok := h.Hub.Agent(e.Name()); ok {
 		return h.describe(a)
 	}
@@ -271,7 +153,7 @@ func (h *Handler) listed(e *directory.Entry) Agent {
 }
 
 // remove forgets an agent that was registered.
-func (h *Handler) remove(r *http.Request) (*Agent, error) {
+func (h *Handler) remove(r *http.Request) (*adminjson.Agent, error) {
 	name := r.PathValue("id")
 	e, err := h.Directory.Remove(r.Context(), name)
 	if err != nil {
@@ -289,26 +171,30 @@ func (h *Handler) noteAgent(r *http.Request, what string, e *directory.Entry) {
 }
 
 // probe asks an agent whether it answers.
-func (h *Handler) probe(r *http.Request) (*Probe, error) { return h.probed(r, h.Directory.Probe) }
+func (h *Handler) probe(r *http.Request) (*adminjson.Probe, error) {
+	return h.probed(r, h.Directory.Probe)
+}
 
 // refresh reads the card of an agent again.
-func (h *Handler) refresh(r *http.Request) (*Probe, error) { return h.probed(r, h.Directory.Refresh) }
+func (h *Handler) refresh(r *http.Request) (*adminjson.Probe, error) {
+	return h.probed(r, h.Directory.Refresh)
+}
 
 // probed answers with the result of a probe.
-func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*directory.Entry, directory.Probe, error)) (*Probe, error) {
+func (h *Handler) probed(r *http.Request, ask func(context.Context, string) (*directory.Entry, directory.Probe, error)) (*adminjson.Probe, error) {
 	name := r.PathValue("id")
 	e, p, err := ask(r.Context(), name)
 	if err != nil {
 		return nil, h.directoryError(r, err, name)
 	}
-	return &Probe{
+	return &adminjson.Probe{
 		Agent: h.enrich(r, h.listed(e)), Reachable: p.Reachable, LatencyMs: millis(p.Latency),
 		Streaming: p.Streaming, Push: p.Push, SkillCount: p.SkillCount, Changed: p.Changed, Error: p.Error,
 	}, nil
 }
 
 // search answers with what fits a query.
-func (h *Handler) search(r *http.Request) (*Found, error) {
+func (h *Handler) search(r *http.Request) (*adminjson.Found, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "0"))
 	switch {
@@ -317,9 +203,9 @@ func (h *Handler) search(r *http.Request) (*Found, error) {
 	case strings.TrimSpace(q.Get("q")) == "":
 		return nil, apierror.Field(a2a.ErrInvalidParams, "q", "is missing")
 	}
-	found := Found{Results: []Result{}}
+	found := adminjson.Found{Results: []adminjson.Result{}}
 	for _, hit := range h.hits(r, q.Get("q"), limit) {
-		result := Result{ID: hit.Name, Type: hit.Kind, Summary: hit.Summary, Relevance: hit.Score}
+		result := adminjson.Result{ID: hit.Name, Type: hit.Kind, Summary: hit.Summary, Relevance: hit.Score}
 		if hit.Kind == "mcp" {
 			result.TopTools = hit.Skills
 		} else {

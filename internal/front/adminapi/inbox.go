@@ -13,21 +13,10 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
-
-// InboxList is the answer of GET /api/v1/inbox.
-type InboxList struct {
-	Items []inbox.Item `json:"items"`
-	// NextPageToken continues the list; empty at its end.
-	NextPageToken string `json:"nextPageToken,omitempty"`
-}
-
-// Decision is what is said with an answer, an approval or a refusal.
-type Decision struct {
-	Text string `json:"text,omitempty"`
-}
 
 const inboxPage = 50
 
@@ -68,7 +57,7 @@ func (v *viewer) sees(it *inbox.Item) bool {
 type settler func(ctx context.Context, id inbox.ID, by, text string) (inbox.Item, error)
 
 // listInbox answers with a page of items.
-func (h *Handler) listInbox(r *http.Request) (*InboxList, error) {
+func (h *Handler) listInbox(r *http.Request) (*adminjson.InboxList, error) {
 	v := h.viewer(r)
 	q, err := inboxQuery(r)
 	if err != nil {
@@ -79,7 +68,7 @@ func (h *Handler) listInbox(r *http.Request) (*InboxList, error) {
 		q.Kinds = slices.DeleteFunc(or(q.Kinds, inbox.Kinds()), func(k inbox.Kind) bool { return k != inbox.Question })
 	}
 	if !v.admin && len(q.Kinds) == 0 {
-		return &InboxList{Items: []inbox.Item{}}, nil
+		return &adminjson.InboxList{Items: []inbox.Item{}}, nil
 	}
 	limit := q.Limit
 	q.Limit++ // to see whether there are more
@@ -87,7 +76,7 @@ func (h *Handler) listInbox(r *http.Request) (*InboxList, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := InboxList{Items: append([]inbox.Item{}, found[:min(limit, len(found))]...)}
+	answer := adminjson.InboxList{Items: append([]inbox.Item{}, found[:min(limit, len(found))]...)}
 	if len(found) > limit {
 		answer.NextPageToken = string(found[limit-1].ID)
 	}
@@ -135,20 +124,20 @@ func (h *Handler) item(r *http.Request) (*inbox.Item, error) {
 	return &it, inboxError(r, err)
 }
 
-func (h *Handler) answerItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+func (h *Handler) answerItem(r *http.Request, d *adminjson.Decision) (*inbox.Item, error) {
 	return h.settleItem(r, d, h.Inbox.Answer)
 }
 
-func (h *Handler) approveItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+func (h *Handler) approveItem(r *http.Request, d *adminjson.Decision) (*inbox.Item, error) {
 	return h.settleItem(r, d, h.Inbox.Approve)
 }
 
-func (h *Handler) refuseItem(r *http.Request, d *Decision) (*inbox.Item, error) {
+func (h *Handler) refuseItem(r *http.Request, d *adminjson.Decision) (*inbox.Item, error) {
 	return h.settleItem(r, d, h.Inbox.Refuse)
 }
 
 // settleItem answers, approves or refuses.
-func (h *Handler) settleItem(r *http.Request, d *Decision, settle settler) (*inbox.Item, error) {
+func (h *Handler) settleItem(r *http.Request, d *adminjson.Decision, settle settler) (*inbox.Item, error) {
 	if _, err := h.item(r); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/task"
 )
@@ -39,7 +40,7 @@ func withInbox(t *testing.T) *adminapi.Handler {
 
 func listed(t *testing.T, a answer) string {
 	t.Helper()
-	var list adminapi.InboxList
+	var list adminjson.InboxList
 	if err := json.Unmarshal([]byte(a.body), &list); err != nil || a.code != 200 {
 		t.Fatalf("list = %d %s", a.code, a.body)
 	}

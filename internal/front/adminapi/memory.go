@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/task"
@@ -29,38 +30,6 @@ type Memory struct {
 	Notes    *memory.Notes
 	Turns    *memory.Turns
 	Sessions Sessions
-}
-
-// Note is a note. In lists and answers of searches there is a preview in place of the
-// value.
-type Note struct {
-	Key       string    `json:"key"`
-	Value     *string   `json:"value,omitempty"`
-	Preview   string    `json:"preview,omitempty"`
-	Size      int64     `json:"size"`
-	Category  string    `json:"category,omitempty"`
-	Tags      []string  `json:"tags,omitempty"`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
-	ExpiresAt time.Time `json:"expiresAt"`
-	// Score is how well the note fits what was searched for, from 0 to 1.
-	Score float64 `json:"score,omitempty"`
-}
-
-// NoteList is the answer of GET /api/v1/memory and of /api/v1/memory/search.
-type NoteList struct {
-	Notes []Note `json:"notes"`
-	// After continues the list with ?after=; empty at its end.
-	After string `json:"after,omitempty"`
-}
-
-// NewNote is the body of PUT /api/v1/memory/note.
-type NewNote struct {
-	Value    string   `json:"value"`
-	Category string   `json:"category,omitempty"`
-	Tags     []string `json:"tags,omitempty"`
-	// TTL is how long it is remembered, such as "5m"; empty leaves it to the hub.
-	TTL string `json:"ttl,omitempty"`
 }
 
 // Deleted is the answer of a DELETE.
@@ -111,8 +80,8 @@ func badNote(r *http.Request, err error) error {
 	return err
 }
 
-func entryNote(e *memory.Entry) Note {
-	return Note{
+func entryNote(e *memory.Entry) adminjson.Note {
+	return adminjson.Note{
 		Key: e.Key, Preview: e.Preview, Size: e.Size, Category: e.Category, Tags: e.Tags,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
 	}
@@ -132,7 +101,7 @@ func limitOf(q url.Values) (int, error) {
 }
 
 // listNotes answers with the notes whose keys begin so.
-func (h *Handler) listNotes(r *http.Request) (*NoteList, error) {
+func (h *Handler) listNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
 	if err != nil {
@@ -144,7 +113,7 @@ func (h *Handler) listNotes(r *http.Request) (*NoteList, error) {
 	if err != nil {
 		return nil, badNote(r, err)
 	}
-	answer := NoteList{Notes: []Note{}}
+	answer := adminjson.NoteList{Notes: []adminjson.Note{}}
 	for i := range found {
 		answer.Notes = append(answer.Notes, entryNote(&found[i]))
 	}
@@ -155,7 +124,7 @@ func (h *Handler) listNotes(r *http.Request) (*NoteList, error) {
 }
 
 // searchNotes answers with the notes that fit, the best first.
-func (h *Handler) searchNotes(r *http.Request) (*NoteList, error) {
+func (h *Handler) searchNotes(r *http.Request) (*adminjson.NoteList, error) {
 	q := r.URL.Query()
 	limit, err := limitOf(q)
 	if err != nil {
@@ -168,7 +137,7 @@ func (h *Handler) searchNotes(r *http.Request) (*NoteList, error) {
 	if err != nil {
 		return nil, badNote(r, err)
 	}
-	answer := NoteList{Notes: []Note{}}
+	answer := adminjson.NoteList{Notes: []adminjson.Note{}}
 	for i := range hits {
 		n := entryNote(&hits[i].Entry)
 		n.Score = hits[i].Score
@@ -178,14 +147,14 @@ func (h *Handler) searchNotes(r *http.Request) (*NoteList, error) {
 }
 
 // whole returns a note with its text.
-func whole(n *memory.Note) *Note {
-	return &Note{
+func whole(n *memory.Note) *adminjson.Note {
+	return &adminjson.Note{
 		Key: n.Key, Value: &n.Value, Size: n.Size, Category: n.Category, Tags: n.Tags,
 		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, ExpiresAt: n.ExpiresAt,
 	}
 }
 
-func (h *Handler) note(r *http.Request) (*Note, error) {
+func (h *Handler) note(r *http.Request) (*adminjson.Note, error) {
 	n, err := h.Memory.Notes.Get(r.Context(), ownerOf(r), r.URL.Query().Get("key"))
 	if err != nil {
 		return nil, badNote(r, err)
@@ -193,7 +162,7 @@ func (h *Handler) note(r *http.Request) (*Note, error) {
 	return whole(&n), nil
 }
 
-func (h *Handler) setNote(r *http.Request, ask *NewNote) (*Note, error) {
+func (h *Handler) setNote(r *http.Request, ask *adminjson.NewNote) (*adminjson.Note, error) {
 	var ttl time.Duration
 	if ask.TTL != "" {
 		var err error

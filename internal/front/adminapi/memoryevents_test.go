@@ -15,6 +15,7 @@ import (
 	notes "github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/store/memstore"
 )
@@ -52,7 +53,7 @@ func watchNotes(t *testing.T, h http.Handler, query string) *noteStream {
 }
 
 // next returns the next note; its zero value when the stream ends.
-func (s *noteStream) next() (n adminapi.Note) {
+func (s *noteStream) next() (n adminjson.Note) {
 	s.t.Helper()
 	for s.lines.Scan() {
 		if data, ok := strings.CutPrefix(s.lines.Text(), "data: "); ok {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
@@ -23,38 +23,21 @@ type TaskReader interface {
 
 var _ TaskReader = (*engine.Engine)(nil)
 
-// TaskInfo is a task of the caller, without what was said in it.
-type TaskInfo struct {
-	TaskID    a2a.TaskID `json:"taskId"`
-	ContextID string     `json:"contextId"`
-	Agent     task.Agent `json:"agent"`
-	State     string     `json:"state"`
-	CreatedAt time.Time  `json:"createdAt"`
-	ChangedAt time.Time  `json:"changedAt"`
-}
-
-// TaskList is the answer of GET /api/v1/tasks.
-type TaskList struct {
-	Tasks []TaskInfo `json:"tasks"`
-	// NextPageToken continues the list; empty at its end.
-	NextPageToken string `json:"nextPageToken,omitempty"`
-}
-
 // taskPage is how many tasks a page has, and maxTaskPage how many it may have.
 const (
 	taskPage    = 50
 	maxTaskPage = 100
 )
 
-func taskInfo(h *task.Head) TaskInfo {
-	return TaskInfo{
-		TaskID: h.ID, ContextID: h.ContextID, Agent: h.Agent, State: h.State.String(),
+func taskInfo(h *task.Head) adminjson.TaskInfo {
+	return adminjson.TaskInfo{
+		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), State: h.State.String(),
 		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
 	}
 }
 
 // task answers with one task of the caller.
-func (h *Handler) task(r *http.Request) (*TaskInfo, error) {
+func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	none := 0
 	a, err := h.Reader.Get(r.Context(), callerOf(r), &op.Get{ID: a2a.TaskID(r.PathValue("id")), HistoryLength: &none})
 	if err != nil {
@@ -65,7 +48,7 @@ func (h *Handler) task(r *http.Request) (*TaskInfo, error) {
 }
 
 // listTasks answers with a page of the caller's tasks, the last changed first.
-func (h *Handler) listTasks(r *http.Request) (*TaskList, error) {
+func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	q, err := taskQuery(r)
 	if err != nil {
 		return nil, err
@@ -74,7 +57,7 @@ func (h *Handler) listTasks(r *http.Request) (*TaskList, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := TaskList{Tasks: []TaskInfo{}, NextPageToken: page.NextPageToken}
+	answer := adminjson.TaskList{Tasks: []adminjson.TaskInfo{}, NextPageToken: page.NextPageToken}
 	for i := range page.Tasks {
 		answer.Tasks = append(answer.Tasks, taskInfo(&page.Tasks[i].Head))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -107,55 +108,25 @@ type Directory interface {
 	// people use.
 	Agent(ctx context.Context, name string) (*Agent, error)
 	// Search returns agents and MCP servers that have to do with a query, the best first.
-	Search(ctx context.Context, query string, limit int) ([]Found, error)
+	Search(ctx context.Context, query string, limit int) ([]adminjson.Result, error)
 }
 
 // Agent is an agent of the directory. All texts but Name and LastSeen are its own.
 type Agent struct {
-	Name, Title, Description string
-	// LastSeen says when the agent was last seen, in words.
-	LastSeen                string
-	Skills                  []Skill
-	InputModes, OutputModes []string
-	// Card is the whole card as JSON, or nil.
-	Card json.RawMessage
-}
-
-// Skill is a skill of an agent.
-type Skill struct {
-	ID, Name, Description string
-	// InputModes and OutputModes are its media types, if they are not those of the agent.
-	InputModes, OutputModes []string
-}
-
-// Found is what a search has found.
-type Found struct {
-	// ID is the name of an agent or the id of a server; Type is "a2a" or "mcp".
-	ID, Type, Summary string
-	// Score is from 0 to 1, relative to the best.
-	Score float64
-	// Top are the skills or tools that fit best.
-	Top []string
+	adminjson.Agent
+	// Card is the whole card as the hub sends it, or nil.
+	Card json.RawMessage `json:"card"`
 }
 
 // Registry changes which agents there are. Its methods are called concurrently.
 type Registry interface {
 	// Register adds an agent elsewhere, or changes one that was registered: its credential
-	// stays if r has none.
-	Register(ctx context.Context, r *Registration) (*Agent, error)
+	// stays if n has none.
+	Register(ctx context.Context, n *adminjson.NewAgent) (*Agent, error)
 	// Unregister removes an agent that was registered.
 	Unregister(ctx context.Context, name string) error
 	// Refresh reads the card of an agent again.
 	Refresh(ctx context.Context, name string) (*Refreshed, error)
-}
-
-// Registration is an agent to register.
-type Registration struct {
-	// Name and URL are required.
-	Name, URL, Description string
-	Skills                 []Skill
-	// HeaderName and HeaderValueBase64 are the credential to call it with, or empty.
-	HeaderName, HeaderValueBase64 string
 }
 
 // Refreshed is what reading a card again has shown.
@@ -171,16 +142,16 @@ type Refreshed struct {
 // whole ones.
 type NoteReader interface {
 	// Note returns a note with the whole of its text.
-	Note(ctx context.Context, key string) (*Note, error)
+	Note(ctx context.Context, key string) (*adminjson.Note, error)
 	// Search returns the notes that fit, the best first, with the beginnings of their
 	// texts. Without words it returns the newest.
-	Search(ctx context.Context, q *NoteQuery) ([]Note, error)
+	Search(ctx context.Context, q *NoteQuery) ([]adminjson.Note, error)
 }
 
 // NoteWriter changes the working memory. It is like NoteReader.
 type NoteWriter interface {
-	// Save stores a note in place of the one with its key. Zero TTL leaves it to the hub.
-	Save(ctx context.Context, n *Note, ttl time.Duration) (*Note, error)
+	// Save stores a note in place of the one with the key.
+	Save(ctx context.Context, key string, n *adminjson.NewNote) (*adminjson.Note, error)
 	// Delete forgets a note.
 	Delete(ctx context.Context, key string) error
 }
@@ -190,17 +161,6 @@ type NoteQuery struct {
 	Words, Category, Namespace string
 	Tags                       []string
 	Limit                      int
-}
-
-// Note is a note of the working memory.
-type Note struct {
-	Key, Value, Category string
-	Tags                 []string
-	// Size is the length of the whole text in bytes.
-	Size                 int64
-	UpdatedAt, ExpiresAt time.Time
-	// Score is how well it fits a query, from 0 to 1.
-	Score float64
 }
 
 // People are who can be asked. Its method is called concurrently.

@@ -277,7 +277,8 @@ type resolved struct {
 
 // resolve finds the agent and the skill that the model means, or says which there are.
 func (b *Toolbox) resolve(ctx context.Context, name, skill string) (*resolved, *llm.Result, error) {
-	r := &resolved{Agent: Agent{Name: name}, skill: skill}
+	r := &resolved{skill: skill}
+	r.Name = name
 	if b.Directory != nil {
 		a, wrong, err := b.known(ctx, name)
 		if wrong != nil || err != nil {

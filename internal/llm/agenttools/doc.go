@@ -5,7 +5,7 @@
 //
 // A Toolbox is an llm.Source. What its tools do is behind small interfaces: Caller,
 // Tasks, Directory, Registry, NoteReader, NoteWriter, People. One that is nil hides its
-// tools. Package hubtools implements all of them for a hub over HTTP.
+// tools. Package hubclient implements all of them for a hub over HTTP.
 //
 // # Guarantees
 //
@@ -23,5 +23,5 @@
 //
 // # Testing
 //
-// The tools run against a real hub, see the tests of package hubtools.
+// The tools run against a real hub, see the tests of package hubclient.
 package agenttools

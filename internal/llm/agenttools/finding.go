@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
@@ -90,7 +91,7 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) 
 				ids = append(ids, s.ID)
 			}
 		}
-		if skill == "" || slices.ContainsFunc(a.Skills, func(s Skill) bool { return strings.EqualFold(s.ID, skill) }) {
+		if skill == "" || slices.ContainsFunc(a.Skills, func(s adminjson.Skill) bool { return strings.EqualFold(s.ID, skill) }) {
 			answer.Agents = append(answer.Agents, b.listed(a))
 		}
 	}
@@ -123,25 +124,12 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	type result struct {
-		ID      string   `json:"id"`
-		Type    string   `json:"type"`
-		Summary string   `json:"summary"`
-		Score   float64  `json:"relevance_score"`
-		Skills  []string `json:"top_skills,omitempty"`
-		Tools   []string `json:"top_tools,omitempty"`
-	}
 	answer := struct {
-		Results []result `json:"results"`
-		Note    string   `json:"note,omitempty"`
-	}{Results: []result{}}
-	for _, f := range found {
-		r := result{ID: f.ID, Type: f.Type, Summary: b.words(originOf(&f), f.Summary), Score: f.Score}
-		if f.Type == "mcp" {
-			r.Tools = filter(f.Top)
-		} else {
-			r.Skills = filter(f.Top)
-		}
+		adminjson.Found
+		Note string `json:"note,omitempty"`
+	}{Found: adminjson.Found{Results: []adminjson.Result{}}}
+	for _, r := range found {
+		r.Summary, r.TopSkills, r.TopTools = b.words(originOf(&r), r.Summary), filter(r.TopSkills), filter(r.TopTools)
 		answer.Results = append(answer.Results, r)
 	}
 	if len(found) == 0 {
@@ -151,7 +139,7 @@ func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
 }
 
 // originOf returns whose words the summary of a service is.
-func originOf(f *Found) guard.Origin {
+func originOf(f *adminjson.Result) guard.Origin {
 	if f.Type == "mcp" {
 		return guard.Server(f.ID)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
@@ -87,7 +88,7 @@ type listedNote struct {
 }
 
 // outline returns a note without its text.
-func outline(n *Note) listedNote {
+func outline(n *adminjson.Note) listedNote {
 	l := listedNote{Key: n.Key, Size: n.Size, Category: n.Category, Tags: n.Tags, Score: n.Score}
 	if !n.UpdatedAt.IsZero() {
 		l.Updated = &n.UpdatedAt
@@ -100,7 +101,7 @@ func outline(n *Note) listedNote {
 
 // shown returns a piece of the text of a note as a model may read it: what the hub has stored
 // for a task was said by an agent.
-func (b *Toolbox) shown(n *Note, p piece) string {
+func (b *Toolbox) shown(n *adminjson.Note, p piece) string {
 	text := p.whole[p.from:p.to]
 	if !strings.HasPrefix(n.Category, "a2a-") || text == "" {
 		return text
@@ -127,9 +128,9 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
 		return nil, err
 	}
 	offset := int(c.args.Number("offset", 0))
-	p := pieceOf(n.Value, offset, int(c.args.Number("length", maxNote)), c.room(1))
+	p := pieceOf(n.Text(), offset, int(c.args.Number("length", maxNote)), c.room(1))
 	if p.from == p.to && offset > 0 {
-		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Value), offset), nil
+		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Text()), offset), nil
 	}
 	a := readNoteAnswer{listedNote: outline(n), Offset: offset}
 	a.Value = b.shown(n, p)
@@ -142,7 +143,7 @@ func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
 
 // readNote reads the note that the model means: a key with a slash is a whole one, or else
 // one of its own.
-func (b *Toolbox) readNote(ctx context.Context, key string) (*Note, error) {
+func (b *Toolbox) readNote(ctx context.Context, key string) (*adminjson.Note, error) {
 	whole, absolute := strings.CutPrefix(key, "/")
 	if !strings.Contains(key, "/") {
 		whole = place(b.SessionID()) + key
@@ -181,7 +182,7 @@ func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error)
 	}{Notes: []listedNote{}}
 	for i := range found {
 		l := outline(&found[i])
-		l.Preview = b.shown(&found[i], pieceOf(found[i].Value, 0, maxNote, guard.MaxText))
+		l.Preview = b.shown(&found[i], pieceOf(found[i].Text(), 0, maxNote, guard.MaxText))
 		answer.Notes = append(answer.Notes, l)
 	}
 	if len(found) == 0 {
@@ -205,9 +206,11 @@ func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := b.Writer.Save(ctx, &Note{
-		Key: key, Value: c.args.Text("data"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
-	}, time.Duration(c.args.Number("ttl_minutes", 0)*float64(time.Minute)))
+	note := &adminjson.NewNote{Value: c.args.Text("data"), Category: c.args.Text("category"), Tags: c.args.Texts("tags")}
+	if ttl := time.Duration(c.args.Number("ttl_minutes", 0) * float64(time.Minute)); ttl > 0 {
+		note.TTL = ttl.String()
+	}
+	n, err := b.Writer.Save(ctx, key, note)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package agenttools
 import (
 	"context"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
@@ -36,17 +38,15 @@ func (b *Toolbox) registering() []tool {
 }
 
 func (b *Toolbox) register(ctx context.Context, c *call) (*llm.Result, error) {
-	r := &Registration{
-		Name: c.args.Text("agent_name"), URL: c.args.Text("url"), Description: c.args.Text("description"),
-		HeaderName: c.args.Text("auth_header_name"), HeaderValueBase64: c.args.Text("auth_header_value_base64"),
-	}
-	if (r.HeaderName == "") != (r.HeaderValueBase64 == "") {
+	n := &adminjson.NewAgent{Name: c.args.Text("agent_name"), URL: c.args.Text("url"), Description: c.args.Text("description")}
+	n.Credentials.HeaderName, n.Credentials.HeaderValueBase64 = c.args.Text("auth_header_name"), c.args.Text("auth_header_value_base64")
+	if n.Credentials.Given = n.Credentials.HeaderName != ""; n.Credentials.Given != (n.Credentials.HeaderValueBase64 != "") {
 		return problem("auth_header_name and auth_header_value_base64 go together: give both, or none."), nil
 	}
 	for _, id := range c.args.Texts("skills") {
-		r.Skills = append(r.Skills, Skill{ID: id})
+		n.Skills = append(n.Skills, directory.Skill{ID: id})
 	}
-	a, err := b.Registry.Register(ctx, r)
+	a, err := b.Registry.Register(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -210,10 +211,10 @@ func TestFilesInResults(t *testing.T) {
 }
 
 // library is a working memory with one note.
-type library struct{ note Note }
+type library struct{ note adminjson.Note }
 
-func (l *library) Note(context.Context, string) (*Note, error)        { return &l.note, nil }
-func (l *library) Search(context.Context, *NoteQuery) ([]Note, error) { return nil, nil }
+func (l *library) Note(context.Context, string) (*adminjson.Note, error)        { return &l.note, nil }
+func (l *library) Search(context.Context, *NoteQuery) ([]adminjson.Note, error) { return nil, nil }
 
 // TestReadInPieces: a text of any size and any characters is read to its end, in pieces that
 // fit the room of the caller, and each piece says where the next one begins.
@@ -226,7 +227,7 @@ func TestReadInPieces(t *testing.T) {
 		"short":   "all of it",
 	} {
 		for _, room := range []int{0, 9_000, 100_000} {
-			b := &Toolbox{Session: "s", Notes: &library{Note{Key: "session/s/plan", Value: text, Size: int64(len(text))}}}
+			b := &Toolbox{Session: "s", Notes: &library{adminjson.Note{Key: "session/s/plan", Value: &text, Size: int64(len(text))}}}
 			tool := toolOf(t, b, "get_from_working_memory")
 			var read strings.Builder
 			for offset := 0; ; {
@@ -263,7 +264,7 @@ func TestReadInPieces(t *testing.T) {
 // TestReadBehindTheEnd: an offset behind the end is a mistake, which the result names.
 func TestReadBehindTheEnd(t *testing.T) {
 	t.Parallel()
-	b := &Toolbox{Session: "s", Notes: &library{Note{Key: "session/s/plan", Value: "abc"}}}
+	b := &Toolbox{Session: "s", Notes: &library{adminjson.Note{Key: "session/s/plan", Value: new("abc")}}}
 	tool := toolOf(t, b, "get_from_working_memory")
 	for arguments, want := range map[string]string{
 		`{"key":"plan","offset":3}`:   "has 3 characters",
@@ -300,7 +301,7 @@ func TestOrdersAcrossPieces(t *testing.T) {
 	for policy, want := range map[guard.Policy]string{
 		guard.Mark: "seems to give orders", guard.Redact: "withheld", guard.Refuse: "withheld",
 	} {
-		b := &Toolbox{Notes: &library{Note{Key: "session/s/a2a/x/t/result", Category: "a2a-result", Value: text}}, Guard: guard.Guard{Policy: policy}}
+		b := &Toolbox{Notes: &library{adminjson.Note{Key: "session/s/a2a/x/t/result", Category: "a2a-result", Value: &text}}, Guard: guard.Guard{Policy: policy}}
 		tool := toolOf(t, b, "get_from_working_memory")
 		for _, arguments := range []string{fmt.Sprintf(`"length":%d`, cut), fmt.Sprintf(`"offset":%d`, cut)} {
 			r, err := tool.Call(t.Context(), &llm.Call{Arguments: json.RawMessage(`{"key":"session/s/a2a/x/t/result",` + arguments + `}`)})

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -16,23 +18,10 @@ func (h *Hub) People() agenttools.People { return people{h} }
 
 type people struct{ hub *Hub }
 
-// item is a question in the inbox.
-type item struct {
-	ID     string `json:"id"`
-	State  string `json:"state"`
-	Answer string `json:"answer"`
-}
-
-const stateOpen = "open"
-
 // Ask implements agenttools.People.
 func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Answer, error) {
-	in := struct {
-		Key   string `json:"key,omitempty"`
-		Text  string `json:"text"`
-		Agent string `json:"agent,omitempty"`
-	}{q.Key, q.Text, q.Agent}
-	var it item
+	in := adminjson.NewQuestion{Key: q.Key, Text: q.Text, Agent: q.Agent}
+	var it inbox.Item
 	// The hub answers at once, and who breaks off has to know what to withdraw.
 	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+p.hub.patience(), errors.New("the hub does not answer"))
 	defer done()
@@ -57,15 +46,15 @@ func (p people) Ask(ctx context.Context, q *agenttools.PersonQuestion) (*llm.Ans
 		return nil, agenttools.Refuse(agenttools.ErrRefused, "nobody has answered yet. The question stays in the inbox for seven days: ask the same question again later to get the answer, or go on without it")
 	case err != nil:
 		return nil, err
-	case it.State == "answered":
+	case it.State == inbox.Answered:
 		return &llm.Answer{Text: it.Answer}, nil
 	}
 	return &llm.Answer{Refused: true}, nil
 }
 
 // await waits until an item is settled. A hub that is away is waited for.
-func (p people) await(ctx context.Context, it *item) error {
-	for it.State == stateOpen {
+func (p people) await(ctx context.Context, it *inbox.Item) error {
+	for it.State == inbox.Open {
 		var heard bool
 		err := p.hub.patiently(ctx, func() (bool, error) {
 			err := p.listen(ctx, it, &heard)
@@ -79,33 +68,33 @@ func (p people) await(ctx context.Context, it *item) error {
 }
 
 // listen reads the events of the inbox until the item is settled or the stream ends.
-func (p people) listen(ctx context.Context, it *item, heard *bool) error {
+func (p people) listen(ctx context.Context, it *inbox.Item, heard *bool) error {
 	opened := func() (bool, error) {
 		// From now on a change would be heard of.
 		err := p.look(ctx, it)
 		*heard = err == nil
-		return err == nil && it.State != stateOpen, err
+		return err == nil && it.State != inbox.Open, err
 	}
 	return p.hub.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
-		var told item
+		var told inbox.Item
 		if json.Unmarshal([]byte(data), &told) == nil && told.ID == it.ID {
 			*it = told
 		}
-		return it.State != stateOpen
+		return it.State != inbox.Open
 	})
 }
 
 // look reads an item.
-func (p people) look(ctx context.Context, it *item) error {
-	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + it.ID, out: it, again: true})
+func (p people) look(ctx context.Context, it *inbox.Item) error {
+	return p.hub.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
 }
 
 // withdraw takes back a question that nobody waits for any more.
-func (p people) withdraw(ctx context.Context, id string) {
+func (p people) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	in := map[string]string{"text": "Whoever asked waits no more."}
-	r := &request{method: http.MethodPost, path: "/inbox/" + id + "/refuse", in: in}
+	in := adminjson.Decision{Text: "Whoever asked waits no more."}
+	r := &request{method: http.MethodPost, path: "/inbox/" + string(id) + "/refuse", in: in}
 	if err := p.hub.try(ctx, r); err != nil && p.hub.Logger != nil {
 		p.hub.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
 	}

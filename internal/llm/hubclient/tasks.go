@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -19,18 +19,9 @@ func (h *Hub) Tasks() agenttools.Tasks { return tasks{h} }
 
 type tasks struct{ hub *Hub }
 
-// taskInfo is a task as the hub's own interface tells it.
-type taskInfo struct {
-	TaskID    a2a.TaskID    `json:"taskId"`
-	ContextID string        `json:"contextId"`
-	Agent     string        `json:"agent"`
-	State     a2a.TaskState `json:"state"`
-	ChangedAt time.Time     `json:"changedAt"`
-}
-
 // task returns which agent has a task.
-func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*taskInfo, error) {
-	var info taskInfo
+func (h *Hub) task(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo, error) {
+	var info adminjson.TaskInfo
 	err := h.ask(ctx, &request{method: http.MethodGet, path: "/tasks/" + url.PathEscape(string(id)), out: &info, again: true})
 	return &info, noTask(err)
 }
@@ -127,17 +118,14 @@ func (t tasks) List(ctx context.Context, q *agenttools.TaskQuery) (*agenttools.T
 	if q.Limit > 0 {
 		values.Set("pageSize", strconv.Itoa(q.Limit))
 	}
-	var answer struct {
-		Tasks         []taskInfo `json:"tasks"`
-		NextPageToken string     `json:"nextPageToken"`
-	}
+	var answer adminjson.TaskList
 	if err := t.hub.ask(ctx, &request{method: http.MethodGet, path: "/tasks", query: values, out: &answer, again: true}); err != nil {
 		return nil, err
 	}
 	page := &agenttools.TaskPage{NextPageToken: answer.NextPageToken}
 	for _, i := range answer.Tasks {
 		page.Tasks = append(page.Tasks, &agenttools.Sent{Agent: i.Agent, Task: &a2a.Task{
-			ID: i.TaskID, ContextID: i.ContextID, Status: a2a.TaskStatus{State: i.State, Timestamp: &i.ChangedAt},
+			ID: i.TaskID, ContextID: i.ContextID, Status: a2a.TaskStatus{State: a2a.TaskState(i.State), Timestamp: &i.ChangedAt},
 		}})
 	}
 	return page, nil

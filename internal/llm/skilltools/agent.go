@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/llm"
@@ -154,12 +155,12 @@ func (a *Agent) Agents(ctx context.Context) ([]agenttools.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := agenttools.Agent{
-		Name: c.Name, Description: c.Description, InputModes: c.DefaultInputModes, OutputModes: c.DefaultOutputModes, Card: raw,
-	}
+	known := agenttools.Agent{Card: raw, Agent: adminjson.Agent{
+		Name: c.Name, Description: c.Description, InputModes: c.DefaultInputModes, OutputModes: c.DefaultOutputModes,
+	}}
 	for i := range c.Skills {
 		s := &c.Skills[i]
-		known.Skills = append(known.Skills, agenttools.Skill{
+		known.Skills = append(known.Skills, adminjson.Skill{
 			ID: s.ID, Name: s.Name, Description: s.Description, InputModes: s.InputModes, OutputModes: s.OutputModes,
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
@@ -65,7 +66,7 @@ const (
 // offer is a skill that gets a tool.
 type offer struct {
 	agent *agenttools.Agent
-	skill agenttools.Skill
+	skill adminjson.Skill
 	name  string
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/mock"
@@ -339,7 +340,7 @@ func (s *shelf) set(err error, agents ...agenttools.Agent) {
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		echo := agenttools.Agent{Name: "echo", Skills: []agenttools.Skill{{ID: "echo"}}}
+		echo := agenttools.Agent{Agent: adminjson.Agent{Name: "echo", Skills: []adminjson.Skill{{ID: "echo"}}}}
 		s := new(shelf)
 		s.set(nil, echo)
 		b := &skilltools.Bridge{Directory: s}
@@ -365,7 +366,7 @@ func TestChanged(t *testing.T) {
 		if closed() {
 			t.Error("the directory was away, and a change was told")
 		}
-		echo.Skills = append(echo.Skills, agenttools.Skill{ID: "shout"})
+		echo.Skills = append(echo.Skills, adminjson.Skill{ID: "shout"})
 		s.set(nil, echo)
 		if !closed() {
 			t.Error("a new skill was not told")
