@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -44,7 +44,7 @@ type hub struct {
 
 func startHub(t testing.TB, agents map[string]a2asrv.AgentExecutor, alter func(*parley.Hub)) *hub {
 	t.Helper()
-	h := &hub{t: t, store: new(memstore.Store), agents: agents, alter: alter, addr: port.Addr(t)}
+	h := &hub{t: t, store: new(memstore.Store), agents: agents, alter: alter, addr: testenv.Addr(t)}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/bus/protocol"
-	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // run starts a server in the process.
@@ -246,7 +246,7 @@ func (l *lines) has(part string) bool {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	log := new(lines)
-	s := &inProcess{dir: t.TempDir(), port: port.Of(t)}
+	s := &inProcess{dir: t.TempDir(), port: testenv.Port(t)}
 	s.start(t)
 	defer func() { s.stop(t) }()
 	b, err := natsbus.Open(t.Context(), natsbus.Options{

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
-	"github.com/parley-a2a/parley/internal/testing/port"
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func TestInProcess(t *testing.T) {
 	f := features
 	f.Keeps = false
 	bustest.Run(t, f, func(t *testing.T) *bustest.Broker {
-		s := &inProcess{dir: t.TempDir(), port: port.Of(t)}
+		s := &inProcess{dir: t.TempDir(), port: testenv.Port(t)}
 		s.start(t)
 		t.Cleanup(func() { s.stop(t) })
 		b := broker(s.ClientURL(), natsbus.Options{Memory: true})

@@ -20,8 +20,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-a2a/parley/internal/testing/natstest"
-	"github.com/parley-a2a/parley/internal/testing/port"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
@@ -82,7 +82,7 @@ func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string)
 	path, err := exec.LookPath("parley")
 	ts.Check(err)
 	if !slices.Contains(args, "--listen") {
-		n, release, err := port.Take() // scripts start hubs again where they were
+		n, release, err := testenv.ReservePort() // scripts start hubs again where they were
 		ts.Check(err)
 		ts.Defer(release)
 		args = append([]string{"--listen", fmt.Sprintf("127.0.0.1:%d", n)}, args...)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
-	"github.com/parley-a2a/parley/internal/secret/keyfile"
 	"github.com/parley-a2a/parley/internal/secret/signature"
 )
 
@@ -53,7 +53,7 @@ func (h *Hub) openSigning() error {
 const maxKeyFile = 1 << 20
 
 func readSigner(path string) (*signature.Signer, error) {
-	size, err := keyfile.Size(path)
+	size, err := atomicfile.PrivateSize(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, errors.New("there is no such file; this makes one: " +

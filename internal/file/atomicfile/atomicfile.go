@@ -16,7 +16,7 @@
 // A process that is killed while it writes may leave a file whose name begins with a dot
 // and that of the file. Windows cannot sync a folder: there the text may be the old one
 // after a loss of power. Owner and extended attributes of the old file are not kept.
-// Keys are for internal/secret/keyfile.
+// Keys are for [CreatePrivate].
 //
 // # Concurrency
 //

@@ -34,7 +34,7 @@ import (
 	"os"
 
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/internal/secret/keyfile"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // FileName is the name of the file in a data folder.
@@ -85,7 +85,7 @@ func Audit(path string) (ed25519.PrivateKey, error) {
 }
 
 func read(path string) (*file, error) {
-	size, err := keyfile.Size(path)
+	size, err := atomicfile.PrivateSize(path)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func create(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := keyfile.Create(path, append(text, '\n')); err != nil {
+	if err := atomicfile.CreatePrivate(path, append(text, '\n')); err != nil {
 		return nil, err
 	}
 	return f, nil

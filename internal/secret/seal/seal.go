@@ -41,7 +41,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/parley-a2a/parley/internal/secret/keyfile"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // FileName is the name of the key in a data folder.
@@ -148,7 +148,7 @@ func Load(path string) (*Box, error) {
 }
 
 func read(path string) ([]byte, error) {
-	size, err := keyfile.Size(path)
+	size, err := atomicfile.PrivateSize(path)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func read(path string) ([]byte, error) {
 func create(path string) ([]byte, error) {
 	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // never fails
-	if err := keyfile.Create(path, key[:]); err != nil {
+	if err := atomicfile.CreatePrivate(path, key[:]); err != nil {
 		return nil, err
 	}
 	return key[:], nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth/token"
-	"github.com/parley-a2a/parley/internal/secret/keyfile"
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
 // FileName is the name of the file with the keys in a data folder.
@@ -67,7 +67,7 @@ func Load(path string) (*Keys, error) {
 }
 
 func (k *Keys) read() error {
-	size, err := keyfile.Size(k.path)
+	size, err := atomicfile.PrivateSize(k.path)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (k *Keys) keep(all []dated) error {
 	if err != nil {
 		return err
 	}
-	if err := keyfile.Create(k.path, append(text, '\n')); err != nil {
+	if err := atomicfile.CreatePrivate(k.path, append(text, '\n')); err != nil {
 		return err
 	}
 	return k.publish(all)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/testing/port"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // Options say how a hub is started. The zero value is a hub with the built-in agents on
@@ -209,5 +209,5 @@ func tail(s string, n int) string { return s[max(len(s)-n, 0):] }
 // until tb has ended.
 func Addr(tb testing.TB) string {
 	tb.Helper()
-	return port.Addr(tb)
+	return testenv.Addr(tb)
 }

@@ -22,7 +22,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/testing/port"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
@@ -79,7 +78,7 @@ type Server struct {
 // Start starts a server, which ends with t.
 func Start(t *testing.T, p Program) *Server {
 	t.Helper()
-	s := &Server{program: p, dir: t.TempDir(), port: strconv.Itoa(port.Of(t))}
+	s := &Server{program: p, dir: t.TempDir(), port: strconv.Itoa(testenv.Port(t))}
 	s.Start(t)
 	t.Cleanup(func() {
 		if s.cmd != nil {

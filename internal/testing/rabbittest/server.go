@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/testing/port"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
@@ -98,7 +97,7 @@ func (s *Server) prepare() error {
 // takePorts reserves ports until the server is removed.
 func (s *Server) takePorts() error {
 	for _, p := range [...]*int{&s.port, &s.api, &s.dist, &s.epm} {
-		n, release, err := port.Take()
+		n, release, err := testenv.ReservePort()
 		if err != nil {
 			return err
 		}

@@ -5,9 +5,11 @@
 // there, everything is installed, and a silent skip would hide a hole. No test of
 // this project calls Skip in another way; a test of the tree holds that rule.
 //
+// It also reserves ports for servers that listen later or again, see [ReservePort].
+//
 // # Concurrency
 //
-// The functions belong to the goroutine of their test, like testing.TB itself.
+// The functions that skip or fail a test belong to its goroutine, like testing.TB itself.
 package testenv
 
 import (

@@ -1,4 +1,4 @@
-package port
+package testenv
 
 import (
 	"net"
@@ -24,7 +24,7 @@ func TestNobodyGetsItTwice(t *testing.T) {
 	got := make(chan taken, many)
 	for range many {
 		go func() { // sends once
-			n, release, err := Take()
+			n, release, err := ReservePort()
 			got <- taken{n, release, err}
 		}()
 	}
@@ -65,7 +65,7 @@ func TestNotGivenToOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := Of(t); n < lowest || n >= low {
+	if n := Port(t); n < lowest || n >= low {
 		t.Errorf("port %d, want one from %d to %d", n, lowest, low)
 	}
 }

@@ -1,0 +1,55 @@
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// PrivateSize returns the size in bytes of a file with a key. The error is fs.ErrNotExist if
+// it does not exist. A file that is not regular or that others may read is an error; modes
+// do not count on Windows.
+func PrivateSize(path string) (int64, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
+		return 0, errors.New("is not a regular file")
+	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
+		return 0, fmt.Errorf("others may read it (mode %04o); if nobody has, protect it with: chmod 600 %s", mode.Perm(), path)
+	}
+	return info.Size(), nil
+}
+
+// CreatePrivate writes a file with a key, which only its owner may read, in place of an
+// existing one. The file appears under its name when it is complete and on the disk. Unlike
+// Replace it leaves no file with a key behind: it removes the rest of an earlier crash.
+// Only one process may create a file at one time.
+func CreatePrivate(path string, text []byte) error {
+	next := path + ".new"
+	if err := writePrivate(next, text); err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+func writePrivate(path string, text []byte) error {
+	// The rest of a crash is incomplete or was never used.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
