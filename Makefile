@@ -2,17 +2,28 @@
 
 TOOL = go tool -modfile=internal/tools/go.mod
 
-.PHONY: build check test bench fuzz
+.PHONY: build check check-all lint test bench fuzz
 
 build:
 	go build -o bin/parley ./cmd/parley
 
-# check is what a commit must pass; it takes about a minute.
-check:
+# HEAVY are the packages whose tests start many processes or a broker. Together they take longer
+# than all others; check-all and continuous integration test them, too.
+HEAVY = ./internal/e2e/... ./agent/queue ./bus ./bus/amqpbus ./bus/natsbus/... ./internal/cli \
+	./internal/testing/hubtest ./internal/testing/rabbittest
+
+# check is for each commit; it takes at most three minutes on two cores.
+check: lint
+	go test $$(go list ./... | grep -vxF "$$(go list $(HEAVY))")
+
+# check-all is what a change must pass before it is merged.
+check-all: lint
+	go test ./...
+
+lint:
 	@test -z "$$($(TOOL) gofumpt -l .)" || { $(TOOL) gofumpt -l .; echo "run: $(TOOL) gofumpt -w ."; exit 1; }
 	go vet ./...
 	$(TOOL) staticcheck ./...
-	go test ./...
 
 test:
 	go test -race -shuffle=on ./...
