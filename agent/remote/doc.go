@@ -60,5 +60,5 @@
 // # Testing
 //
 // The tests run hubs that ask hubs over loopback connections, stop them, and drop what
-// they say. internal/e2e/faults kills real processes and puts a hostile proxy in between.
+// they say. internal/e2e/crash kills real processes and puts a hostile proxy in between.
 package remote

@@ -16,7 +16,7 @@
 // # What it does not promise
 //
 // Nobody is flooded from many machines here, and crashes are the business of package
-// chaos.
+// crash.
 //
 // # Concurrency
 //

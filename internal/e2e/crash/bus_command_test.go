@@ -1,0 +1,201 @@
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// commands makes the hub "parley serve", and its workers "parley agent run".
+func commands(b *broker) *broker {
+	b.commands = true
+	return b
+}
+
+// agentVar is the agent whose program this is.
+const agentVar = "CRASH_AGENT"
+
+// commandOf is how the command becomes a hub, or a worker of an agent.
+func (w *busSystem) commandOf(role string) hubtest.Command {
+	w.t.Helper()
+	dir := filepath.Dir(w.record)
+	if role == hubRole {
+		args := []string{"serve", "--listen", w.addr, "--data", w.data, "--agents", "none", "--log-level", "debug"}
+		if w.broker.inside {
+			args = append(args, "--bus-listen", w.broker.addr)
+		} else {
+			args = append(args, "--bus", w.broker.through(w.proxy.addr()))
+		}
+		return hubtest.Command{Args: args, Dir: dir}
+	}
+	args := []string{"agent", "run", "--name", role, "--concurrency", "4", "--drain", "1s", "--log-level", "debug"}
+	if role == robust {
+		args = append(args, "--idempotent")
+	}
+	if w.broker.inside && role == robust {
+		args = append(args, "--data", w.data) // with the key of the hub; the others go through the proxy
+	} else {
+		args = append(args, "--bus", w.address(w.proxy.addr()))
+	}
+	return hubtest.Command{
+		Args: append(args, "--", os.Args[0]), Dir: dir,
+		Env: []string{roleVar + "=" + programRole, agentVar + "=" + role, recordVar + "=" + w.record, "TMPDIR=" + w.temp()},
+	}
+}
+
+// address is that of the broker at a host, or behind a proxy.
+func (w *busSystem) address(host string) string {
+	if !w.broker.commands || !w.broker.inside {
+		return w.broker.through(host)
+	}
+	c, err := natsbus.ReadContact(filepath.Join(w.data, natsbus.ContactFile))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return "nats://" + c.Token + "@" + host
+}
+
+// temp is where workers keep what they know of their programs.
+func (w *busSystem) temp() string { return filepath.Join(filepath.Dir(w.record), "tmp") }
+
+// prepare writes what the hub of the command is told in a file. Its data are on a small
+// disk, if there is one.
+func (w *busSystem) prepare(disk string) {
+	w.t.Helper()
+	dir := filepath.Dir(w.record)
+	w.data = filepath.Join(dir, "data")
+	if disk != "" {
+		w.data = filepath.Join(disk, "data")
+		w.ballast = filepath.Join(disk, "ballast")
+	}
+	config := fmt.Sprintf("idempotency: {header: true}\nbus: {lease: %v}\nagents:\n  - {name: %s, queue: %s}\n  - {name: %s, queue: %s}\n",
+		jobLease, robust, robust, careful, careful)
+	for path, text := range map[string]string{"parley.yaml": config} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(w.temp(), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// identify finds out how the hub is called on the bus.
+func (w *busSystem) identify() {
+	w.t.Helper()
+	s, err := hubkey.Load(filepath.Join(w.data, hubkey.FileName))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.hubID = s.Hub()
+}
+
+// fillDisk leaves no room for the data of the hub for a while.
+func (w *busSystem) fillDisk() {
+	w.t.Helper()
+	f, err := os.Create(w.ballast)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for block := make([]byte, 64<<10); err == nil; {
+		_, err = f.Write(block)
+	}
+	f.Close()
+	w.wait(w.t.Context(), time.Duration(300+w.rand.IntN(1200))*time.Millisecond)
+	if err := os.Remove(w.ballast); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// leftovers wants nothing to be left of programs.
+func (w *busSystem) leftovers() {
+	w.t.Helper()
+	left, err := os.ReadDir(w.temp())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(left) > 0 {
+		w.t.Errorf("workers have left %v behind", left)
+	}
+}
+
+// runProgram is a program that a worker runs. It does what an executor does (process_test.go),
+// but for its questions, which have no words, and for "cancel", which takes long.
+func runProgram(context.Context) error {
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	run := uuid.NewString()[:8]
+	attempt, err := strconv.Atoi(os.Getenv("PARLEY_ATTEMPT"))
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(record{os.Getenv(agentVar), os.Getenv("PARLEY_RUN_KEY"), attempt, os.Getenv("PARLEY_TASK_ID"), run})
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(os.Getenv(recordVar), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	what, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	if what == "ask" {
+		os.Exit(3)
+	}
+	if err := say(run, what, n); err != nil {
+		return err
+	}
+	if what == "fail" {
+		return errors.New("as it was told to")
+	}
+	return nil
+}
+
+// say writes n chunks, which have the run and their number.
+func say(run, what string, n int) error {
+	think, pace := 200*time.Millisecond, 20*time.Millisecond
+	if rand.N(3) == 0 {
+		think = 2 * time.Second
+	}
+	if what == "cancel" {
+		pace = 200 * time.Millisecond
+	}
+	out := bufio.NewWriter(os.Stdout)
+	timer := time.NewTimer(rand.N(think))
+	defer timer.Stop()
+	for i := range n {
+		<-timer.C
+		fmt.Fprintf(out, "%s:%d ", run, i)
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		timer.Reset(rand.N(pace))
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package crash
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/natstest"
+)
+
+// brokers are what the suite runs on. The embedded one is killed with its hub: it keeps nothing.
+var brokers = map[string]func(*testing.T) *broker{
+	"DebianNATS":             func(t *testing.T) *broker { return onNATS(t, natstest.Debian(t)) },
+	"CurrentNATS":            func(t *testing.T) *broker { return onNATS(t, natstest.Current(t)) },
+	"Embedded":               onEmbedded,
+	"RabbitMQ":               onRabbit,
+	"CommandsWithoutABroker": func(t *testing.T) *broker { return commands(onEmbedded(t)) },
+	"CommandsOnNATS":         func(t *testing.T) *broker { return commands(onNATS(t, natstest.Debian(t))) },
+	"CommandsOnRabbitMQ":     func(t *testing.T) *broker { return commands(onRabbit(t)) },
+}
+
+func TestBrokers(t *testing.T) {
+	t.Parallel()
+	for name, start := range brokers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			suite(t, start)
+		})
+	}
+}
+
+// suite hurts a broker, its hub and its workers, and then looks at what is left.
+func suite(t *testing.T, start func(*testing.T) *broker) {
+	n, seed := number(t, "PARLEY_BUS_FAULTS", 24), number(t, "PARLEY_BUS_SEED", rand.Int())
+	began := time.Now()
+	w := newBusSystem(t, start(t), uint64(seed)) //nolint:gosec // positive
+	t.Logf("PARLEY_BUS_SEED=%d; the world took %v", seed, time.Since(began))
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Duration(n)*10*time.Second)
+	defer cancel()
+	begin, enough := context.WithCancel(ctx)
+	defer enough()
+	began = time.Now()
+	over := w.gather(ctx, begin)
+	t.Cleanup(func() { cancel(); <-over })
+	w.hurt(ctx, n)
+	took := time.Since(began)
+	w.calm()
+	enough()
+	<-over
+	settled := time.Since(began) - took
+	patience, done := context.WithTimeout(ctx, 2*time.Minute)
+	defer done()
+	w.empty(patience)
+	judge(t, w)
+	t.Logf("%d faults in %v: %v; settled after %v, empty after %v", n, took.Round(time.Millisecond), w.done,
+		settled.Round(time.Millisecond), (time.Since(began) - took).Round(time.Millisecond))
+}
+
+// Workers that sleep may hold all that there is, on a broker without a lease. They wake
+// although the test waits for something that they must let go of first.
+func TestAllWorkersSleep(t *testing.T) {
+	t.Parallel()
+	w := newBusSystem(t, onRabbit(t), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.staffed(ctx)
+	for _, p := range w.workers {
+		w.sleep(p)
+	}
+	over := w.gather(ctx, ctx)
+	t.Cleanup(func() { cancel(); <-over })
+	w.wait(ctx, time.Second) // each caller waits for one of them now
+	w.doubleWork()
+}
+
+// judge looks at what is left.
+func judge(t *testing.T, w *busSystem) {
+	t.Helper()
+	sum := w.crowd.sum()
+	violations := w.crowd.violations()
+	for _, err := range violations {
+		t.Error(err)
+	}
+	letters := w.stop()
+	if !w.broker.inside { // it has ended with its hub
+		w.silent(sum.ids)
+	}
+	for _, l := range letters {
+		// RabbitMQ gives no reason for what it buries itself, when the worker could not.
+		known := strings.Contains(l.Reason, "delivered") || l.Reason == "broker: rejected"
+		if !sum.ids[l.Task] || !known {
+			t.Errorf("dead letter of task %q at %s: %s from %s: %s", l.Task, l.Queue, l.Type, l.Source, l.Reason)
+		}
+	}
+	most, runs := map[string]int{careful: 1, robust: 3}, map[string]int{}
+	for name, messages := range w.executions() {
+		for message, n := range messages {
+			runs[name] += n
+			if n > most[name] {
+				t.Errorf("message %q of agent %s was executed %d times", message, name, n)
+			}
+		}
+	}
+	t.Logf("%d tasks: %d completed, %d failed with their workers, %d canceled; %d readers resumed, %d messages came again; "+
+		"executions: %v; %d dead letters; %d violations",
+		len(sum.ids), sum.completed, sum.lost, sum.canceled, sum.resumed, sum.repeated, runs, len(letters), len(violations))
+	if len(sum.ids) < 10 || sum.resumed == 0 {
+		t.Error("the load was too small to prove anything")
+	}
+}

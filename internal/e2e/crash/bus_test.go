@@ -1,0 +1,524 @@
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/bus/deadletter"
+	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// busSystem is a hub, its workers, and the broker between them.
+type busSystem struct {
+	t       *testing.T
+	broker  *broker
+	proxy   *link
+	rand    *rand.Rand
+	bus     bus.Bus // that of the test, which does not go through the proxy
+	front   *link   // between callers and the hub
+	addr    string
+	data    string
+	record  string
+	hubID   string
+	ballast string // is written to fill the disk; empty if there is no small one
+	hub     *hubtest.Process
+	workers []*worker
+	crowd   *crowd
+	// done counts the faults by name.
+	done map[string]int
+}
+
+// worker is a process that may be asleep.
+type worker struct {
+	*hubtest.Process
+	role  string
+	wakes time.Time   // when it does so by itself, or has done so
+	alarm *time.Timer // lets it go on then, whatever the test is at; nil if it never slept
+}
+
+func (p *worker) asleep() bool { return time.Now().Before(p.wakes) }
+
+// sleep stops the process for d from now on, also if it sleeps already.
+func (p *worker) sleep(d time.Duration) error {
+	if p.wakes = time.Now().Add(d); p.alarm == nil {
+		p.alarm = time.AfterFunc(d, p.goOn)
+	} else {
+		p.alarm.Reset(d)
+	}
+	return syscall.Kill(p.PID(), syscall.SIGSTOP)
+}
+
+// wake lets the process go on if it sleeps.
+func (p *worker) wake() {
+	if p.alarm != nil && p.alarm.Stop() {
+		p.wakes = time.Time{}
+		p.goOn()
+	}
+}
+
+// goOn does nothing to a process that was killed.
+func (p *worker) goOn() { _ = syscall.Kill(p.PID(), syscall.SIGCONT) }
+
+const (
+	workers = 3
+	callers = 6
+)
+
+func newBusSystem(t *testing.T, b *broker, seed uint64) *busSystem {
+	t.Helper()
+	dir := t.TempDir()
+	w := &busSystem{
+		crowd: new(crowd), t: t, broker: b, proxy: newLink(t, b.addr), rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // to be repeated
+		addr: hubtest.Addr(t), data: filepath.Join(dir, "hub.db"), record: filepath.Join(dir, "record"), done: map[string]int{}, hubID: ownID,
+	}
+	w.front = newLink(t, w.addr)
+	roles := []string{workerRole, workerRole, workerRole}
+	if b.commands {
+		roles = []string{careful, robust, careful, robust}
+		w.prepare(smallDisk(t))
+	}
+	if err := os.WriteFile(w.record, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.startHub()
+	if b.commands {
+		w.identify()
+	}
+	own, err := openBus(t.Context(), w.address(b.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.bus = own
+	t.Cleanup(func() {
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, role := range roles {
+		w.workers = append(w.workers, &worker{Process: w.launch(role), role: role})
+	}
+	for _, p := range w.workers {
+		w.await(p.Process)
+	}
+	return w
+}
+
+// launch starts a process.
+func (w *busSystem) launch(role string) *hubtest.Process {
+	w.t.Helper()
+	p := hubtest.Launch(w.t, w.command(role))
+	w.t.Cleanup(func() {
+		if dir := os.Getenv("PARLEY_BUS_LOGS"); dir != "" && w.t.Failed() {
+			_ = os.WriteFile(filepath.Join(dir, role+uuid.NewString()[:8]), []byte(p.Said()), 0o600)
+		}
+	})
+	return p
+}
+
+// command is what a process is.
+func (w *busSystem) command(role string) hubtest.Command {
+	if w.broker.commands {
+		return w.commandOf(role)
+	}
+	env := []string{
+		roleVar + "=" + role, busVar + "=" + w.broker.through(w.proxy.addr()),
+		addrVar + "=" + w.addr, dataVar + "=" + w.data, recordVar + "=" + w.record,
+	}
+	if w.broker.inside {
+		env = append(env, listenVar+"="+w.broker.addr)
+	}
+	return hubtest.Command{Path: os.Args[0], Env: env}
+}
+
+// await waits until a process is ready.
+func (w *busSystem) await(p *hubtest.Process) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Await(ctx, "msg=ready", "performing the tasks of an agent"); err != nil { // the hub, a worker
+		w.t.Fatal(err)
+	}
+}
+
+func (w *busSystem) startHub() {
+	w.t.Helper()
+	w.hub = w.launch(hubRole)
+	w.await(w.hub)
+}
+
+// gather lets callers begin tasks until begin ends, which they have until ctx ends to end;
+// then the returned channel is closed.
+func (w *busSystem) gather(ctx, begin context.Context) <-chan struct{} {
+	w.crowd.url, w.crowd.direct = "http://"+w.front.addr(), "http://"+w.addr
+	w.crowd.back = func() <-chan struct{} { return nil }
+	w.crowd.next, w.crowd.check = w.nextJob, func(_ context.Context, j *job) error { return j.checkRun() }
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.crowd.run(ctx, begin, callers)
+	}()
+	return over
+}
+
+// nextJob makes a job for one of the agents.
+func (w *busSystem) nextJob(_ string, i int) *job {
+	kinds := []string{"stream", "ask", "stream", "fail", "stream"}
+	if w.broker.commands {
+		kinds = append(kinds, "cancel", "cancel")
+	}
+	j := &job{
+		reader: reader{skips: true}, agent: []string{careful, robust}[i%2], kind: kinds[i%len(kinds)], keyed: true, chunks: 1 + rand.IntN(30),
+	}
+	if j.kind == "cancel" {
+		j.cancelAt, j.chunks = 1+rand.IntN(6), 40
+	}
+	return j
+}
+
+// checkRun looks for the one run that has done the job.
+func (j *job) checkRun() error {
+	run, n, err := oneRun(j.words)
+	by, _, _ := strings.Cut(j.why, ":") // a program says all of it once more
+	if err != nil {
+		return wrong("task %s, %s (%s): %v", j.id, j.state, j.why, err)
+	}
+	switch {
+	case j.state == "COMPLETED" && (n != j.chunks || n > 0 && run != by):
+		return wrong("task %s is completed by run %s with %d chunks of %s, want %d: %q", j.id, j.why, n, run, j.chunks, j.words)
+	case j.state == "COMPLETED" && j.kind == "fail":
+		return wrong("task %s is completed, and should have failed", j.id)
+	case j.canceled != (j.state == "CANCELED") && !j.blind:
+		return wrong("task %s is %s; that it was canceled: %v", j.id, j.state, j.canceled)
+	case j.state == "FAILED" && j.kind != "fail" && !strings.Contains(j.why, "worker"):
+		return wrong("task %s (%s) has failed for no fault: %q", j.id, j.kind, j.why)
+	}
+	return nil
+}
+
+// oneRun returns which run has said text and how many chunks, or why it is not one run
+// without gaps.
+func oneRun(text string) (run string, n int, err error) {
+	for i, chunk := range strings.Fields(text) {
+		by, number, _ := strings.Cut(chunk, ":")
+		if i == 0 {
+			run = by
+		}
+		if by != run || number != strconv.Itoa(i) {
+			return "", 0, fmt.Errorf("chunk %d of run %s is %q: %q", i, run, chunk, text)
+		}
+		n++
+	}
+	return run, n, nil
+}
+
+// fault is something that goes wrong, with how often it does beside the others.
+type fault struct {
+	name   string
+	weight int
+	happen func(*busSystem)
+}
+
+func (w *busSystem) faults() []fault {
+	all := []fault{
+		{"kill worker", 24, (*busSystem).killWorker},
+		{"kill hub", 16, (*busSystem).killHub},
+		{"freeze worker", 12, (*busSystem).freeze},
+		{"cut connections", 16, func(w *busSystem) { w.proxy.cut() }},
+		{"cut callers", 16, func(w *busSystem) { w.front.cut() }},
+		{"stall connections", 12, (*busSystem).stall},
+	}
+	if !w.broker.commands {
+		all = append(all, fault{"double work", 16, (*busSystem).doubleWork}, fault{"double report", 16, (*busSystem).doubleReport})
+	}
+	if w.ballast != "" {
+		all = append(all, fault{"full disk", 12, (*busSystem).fillDisk})
+	}
+	if w.broker.kill != nil {
+		all = append(all, fault{"kill broker", 16 / w.broker.patience, (*busSystem).killBroker})
+	}
+	return all
+}
+
+// hurt lets n faults happen.
+func (w *busSystem) hurt(ctx context.Context, n int) {
+	w.t.Helper()
+	faults, sum := w.faults(), 0
+	for _, f := range faults {
+		sum += f.weight
+	}
+	once := w.rand.Perm(len(faults)) // the first ones: each of them once
+	for i := range n {
+		var f fault
+		if i < len(once) {
+			f = faults[once[i]]
+		} else {
+			at := w.rand.IntN(sum)
+			for _, f = range faults {
+				if at -= f.weight; at < 0 {
+					break
+				}
+			}
+		}
+		f.happen(w)
+		w.done[f.name]++
+		w.wait(ctx, time.Duration(50+w.rand.IntN(300))*time.Millisecond)
+	}
+}
+
+func (w *busSystem) wait(ctx context.Context, d time.Duration) {
+	w.t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		w.t.Fatal(context.Cause(ctx))
+	}
+}
+
+func (w *busSystem) killWorker() {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.workers))
+	w.workers[i].wake() // its alarm would be for nobody
+	role := w.workers[i].role
+	w.workers[i].Kill()
+	w.workers[i] = &worker{Process: w.launch(role), role: role}
+}
+
+func (w *busSystem) killHub() {
+	w.t.Helper()
+	w.hub.Kill()
+	w.startHub()
+}
+
+func (w *busSystem) killBroker() {
+	w.t.Helper()
+	w.broker.kill(w.t)
+	w.broker.start(w.t)
+}
+
+// freeze lets a worker sleep for longer than its lease, or for longer yet. One of those with
+// its agents is always awake.
+func (w *busSystem) freeze() {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.workers))
+	p := w.workers[i]
+	awake := func(other *worker) bool { return other != p && other.role == p.role && !other.asleep() }
+	if !slices.ContainsFunc(w.workers, awake) {
+		w.calm()
+	}
+	w.sleep(p)
+}
+
+// sleep lets a worker sleep for longer than its lease.
+func (w *busSystem) sleep(p *worker) {
+	w.t.Helper()
+	if err := p.sleep(jobLease + time.Duration(w.rand.IntN(1000))*time.Millisecond); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *busSystem) stall() {
+	flow := w.proxy.stall()
+	defer flow()
+	w.wait(w.t.Context(), time.Duration(200+w.rand.IntN(1300))*time.Millisecond)
+}
+
+func (w *busSystem) doubleWork() {
+	w.t.Helper()
+	at := protocol.WorkAt([]task.Agent{careful, robust}[w.rand.IntN(2)])
+	w.double(protocol.TypeWork, at, at, at)
+}
+
+// doubleReport publishes at both ways that a report may take.
+func (w *busSystem) doubleReport() {
+	w.t.Helper()
+	w.double(protocol.TypeReport, protocol.ControlAt(w.hubID), protocol.ControlAt(w.hubID), protocol.ReportAt(w.hubID))
+}
+
+// double hears or takes an envelope of a kind at an address, and publishes it at others, at
+// once or late.
+func (w *busSystem) double(kind bus.Type, at bus.Address, to ...bus.Address) {
+	w.t.Helper()
+	late := w.rand.IntN(2) == 0
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if d.Type != kind {
+			continue
+		}
+		if late {
+			w.wait(ctx, 300*time.Millisecond)
+		}
+		for _, to := range to {
+			e := *d.Envelope
+			e.ID = uuid.NewString()
+			if err := w.bus.Publish(ctx, to, &e); err != nil {
+				w.t.Fatalf("publish twice: %v", err)
+			}
+		}
+		if err := d.Ack(ctx); err != nil {
+			w.t.Logf("acknowledge what was published twice: %v", err)
+		}
+		return
+	}
+	w.t.Errorf("nothing has come to %s within a minute; under way are %q", at, w.crowd.underWay())
+}
+
+// calm lets everybody go on.
+func (w *busSystem) calm() {
+	w.t.Helper()
+	for _, p := range w.workers {
+		p.wake()
+	}
+}
+
+// queues are those that have nothing in the end.
+func (w *busSystem) queues() []bus.Address {
+	return []bus.Address{protocol.WorkAt(careful), protocol.WorkAt(robust), protocol.ReportAt(w.hubID), bus.Dead}
+}
+
+// silent wants nothing to come any more once everybody is gone. Workers that are the command
+// have the broker hold for half a minute what they have received; nobody waits for that. What
+// comes then is about tasks, all of which have ended.
+func (w *busSystem) silent(ids map[string]bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), brokerLease+time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, at := range w.queues() {
+		wg.Go(func() {
+			for d, err := range w.bus.Receive(ctx, bus.Subscription{At: at}) {
+				if err != nil {
+					w.t.Error(err)
+					return
+				}
+				if at == bus.Dead || !w.broker.commands || !ids[d.Task] {
+					w.t.Errorf("%s, delivery %d, about task %s is still in %s", d.Type, d.Number, d.Task, at)
+				}
+				if err := d.Ack(ctx); err != nil {
+					w.t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// empty waits until nothing is in a queue.
+func (w *busSystem) empty(ctx context.Context) {
+	w.t.Helper()
+	operator := w.operator()
+	if w.broker.hidesHeld && !w.broker.commands { // workers claim again within 5 s what they hold, and put it away
+		w.wait(ctx, 6*time.Second)
+	}
+	for _, at := range w.queues() {
+		for {
+			d, err := operator.Depth(ctx, at)
+			if w.broker.hidesHeld || w.broker.commands {
+				d.Held = 0
+			}
+			if err == nil && d.Ready+d.Held == 0 {
+				break
+			}
+			if pause(ctx, nil) != nil {
+				w.t.Errorf("%s is not empty: %+v, %v", at, d, err)
+				break
+			}
+		}
+	}
+}
+
+func (w *busSystem) operator() bus.Operator {
+	w.t.Helper()
+	operator, ok := w.bus.(*hasty).Bus.(bus.Operator)
+	if !ok {
+		w.t.Fatal("the bus has no depth")
+	}
+	return operator
+}
+
+// staffed waits until all workers receive from the queues of both agents.
+func (w *busSystem) staffed(ctx context.Context) {
+	w.t.Helper()
+	for _, name := range []task.Agent{careful, robust} {
+		for {
+			d, err := w.operator().Depth(ctx, protocol.WorkAt(name))
+			if err == nil && d.Receivers == workers {
+				break
+			}
+			if pause(ctx, nil) != nil {
+				w.t.Fatalf("the workers of %s are not there: %+v, %v", name, d, err)
+			}
+		}
+	}
+}
+
+// stop ends all processes, which must end well, and returns the dead letters.
+func (w *busSystem) stop() []deadletter.Letter {
+	w.t.Helper()
+	for _, p := range w.workers {
+		if err := p.Interrupt(); err != nil {
+			w.t.Errorf("worker: %v", err)
+		}
+	}
+	if err := w.hub.Interrupt(); err != nil {
+		w.t.Errorf("hub: %v", err)
+	}
+	path := w.data
+	if w.broker.commands {
+		w.leftovers()
+		path = filepath.Join(w.data, "parley.db")
+	}
+	db, err := sqlitestore.Open(path, sqlitestore.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer db.Close()
+	letters, err := db.Letters().Letters(w.t.Context(), &deadletter.Query{Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return letters
+}
+
+// executions returns how often each message of an agent was executed.
+func (w *busSystem) executions() map[string]map[string]int {
+	w.t.Helper()
+	file, err := os.Open(w.record)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	all := map[string]map[string]int{careful: {}, robust: {}}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var r record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			w.t.Fatal(errors.Join(err, errors.New(lines.Text())))
+		}
+		all[r.Agent][r.Task+" "+r.Key]++
+	}
+	return all
+}

@@ -1,0 +1,273 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// job is one task, with what its caller does and has read of it.
+type job struct {
+	reader
+	url, agent, name string
+	// kind is one of the words that agents know, or "" for text alone. The message is that word
+	// and a number of chunks.
+	kind, text string
+	chunks     int
+	// keyed says that the message has an idempotency key, so that it may be sent again.
+	keyed bool
+	// sends says that the message is sent without a stream; blocks, that its answer is the task
+	// at its end.
+	sends, blocks bool
+	// leaves says that the caller leaves a question unanswered.
+	leaves bool
+	// cancelAt is the number of events after which the task is to be canceled; zero if it is
+	// not.
+	cancelAt int
+
+	sent     int // attempts to begin it
+	lost     int // those of which no answer came, though the message may have arrived
+	answered bool
+	// canceled says that the hub has canceled it, done that the task had ended before.
+	canceled, done bool
+	// blind says that it is not known whether a request to cancel has arrived.
+	blind bool
+}
+
+// run begins the task and reads until it is over. Its error is a violation.
+func (j *job) run(ctx context.Context, back func() <-chan struct{}) error {
+	err := errors.New("not begun")
+	for !j.over() {
+		if err != nil && j.sent > 0 && pause(ctx, back()) != nil {
+			return wrong("task %q of %s, %s at %s, does not end: %v", j.id, j.name, j.kind, j.state, err)
+		}
+		switch {
+		case j.id == "" && j.sends:
+			err = j.send(ctx)
+		case j.id == "":
+			j.sent++
+			err = j.read(ctx, j.message("stream", j.name, j.says()), j.stops)
+		case j.asked():
+			err = j.answer(ctx)
+		case j.cancels():
+			err = j.cancel(ctx)
+		default:
+			err = j.resume(ctx, j.url, j.stops)
+		}
+		if isViolation(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// over reports whether nothing more happens to the task by itself.
+func (j *job) over() bool { return j.ended() || j.leaves && j.state == asking }
+
+const asking = "INPUT_REQUIRED"
+
+func (j *job) asked() bool { return j.state == asking && !j.answered }
+
+// cancels reports whether it is time to cancel the task.
+func (j *job) cancels() bool {
+	return j.cancelAt > 0 && len(j.events) >= j.cancelAt && !j.canceled && !j.done
+}
+
+// stops reports whether the caller has something to do but to read.
+func (j *job) stops() bool { return j.asked() || j.over() || j.cancels() }
+
+func (j *job) says() string {
+	if j.kind == "" {
+		return j.text
+	}
+	return fmt.Sprintf("%s %d", j.kind, j.chunks)
+}
+
+// message is a request with a message, which is the same each time.
+func (j *job) message(method, id, text string) hubtest.Request {
+	r := hubtest.Request{
+		URL:  j.url + "/v1/a2a/" + j.agent + "/message:" + method,
+		Body: sending{task: j.id, id: id, text: text, waits: j.blocks}.body(),
+	}
+	if j.keyed {
+		r.Header = []string{"Idempotency-Key", id}
+	}
+	return r
+}
+
+// send sends the message. With a key the answer is the same task each time.
+func (j *job) send(ctx context.Context) error {
+	j.sent++
+	r := j.message("send", j.name, j.says())
+	r.Body = sending{id: j.name, text: j.says(), waits: j.blocks}.body()
+	var f frame
+	err := hubtest.Call(ctx, r, &f)
+	switch {
+	case hubtest.Status(err)/100 == 4:
+		return wrong("message %s is refused: %v", j.name, err)
+	case err != nil:
+		if hubtest.Status(err) == 0 {
+			j.lost++
+		}
+		return err
+	case f.Task == nil || f.Task.ID == "" || j.id != "" && f.Task.ID != j.id:
+		return wrong("message %s is answered with %+v, and with task %q before", j.name, f.Task, j.id)
+	case j.blocks && !f.Task.ended():
+		return wrong("task %s is %s after a blocking call", f.Task.ID, f.Task.state())
+	case j.id == "":
+		j.id, j.last = f.Task.ID, 1 // the message itself is the first entry
+	}
+	return nil
+}
+
+func (j *job) answer(ctx context.Context) error {
+	err := hubtest.Call(ctx, j.message("send", j.name+"-answer", fmt.Sprintf("stream %d", j.chunks)), nil)
+	if hubtest.Status(err)/100 == 4 {
+		return wrong("task %s: the answer is refused: %v", j.id, err)
+	}
+	j.answered = err == nil
+	return err
+}
+
+// cancel cancels the task.
+func (j *job) cancel(ctx context.Context) error {
+	var got taskJSON
+	err := hubtest.Call(ctx, hubtest.Request{URL: j.url + "/v1/a2a/tasks/" + j.id + ":cancel", Body: "{}"}, &got)
+	switch code := hubtest.Status(err); {
+	case err == nil && got.state() != "CANCELED":
+		return wrong("task %s is canceled, and %s", j.id, got.state())
+	case code == http.StatusConflict || code == http.StatusBadRequest:
+		j.done = true
+		return nil
+	case code/100 == 4:
+		return wrong("task %s cannot be canceled: %v", j.id, err)
+	}
+	j.canceled, j.blind = err == nil, j.blind || err != nil
+	return err
+}
+
+// check compares what the caller has read with the task.
+func (j *job) check(ctx context.Context, url string) error {
+	var got taskJSON
+	if err := hubtest.Call(ctx, hubtest.Request{URL: url + "/v1/a2a/tasks/" + j.id}, &got); err != nil {
+		return wrong("get task %s: %v", j.id, err)
+	}
+	if got.state() != j.state || got.text() != j.words {
+		return wrong("task %s is %s with %q, its reader got %s with %q", j.id, got.state(), got.text(), j.state, j.words)
+	}
+	return nil
+}
+
+// crowd are the callers.
+type crowd struct {
+	// url is the address that callers use, direct that of the hub itself.
+	url, direct string
+	back        func() <-chan struct{}
+	// next makes the ith job of the callers.
+	next func(name string, i int) *job
+	// check is what a job must have come to, beside what all must.
+	check func(context.Context, *job) error
+
+	mu     sync.Mutex // guards the fields below
+	jobs   []*job
+	active map[*job]bool
+	errs   []error
+}
+
+// run begins tasks until begin ends; they have until ctx ends.
+func (c *crowd) run(ctx, begin context.Context, n int) {
+	c.active = map[*job]bool{}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			for k := 0; begin.Err() == nil; k++ {
+				j := c.next(fmt.Sprintf("c%d-%d", i, k), i+k)
+				j.url, j.name = c.url, fmt.Sprintf("c%d-%d", i, k)
+				c.one(ctx, j)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (c *crowd) one(ctx context.Context, j *job) {
+	c.mu.Lock()
+	c.active[j] = true
+	c.mu.Unlock()
+	err := j.run(ctx, c.back)
+	if err == nil {
+		err = c.insist(ctx, j)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.active, j)
+	c.jobs = append(c.jobs, j)
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+}
+
+// insist checks j, again while the hub is down.
+func (c *crowd) insist(ctx context.Context, j *job) error {
+	alive := func() error { return hubtest.Call(ctx, hubtest.Request{URL: c.direct + "/healthz"}, nil) }
+	for {
+		err := alive()
+		if err == nil {
+			if err = errors.Join(j.check(ctx, c.direct), c.check(ctx, j)); err == nil || alive() == nil {
+				return err
+			}
+		}
+		if pause(ctx, c.back()) != nil {
+			return err
+		}
+	}
+}
+
+// underWay describes what callers wait for.
+func (c *crowd) underWay() (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for j := range c.active {
+		all = append(all, j.agent+" "+j.kind+" "+j.name)
+	}
+	return all
+}
+
+// tally is what became of the jobs.
+type tally struct {
+	completed, lost, canceled, resumed, repeated int
+	ids                                          map[string]bool
+}
+
+// sum counts the jobs by what became of them.
+func (c *crowd) sum() tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := tally{ids: map[string]bool{}}
+	for _, j := range c.jobs {
+		t.ids[j.id] = true
+		t.resumed += min(j.resumed, 1)
+		t.repeated += min(j.sent-1, 1)
+		switch {
+		case j.state == "COMPLETED":
+			t.completed++
+		case j.state == "CANCELED":
+			t.canceled++
+		case j.state == "FAILED" && j.kind != "fail":
+			t.lost++
+		}
+	}
+	return t
+}
+
+// violations are those so far.
+func (c *crowd) violations() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.errs)
+}

@@ -1,0 +1,262 @@
+package crash
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// elsewhere is the configuration of an agent that is one of another hub.
+func elsewhere(name, url, target string) string {
+	return fmt.Sprintf("agents: [{name: %s, endpoint: {backend: a2a, base_url: %q, target: %s}}]\n", name, url, target)
+}
+
+// startRow starts hubs of which each passes on what its agent is asked: one to two, two to
+// three, and the third to last, which may be an agent of its own.
+func startRow(t *testing.T, last func(first *hubtest.Hub) string) []*hubtest.Hub {
+	t.Helper()
+	row := []*hubtest.Hub{hubtest.New(t, hubtest.Options{}), hubtest.New(t, hubtest.Options{}), hubtest.New(t, hubtest.Options{})}
+	row[0].Configure(elsewhere("one", row[1].URL(), "two"))
+	row[1].Configure(elsewhere("two", row[2].URL(), "three"))
+	row[2].Configure(last(row[0]))
+	for _, h := range row {
+		h.Restart()
+	}
+	return row
+}
+
+// send sends a message that makes the task id, and does not wait.
+func send(t *testing.T, h *hubtest.Hub, agent, id, text string, header ...string) {
+	t.Helper()
+	body := sending{task: id, id: "m-" + id, text: text}.body()
+	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/" + agent + "/message:send", Body: body, Header: header}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// followed follows a task until an event has one of texts, and returns when that came.
+func followed(ctx context.Context, h *hubtest.Hub, id string, texts ...string) (time.Time, error) {
+	resp, err := hubtest.Do(ctx, hubtest.Request{
+		Method: http.MethodPost, URL: h.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer resp.Body.Close()
+	var last string
+	for ev, err := range hubtest.Events(resp.Body) {
+		if err != nil {
+			return time.Time{}, fmt.Errorf("task %s at %s, after %s: %w", id, h.Addr(), last, err)
+		}
+		last = ev.Data
+		for _, text := range texts {
+			if strings.Contains(ev.Data, text) {
+				return time.Now(), nil
+			}
+		}
+	}
+	return time.Time{}, fmt.Errorf("task %s at %s ends with %s", id, h.Addr(), last)
+}
+
+// only returns the only task of a hub.
+func only(t *testing.T, h *hubtest.Hub) *taskJSON {
+	t.Helper()
+	var page struct{ Tasks []taskJSON }
+	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/tasks?historyLength=10"}, &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Tasks) != 1 {
+		t.Fatalf("the hub at %s has %d tasks: %+v", h.Addr(), len(page.Tasks), page.Tasks)
+	}
+	return &page.Tasks[0]
+}
+
+var circle = regexp.MustCompile(`in a circle: one@(\w+) → two@(\w+) → three@(\w+) → one@(\w+)`)
+
+// TestCircleOfHubsIsRefused: an agent asks one of a second hub, that asks one of a third
+// hub, and that the first one again, which refuses with the chain. Nobody begins a task
+// twice.
+func TestCircleOfHubsIsRefused(t *testing.T) {
+	t.Parallel()
+	row := startRow(t, func(first *hubtest.Hub) string { return elsewhere("three", first.URL(), "one") })
+	send(t, row[0], "one", "circle", "hello")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := followed(ctx, row[0], "circle", "TASK_STATE_FAILED", "TASK_STATE_REJECTED"); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range row {
+		said := only(t, h).Status.Message.text()
+		names := circle.FindStringSubmatch(said)
+		if names == nil || names[1] != names[4] || names[1] == names[2] || names[2] == names[3] || names[1] == names[3] {
+			t.Errorf("the hub at %s says %q, want the chain of three hubs and the first again", h.Addr(), said)
+		}
+	}
+}
+
+// TestCancelReachesTheThirdHub: within a second after a task is canceled, so is that of
+// the third hub, also if the first hub was killed in between. What else this machine does may
+// take the second of one task, but not of three in a row.
+func TestCancelReachesTheThirdHub(t *testing.T) {
+	t.Parallel()
+	row := startRow(t, func(*hubtest.Hub) string { return "" })
+	row[1].Configure(elsewhere("two", row[2].URL(), "slow"))
+	row[1].Restart()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var slowest time.Duration
+	for i, late := 0, 0; i < 6+late && late < 3; i++ {
+		id := fmt.Sprint("cancel-", i)
+		send(t, row[0], "one", id, "60 seconds, "+id)
+		if _, err := followed(ctx, row[0], id, " of 60"); err != nil { // the third hub says how far it is
+			t.Fatal(err)
+		}
+		if i%2 == 1 {
+			row[0].Restart()
+		}
+		there := taskAbout(t, row[2], id)
+		ended := make(chan time.Time, 1)
+		var all sync.WaitGroup
+		all.Go(func() {
+			at, err := followed(ctx, row[2], there, "TASK_STATE_CANCELED")
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- at
+		})
+		began := time.Now()
+		if err := hubtest.Call(ctx, hubtest.Request{URL: row[0].URL() + "/v1/a2a/tasks/" + id + ":cancel", Body: "{}"}, nil); err != nil {
+			t.Error(err)
+		}
+		if took := (<-ended).Sub(began); took > time.Second {
+			late++
+			t.Logf("the task of the third hub is canceled after %v", took)
+		} else {
+			late, slowest = 0, max(slowest, took)
+		}
+		if all.Wait(); late == 3 {
+			t.Error("the task of the third hub was canceled too late three times in a row")
+		}
+	}
+	t.Logf("the task of the third hub is canceled after %v at most", slowest)
+}
+
+// taskAbout returns the id of the task whose caller has said something with text.
+func taskAbout(t *testing.T, h *hubtest.Hub, text string) string {
+	t.Helper()
+	var page struct{ Tasks []taskJSON }
+	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/tasks?historyLength=10&pageSize=100"}, &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range page.Tasks {
+		if len(task.History) > 0 && strings.Contains(task.History[0].text(), text) {
+			return task.ID
+		}
+	}
+	t.Fatalf("the hub at %s has no task about %s", h.Addr(), text)
+	return ""
+}
+
+// tap passes requests on to a hub, and notes what deadlines they have.
+type tap struct {
+	*httptest.Server
+
+	mu        sync.Mutex // guards deadlines
+	deadlines []string
+}
+
+func newTap(t *testing.T, to string) *tap {
+	t.Helper()
+	target, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(tap)
+	pass := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		p.note(r.Header.Get("X-Parley-Deadline"), b)
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// note notes the deadlines of a message, in its header and in its metadata.
+func (p *tap) note(header string, body []byte) {
+	var r struct {
+		Params, Metadata json.RawMessage
+	}
+	if json.Unmarshal(body, &r) != nil {
+		return
+	}
+	if r.Params != nil { // JSON-RPC
+		json.Unmarshal(r.Params, &r)
+	}
+	var meta struct {
+		Deadline string `json:"parley.deadline"`
+	}
+	if json.Unmarshal(r.Metadata, &meta) == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.deadlines = append(p.deadlines, header, meta.Deadline)
+	}
+}
+
+// TestDeadlineReachesTheThirdHub: the deadline that a caller sets at the first hub is the
+// one that comes to the third, where it ends the work.
+func TestDeadlineReachesTheThirdHub(t *testing.T) {
+	t.Parallel()
+	row := startRow(t, func(*hubtest.Hub) string { return "" })
+	between := newTap(t, row[2].URL())
+	row[1].Configure(elsewhere("two", between.URL, "slow"))
+	row[1].Restart()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	want := time.Now().Add(6 * time.Second).UTC().Truncate(time.Millisecond)
+	send(t, row[0], "one", "hurry", "60 seconds", "X-Parley-Deadline", want.Format(time.RFC3339Nano))
+	if _, err := followed(ctx, row[0], "hurry", " of 60"); err != nil {
+		t.Fatal(err)
+	}
+	there := only(t, row[2])
+	row[0].Restart() // which must not give the work more time
+	for h, id := range map[*hubtest.Hub]string{row[2]: there.ID, row[0]: "hurry"} {
+		at, err := followed(ctx, h, id, "TASK_STATE_FAILED", "TASK_STATE_CANCELED")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late := at.Sub(want); late < 0 || late > 5*time.Second {
+			t.Errorf("the task %s at %s ends %v after its deadline", id, h.Addr(), late)
+		}
+	}
+	if said := only(t, row[0]).Status.Message.text(); !strings.Contains(said, "deadline") {
+		t.Errorf("the caller is told %q, want that the deadline has passed", said)
+	}
+	between.mu.Lock()
+	defer between.mu.Unlock()
+	if len(between.deadlines) != 2 {
+		t.Fatalf("the third hub got the deadlines %q, want one message with one in the header and one in the metadata", between.deadlines)
+	}
+	for _, text := range between.deadlines {
+		if got, err := time.Parse(time.RFC3339Nano, text); err != nil || !got.Equal(want) {
+			t.Errorf("the third hub sees the deadline %q, want %v", text, want)
+		}
+	}
+}

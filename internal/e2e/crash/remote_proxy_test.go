@@ -1,0 +1,240 @@
+package crash
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// step is how far a task is, as the proxy sees it.
+type step string
+
+const (
+	atConnect  step = "connect"  // a message arrives
+	atAccept   step = "accept"   // the other hub has the message, and nobody has heard so
+	atMiddle   step = "middle"   // the third event of the stream
+	atQuestion step = "question" // the status that asks
+	atAnswer   step = "answer"   // a further message was accepted
+	atCancel   step = "cancel"   // the cancellation was accepted
+	atFinish   step = "finish"   // the last status
+)
+
+// action is what goes wrong.
+type action string
+
+const (
+	killHub   action = "kill hub"
+	killPeer  action = "kill peer"
+	drop      action = "drop"      // the connection breaks, and this event is lost
+	truncate  action = "truncate"  // it breaks in the middle of the event
+	delay     action = "delay"     // this event comes half a second late
+	duplicate action = "duplicate" // this event, or the request, comes twice
+)
+
+// proxy stands between the hubs and does one wrong thing.
+type proxy struct {
+	*httptest.Server
+	to   string
+	kill map[action]func() // kills, and starts again
+
+	mu    sync.Mutex // guards the field below
+	armed *planned
+}
+
+// planned is a fault that is to happen.
+type planned struct {
+	step step
+	act  action
+	done chan struct{} // closed once it is over
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	p := &proxy{to: to}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// plan arms the proxy.
+func (p *proxy) plan(s step, a action) *planned {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = &planned{s, a, make(chan struct{})}
+	return p.armed
+}
+
+// disarm sees to it that nothing goes wrong any more, and waits for what does.
+func (p *proxy) disarm(w *planned) {
+	p.mu.Lock()
+	unhurt := p.armed == w
+	p.armed = nil
+	p.mu.Unlock()
+	if !unhurt {
+		<-w.done
+	}
+}
+
+// due returns what is to go wrong at a step, once; nil if nothing is.
+func (p *proxy) due(s step) *planned {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.armed
+	if w == nil || s == "" || w.step != s {
+		return nil
+	}
+	p.armed = nil
+	return w
+}
+
+// strike does what can be done to an exchange as a whole. It reports whether the exchange
+// goes on.
+func (p *proxy) strike(w *planned) bool {
+	if w == nil {
+		return true
+	}
+	defer close(w.done)
+	switch w.act {
+	case killHub, killPeer:
+		p.kill[w.act]()
+		return false
+	case delay:
+		<-time.After(500 * time.Millisecond)
+	}
+	return w.act != drop && w.act != truncate
+}
+
+// ServeHTTP passes a request on, and its answer back.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	message := bytes.Contains(body, []byte(`"message":{`))
+	if message {
+		wrong := p.due(atConnect)
+		if wrong != nil && wrong.act == duplicate {
+			if resp, err := p.forward(r.Context(), r, body); err == nil {
+				resp.Body.Close()
+			}
+		}
+		if !p.strike(wrong) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	// What was accepted goes on, whatever becomes of who asked.
+	resp, err := p.forward(r.Context(), r, body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer resp.Body.Close()
+	for _, s := range accepted(r, body, message) {
+		if !p.strike(p.due(s)) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		p.stream(w, resp.Body)
+		return
+	}
+	p.answer(w, resp.Body)
+}
+
+// accepted returns the steps that an answer is.
+func accepted(r *http.Request, body []byte, message bool) []step {
+	switch {
+	case message && bytes.Contains(body, []byte(`"taskId":`)):
+		return []step{atAccept, atAnswer}
+	case message:
+		return []step{atAccept}
+	case bytes.Contains(body, []byte(`"CancelTask"`)), strings.HasSuffix(r.URL.Path, ":cancel"):
+		return []step{atCancel}
+	}
+	return nil
+}
+
+func (p *proxy) forward(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, p.to+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header, req.Host = r.Header.Clone(), r.Host
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// answer passes an answer on that is no stream.
+func (p *proxy) answer(w http.ResponseWriter, from io.Reader) {
+	body, err := io.ReadAll(from)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if !p.strike(p.due(stepOf(body, 0))) {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(body)
+}
+
+// stream passes events on.
+func (p *proxy) stream(w http.ResponseWriter, from io.Reader) {
+	rc := http.NewResponseController(w)
+	_ = rc.Flush()
+	events := bufio.NewReader(from)
+	var event []byte
+	for n := 0; ; {
+		line, err := events.ReadBytes('\n')
+		if err != nil {
+			panic(http.ErrAbortHandler) // as the other hub ends it, in order or not
+		}
+		if event = append(event, line...); len(bytes.TrimSpace(line)) > 0 {
+			continue
+		}
+		n++
+		p.event(w, event, n)
+		_ = rc.Flush()
+		event = nil
+	}
+}
+
+// event passes one event on.
+func (p *proxy) event(w io.Writer, event []byte, n int) {
+	wrong := p.due(stepOf(event, n))
+	switch {
+	case wrong == nil:
+	case wrong.act == truncate:
+		_, _ = w.Write(event[:len(event)/2])
+		_ = http.NewResponseController(w.(http.ResponseWriter)).Flush()
+	case wrong.act == duplicate:
+		_, _ = w.Write(event)
+	}
+	if !p.strike(wrong) {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(event)
+}
+
+// stepOf returns the step that an event is, the nth of its stream.
+func stepOf(event []byte, n int) step {
+	for _, s := range []struct {
+		state string
+		step  step
+	}{{"COMPLETED", atFinish}, {"CANCELED", atFinish}, {"INPUT_REQUIRED", atQuestion}} {
+		if bytes.Contains(event, []byte(`"TASK_STATE_`+s.state+`"`)) {
+			return s.step
+		}
+	}
+	if n == 3 {
+		return atMiddle
+	}
+	return ""
+}

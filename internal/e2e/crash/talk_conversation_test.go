@@ -1,0 +1,136 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+)
+
+// kind is a kind of conversation.
+type kind struct {
+	name, agent, key string
+	hold             func(context.Context, *conversation) error
+	// most is how many there are; zero means any number.
+	most int
+}
+
+// conversation is one task with the texts of its caller, who reads it, too.
+type conversation struct {
+	*kind
+	reader
+	w  *twoHubs
+	id string
+	// texts are those of the caller, in order, as far as the hub has taken them.
+	texts []string
+	// asked is the question that was answered last.
+	asked string
+	// won are the decisions about items of the inbox that count, as the hub answered.
+	won map[string]string
+	// questions is how many the agent asks.
+	questions int
+	err       error
+}
+
+// waits is how the hub says that somebody else was asked.
+const waits = "This question waits for the owner of this hub."
+
+// lines is what was said before the end, without what the hub says itself.
+func (t *taskJSON) lines() []string {
+	var all []string
+	for i := range t.History {
+		m := &t.History[i]
+		switch {
+		case m.Role == "ROLE_USER":
+			all = append(all, "caller: "+m.text())
+		case !strings.HasPrefix(m.text(), waits):
+			all = append(all, "agent: "+m.text())
+		}
+	}
+	return all
+}
+
+// twice returns what the hub has said twice, if anything.
+func (t *taskJSON) twice() string {
+	said := map[string]bool{}
+	for i := range t.History {
+		text := t.History[i].text()
+		if strings.HasPrefix(text, waits) && said[text] {
+			return text
+		}
+		said[text] = true
+	}
+	return ""
+}
+
+// errOver is returned by say if the task has ended.
+var errOver = errors.New("the task has ended")
+
+// say says something, with the same message until the hub has taken it.
+func (st *conversation) say(ctx context.Context, text string) error {
+	body := sending{task: st.id, context: "ctx-" + st.id, id: fmt.Sprint(st.id, "-", len(st.texts)), text: text, session: st.id}.body()
+	err := st.w.near.call(ctx, st.key, hubtest.Request{URL: "/v1/a2a/" + st.agent + "/message:send", Body: body}, nil)
+	if err == nil {
+		st.texts = append(st.texts, text)
+		return nil
+	}
+	if t, gone := st.get(ctx); gone == nil && t.ended() {
+		return errOver
+	}
+	return fmt.Errorf("say %q: %w", text, err)
+}
+
+func (st *conversation) get(ctx context.Context) (*taskJSON, error) {
+	t := new(taskJSON)
+	return t, st.w.near.call(ctx, st.key, hubtest.Request{URL: "/v1/a2a/tasks/" + st.id + "?historyLength=100"}, t)
+}
+
+// await waits until the task is as wanted, or has ended. A task that was accepted is
+// never unknown.
+func (st *conversation) await(ctx context.Context, want func(*taskJSON) bool) (*taskJSON, error) {
+	for {
+		t, err := st.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if t.ended() || want(t) {
+			return t, nil
+		}
+		back := st.w.p.back()
+		waits := func() bool { return st.state == "INPUT_REQUIRED" || st.state == "AUTH_REQUIRED" || st.reader.ended() }
+		err = st.resume(ctx, st.w.near.URL(), waits)
+		if err != nil && !isViolation(err) && pause(ctx, back) == nil {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the task is %s after %q: %w", t.state(), st.texts, err)
+		}
+	}
+}
+
+// asks reports whether the agent asks something that was not answered yet.
+func (st *conversation) asks(t *taskJSON) bool {
+	return t.state() == "INPUT_REQUIRED" && t.Status.Message.ID != st.asked
+}
+
+func never(*taskJSON) bool { return false }
+
+// answer answers what the agent asks, until the task has ended.
+func (st *conversation) answer(ctx context.Context, answers func(n int, question string) string) error {
+	for n := 1; ; n++ {
+		t, err := st.await(ctx, st.asks)
+		if err != nil || t.ended() {
+			return err
+		}
+		st.asked = t.Status.Message.ID
+		err = st.say(ctx, answers(n, t.Status.Message.text()))
+		if errors.Is(err, errOver) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
