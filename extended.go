@@ -28,7 +28,7 @@ type ExtendedCards struct {
 // register tells the engine about an agent; the caller holds h.mu.
 func (h *Hub) register(a engine.Agent) {
 	a.More = h.Extended.Cards[a.Name]
-	if err := h.engine.Register(a); err != nil {
+	if err := h.core.Engine().Register(a); err != nil {
 		panic("parley: " + err.Error()) // Handle should have found it
 	}
 }

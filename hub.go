@@ -17,22 +17,16 @@ import (
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/front/aguifront"
-	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/front/openaifront"
-	"github.com/parley-a2a/parley/internal/front/surface"
-	"github.com/parley-a2a/parley/internal/gauge"
-	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
 // ErrAnonymous is returned when a hub without an authenticator is asked to listen
 // on an address that others can reach.
-var ErrAnonymous = errors.New("anonymous callers are allowed on loopback addresses only")
+var ErrAnonymous = hub.ErrAnonymous
 
 // Hub receives A2A requests and runs them on agents. The zero value keeps
 // everything in memory and is ready to use.
@@ -72,6 +66,11 @@ type Hub struct {
 	// addresses. Options that cannot be read panic when the hub is first used. A Store
 	// that cannot keep webhooks makes the hub one without push notifications.
 	Push push.Options
+	// KeyFile is the file with the master key, which is made if there is none. With it, page
+	// tokens are good after a restart, and so are the secrets of webhooks in the Store, unless
+	// Push.KeyFile names another file. A key that cannot be read panics when the hub is first
+	// used. If empty, page tokens end with the process.
+	KeyFile string
 	// Parts is the folder of large parts of messages and artifacts: their bytes are kept
 	// there once, and callers get an address below PublicURL, which is required with it, to
 	// read them. If nil, all parts stay in their tasks.
@@ -91,9 +90,7 @@ type Hub struct {
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
-	engine *engine.Engine   // nil until the hub is used
-	pusher *push.Dispatcher // nil without push notifications
-	front  http.Handler
+	core   *hub.Hub // nil until the hub is used
 }
 
 // Limits bound what callers and agents may use. A zero field means its default.
@@ -137,6 +134,33 @@ type Limits struct {
 	Hops int
 	// Delegations is how many tasks may be begun on behalf of one; 1,000.
 	Delegations int
+	// DelegationTime is how long work may take that an agent has delegated to others,
+	// unless its caller has less time; any time.
+	DelegationTime time.Duration
+	// FirstEvent is how long an agent may take to answer with a bare message; then the
+	// caller gets a task; 1 s.
+	FirstEvent time.Duration
+	// CancelWait is how long an agent may take to confirm a cancellation; then the task is
+	// canceled without it; 10 s.
+	CancelWait time.Duration
+	// MaxAway is the number of tasks at one time whose agents wait for work elsewhere
+	// (agent.Traits.Away), which do not count towards MaxRuns; 50,000.
+	MaxAway int
+	// MaxQueued is the number of tasks that may wait in line; further messages are
+	// refused; 100,000.
+	MaxQueued int
+	// MaxWaiting is the number of unread messages that one task may have; 100.
+	MaxWaiting int
+	// Streams is the number of streams that may be open in all; 20,000. Negative means
+	// any number.
+	Streams int
+	// BodyTime is how long a request may take to arrive; 30 s.
+	BodyTime time.Duration
+	// WriteTime is how long the reader of an answer may take to accept a write; then it is
+	// disconnected; 30 s.
+	WriteTime time.Duration
+	// KeepAlive is the silence after which a stream sends a comment; 15 s.
+	KeepAlive time.Duration
 }
 
 // Idempotency says which messages are taken at most once: those with a key, which
@@ -154,89 +178,46 @@ type Idempotency struct {
 	TTL time.Duration
 }
 
-// parts returns engine and front, made of the fields at the first call.
-func (h *Hub) parts() (*engine.Engine, http.Handler) {
+// used returns the hub that is made of the fields at the first call.
+func (h *Hub) used() *hub.Hub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.engine != nil {
-		return h.engine, h.front
+	if h.core != nil {
+		return h.core
 	}
-	store := h.Store
-	if store == nil {
-		store = new(memstore.Store)
-	}
-	h.engine = engine.New(engine.Config{
-		Recorder:      h.recorder(),
-		Parts:         h.keeper(),
-		Store:         store,
-		Push:          h.push(store),
-		Policy:        h.Policy,
-		Questions:     h.Questions,
-		Onward:        h.Onward,
-		Logger:        h.logger(),
-		MaxWait:       h.Limits.MaxWait,
-		AgentSilence:  h.Limits.AgentSilence,
-		DrainTimeout:  h.Limits.DrainTimeout,
-		Retention:     h.Limits.Retention,
-		IdleRetention: h.Limits.IdleRetention,
-		MaxRuns:       h.Limits.MaxRuns,
-
-		StreamsPerCaller: h.Limits.StreamsPerCaller,
-		TasksPerCaller:   h.Limits.TasksPerCaller,
-		Rates: ratelimit.Config{
-			Requests: h.Limits.RequestsPerSecond, Burst: h.Limits.Burst, Bytes: h.Limits.BytesPerSecond,
-		},
-		Idempotency: engine.Idempotency{
-			Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL,
-		},
-		Errands:  delegation.Limits{Hops: h.Limits.Hops, Budget: h.Limits.Delegations},
-		Extended: engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
+	core, err := hub.New(hub.Parts{
+		Store: h.Store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory, Blobs: h.keeper(),
+		Questions: h.Questions, Onward: h.Onward, Logger: h.Logger,
+	}, hub.Settings{
+		Limits:      hub.Limits(h.Limits),
+		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
+		Extended:    engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
+		Push:        h.Push, Version: Version,
 	})
-	for _, a := range h.agents {
-		h.register(a)
-	}
-	h.front = httpfront.New(h.frontConfig())
-	return h.engine, h.front
-}
-
-// push makes the dispatcher of webhooks; the caller holds h.mu.
-func (h *Hub) push(store task.Store) engine.Pusher {
-	s, ok := store.(push.Store)
-	if h.Push.Off || !ok {
-		return nil
-	}
-	d, err := push.New(push.Config{Options: h.Push, Store: s, Version: Version, Logger: h.logger()})
 	if err != nil {
 		panic("parley: " + err.Error())
 	}
-	h.pusher = d
-	return d
+	h.core = core
+	for _, a := range h.agents {
+		h.register(a)
+	}
+	core.Mount(hub.Front{
+		AllowAnonymous: h.AllowAnonymous, PublicURL: h.PublicURL, TrustForwarded: h.TrustForwarded,
+		GRPCAddr: h.GRPCAddr, UnionCard: h.UnionCard, Loopback: h.Auth == nil && !h.AllowAnonymous,
+	})
+	return core
 }
 
-// recorder returns what the engine tells of tasks; nil if nothing is written down.
-func (h *Hub) recorder() engine.Recorder {
-	if h.Memory == nil {
+// box opens the master key, or makes one; nil if there is none.
+func (h *Hub) box() *seal.Box {
+	if h.KeyFile == "" {
 		return nil
 	}
-	return h.Memory
-}
-
-func (h *Hub) frontConfig() httpfront.Config {
-	return httpfront.Config{
-		Engine:         h.engine,
-		Auth:           h.Auth,
-		AllowAnonymous: h.AllowAnonymous,
-		PublicURL:      h.PublicURL,
-		TrustForwarded: h.TrustForwarded,
-		Logger:         h.logger(),
-		GRPCAddr:       h.GRPCAddr,
-		UnionCard:      h.UnionCard,
-		Loopback:       h.Auth == nil && !h.AllowAnonymous,
-		Guests:         []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
-		Limits: httpfront.Limits{
-			Body: h.Limits.Body,
-		},
+	box, err := seal.Load(h.KeyFile)
+	if err != nil {
+		panic("parley: " + err.Error())
 	}
+	return box
 }
 
 func (h *Hub) logger() *slog.Logger {
@@ -265,7 +246,7 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 		panic(fmt.Sprintf("parley: two agents are called %q", a.Name))
 	}
 	h.agents = append(h.agents, a)
-	if h.engine != nil {
+	if h.core != nil {
 		h.register(a)
 	}
 }
@@ -281,14 +262,12 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
 // the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {
-	_, front := h.parts()
-	return front
+	return h.used().Handler()
 }
 
 // Engine gives bindings in other packages (grpcbind) what they need.
 func (h *Hub) Engine() *engine.Engine {
-	e, _ := h.parts()
-	return e
+	return h.used().Engine()
 }
 
 // Authenticator returns the authenticator in force: Auth, or one that takes
@@ -303,18 +282,14 @@ func (h *Hub) Authenticator() auth.Authenticator {
 // Run does the work of a hub whose Handler is served by somebody else: it recovers
 // the tasks of an earlier process and runs tasks until ctx ends; then it drains and
 // returns.
-func (h *Hub) Run(ctx context.Context) error {
-	e, _ := h.parts()
+func (h *Hub) Run(ctx context.Context) error { return h.run(ctx, hub.Work{}) }
+
+func (h *Hub) run(ctx context.Context, w hub.Work) error {
+	core := h.used()
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
-	stop, err := gauge.Watch(gauge.Hub{Engine: e, Pusher: h.pusher, Store: h.Store, Version: Version})
-	if err != nil {
-		h.logger().Warn("the hub is not measured", "error", err)
-	} else {
-		defer stop()
-	}
-	return h.pusher.Around(ctx, func(ctx context.Context) error { return h.Memory.Around(ctx, nil, e.Run) })
+	return core.Run(ctx, w)
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then
@@ -336,18 +311,8 @@ func (h *Hub) CheckAddr(addr string) error {
 	if h.Auth != nil || h.AllowAnonymous {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("listen on %s: %w", addr, ErrAnonymous)
+	return hub.CheckAddr(addr)
 }
-
-// shutdownTimeout is how long answers may take to leave after the last run.
-const shutdownTimeout = 5 * time.Second
 
 // Serve serves on l until ctx ends; then it drains and closes l. Callers are
 // answered while runs come to their end. Like ListenAndServe it returns
@@ -359,26 +324,7 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 			return errors.Join(err, l.Close())
 		}
 	}
-	_, front := h.parts()
+	srv := h.used().NewServer()
 	h.logger().Info("serving", "address", l.Addr().String())
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	srv := httpfront.NewServer(front)
-	var wg sync.WaitGroup
-	var serveErr error
-	wg.Go(func() {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			serveErr = fmt.Errorf("serve: %w", err)
-			cancel(serveErr)
-		}
-	})
-	runErr := h.Run(ctx)
-	stop, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer done()
-	if err := srv.Shutdown(stop); err != nil {
-		err = errors.Join(err, srv.Close())
-		h.logger().Warn("connections were cut", "error", err)
-	}
-	wg.Wait()
-	return errors.Join(runErr, serveErr)
+	return h.run(ctx, hub.Work{Server: srv, Serve: func() error { return srv.Serve(l) }})
 }

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/hub"
 )
 
 // profileName is the value of --agents that serves the agent of the conformance kits.
@@ -40,7 +40,7 @@ func checkProfile(cfg *config.Config) error {
 		return nil
 	}
 	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
-		if addr != "" && new(parley.Hub).CheckAddr(addr) != nil {
+		if addr != "" && hub.CheckAddr(addr) != nil {
 			return usagef("listen on %s: --agents %s serves loopback addresses only", addr, profileName)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/hub"
 )
 
 // About describes an open hub for people.
@@ -84,11 +84,14 @@ func duration(d config.Duration) time.Duration { return time.Duration(d) }
 // CheckAnonymous returns a *ConfigError with parley.ErrAnonymous for an address that other
 // machines can reach, unless the configuration allows anonymous callers.
 func CheckAnonymous(cfg *config.Config) error {
+	if cfg.AllowAnonymous {
+		return nil
+	}
 	for _, addr := range []string{cfg.Listen, cfg.GRPCListen} {
 		if addr == "" {
 			continue
 		}
-		if err := (&parley.Hub{AllowAnonymous: cfg.AllowAnonymous}).CheckAddr(addr); err != nil {
+		if err := hub.CheckAddr(addr); err != nil {
 			return configf("%w", err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/bus"
@@ -21,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/front/livefeed"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/task"
 )
@@ -120,27 +120,32 @@ func (h *Hub) knownOnBus() []directory.Source {
 	return all
 }
 
-// runBus does the hub's work on the bus until ctx ends. Workers are heard until no task
-// runs any more, which is when learning ends.
-func (h *Hub) runBus(ctx, learning context.Context) error {
+// busServices are the hub's work on the bus. Workers report until no task runs any more.
+func (h *Hub) busServices() []hub.Service {
 	p := &h.busParts
 	if p.bus == nil {
 		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.dispatcher.Run(learning) })
-	group.Go(func() error {
+	all := []hub.Service{
+		{Name: "dispatcher", Run: p.dispatcher.Run, Late: true},
+		{Name: "dead letters", Run: h.recovered(p.dead.Run)}, // only then tasks can be told
+	}
+	if p.chat != nil {
+		all = append(all, hub.Service{Name: "live view", Run: p.chat.Run, Late: true})
+	}
+	return all
+}
+
+// recovered returns run, which begins when the tasks of an earlier process are recovered.
+func (h *Hub) recovered(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
 		select {
-		case <-h.engine.Recovered(): // only then tasks can be told
+		case <-h.engine.Recovered():
 		case <-ctx.Done():
 			return nil
 		}
-		return p.dead.Run(ctx)
-	})
-	if p.chat != nil {
-		group.Go(func() error { return p.chat.Run(learning) })
+		return run(ctx)
 	}
-	return group.Wait()
 }
 
 func (p *busParts) shut() error {

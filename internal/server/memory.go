@@ -1,13 +1,11 @@
 package server
 
 import (
-	"context"
 	"slices"
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/task"
 )
@@ -19,9 +17,8 @@ type remembering struct {
 	recorder *recorder.Recorder
 }
 
-// remember makes it, and returns what the engine tells of tasks; nil if nothing is
-// written down.
-func (h *Hub) remember() engine.Recorder {
+// remember makes it.
+func (h *Hub) remember() {
 	c, tasks := &h.cfg.Memory, h.db.Tasks()
 	h.memory.notes = &memory.Notes{
 		Store: h.db.Notes(), Fetch: recorder.Fetch(tasks),
@@ -39,21 +36,12 @@ func (h *Hub) remember() engine.Recorder {
 			ResultTTL: duration(c.ResultTTL), OutcomeTTL: duration(c.OutcomeTTL), SessionTTL: duration(c.SessionTTL),
 		},
 	})
-	if c.Off {
-		return nil
-	}
-	return h.memory.recorder
 }
 
 // negotiates reports whether an agent makes appointments for the owner, who will want to
 // know of them.
 func (h *Hub) negotiates(a task.Agent) bool {
 	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
-}
-
-// around runs the work of the hub and remembers beside it.
-func (m *remembering) around(ctx context.Context, work func(context.Context) error) error {
-	return m.recorder.Around(ctx, m.turns, work)
 }
 
 // memories is what the hub's own interface shows of it.

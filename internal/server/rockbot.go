@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/parley-a2a/parley/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/front/rockbotfront"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -102,29 +101,25 @@ func (h *Hub) checkServed() error {
 	return nil
 }
 
-// runRockBot hears what RockBot's agents answer until no task runs any more, which is when
-// learning ends, and what they ask until ctx ends.
-func (h *Hub) runRockBot(ctx, learning context.Context) error {
+// rockBotServices receive the answers of RockBot's agents until no task runs any more, and
+// their questions until the hub stops.
+func (h *Hub) rockBotServices() []hub.Service {
 	line := h.rockBot.line
 	if line == nil {
 		return nil
 	}
-	var group errgroup.Group
-	group.Go(func() error { return h.stay(learning, "answers of RockBot's agents", line.Run) })
+	all := []hub.Service{{Name: "RockBot", Late: true, Run: func(ctx context.Context) error {
+		return h.stay(ctx, "answers of RockBot's agents", line.Run)
+	}}}
 	for _, name := range h.cfg.RockBot.Serve {
-		group.Go(func() error {
-			select {
-			case <-h.engine.Recovered():
-			case <-ctx.Done():
-				return nil
-			}
-			server := &rockbotfront.Server{Engine: h.engine}
-			return h.stay(ctx, "questions of RockBot's agents to "+name, func(ctx context.Context) error {
-				return line.Serve(ctx, task.Agent(name), server)
-			})
-		})
+		serve := func(ctx context.Context) error {
+			return line.Serve(ctx, task.Agent(name), &rockbotfront.Server{Engine: h.engine})
+		}
+		all = append(all, hub.Service{Name: "RockBot to " + name, Run: h.recovered(func(ctx context.Context) error {
+			return h.stay(ctx, "questions of RockBot's agents to "+name, serve)
+		})})
 	}
-	return group.Wait()
+	return all
 }
 
 // stay does something until ctx ends, and begins anew after a while if it cannot.

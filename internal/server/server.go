@@ -15,10 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/inbox/question"
@@ -27,7 +26,6 @@ import (
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -36,17 +34,13 @@ import (
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/front/openaifront"
-	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
-	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -64,14 +58,14 @@ type Hub struct {
 	keys         *auth.Keyring
 	tls          *tlsfile.Source // nil if the listeners speak in the clear
 	listener     net.Listener
-	grpcListener net.Listener     // nil without gRPC
-	push         *push.Dispatcher // nil without push notifications
+	grpcListener net.Listener // nil without gRPC
 	memory       remembering
 	signing      signing
 	identity     identityParts
 	parts        *blobstore.Keeper // nil where all parts are in the log
 	partsDir     *datadir.Dir      // nil where parts is
-	engine       *engine.Engine
+	core         *hub.Hub
+	engine       *engine.Engine // that of core
 	broker       *broker.Broker
 	directory    *directory.Directory // nil in the profile of the conformance kits
 	answered     chan task.Agent      // agents that have completed a task, for directory
@@ -89,15 +83,7 @@ type Hub struct {
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // those that agents think with
 	inside       inprocess.Transport     // by which the tools of models reach the hub
-	unwatch      func()                  // ends what measures the parts; nil before they are there
 }
-
-const (
-	// shutdownTimeout is how long answers may take to leave after the last run.
-	shutdownTimeout = 5 * time.Second
-	// drainDefault is how long the engine drains if it is not told otherwise.
-	drainDefault = 10 * time.Second
-)
 
 // Options say which hub Open makes. Config and Logger are required.
 type Options struct {
@@ -245,7 +231,6 @@ func (h *Hub) openBox(ctx context.Context) error {
 
 // compose puts the parts together.
 func (h *Hub) compose(ctx context.Context) error {
-	e, l := h.cfg.Engine, h.cfg.Limits
 	rules, err := h.openPolicy()
 	if err != nil {
 		return err
@@ -254,10 +239,6 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	if err := h.openTrust(ctx); err != nil {
-		return err
-	}
-	pusher, err := h.pusher()
-	if err != nil {
 		return err
 	}
 	if err := h.openBus(ctx); err != nil {
@@ -270,30 +251,10 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.answered = make(chan task.Agent, 64)
-	h.engine = engine.New(engine.Config{
-		Parts:    h.parts,
-		Listener: h.hears(), Checks: h.checks, Auditor: h.audit.tasks(),
-		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker, h.answered},
-		Store: h.db.Tasks(), Push: pusher, Recorder: h.remember(), TokenKey: h.box.Key("page tokens"), Logger: h.logger,
-		SignCard: h.signing.signer(), Onward: h.identity.onward(), Bearers: h.identity.bearers, Policy: rules,
-		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
-		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
-		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
-		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
-		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
-		Rates: ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: int64(l.BytesPerSecond)},
-		Idempotency: engine.Idempotency{
-			Header: h.cfg.Idempotency.Header, MessageID: h.cfg.Idempotency.MessageID, TTL: duration(h.cfg.Idempotency.TTL),
-			Same: h.same(),
-		},
-		Questions: h.desk(), Contact: h.trust.contact,
-		Errands: delegation.Limits{
-			Hops: h.cfg.Delegation.MaxHops, Budget: h.cfg.Delegation.MaxTasks, Time: duration(h.cfg.Delegation.MaxTime),
-		},
-		Default:     task.Agent(cmp.Or(h.cfg.DefaultAgent, "default")),
-		NoClientIDs: h.cfg.NoClientIDs,
-		Extended:    engine.ExtendedCards{Token: h.cfg.ExtendedCard.Token, Authenticated: h.cfg.ExtendedCard.Authenticated},
-	})
+	if h.core, err = hub.New(h.coreParts(rules), h.settings()); err != nil {
+		return err
+	}
+	h.engine = h.core.Engine()
 	h.trust.inbox.Deliver = question.Deliver(h.engine)
 	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {
@@ -317,24 +278,33 @@ func (h *Hub) compose(ctx context.Context) error {
 	if c.Metadata, err = h.issues(); err != nil {
 		return err
 	}
-	front := httpfront.New(c)
+	h.core.Mount(c)
 	if h.mcpParts.inside != nil {
-		h.mcpParts.inside.Handler = front.Inside()
+		h.mcpParts.inside.Handler = h.core.Inside()
 	}
-	h.inside.Handler = front.Inside()
-	h.server = httpfront.NewServer(front)
+	h.inside.Handler = h.core.Inside()
+	h.server = h.core.NewServer()
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	if h.grpcListener != nil {
 		h.grpc = grpcbind.New(h.binding())
 	}
-	return h.measure()
+	return nil
 }
 
-func (h *Hub) front() httpfront.Config {
-	c, l := h.cfg, h.cfg.Limits
-	return httpfront.Config{
-		Engine:         h.engine,
-		Auth:           h.keys,
+// coreParts are the parts of the hub that the engine and the loops beside it need.
+func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
+	h.remember()
+	return hub.Parts{
+		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
+		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Auditor: h.audit.tasks(),
+		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker, h.answered},
+		Listener: h.hears(), Contact: h.trust.contact, Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
+	}
+}
+
+func (h *Hub) front() hub.Front {
+	c := h.cfg
+	return hub.Front{
 		Loopback:       h.guarded(),
 		PublicURL:      c.PublicURL,
 		TrustForwarded: c.TrustForwarded,
@@ -350,19 +320,13 @@ func (h *Hub) front() httpfront.Config {
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
-		Logger:         h.logger,
 		Callbacks:      h.callbacks(),
-		Guests:         []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}},
 		MCP:            h.mcp(),
 		API: &adminapi.Handler{
 			Hub: h.engine, Reach: h.reach, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
 			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
 			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 			Audit: h.audit.api(), AuditLog: h.audit.reader(),
-		},
-		Limits: httpfront.Limits{
-			Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime),
-			KeepAlive: duration(l.KeepAlive),
 		},
 	}
 }
@@ -392,7 +356,7 @@ func (h *Hub) binding() grpcbind.Config {
 		PublicURL: cmp.Or(c.PublicURL, h.URL()), Options: h.grpcOptions(),
 		Limits: grpcbind.Limits{
 			Message: int(l.Body), SendTime: duration(l.WriteTime),
-			StopTime: max(duration(c.Engine.DrainTimeout), drainDefault) + shutdownTimeout,
+			StopTime: h.core.StopTime(),
 		},
 	}
 }
@@ -488,38 +452,32 @@ func source(cfg *config.Config) string {
 
 // Run serves until ctx ends and everything has drained.
 func (h *Hub) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	// What runs come to is learned until the last one has.
-	learning, learned := context.WithCancel(context.WithoutCancel(ctx))
-	group.Go(func() error {
-		if err := h.serveHTTP(); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve HTTP: %w", err)
-		}
-		return nil
+	return h.core.Run(ctx, hub.Work{
+		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Closing: h.mcpParts.close,
 	})
-	group.Go(func() error {
-		defer learned()
-		// Callers are answered until the last run has come to its end.
-		return h.push.Around(ctx, func(ctx context.Context) error {
-			return errors.Join(h.memory.around(ctx, h.engine.Run), h.shutdown(ctx))
-		})
-	})
-	group.Go(func() error { h.tellReady(ctx); return nil })
-	group.Go(func() error { return h.runDirectory(ctx) })
-	group.Go(func() error { return h.runMCPServers(learning) })
-	group.Go(func() error { return h.broker.Run(learning) })
-	group.Go(func() error { return h.runTrust(ctx, learning) })
-	group.Go(func() error { return h.runPolicy(ctx) })
-	group.Go(func() error { return h.runBus(ctx, learning) })
-	group.Go(func() error { return h.runRockBot(ctx, learning) })
-	if h.grpc != nil {
-		group.Go(func() error { return h.grpc.Serve(ctx, h.grpcListener) })
+}
+
+// services are what the hub does beside its tasks. Those that are late learn what comes of
+// tasks until the last one has ended.
+func (h *Hub) services() []hub.Service {
+	all := []hub.Service{
+		{Name: "ready", Run: h.tellReady},
+		{Name: "directory", Run: h.runDirectory},
+		{Name: "MCP servers", Run: h.runMCPServers, Late: true},
+		{Name: "broker", Run: h.broker.Run, Late: true},
+		{Name: "policy", Run: h.runPolicy},
 	}
-	return group.Wait()
+	all = append(all, h.trustServices()...)
+	all = append(all, h.busServices()...)
+	all = append(all, h.rockBotServices()...)
+	if h.grpc != nil {
+		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.grpcListener) }})
+	}
+	return all
 }
 
 // tellReady says when the tasks of an earlier process have been dealt with.
-func (h *Hub) tellReady(ctx context.Context) {
+func (h *Hub) tellReady(ctx context.Context) error {
 	select {
 	case <-h.engine.Recovered():
 		if err := question.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
@@ -528,18 +486,7 @@ func (h *Hub) tellReady(ctx context.Context) {
 		h.logger.Info("ready", "url", h.URL())
 	case <-ctx.Done():
 	}
-}
-
-// shutdown lets answers leave and closes the connections.
-func (h *Hub) shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	h.mcpParts.close()
-	if h.server.Shutdown(ctx) == nil {
-		return nil
-	}
-	h.logger.Warn("connections were cut")
-	return h.server.Close()
+	return nil
 }
 
 // Close releases the resources that Open has taken.

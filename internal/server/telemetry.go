@@ -3,12 +3,10 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/gauge"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -28,24 +26,9 @@ func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	return err
 }
 
-// measure lets the parts of the hub be measured until it is closed.
-func (h *Hub) measure() error {
-	stop, err := gauge.Watch(gauge.Hub{
-		Engine: h.engine, Pusher: h.push, Store: h.db.Tasks(), Version: parley.Version, Commit: h.commit,
-	})
-	if err != nil {
-		return fmt.Errorf("measure the hub: %w", err)
-	}
-	h.unwatch = stop
-	return nil
-}
-
 // stopTelemetry sends what is left. A collector that does not take it is no reason to
 // fail.
 func (h *Hub) stopTelemetry() {
-	if h.unwatch != nil {
-		h.unwatch()
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	if err := h.telemetry.Shutdown(ctx); err != nil {

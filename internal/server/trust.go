@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
@@ -23,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/trustfile"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/notify"
 	"github.com/parley-a2a/parley/task"
 )
@@ -230,17 +230,18 @@ func (h *Hub) busy(ctx context.Context) bool {
 	return err == nil && len(page.Heads) > 0
 }
 
-// runTrust makes items expire, reads the file of trust when it changes, and notifies,
-// until ctx ends; contacts are stored until learning does.
-func (h *Hub) runTrust(ctx, learning context.Context) error {
+// trustServices make items expire, read the file of trust when it changes, and notify;
+// contacts are stored until the last task has ended.
+func (h *Hub) trustServices() []hub.Service {
 	t := &h.trust
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return t.inbox.Run(ctx) })
-	group.Go(func() error { return t.book.Run(learning) })
-	group.Go(func() error { return t.file.Run(ctx, t.book.Follow) })
+	all := []hub.Service{
+		{Name: "inbox", Run: t.inbox.Run},
+		{Name: "trust", Run: t.book.Run, Late: true},
+		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.book.Follow) }},
+	}
 	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {
 		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Logger: h.logger}
-		group.Go(func() error { return n.Run(ctx) })
+		all = append(all, hub.Service{Name: "notices", Run: n.Run})
 	}
-	return group.Wait()
+	return all
 }

@@ -1,10 +1,4 @@
-// Package gauge tells whoever measures the process how a hub does: how many tasks run
-// and wait, whether its store works, what webhooks have not been told. It knows the API
-// of OpenTelemetry and the parts of a hub.
-//
-// The numbers are read when somebody asks for them, and cost nothing otherwise. Those of
-// several hubs in one process are added up.
-package gauge
+package hub
 
 import (
 	"context"
@@ -30,20 +24,21 @@ type Census interface {
 	States(ctx context.Context) (map[task.State]int, error)
 }
 
-// Hub is what is measured.
-type Hub struct {
-	// Engine is required.
-	Engine *engine.Engine
-	// Pusher tells webhooks; nil if there are none.
-	Pusher *push.Dispatcher
-	// Store is asked for its tasks if it is a Census.
-	Store task.Store
-	// Version and Commit are those of the program.
-	Version, Commit string
+// measured is what is measured: how many tasks run and wait, whether the store works, what
+// webhooks have not been notified of. The numbers are read when they are asked for, and
+// cost nothing otherwise. Those of several hubs in one process are added up.
+type measured struct {
+	engine *engine.Engine
+	// pusher notifies webhooks; nil if there are none.
+	pusher *push.Dispatcher
+	// store is asked for its tasks if it is a Census.
+	store task.Store
+	// version and commit are those of the program.
+	version, commit string
 }
 
-// Watch lets the hub be measured until stop is called.
-func Watch(h Hub) (stop func(), err error) {
+// watchHub lets the hub be measured until stop is called.
+func watchHub(h measured) (stop func(), err error) {
 	w := &watch{hub: h}
 	m := otel.Meter(trace.Scope)
 	if err := w.make(m); err != nil {
@@ -60,7 +55,7 @@ type counter = metric.Int64ObservableUpDownCounter
 
 // watch is a hub that is measured.
 type watch struct {
-	hub Hub
+	hub measured
 	all []metric.Observable
 
 	agents, runs, queue, streams, tails, doubts, tasks counter
@@ -105,12 +100,12 @@ func (w *watch) make(m metric.Meter) error {
 
 // observe reads all numbers.
 func (w *watch) observe(ctx context.Context, o metric.Observer) error {
-	e, p := w.hub.Engine.Stats(), w.hub.Pusher.Stats()
+	e, p := w.hub.engine.Stats(), w.hub.pusher.Stats()
 	for _, n := range []struct {
 		of counter
 		n  int64
 	}{
-		{w.agents, int64(len(w.hub.Engine.Agents()))},
+		{w.agents, int64(len(w.hub.engine.Agents()))},
 		{w.runs, int64(e.Runs)},
 		{w.queue, int64(e.Queued)},
 		{w.streams, int64(e.Streams)},
@@ -124,16 +119,16 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 	for phase, n := range map[string]int{"waiting": p.Waiting, "underway": p.Underway, "asleep": p.Asleep} {
 		o.ObserveInt64(w.backlog, int64(n), label("phase", phase))
 	}
-	for _, c := range w.hub.Engine.Ready(ctx) {
+	for _, c := range w.hub.engine.Ready(ctx) {
 		o.ObserveInt64(w.ready, number(c.OK), label("check", c.Name))
 	}
-	o.ObserveInt64(w.build, 1, label("version", w.hub.Version), label("commit", w.hub.Commit), label("go_version", runtime.Version()))
+	o.ObserveInt64(w.build, 1, label("version", w.hub.version), label("commit", w.hub.commit), label("go_version", runtime.Version()))
 	return w.census(ctx, o)
 }
 
 // census counts the tasks by state, where that is cheap.
 func (w *watch) census(ctx context.Context, o metric.Observer) error {
-	c, ok := w.hub.Store.(Census)
+	c, ok := w.hub.store.(Census)
 	if !ok {
 		return nil
 	}

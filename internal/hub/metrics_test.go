@@ -1,4 +1,4 @@
-package gauge
+package hub
 
 import (
 	"context"
@@ -54,14 +54,14 @@ func read(t *testing.T, reader sdkmetric.Reader, name string) (map[string]int64,
 	return got, err
 }
 
-// TestWatch does not run in parallel: the provider belongs to the process.
-func TestWatch(t *testing.T) {
+// TestMetrics does not run in parallel: the provider belongs to the process.
+func TestMetrics(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	t.Cleanup(func() { otel.SetMeterProvider(nometric.NewMeterProvider()) })
 	store := new(counted)
-	hub := Hub{Engine: engine.New(engine.Config{Store: store}), Store: store, Version: "1.2.3", Commit: "abc"}
-	stop, err := Watch(hub)
+	hub := measured{engine: engine.New(engine.Config{Store: store}), store: store, version: "1.2.3", commit: "abc"}
+	stop, err := watchHub(hub)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,204 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/aguifront"
+	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/front/openaifront"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
+)
+
+// ErrAnonymous is returned for an address that other machines can reach, where nothing
+// authenticates callers.
+var ErrAnonymous = errors.New("anonymous callers are allowed on loopback addresses only")
+
+// CheckAddr returns ErrAnonymous for an address that is not on loopback.
+func CheckAddr(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("listen on %s: %w", addr, ErrAnonymous)
+}
+
+const (
+	// shutdownTimeout is how long answers may take to leave after the last run.
+	shutdownTimeout = 5 * time.Second
+	// drainDefault is Limits.DrainTimeout if it is zero.
+	drainDefault = 10 * time.Second
+)
+
+// Front says how the hub looks over HTTP. Mount fills in Engine, Auth, Guests, Limits and
+// Logger.
+type Front = httpfront.Config
+
+// Hub is an engine with its front, webhooks and services.
+type Hub struct {
+	parts    Parts
+	settings Settings
+	engine   *engine.Engine
+	pusher   *push.Dispatcher // nil without push notifications
+	front    *httpfront.Front // nil before Mount
+}
+
+// New makes the engine, and what notifies webhooks if the Store can keep them.
+func New(p Parts, s Settings) (*Hub, error) {
+	if p.Logger == nil {
+		p.Logger = slog.New(slog.DiscardHandler)
+	}
+	if p.Store == nil {
+		p.Store = new(memstore.Store)
+	}
+	h := &Hub{parts: p, settings: s}
+	c := engineConfig(&p, &s)
+	if store, ok := p.Store.(push.Store); ok && !s.Push.Off {
+		if err := h.openPush(store); err != nil {
+			return nil, err
+		}
+		c.Push = h.pusher
+	}
+	h.engine = engine.New(c)
+	return h, nil
+}
+
+// openPush makes what notifies webhooks. The key file of the push options wins over the box.
+func (h *Hub) openPush(store push.Store) (err error) {
+	c := push.Config{
+		Options: h.settings.Push, Box: h.parts.Box, Store: store, Version: h.settings.Version, Logger: h.parts.Logger,
+	}
+	if c.KeyFile != "" {
+		c.Box = nil
+	}
+	h.pusher, err = push.New(c)
+	return err
+}
+
+// Engine returns the engine, for agents and bindings.
+func (h *Hub) Engine() *engine.Engine { return h.engine }
+
+// Pusher returns what notifies webhooks; nil without push notifications.
+func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
+
+// Mount makes the front.
+func (h *Hub) Mount(f Front) {
+	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
+	f.Guests = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
+	f.Limits = frontLimits(&h.settings.Limits)
+	h.front = httpfront.New(f)
+}
+
+// Handler returns the front for callers. Mount comes before.
+func (h *Hub) Handler() http.Handler { return h.front }
+
+// Inside returns the front for requests from inside the process: their caller is the
+// principal in their context.
+func (h *Hub) Inside() http.Handler { return h.front.Inside() }
+
+// NewServer returns a server of the Handler.
+func (h *Hub) NewServer() *http.Server { return httpfront.NewServer(h.front) }
+
+// StopTime is how long the hub may take to stop.
+func (h *Hub) StopTime() time.Duration {
+	return max(h.settings.Limits.DrainTimeout, drainDefault) + shutdownTimeout
+}
+
+// A Service works beside the tasks of a hub.
+type Service struct {
+	// Name is for records.
+	Name string
+	// Run works until ctx ends. An error stops the hub.
+	Run func(ctx context.Context) error
+	// Late lets Run continue until the last task has ended.
+	Late bool
+}
+
+// Work is what Run does beside the tasks. The zero Work is nothing.
+type Work struct {
+	Services []Service
+	// Server is shut down when the last task has ended; nil if there is none.
+	Server *http.Server
+	// Serve serves with the Server until then.
+	Serve func() error
+	// Closing is called before the Server is shut down. If nil, nothing is.
+	Closing func()
+}
+
+// Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it
+// drains and returns.
+func (h *Hub) Run(ctx context.Context, w Work) error {
+	defer h.measure()()
+	group, ctx := errgroup.WithContext(ctx)
+	late, ended := context.WithCancel(context.WithoutCancel(ctx))
+	if w.Server != nil {
+		group.Go(func() error {
+			if err := w.Serve(); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve HTTP: %w", err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer ended()
+		// Callers are answered until the last run has come to its end.
+		return h.pusher.Around(ctx, func(ctx context.Context) error {
+			err := h.parts.Recorder.Around(ctx, h.parts.Turns, h.engine.Run)
+			return errors.Join(err, h.shutdown(ctx, &w))
+		})
+	})
+	for _, s := range w.Services {
+		until := ctx
+		if s.Late {
+			until = late
+		}
+		group.Go(func() error {
+			err := s.Run(until)
+			h.parts.Logger.Debug("service ended", "service", s.Name, "error", err)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// shutdown lets answers leave and closes the connections.
+func (h *Hub) shutdown(ctx context.Context, w *Work) error {
+	if w.Closing != nil {
+		w.Closing()
+	}
+	if w.Server == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := w.Server.Shutdown(ctx); err != nil {
+		h.parts.Logger.Warn("connections were cut", "error", err)
+		return w.Server.Close()
+	}
+	return nil
+}
+
+// measure lets the hub be measured until stop is called.
+func (h *Hub) measure() (stop func()) {
+	stop, err := watchHub(measured{
+		engine: h.engine, pusher: h.pusher, store: h.parts.Store, version: h.settings.Version, commit: h.settings.Commit,
+	})
+	if err != nil {
+		h.parts.Logger.Warn("the hub is not measured", "error", err)
+		return func() {}
+	}
+	return stop
+}

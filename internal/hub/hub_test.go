@@ -1,0 +1,140 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/push"
+)
+
+// Each limit reaches the engine or the front: one that is forgotten is found here.
+func TestEachLimitCounts(t *testing.T) {
+	t.Parallel()
+	fields := reflect.TypeFor[Limits]()
+	for i := range fields.NumField() {
+		var s Settings
+		switch f := reflect.ValueOf(&s.Limits).Elem().Field(i); f.Kind() {
+		case reflect.Float64:
+			f.SetFloat(7)
+		default:
+			f.SetInt(7)
+		}
+		none := Settings{}
+		if reflect.DeepEqual(engineConfig(new(Parts), &s), engineConfig(new(Parts), &none)) && frontLimits(&s.Limits) == frontLimits(&none.Limits) {
+			t.Errorf("Limits.%s has no effect", fields.Field(i).Name)
+		}
+	}
+}
+
+// Services stop when the hub is to stop, and late ones when its last answer has left. The
+// server is closed between.
+func TestServicesStopInOrder(t *testing.T) {
+	t.Parallel()
+	h := mounted(t, Parts{}, Settings{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var early, late context.Context
+	ended, started := make(chan struct{}), make(chan struct{})
+	srv := h.NewServer()
+	err = h.Run(ctx, Work{
+		Server: srv, Serve: func() error { return srv.Serve(l) },
+		Services: []Service{
+			{Name: "early", Run: func(ctx context.Context) error {
+				early = ctx
+				<-started
+				cancel()
+				<-ctx.Done()
+				close(ended)
+				return nil
+			}},
+			{Name: "late", Late: true, Run: func(ctx context.Context) error {
+				late = ctx
+				close(started)
+				<-ctx.Done()
+				if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+					t.Error("the server is open when a late service stops")
+				}
+				return nil
+			}},
+		},
+		Closing: func() {
+			<-ended
+			if late.Err() != nil {
+				t.Error("a late service stops before the server")
+			}
+		},
+	})
+	if err != nil || early.Err() == nil || late.Err() == nil {
+		t.Errorf("Run = %v, early %v, late %v", err, early.Err(), late.Err())
+	}
+}
+
+func TestErrorOfAServiceStopsTheHub(t *testing.T) {
+	t.Parallel()
+	h := mounted(t, Parts{}, Settings{})
+	broken := errors.New("broken")
+	err := h.Run(t.Context(), Work{Services: []Service{
+		{Name: "bad", Run: func(context.Context) error { return broken }},
+		{Name: "late", Late: true, Run: func(ctx context.Context) error { <-ctx.Done(); return nil }},
+	}})
+	if !errors.Is(err, broken) {
+		t.Errorf("Run = %v, want the error of the service", err)
+	}
+	srv := &http.Server{}
+	err = mounted(t, Parts{}, Settings{}).Run(t.Context(), Work{Server: srv, Serve: func() error { return broken }})
+	if !errors.Is(err, broken) {
+		t.Errorf("Run with a broken listener = %v, want its error", err)
+	}
+}
+
+// The key file of the push options wins over the box of the hub, whose secrets may be others.
+func TestPushKey(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "none")
+	bad := Settings{Push: push.Options{KeyFile: filepath.Join(folder, "key")}}
+	if _, err := New(Parts{Box: seal.New()}, bad); err == nil {
+		t.Error("New does not read the key file of the push options")
+	}
+	h, err := New(Parts{Box: seal.New()}, Settings{})
+	if err != nil || h.Pusher() == nil {
+		t.Errorf("New = %v, pusher %v", err, h.Pusher())
+	}
+	bad.Push.Off = true
+	if h, err = New(Parts{}, bad); err != nil || h.Pusher() != nil {
+		t.Errorf("New without push = %v, pusher %v", err, h.Pusher())
+	}
+}
+
+func TestCheckAddr(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]error{
+		"127.0.0.1:1": nil, "[::1]:1": nil, "localhost:1": nil,
+		"0.0.0.0:1": ErrAnonymous, ":1": ErrAnonymous, "example.com:1": ErrAnonymous,
+	} {
+		if err := CheckAddr(addr); !errors.Is(err, want) {
+			t.Errorf("CheckAddr(%s) = %v, want %v", addr, err, want)
+		}
+	}
+	if err := CheckAddr("127.0.0.1"); err == nil || errors.Is(err, ErrAnonymous) {
+		t.Errorf("CheckAddr without a port = %v", err)
+	}
+}
+
+func mounted(t *testing.T, p Parts, s Settings) *Hub {
+	t.Helper()
+	h, err := New(p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Mount(Front{})
+	return h
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/task"
+)
+
+// settings are what the configuration says of the work of the hub.
+func (h *Hub) settings() hub.Settings {
+	c := h.cfg
+	return hub.Settings{
+		Limits: limits(c),
+		Idempotency: engine.Idempotency{
+			Header: c.Idempotency.Header, MessageID: c.Idempotency.MessageID, TTL: duration(c.Idempotency.TTL), Same: h.same(),
+		},
+		Extended: engine.ExtendedCards{Token: c.ExtendedCard.Token, Authenticated: c.ExtendedCard.Authenticated},
+		Push:     pushOptions(&c.Push), Default: task.Agent(cmp.Or(c.DefaultAgent, "default")), NoRecording: c.Memory.Off,
+		NoClientIDs: c.NoClientIDs, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
+	}
+}
+
+// limits are those of the configuration.
+func limits(c *config.Config) hub.Limits {
+	e, l, d := &c.Engine, &c.Limits, &c.Delegation
+	return hub.Limits{
+		Body: int64(l.Body), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime), KeepAlive: duration(l.KeepAlive),
+		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
+		RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, BytesPerSecond: int64(l.BytesPerSecond),
+		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
+		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
+		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
+		MaxRuns: e.MaxRuns, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
+		Hops: d.MaxHops, Delegations: d.MaxTasks, DelegationTime: duration(d.MaxTime),
+	}
+}
