@@ -1,30 +1,28 @@
 package checktest
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// serveLegacy answers the methods of v0.3.
-func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request, q rpcRequest, params Object) {
-	m, _ := params["message"].(Object)
-	upgrade(m)
-	if q.Method.Streams() {
-		fault := s.follow(r.Context(), legacyOps[q.Method], params, func() Sink {
-			send := s.sse(w)
-			return func(e Object) bool { return send(Object{"jsonrpc": "2.0", "id": q.ID, "result": downgraded(e)}) }
-		})
-		if fault != nil {
-			s.reply(w, q, func() (any, *Fault) { return nil, fault })
-		}
-		return
-	}
-	s.reply(w, q, func() (any, *Fault) { return s.operateLegacy(q.Method, params) })
-}
+// legacyREST is the path above HTTP+JSON of v0.3.
+const legacyREST = "/old/v1/"
 
-// legacyOps are the operations that stand for those of v0.3.
+// legacyOps are the operations of v1.0 that stand for those of v0.3.
 var legacyOps = map[wire.Op]wire.Op{
 	wire.LegacySend: wire.SendMessage, wire.LegacyStream: wire.StreamMessage, wire.LegacyGet: wire.GetTask,
 	wire.LegacyCancel: wire.CancelTask, wire.LegacySubscribe: wire.SubscribeTask,
@@ -32,131 +30,137 @@ var legacyOps = map[wire.Op]wire.Op{
 	wire.LegacyListPush: wire.ListPush, wire.LegacyDeletePush: wire.DeletePush,
 }
 
-func (s *Server) operateLegacy(method wire.Op, params Object) (any, *Fault) {
-	op, known := legacyOps[method]
-	if !known {
-		return nil, &Fault{wire.MethodNotFound, "no such method"}
-	}
-	if strings.HasPrefix(string(method), "tasks/push") {
-		return s.legacyHook(op, params)
-	}
-	result, f := s.operate(op, params)
-	if f != nil {
-		return nil, f
-	}
-	o, _ := result.(Object)
-	if o["status"] != nil {
-		o = Object{"task": o}
-	}
-	return downgraded(o), nil
+// legacyCall is a call of v0.3 over one of its bindings.
+type legacyCall struct {
+	server *Server
+	shape  dialect.Shape
+	op     wire.Op // of v1.0; empty if there is no such method
+	// params returns those of v1.0.
+	params func(dialect.Operation) ([]byte, error)
+	// send sends a result, begin returns what sends the events of a stream.
+	send  func(result []byte)
+	begin func() func(event []byte) bool
 }
 
-// legacyHook answers the methods of webhooks.
-func (s *Server) legacyHook(op wire.Op, params Object) (any, *Fault) {
-	p := Object{"taskId": params["id"], "id": params["pushNotificationConfigId"]}
-	if op == wire.CreatePush {
-		config, _ := params["pushNotificationConfig"].(Object)
-		p = Object{"taskId": params["taskId"], "url": config["url"]}
+// serve makes the call.
+func (c *legacyCall) serve(ctx context.Context) *Fault {
+	o, err := dialect.Lookup(string(c.op))
+	if err != nil {
+		return &Fault{wire.MethodNotFound, "no such method"}
 	}
-	result, f := s.operate(op, p)
-	if f != nil {
-		return nil, f
+	text, err := c.params(o)
+	if err != nil {
+		return &Fault{wire.InvalidParams, err.Error()}
 	}
-	old := func(h Object) Object {
-		return Object{"taskId": h["taskId"], "pushNotificationConfig": Object{"id": h["id"], "url": h["url"]}}
+	var params Object
+	if err := json.Unmarshal(text, &params); err != nil {
+		return &Fault{wire.InvalidParams, err.Error()}
 	}
-	o, _ := result.(Object)
-	switch op {
-	case wire.DeletePush:
-		return nil, nil
-	case wire.ListPush:
-		all := []any{}
-		for _, h := range o["configs"].([]any) {
-			all = append(all, old(h.(Object)))
+	if m, ok := params["message"].(Object); ok && m["role"] == "user" {
+		m["role"] = "ROLE_USER"
+	}
+	if !c.op.Streams() {
+		result, f := c.server.operate(c.op, params)
+		if f == nil {
+			c.send(c.shape.AppendResult(nil, o, marshal(result)))
 		}
-		return all, nil
+		return f
 	}
-	return old(o), nil
+	return c.server.follow(ctx, c.op, params, func() Sink {
+		send, rewrite := c.begin(), c.shape.Frames()
+		return func(e Object) bool {
+			for _, event := range rewrite(marshal(e)) {
+				if !send(event) {
+					return false
+				}
+			}
+			return true
+		}
+	})
 }
 
-// upgrade makes a v1.0 message of one of v0.3.
-func upgrade(m Object) {
-	if m == nil {
-		return
+// serveLegacy answers JSON-RPC of v0.3.
+func (s *Server) serveLegacy(w http.ResponseWriter, r *http.Request, q rpcRequest) {
+	c := legacyCall{server: s, shape: dialect.V03, op: legacyOps[q.Method]}
+	c.params = func(o dialect.Operation) ([]byte, error) { return c.shape.Request(o, marshal(q.Params)) }
+	c.send = func(result []byte) {
+		s.reply(w, q, func() (any, *Fault) { return json.RawMessage(result), nil })
 	}
-	m["role"] = "ROLE_" + strings.ToUpper(str(m, "role"))
-	parts, _ := m["parts"].([]any)
-	for _, p := range parts {
-		delete(p.(Object), "kind")
+	c.begin = func() func([]byte) bool {
+		send := s.sse(w)
+		return func(e []byte) bool { return send(Object{"jsonrpc": "2.0", "id": q.ID, "result": json.RawMessage(e)}) }
+	}
+	if f := c.serve(r.Context()); f != nil {
+		s.reply(w, q, func() (any, *Fault) { return nil, f })
 	}
 }
 
-var kinds = map[string]string{"task": "task", "message": "message", "statusUpdate": "status-update", "artifactUpdate": "artifact-update"}
-
-// downgraded makes the bare object of v0.3 out of a wrapped one.
-func downgraded(o Object) Object {
-	for arm, kind := range kinds {
-		v, ok := o[arm].(Object)
-		if !ok {
-			continue
+// serveLegacyREST answers HTTP+JSON of v0.3.
+func (s *Server) serveLegacyREST(w http.ResponseWriter, r *http.Request, body []byte) {
+	r.URL.Path = "/rest/" + strings.TrimPrefix(r.URL.Path, legacyREST)
+	op, path := route(r)
+	c := legacyCall{server: s, shape: dialect.V03Proto, op: op}
+	c.params = func(o dialect.Operation) ([]byte, error) {
+		p := dialect.LegacyPath{Task: a2a.TaskID(str(path, "id")), Query: r.URL.RawQuery, Body: body}
+		if o.Push() {
+			p.Task, p.Config = a2a.TaskID(str(path, "taskId")), str(path, "id")
 		}
-		old := lower(v).(Object)
-		old["kind"] = kind
-		if kind == "status-update" {
-			state := str(old, "status", "state")
-			old["final"] = state != "working" && state != "submitted"
-		}
-		return old
+		return new(dialect.Decoder).LegacyAt(o, &p)
 	}
-	return o
+	c.send = func(result []byte) { s.write(w, http.StatusOK, json.RawMessage(result)) }
+	c.begin = func() func([]byte) bool {
+		send := s.sse(w)
+		return func(e []byte) bool { return send(json.RawMessage(e)) }
+	}
+	if f := c.serve(r.Context()); f != nil {
+		code, _ := f.status()
+		s.write(w, code, Object{"message": f.Message})
+	}
 }
 
-// lower writes states, roles and parts as v0.3 does.
-func lower(v any) any {
-	switch v := v.(type) {
-	case Object:
-		o := Object{}
-		for name, field := range v {
-			o[name] = lower(field)
-		}
-		if part := legacyPart(v); part != nil {
-			return part
-		}
-		return o
-	case []any:
-		l := make([]any, len(v))
-		for i := range v {
-			l[i] = lower(v[i])
-		}
-		return l
-	case []Object:
-		l := make([]any, len(v))
-		for i := range v {
-			l[i] = lower(v[i])
-		}
-		return l
-	case string:
-		if s, ok := strings.CutPrefix(v, "TASK_STATE_"); ok {
-			return strings.ReplaceAll(strings.ToLower(s), "_", "-")
-		}
-		if s, ok := strings.CutPrefix(v, "ROLE_"); ok {
-			return strings.ToLower(s)
-		}
+// callLegacy answers gRPC of v0.3.
+func (s *Server) callLegacy(stream grpc.ServerStream, name string) error {
+	old, in, out := wire.LegacyMessages(name)
+	if in == nil {
+		return status.Error(codes.Unimplemented, "no such method")
 	}
-	return v
+	if err := stream.RecvMsg(in); err != nil {
+		return err
+	}
+	md, _ := metadata.FromIncomingContext(stream.Context())
+	if s.options.Key != "" && strings.Join(md.Get("authorization"), "") != "Bearer "+s.options.Key {
+		return status.Error(codes.Unauthenticated, "who are you")
+	}
+	c := legacyCall{server: s, shape: dialect.V03Proto, op: legacyOps[old]}
+	c.params = func(o dialect.Operation) ([]byte, error) {
+		message, err := protojson.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		return new(dialect.Decoder).LegacyMessage(o, message)
+	}
+	var sent error
+	send := func(v []byte) bool {
+		sent = sendProto(stream, out, v)
+		return sent == nil
+	}
+	c.send = func(result []byte) { send(result) }
+	c.begin = func() func([]byte) bool { return send }
+	switch f := c.serve(stream.Context()); {
+	case f != nil:
+		return f.grpcError()
+	case c.op.Streams():
+		return broken(stream.Context())
+	}
+	return sent
 }
 
-// legacyPart returns a part as v0.3 writes it; nil if o is no part.
-func legacyPart(o Object) Object {
-	switch {
-	case o["text"] != nil:
-		return Object{"kind": "text", "text": o["text"]}
-	case o["raw"] != nil:
-		return Object{"kind": "file", "file": Object{"bytes": o["raw"]}}
-	case o["url"] != nil && len(o) == 1:
-		return Object{"kind": "file", "file": Object{"uri": o["url"]}}
-	case o["data"] != nil:
-		return Object{"kind": "data", "data": o["data"]}
+// sendProto sends a result in the shape of HTTP+JSON, where a message has its parts as content.
+func sendProto(stream grpc.ServerStream, out proto.Message, v []byte) error {
+	out = out.ProtoReflect().New().Interface()
+	v = bytes.ReplaceAll(v, []byte(`"content":[`), []byte(`"parts":[`))
+	if err := unmarshal(v, out); err != nil {
+		return status.Error(codes.Internal, err.Error())
 	}
-	return nil
+	return stream.SendMsg(out)
 }

@@ -61,7 +61,7 @@ func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request, body []byte) {
 	version := r.Header.Get("A2A-Version")
 	switch {
 	case legacy && s.options.Legacy:
-		s.serveLegacy(w, r, q, params)
+		s.serveLegacy(w, r, q)
 	case legacy:
 		refuse(wire.MethodNotFound)
 	case !speaks(version):
