@@ -429,7 +429,7 @@ type noting struct {
 	dialects map[string]dialect.Shape
 }
 
-func (p *noting) Prepare(c *op.PushConfig) (*task.Hook, error) {
+func (p *noting) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dialects[c.URL] = dialect.Shape(c.Dialect)

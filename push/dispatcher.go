@@ -75,7 +75,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	if d.logger == nil {
 		d.logger = slog.New(slog.DiscardHandler)
 	}
-	if d.cfg.Box, err = cfg.box(); err != nil {
+	if d.cfg.Sealer, err = cfg.sealer(); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
 	}
 	if d.transport == nil {
@@ -85,11 +85,11 @@ func New(cfg Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// box returns what seals.
-func (c *Config) box() (*seal.Box, error) {
+// sealer returns the configured Sealer, or one of KeyFile.
+func (c *Config) sealer() (Sealer, error) {
 	switch {
-	case c.Box != nil:
-		return c.Box, nil
+	case c.Sealer != nil:
+		return c.Sealer, nil
 	case c.KeyFile != "":
 		return seal.Load(c.KeyFile)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -28,7 +27,7 @@ func TestEveryTransitionIsTold(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c1", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c1", URL: hookURL})
 		j.work()
 		j.chunk("a", "b")
 		j.add(tasktest.Said(w.now(), "more"))
@@ -48,7 +47,7 @@ func TestWhatIsSent(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Token: "to ken", Scheme: "Bearer", Credentials: "abc=="})
+		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Token: "to ken", Scheme: "Bearer", Credentials: "abc=="})
 		j.add(tasktest.Status(w.now(), task.Working, "on it"))
 		w.pass(time.Second)
 		posts := w.net.got(hookURL)
@@ -78,7 +77,7 @@ func TestNothingIsSentOfEmptySecrets(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{URL: hookURL, Scheme: "Bearer"})
+		j.hook(task.HookRequest{URL: hookURL, Scheme: "Bearer"})
 		j.work()
 		w.pass(time.Second)
 		for name := range w.net.got(hookURL)[0].header {
@@ -115,8 +114,8 @@ func TestOneAtATimeInOrder(t *testing.T) {
 		w.net.answer = w.net.slow(300 * time.Millisecond)
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "one", URL: hookURL})
-		j.hook(op.PushConfig{ID: "two", URL: hookURL + "2"})
+		j.hook(task.HookRequest{ID: "one", URL: hookURL})
+		j.hook(task.HookRequest{ID: "two", URL: hookURL + "2"})
 		texts := numbers(600) // more than a page
 		j.chunk(texts...)
 		j.complete()
@@ -142,7 +141,7 @@ func TestHiddenTasksAreNotTold(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.quiet("q")
-		j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(time.Minute)
 		want(t, "told of a quiet task", w.net.texts(hookURL), "")
@@ -157,7 +156,7 @@ func TestAnsweredTasksAreForgotten(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.quiet("q")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		synctest.Wait()
 		j.head = tasktest.Alter(t, w.store, j.head, func(h *task.Head) { h.Shown = task.Answered })
@@ -175,7 +174,7 @@ func TestHooksOfAnEndedTaskAreSettled(t *testing.T) {
 		w.start()
 		j := w.task("t1")
 		j.complete()
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		w.pass(time.Minute)
 		want(t, "told", w.net.texts(hookURL), "")
 		if _, known := w.d.Status(ref); known {
@@ -189,7 +188,7 @@ func TestAMoveThatCameTooEarly(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		h, head := j.put(op.PushConfig{ID: "c", URL: hookURL}), j.head
+		h, head := j.put(task.HookRequest{ID: "c", URL: hookURL}), j.head
 		j.work()
 		w.d.Changed(h.Ref(), h, &head)
 		w.pass(time.Minute)
@@ -207,7 +206,7 @@ func TestDroppedHooksAreNotTold(t *testing.T) {
 		}
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		synctest.Wait()
 		if err := w.store.DropHook(t.Context(), ref); err != nil {
@@ -231,11 +230,11 @@ func TestReplacedHooksGoElsewhere(t *testing.T) {
 		w.net.answer = always(500, nil)
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(time.Second)
 		w.net.got(hookURL)
-		j.hook(op.PushConfig{ID: "c", URL: "https://other.example/"})
+		j.hook(task.HookRequest{ID: "c", URL: "https://other.example/"})
 		j.chunk("a")
 		w.pass(time.Hour)
 		if got := w.net.texts(hookURL); got != "" {
@@ -252,7 +251,7 @@ func TestHooksOfASweptTaskAreForgotten(t *testing.T) {
 		w.net.answer = always(500, nil)
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.complete()
 		w.pass(time.Minute)
 		if n, err := w.store.Sweep(t.Context(), w.now()+1, 10); n != 1 || err != nil {
@@ -269,7 +268,7 @@ func TestRestartGoesOnFromThePosition(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL, Token: "t"})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL, Token: "t"})
 		j.chunk("a", "b")
 		w.pass(time.Second)
 		w.halt()
@@ -290,7 +289,7 @@ func TestLoadingMissesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.make()
 		j := w.task("t1")
-		h, head := j.put(op.PushConfig{ID: "c", URL: hookURL}), j.head
+		h, head := j.put(task.HookRequest{ID: "c", URL: hookURL}), j.head
 		w.d.known.beginLoading()
 		j.work() // nobody knows the hook yet
 		w.d.adopt(&task.Hooked{Hook: *h, Head: head})
@@ -319,7 +318,7 @@ func TestStopGivesTriesTheGrace(t *testing.T) {
 				w.cfg.Timeout = time.Hour
 				w.start()
 				j := w.task("t1")
-				ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+				ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 				j.chunk("a", "b")
 				synctest.Wait()
 				began := time.Now()
@@ -342,7 +341,7 @@ func TestPositionsAreSavedTogether(t *testing.T) {
 		var jobs []*job
 		for i := range 100 {
 			j := w.task(fmt.Sprint(i))
-			j.hook(op.PushConfig{ID: "c", URL: hookURL})
+			j.hook(task.HookRequest{ID: "c", URL: hookURL})
 			jobs = append(jobs, j)
 		}
 		for _, j := range jobs {
@@ -363,7 +362,7 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.store.fail(true)
 		j := w.task("t1")
-		h := j.put(op.PushConfig{ID: "c", URL: hookURL})
+		h := j.put(task.HookRequest{ID: "c", URL: hookURL})
 		w.start()
 		w.pass(time.Minute)
 		w.store.fail(false)
@@ -395,7 +394,7 @@ func TestABrokenStoreIsLeftAlone(t *testing.T) {
 		var jobs []*job
 		for i := range 2000 {
 			j := w.task(fmt.Sprint(i))
-			j.hook(op.PushConfig{ID: "c", URL: fmt.Sprintf("https://h%d.example/", i)})
+			j.hook(task.HookRequest{ID: "c", URL: fmt.Sprintf("https://h%d.example/", i)})
 			jobs = append(jobs, j)
 		}
 		w.pass(time.Second)
@@ -427,7 +426,7 @@ func TestManyHooksOfADeadEndpoint(t *testing.T) {
 		const n = 20_000
 		for i := range n {
 			j := w.task(fmt.Sprint(i))
-			j.put(op.PushConfig{ID: "c", URL: hookURL})
+			j.put(task.HookRequest{ID: "c", URL: hookURL})
 			j.work()
 		}
 		before := runtime.NumGoroutine()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
@@ -197,7 +196,7 @@ func (s *store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, store: &store{Store: new(memstore.Store)}, net: new(network)}
-	w.cfg = Config{Store: w.store, Box: seal.New(), Transport: w.net, Version: "1"}
+	w.cfg = Config{Store: w.store, Sealer: seal.New(), Transport: w.net, Version: "1"}
 	w.cfg.Allow = []string{"all"}
 	return w
 }
@@ -268,7 +267,7 @@ func (w *world) task(id string) *job {
 func (w *world) now() task.Millis { return task.MillisOf(time.Now()) }
 
 // hook registers a webhook for the task and returns its ref.
-func (j *job) hook(c op.PushConfig) task.HookRef {
+func (j *job) hook(c task.HookRequest) task.HookRef {
 	j.w.t.Helper()
 	h := j.put(c)
 	j.w.d.Changed(h.Ref(), h, &j.head)
@@ -276,7 +275,7 @@ func (j *job) hook(c op.PushConfig) task.HookRef {
 }
 
 // put stores a webhook without saying so.
-func (j *job) put(c op.PushConfig) *task.Hook {
+func (j *job) put(c task.HookRequest) *task.Hook {
 	j.w.t.Helper()
 	d := j.w.d
 	if d == nil {

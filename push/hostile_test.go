@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -119,7 +118,7 @@ func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers m
 		t.Fatal(err)
 	}
 	// Whether an address may be dialed is asked again when it is dialed.
-	lax, err := New(Config{Store: store, Box: d.cfg.Box, Options: Options{Allow: []string{"all"}}})
+	lax, err := New(Config{Store: store, Sealer: d.cfg.Sealer, Options: Options{Allow: []string{"all"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +129,7 @@ func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers m
 	head := tasktest.Append(t, store, tasktest.NewHead("ann", "t1"), tasktest.Created(1, "hello"))
 	refs := make(map[string]task.HookRef)
 	for name, r := range receivers {
-		h, err := lax.Prepare(&op.PushConfig{ID: name, URL: r.url})
+		h, err := lax.Prepare(&task.HookRequest{ID: name, URL: r.url})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -57,13 +56,22 @@ type Store interface {
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }
 
+// Sealer encrypts secrets for the store. It is safe for concurrent use.
+type Sealer interface {
+	// Seal encrypts plain, so that Open needs the same context.
+	Seal(plain, context []byte) []byte
+	// Open returns the plain text of sealed, or an error if it is not of Seal with the same
+	// context.
+	Open(sealed, context []byte) ([]byte, error)
+}
+
 // Config is what a Dispatcher is made of.
 type Config struct {
 	Options
 	// Store is required. If it is also task.HookDesk, webhooks can be told again.
 	Store Store
-	// Box seals the secrets of webhooks. If nil, one is made of KeyFile.
-	Box *seal.Box
+	// Sealer seals the secrets of webhooks. If nil, one is made of KeyFile.
+	Sealer Sealer
 	// Transport makes the requests. If nil, one is made that dials the addresses
 	// that Allow permits.
 	Transport http.RoundTripper

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -30,7 +29,7 @@ type secrets struct {
 }
 
 // Prepare implements engine.Pusher.
-func (d *Dispatcher) Prepare(c *op.PushConfig) (*task.Hook, error) {
+func (d *Dispatcher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	if err := d.check(c); err != nil {
 		return nil, err
 	}
@@ -51,12 +50,12 @@ func (d *Dispatcher) Prepare(c *op.PushConfig) (*task.Hook, error) {
 	}
 	// Bound to the URL, the secrets cannot be sent elsewhere by who can write to the
 	// store alone.
-	h.Secret = d.cfg.Box.Seal(plain, []byte(c.URL))
+	h.Secret = d.cfg.Sealer.Seal(plain, []byte(c.URL))
 	return h, nil
 }
 
 // check says what is wrong with a config.
-func (d *Dispatcher) check(c *op.PushConfig) error {
+func (d *Dispatcher) check(c *task.HookRequest) error {
 	if c.URL == "" {
 		return wrong("url", "is required")
 	}
@@ -123,7 +122,7 @@ func (d *Dispatcher) unseal(t *target) (secrets, error) {
 	if t.secret == nil {
 		return s, nil
 	}
-	plain, err := d.cfg.Box.Open(t.secret, []byte(t.url))
+	plain, err := d.cfg.Sealer.Open(t.secret, []byte(t.url))
 	if err == nil {
 		err = json.Unmarshal(plain, &s)
 	}

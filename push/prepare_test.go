@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/task"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/store/memstore"
 )
@@ -30,29 +31,29 @@ func TestPrepareRefuses(t *testing.T) {
 	const good = "https://hook.example/"
 	for _, tt := range []struct {
 		field, problem string
-		c              op.PushConfig
+		c              task.HookRequest
 	}{
-		{"url", "is required", op.PushConfig{}},
-		{"url", "", op.PushConfig{URL: "not a url"}},
-		{"url", "", op.PushConfig{URL: "ftp://hook.example/"}},
-		{"url", "", op.PushConfig{URL: "http://hook.example/"}},
-		{"url", "", op.PushConfig{URL: "https://user:pass@hook.example/"}},
-		{"url", "", op.PushConfig{URL: "https://127.0.0.1/"}},
-		{"url", "", op.PushConfig{URL: "https://169.254.169.254/latest"}},
-		{"url", "", op.PushConfig{URL: "https://[::ffff:10.0.0.1]/"}},
-		{"id", "129 bytes", op.PushConfig{URL: good, ID: strings.Repeat("x", 129)}},
-		{"id", "control", op.PushConfig{URL: good, ID: "a\nb"}},
-		{"id", "control", op.PushConfig{URL: good, ID: "a\xff"}},
-		{"token", "4097 bytes", op.PushConfig{URL: good, Token: strings.Repeat("x", 4097)}},
-		{"token", "header", op.PushConfig{URL: good, Token: "a\r\nX-Evil: 1"}},
-		{"token", "header", op.PushConfig{URL: good, Token: "ä"}},
-		{"token", "header", op.PushConfig{URL: good, Token: " a"}},
-		{"authentication.scheme", "name of a scheme", op.PushConfig{URL: good, Scheme: "Bea rer"}},
-		{"authentication.scheme", "name of a scheme", op.PushConfig{URL: good, Scheme: "Bearer:"}},
-		{"authentication.scheme", "65 bytes", op.PushConfig{URL: good, Scheme: strings.Repeat("x", 65)}},
-		{"authentication.scheme", "required", op.PushConfig{URL: good, Credentials: "x"}},
-		{"authentication.credentials", "8193 bytes", op.PushConfig{URL: good, Scheme: "Bearer", Credentials: strings.Repeat("x", 8193)}},
-		{"authentication.credentials", "header", op.PushConfig{URL: good, Scheme: "Bearer", Credentials: "a\x00"}},
+		{"url", "is required", task.HookRequest{}},
+		{"url", "", task.HookRequest{URL: "not a url"}},
+		{"url", "", task.HookRequest{URL: "ftp://hook.example/"}},
+		{"url", "", task.HookRequest{URL: "http://hook.example/"}},
+		{"url", "", task.HookRequest{URL: "https://user:pass@hook.example/"}},
+		{"url", "", task.HookRequest{URL: "https://127.0.0.1/"}},
+		{"url", "", task.HookRequest{URL: "https://169.254.169.254/latest"}},
+		{"url", "", task.HookRequest{URL: "https://[::ffff:10.0.0.1]/"}},
+		{"id", "129 bytes", task.HookRequest{URL: good, ID: strings.Repeat("x", 129)}},
+		{"id", "control", task.HookRequest{URL: good, ID: "a\nb"}},
+		{"id", "control", task.HookRequest{URL: good, ID: "a\xff"}},
+		{"token", "4097 bytes", task.HookRequest{URL: good, Token: strings.Repeat("x", 4097)}},
+		{"token", "header", task.HookRequest{URL: good, Token: "a\r\nX-Evil: 1"}},
+		{"token", "header", task.HookRequest{URL: good, Token: "ä"}},
+		{"token", "header", task.HookRequest{URL: good, Token: " a"}},
+		{"authentication.scheme", "name of a scheme", task.HookRequest{URL: good, Scheme: "Bea rer"}},
+		{"authentication.scheme", "name of a scheme", task.HookRequest{URL: good, Scheme: "Bearer:"}},
+		{"authentication.scheme", "65 bytes", task.HookRequest{URL: good, Scheme: strings.Repeat("x", 65)}},
+		{"authentication.scheme", "required", task.HookRequest{URL: good, Credentials: "x"}},
+		{"authentication.credentials", "8193 bytes", task.HookRequest{URL: good, Scheme: "Bearer", Credentials: strings.Repeat("x", 8193)}},
+		{"authentication.credentials", "header", task.HookRequest{URL: good, Scheme: "Bearer", Credentials: "a\x00"}},
 	} {
 		h, err := d.Prepare(&tt.c)
 		var f *apierror.Error
@@ -72,7 +73,7 @@ func TestPrepareRefuses(t *testing.T) {
 func TestPrepareSealsSecrets(t *testing.T) {
 	t.Parallel()
 	d := dispatcher(t, Options{})
-	c := &op.PushConfig{URL: "https://hook.example/?q=1", Token: "the token", Scheme: "Basic", Credentials: "dXNlcg=="}
+	c := &task.HookRequest{URL: "https://hook.example/?q=1", Token: "the token", Scheme: "Basic", Credentials: "dXNlcg=="}
 	h, err := d.Prepare(c)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestPrepareSealsSecrets(t *testing.T) {
 	if s, err := d.unseal(&target{url: "https://evil.example/", secret: h.Secret}); !errors.Is(err, errSealed) || s != (secrets{}) {
 		t.Errorf("unseal for another URL = %+v, %v, want errSealed", s, err)
 	}
-	d.cfg.Box = seal.New()
+	d.cfg.Sealer = seal.New()
 	if _, err := d.unseal(&target{url: h.URL, secret: h.Secret}); !errors.Is(err, errSealed) {
 		t.Errorf("unseal with another key: %v, want errSealed", err)
 	}
@@ -99,7 +100,7 @@ func TestPrepareSealsSecrets(t *testing.T) {
 func TestPrepareKeepsWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	d := dispatcher(t, Options{Allow: []string{"loopback"}})
-	h, err := d.Prepare(&op.PushConfig{ID: "my id/ü", URL: "http://127.0.0.1:8080/x"})
+	h, err := d.Prepare(&task.HookRequest{ID: "my id/ü", URL: "http://127.0.0.1:8080/x"})
 	if err != nil || h.ID != "my id/ü" || h.Secret != nil {
 		t.Errorf("Prepare = %+v, %v", h, err)
 	}
@@ -108,7 +109,7 @@ func TestPrepareKeepsWhatIsGiven(t *testing.T) {
 func TestSecretsSurviveWithAKeyFile(t *testing.T) {
 	t.Parallel()
 	o := Options{KeyFile: filepath.Join(t.TempDir(), "key")}
-	h, err := dispatcher(t, o).Prepare(&op.PushConfig{URL: "https://hook.example/", Token: "t"})
+	h, err := dispatcher(t, o).Prepare(&task.HookRequest{URL: "https://hook.example/", Token: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -168,7 +167,7 @@ func try(t *testing.T, hosts [][]int, acts []act) string {
 		tr.jobs = append(tr.jobs, j)
 		for k, host := range hooks {
 			url := fmt.Sprintf("https://h%d.example/%d/%d", host, i, k)
-			tr.refs = append(tr.refs, j.hook(op.PushConfig{ID: fmt.Sprint("c", k), URL: url}))
+			tr.refs = append(tr.refs, j.hook(task.HookRequest{ID: fmt.Sprint("c", k), URL: url}))
 			tr.urls = append(tr.urls, url)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -15,12 +14,12 @@ func TestWebhooksOutlastAQuestion(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c1", URL: hookURL})
+		j.hook(task.HookRequest{ID: "c1", URL: hookURL})
 		j.work()
 		j.add(tasktest.Status(w.now(), task.InputRequired, "which city?"))
 		w.pass(time.Second)
 		late := hookURL + "late"
-		j.hook(op.PushConfig{ID: "c2", URL: late})
+		j.hook(task.HookRequest{ID: "c2", URL: late})
 		j.add(tasktest.Said(w.now(), "Oslo"))
 		j.complete()
 		w.pass(time.Second)

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/task"
 )
@@ -36,7 +35,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 				w.net.respond(answer)
 				w.start()
 				j := w.task("t1")
-				ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+				ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 				j.chunk("a", "b")
 				w.pass(100 * time.Millisecond)
 				if st, ok := w.d.Status(ref); !ok || st.Tries != 1 || st.LastError == "" || st.Next.IsZero() || st.Behind != 2 || st.Told != 1 {
@@ -69,7 +68,7 @@ func TestHangingWebhooksTimeOut(t *testing.T) {
 		})
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(14 * time.Second)
 		if st, _ := w.d.Status(ref); !st.Underway || st.Tries != 0 {
@@ -88,7 +87,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		w.net.respond(times(1, 429, nil))
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(2000 * time.Second)
 		posts := w.net.got(hookURL)
@@ -105,7 +104,7 @@ func TestRefusalsAreGivenUp(t *testing.T) {
 				w.net.respond(times(3, code, nil))
 				w.start()
 				j := w.task("t1")
-				ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+				ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 				j.chunk("a", "b", "c", "d")
 				w.pass(time.Second)
 				want(t, "told", w.net.texts(hookURL), "a b c d")
@@ -129,7 +128,7 @@ func TestDeadLettersBeginAnewAfterASuccess(t *testing.T) {
 		})
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("a", "b", "c", "d")
 		w.pass(time.Second)
 		j.chunk("e")
@@ -151,7 +150,7 @@ func TestManyDeadLettersWaitForTheStore(t *testing.T) {
 		})
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("first")
 		w.pass(time.Second)
 		w.store.fail(true)
@@ -181,7 +180,7 @@ func TestGoneEndsTheWebhook(t *testing.T) {
 		})
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("a", "b", "c", "d")
 		w.pass(time.Second)
 		j.complete()
@@ -206,7 +205,7 @@ func TestOldNotificationsAreGivenUp(t *testing.T) {
 		w.net.respond(always(503, nil))
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("a")
 		w.pass(23 * time.Hour)
 		want(t, "dead letters after 23 h", w.dead(ref), "")
@@ -230,9 +229,9 @@ func TestOldNotificationsAreGivenUp(t *testing.T) {
 func TestSecretsThatCannotBeOpenedAreNotSent(t *testing.T) {
 	bubble(t, func(w *world) {
 		j := w.task("t1")
-		ref := j.put(op.PushConfig{ID: "c", URL: hookURL, Token: "t"}).Ref()
+		ref := j.put(task.HookRequest{ID: "c", URL: hookURL, Token: "t"}).Ref()
 		j.work()
-		w.cfg.Box = seal.New()
+		w.cfg.Sealer = seal.New()
 		w.start()
 		w.pass(time.Second)
 		want(t, "told", w.net.texts(hookURL), "")
@@ -245,7 +244,7 @@ func TestRedeliver(t *testing.T) {
 		w.net.respond(always(404, nil))
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.chunk("a", "b")
 		w.pass(5 * time.Millisecond) // its second dead letter is not durable yet
 		w.net.respond(nil)
@@ -263,7 +262,7 @@ func TestRedeliver(t *testing.T) {
 			t.Errorf("Redeliver of nothing: %v, want ErrNotFound", err)
 		}
 		j2 := w.task("t2")
-		ref2 := j2.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref2 := j2.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j2.chunk("a")
 		w.pass(time.Second)
 		w.store.fail(true)
@@ -280,7 +279,7 @@ func TestRedeliverDoesNotWait(t *testing.T) {
 		w.net.respond(always(500, nil))
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c", URL: hookURL})
+		ref := j.hook(task.HookRequest{ID: "c", URL: hookURL})
 		j.work()
 		w.pass(time.Hour)
 		if st, _ := w.d.Status(ref); st.Breaker != "open" || st.Until.IsZero() {
@@ -307,7 +306,7 @@ func TestBreaker(t *testing.T) {
 		const n = 20
 		for i := range n {
 			j := w.task(fmt.Sprint(i))
-			refs = append(refs, j.hook(op.PushConfig{ID: "c", URL: hookURL}))
+			refs = append(refs, j.hook(task.HookRequest{ID: "c", URL: hookURL}))
 			j.work()
 		}
 		w.pass(time.Millisecond)
@@ -367,11 +366,11 @@ func TestOneEndpointDoesNotHoldUpAnother(t *testing.T) {
 		w.start()
 		for i := range 100 {
 			j := w.task(fmt.Sprint(i))
-			j.hook(op.PushConfig{ID: "c", URL: hookURL})
+			j.hook(task.HookRequest{ID: "c", URL: hookURL})
 			j.work()
 		}
 		j := w.task("good")
-		j.hook(op.PushConfig{ID: "c", URL: "https://good.example/"})
+		j.hook(task.HookRequest{ID: "c", URL: "https://good.example/"})
 		j.work()
 		synctest.Wait()
 		want(t, "told", w.net.texts("https://good.example/"), "TASK_STATE_WORKING")
@@ -392,8 +391,8 @@ func TestAHookThatFailsDoesNotHoldUpItsEndpoint(t *testing.T) {
 		w.cfg.PerEndpoint = 1
 		w.start()
 		bad, good := w.task("bad"), w.task("good")
-		bad.hook(op.PushConfig{ID: "c", URL: hookURL})
-		good.hook(op.PushConfig{ID: "c", URL: hookURL + "/good"})
+		bad.hook(task.HookRequest{ID: "c", URL: hookURL})
+		good.hook(task.HookRequest{ID: "c", URL: hookURL + "/good"})
 		bad.work()
 		texts := numbers(20)
 		for _, s := range texts {
@@ -411,8 +410,8 @@ func TestHooksTakeTurns(t *testing.T) {
 		w.cfg.PerEndpoint = 1
 		w.start()
 		long, short := w.task("long"), w.task("short")
-		long.hook(op.PushConfig{ID: "c", URL: hookURL})
-		short.hook(op.PushConfig{ID: "c", URL: hookURL + "2"})
+		long.hook(task.HookRequest{ID: "c", URL: hookURL})
+		short.hook(task.HookRequest{ID: "c", URL: hookURL + "2"})
 		long.chunk(numbers(300)...)
 		short.work()
 		w.pass(3 * time.Second)
@@ -431,7 +430,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		w.start()
 		for i := range 400 {
 			j := w.task(fmt.Sprint(i))
-			j.hook(op.PushConfig{ID: "c", URL: fmt.Sprintf("https://h%d.example/", i)})
+			j.hook(task.HookRequest{ID: "c", URL: fmt.Sprintf("https://h%d.example/", i)})
 			j.work()
 		}
 		w.pass(10 * time.Second)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -62,7 +61,7 @@ func TestLegacyWebhooksAreToldTheTask(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.start()
 				j := w.task("t1")
-				j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
+				j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
 				j.add(tasktest.Status(w.now(), task.Working, "on it"))
 				w.pass(time.Second)
 				posts := w.net.got(hookURL)
@@ -90,7 +89,7 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 		w.net.answer = times(2, http.StatusServiceUnavailable, nil)
 		w.start()
 		j := w.task("t1")
-		ref := j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03)})
+		ref := j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03)})
 		j.work()
 		j.add(last(w.now(), "z"))
 		j.complete()
@@ -110,7 +109,7 @@ func TestOtherDialectsAreToldEvents(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.start()
 				j := w.task("t1")
-				j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
+				j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(shape)})
 				j.work()
 				j.chunk("a", "b")
 				w.pass(time.Second)
@@ -126,7 +125,7 @@ func TestRockBotWebhooks(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot), Token: "secret"})
+		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot), Token: "secret"})
 		j.add(tasktest.Status(w.now(), task.Working, "on it"))
 		j.chunk("a")
 		w.pass(time.Second)
@@ -140,7 +139,7 @@ func TestRockBotWebhooks(t *testing.T) {
 		want(t, "authorization", posts[0].header.Get("Authorization"), "Bearer secret")
 		want(t, "token", posts[0].header.Get("A2A-Notification-Token"), "secret")
 		want(t, "version", posts[0].header.Get("A2A-Version"), "")
-		j.hook(op.PushConfig{ID: "c2", URL: hookURL + "two", Dialect: uint8(dialect.RockBot), Token: "secret", Scheme: "Basic", Credentials: "abc=="})
+		j.hook(task.HookRequest{ID: "c2", URL: hookURL + "two", Dialect: uint8(dialect.RockBot), Token: "secret", Scheme: "Basic", Credentials: "abc=="})
 		j.complete()
 		w.pass(time.Second)
 		for _, p := range w.net.got(hookURL + "two") {
@@ -178,7 +177,7 @@ func TestLegacyStoryIsForgotten(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(op.PushConfig{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03Proto)})
+		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(dialect.V03Proto)})
 		j.work()
 		w.pass(time.Second)
 		want(t, "told", legacyTexts(t, w), "working")

@@ -6,6 +6,21 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
+// HookRequest is a webhook as a caller asks for it, with its secrets in the clear. Only URL
+// is required.
+type HookRequest struct {
+	// ID is the id that the caller chose, or empty.
+	ID  string
+	URL string
+	// Token is sent along with each notification, or empty.
+	Token string
+	// Scheme and Credentials authenticate the hub at the webhook; empty if it needs no
+	// authentication.
+	Scheme, Credentials string
+	// Dialect is that of [Hook].
+	Dialect uint8
+}
+
 // Hook is a push notification config of a task (specification §4.3) as a store
 // keeps it: a webhook, and how far it has been told. It is a reader of the log with
 // a durable position.

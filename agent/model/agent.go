@@ -88,8 +88,9 @@ type Agent struct {
 	// History is what the model gets to know of earlier tasks of the conversation. If nil,
 	// it knows nothing of them.
 	History History
-	// Guard labels and screens what others say.
-	Guard guard.Guard
+	// Screening is how texts of others are treated that look like instructions to the model.
+	// They are labelled as data in any case. Empty means ScreenMark.
+	Screening Screening
 
 	// Budget bounds a task.
 	Budget Budget
@@ -174,3 +175,20 @@ func (a *Agent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
 	}
 }
+
+// Screening is how a model agent treats texts of agents, tools and cards that look like
+// instructions to the model.
+type Screening string
+
+// The ways of screening.
+const (
+	// ScreenMark names what was found in the label of the text.
+	ScreenMark Screening = "mark"
+	// ScreenRedact removes what was found.
+	ScreenRedact Screening = "redact"
+	// ScreenRefuse withholds the text.
+	ScreenRefuse Screening = "refuse"
+)
+
+// guard returns the guard that labels and screens texts for the agent.
+func (a *Agent) guard() guard.Guard { return guard.Guard{Policy: guard.Policy(a.Screening)} }

@@ -93,10 +93,10 @@ func (s *session) delegated(c *call, d *Delegate, got *agent.Delegated) outcome 
 	from := guard.Agent(string(d.ID))
 	a := answerOf{AgentID: string(d.ID), Status: stateName(got.State), Steps: c.rounds + 1}
 	if got.Text != "" {
-		a.Response = s.agent.Guard.Quote(from, got.Text).Text
+		a.Response = s.agent.guard().Quote(from, got.Text).Text
 	}
 	if data := dataOf(got.JSON); data != "" {
-		a.Output = s.agent.Guard.Quote(from, data).Text
+		a.Output = s.agent.guard().Quote(from, data).Text
 	} else if got.Text == "" {
 		a.Response = llm.NoReply(a.AgentID, a.Status)
 	}

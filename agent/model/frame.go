@@ -63,7 +63,7 @@ func (s *session) label(user llm.ChatContent) {
 	}
 	for i := range user {
 		if own, ok := strings.CutSuffix(user[i].Text, said); ok && said != "" {
-			user[i].Text = own + s.agent.Guard.Quote(from, said).Text
+			user[i].Text = own + s.agent.guard().Quote(from, said).Text
 		}
 	}
 }

@@ -280,7 +280,7 @@ func (s *session) shown(r *llm.Result) string {
 	if !strings.Contains(r.Origin, "/") {
 		origin = guard.Agent(r.Origin)
 	}
-	return s.agent.Guard.Quote(origin, text).Text
+	return s.agent.guard().Quote(origin, text).Text
 }
 
 // result returns the outcome of a call. A text that would fill the context is cut.

@@ -60,7 +60,7 @@ func (s *session) turnMessage(t *memory.Turn) llm.ChatMessage {
 	case t.Name == string(s.name()):
 		return llm.ChatMessage{Role: "assistant", Content: llm.ChatText(t.Text)}
 	}
-	q := s.agent.Guard.Quote(guard.Agent(t.Name), t.Text)
+	q := s.agent.guard().Quote(guard.Agent(t.Name), t.Text)
 	return llm.ChatMessage{Role: "user", Content: llm.ChatText("[Another agent answered:]\n" + q.Text)}
 }
 

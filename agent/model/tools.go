@@ -107,7 +107,7 @@ func (a *Agent) runTool(d *Delegate) llm.Tool {
 		text += " About the agent: " + about
 	} else if a.Describe != nil {
 		if about = strings.TrimSpace(a.Describe(d.ID)); about != "" {
-			text += " What its card says: " + a.Guard.Quote(guard.Card(string(d.ID)), about).Text
+			text += " What its card says: " + a.guard().Quote(guard.Card(string(d.ID)), about).Text
 		}
 	}
 	return llm.Tool{Name: RunName(d.ID), Description: text, Input: runInput}

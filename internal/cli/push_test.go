@@ -13,7 +13,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/memstore"
@@ -41,7 +40,7 @@ func startPush(t *testing.T) (url string) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = d.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	h, err := d.Prepare(&op.PushConfig{ID: "c1", URL: "https://hook.example/x?key=S3CRET", Token: "S3CRET"})
+	h, err := d.Prepare(&task.HookRequest{ID: "c1", URL: "https://hook.example/x?key=S3CRET", Token: "S3CRET"})
 	if err != nil {
 		t.Fatal(err)
 	}

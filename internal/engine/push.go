@@ -53,7 +53,7 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 		return nil, err
 	}
 	defer e.live.release(l)
-	hook, err := e.pusher.Prepare(r)
+	hook, err := e.pusher.Prepare(hookRequest(r))
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error
 	if t := r.Push.Tenant; t != "" && t != string(name) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
 	}
-	hook, err = e.pusher.Prepare(r.Push)
+	hook, err = e.pusher.Prepare(hookRequest(r.Push))
 	var f *apierror.Error
 	if errors.As(err, &f) && len(f.Violations) == 1 {
 		return nil, apierror.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)

@@ -79,10 +79,10 @@ func New(p Parts, s Settings) (*Hub, error) {
 // openPush makes what notifies webhooks. The key file of the push options wins over the box.
 func (h *Hub) openPush(store push.Store) (err error) {
 	c := push.Config{
-		Options: h.settings.Push, Box: h.parts.Box, Store: store, Version: h.settings.Version, Logger: h.parts.Logger,
+		Options: h.settings.Push, Store: store, Version: h.settings.Version, Logger: h.parts.Logger,
 	}
-	if c.KeyFile != "" {
-		c.Box = nil
+	if h.parts.Box != nil && c.KeyFile == "" {
+		c.Sealer = h.parts.Box
 	}
 	h.pusher, err = push.New(c)
 	return err

@@ -61,7 +61,7 @@ func newProvider(c *config.ModelProvider) (llm.Provider, error) {
 func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 	a := &model.Agent{
 		SystemPrompt: m.SystemPrompt, Allowed: m.AllowedTools, Excluded: m.ExcludedTools,
-		Describe: h.about, Guard: h.cfg.Safety.Guard(), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
+		Describe: h.about, Screening: model.Screening(h.cfg.Safety.Guard().Policy), MaxTokens: m.MaxTokens, Temperature: m.Temperature, Logger: h.logger,
 		Budget: model.Budget{
 			Rounds: m.MaxRounds, Calls: m.MaxToolCalls, Tokens: int64(m.MaxTaskTokens), Time: time.Duration(m.MaxTime),
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),

@@ -17,7 +17,6 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -32,7 +31,7 @@ const patience = time.Minute
 // they can be told from others.
 type keeper struct{}
 
-func (keeper) Prepare(c *op.PushConfig) (*task.Hook, error) {
+func (keeper) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	return &task.Hook{ID: c.ID, URL: c.URL, Scheme: c.Scheme, Secret: []byte(c.Token + c.Credentials)}, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -35,7 +34,7 @@ type Known struct {
 }
 
 // Prepare accepts URLs with https, and ids of at most 128 bytes.
-func (p *Pusher) Prepare(c *op.PushConfig) (*task.Hook, error) {
+func (p *Pusher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	if !strings.HasPrefix(c.URL, "https://") {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "url", "must begin with https://")
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/memstore"
@@ -81,7 +80,7 @@ func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 	now := func() task.Millis { return task.MillisOf(time.Now()) }
 	head := tasktest.Append(w.t, w.store, tasktest.NewHead(owner, id), tasktest.Created(now(), "secret text"))
 	for _, c := range configs {
-		k, err := w.d.Prepare(&op.PushConfig{
+		k, err := w.d.Prepare(&task.HookRequest{
 			ID: c, URL: "https://hook.example/" + c + "?key=S3CRET&S3CRET&x=", Token: "S3CRET", Scheme: "Bearer", Credentials: "S3CRET",
 		})
 		if err != nil {

@@ -88,15 +88,12 @@ var leaksLeft = [][2]string{
 	{"agent/", "delegation.Errand"},
 	{"agent/memory/recorder/", "op.Caller"},
 	{"agent/memory/recorder/", "op.Send"},
-	{"agent/model/", "guard.Guard"},
 	{"grpcbind/", "engine.Engine"},
 	{"hub.go", "engine.Engine"},
 	{"hub.go", "engine.Questions"},
 	{"inbox/question/", "engine.Engine"},
 	{"inbox/question/", "engine.Question"},
 	{"inbox/question/", "engine.Reply"},
-	{"push/", "seal.Box"},
-	{"push/", "op.PushConfig"},
 	{"store/sqlitestore/", "dirstore.Record"},
 }
 
