@@ -225,15 +225,13 @@ func (c *call) perform(o dialect.Operation, params []byte) error {
 			return err
 		}
 		return c.send(o, in)
-	case dialect.GetTask:
-		in, err := d.Get(params)
-		return c.show(err, func() (object, error) { return c.server.getTask(c, in) })
-	case dialect.ListTasks:
-		in, err := d.List(params)
-		return c.show(err, func() (object, error) { return c.server.list(c, in) })
-	case dialect.CancelTask:
-		in, err := d.Cancel(params)
-		return c.show(err, func() (object, error) { return c.server.cancel(c, in) })
+	case dialect.GetTask, dialect.ListTasks, dialect.CancelTask:
+		out, err := c.query(o, params)
+		if err != nil {
+			return err
+		}
+		c.result(out)
+		return nil
 	case dialect.SubscribeToTask:
 		in, err := d.Subscribe(params)
 		if err != nil {
@@ -247,17 +245,29 @@ func (c *call) perform(o dialect.Operation, params []byte) error {
 	}
 }
 
-// show answers with the result of f, or returns the error err of decoding.
-func (c *call) show(err error, f func() (object, error)) error {
-	if err != nil {
-		return err
+// query returns the result of a call that gets, lists or cancels tasks.
+func (c *call) query(o dialect.Operation, params []byte) (object, error) {
+	var d dialect.Decoder
+	switch o {
+	case dialect.GetTask:
+		in, err := d.Get(params)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.getTask(c, in)
+	case dialect.ListTasks:
+		in, err := d.List(params)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.list(c, in)
+	default:
+		in, err := d.Cancel(params)
+		if err != nil {
+			return nil, err
+		}
+		return c.server.cancel(c, in)
 	}
-	o, err := f()
-	if err != nil {
-		return err
-	}
-	c.result(o)
-	return nil
 }
 
 // send answers a message.

@@ -109,17 +109,19 @@ func into[T any](c *call, o object, err error) (*T, error) {
 	return out, nil
 }
 
+// query performs a call that gets, lists or cancels tasks.
+func query[T any](ctx context.Context, h *handler, o dialect.Operation, req any) (*T, error) {
+	c, params, err := h.begin(ctx, o, req)
+	var out object
+	if err == nil {
+		out, err = c.query(o, params)
+	}
+	return into[T](c, out, err)
+}
+
 // GetTask implements a2asrv.RequestHandler.
 func (h *handler) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
-	c, params, err := h.begin(ctx, dialect.GetTask, req)
-	var o object
-	if err == nil {
-		var in *op.Get
-		if in, err = new(dialect.Decoder).Get(params); err == nil {
-			o, err = h.server.getTask(c, in)
-		}
-	}
-	return into[a2a.Task](c, o, err)
+	return query[a2a.Task](ctx, h, dialect.GetTask, req)
 }
 
 // ListTasks implements a2asrv.RequestHandler.
@@ -128,28 +130,12 @@ func (h *handler) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 	if clone.PageSize == 0 {
 		clone.PageSize = dialect.DefaultPageSize
 	}
-	c, params, err := h.begin(ctx, dialect.ListTasks, &clone)
-	var o object
-	if err == nil {
-		var in *op.List
-		if in, err = new(dialect.Decoder).List(params); err == nil {
-			o, err = h.server.list(c, in)
-		}
-	}
-	return into[a2a.ListTasksResponse](c, o, err)
+	return query[a2a.ListTasksResponse](ctx, h, dialect.ListTasks, &clone)
 }
 
 // CancelTask implements a2asrv.RequestHandler.
 func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
-	c, params, err := h.begin(ctx, dialect.CancelTask, req)
-	var o object
-	if err == nil {
-		var in *op.Cancel
-		if in, err = new(dialect.Decoder).Cancel(params); err == nil {
-			o, err = h.server.cancel(c, in)
-		}
-	}
-	return into[a2a.Task](c, o, err)
+	return query[a2a.Task](ctx, h, dialect.CancelTask, req)
 }
 
 // receive begins or continues the task of a message.
