@@ -21,9 +21,7 @@ func (f Func) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[
 
 // Cancel confirms the cancellation.
 func (f Func) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) {
-		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCanceled, nil), nil)
-	}
+	return ConfirmCancel(x)
 }
 
 // Text returns the text parts of a message, joined by newlines. A nil message has

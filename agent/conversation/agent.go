@@ -88,9 +88,7 @@ func (a *Agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq
 
 // Cancel implements a2asrv.AgentExecutor: the context of the Conversation's call ends.
 func (a *Agent) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) {
-		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCanceled, nil), nil)
-	}
+	return agent.ConfirmCancel(x)
 }
 
 // enter waits for the turn to speak at a place.

@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -143,11 +144,7 @@ func (t *turn) finish() {
 }
 
 func (t *turn) status(s a2a.TaskState, parts ...*a2a.Part) bool {
-	var m *a2a.Message
-	if len(parts) > 0 {
-		m = a2a.NewMessageForTask(a2a.MessageRoleAgent, t.x, parts...)
-	}
-	t.stopped = !t.yield(a2a.NewStatusUpdateEvent(t.x, s, m), nil)
+	t.stopped = !t.yield(agent.Status(t.x, s, parts...), nil)
 	return !t.stopped
 }
 

@@ -171,9 +171,7 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 // Cancel implements a2asrv.AgentExecutor. The hub ends the run, and cancels the tasks of
 // those that it has asked.
 func (a *Agent) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) {
-		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
-	}
+	return agent.ConfirmCancel(ec)
 }
 
 // Screening is how a model agent treats texts of agents, tools and cards that look like

@@ -52,9 +52,9 @@ func (s *session) run(ctx context.Context) {
 	case err == nil || s.gone || ctx.Err() != nil:
 	case errors.Is(err, errLeft):
 	case errors.As(err, &end):
-		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(end.reason))
-		s.account(m)
-		s.emit(a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateFailed, m), nil)
+		ev := agent.Status(s.ec, a2a.TaskStateFailed, a2a.NewTextPart(end.reason))
+		s.account(ev.Status.Message)
+		s.emit(ev, nil)
 	default:
 		s.emit(nil, err)
 	}
@@ -213,8 +213,7 @@ func (s *session) suspend(c *call) error {
 	if c.asked.Auth {
 		reason = "agent_delegate:auth_required"
 	}
-	m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(c.asked.Question))
-	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateInputRequired, m)
+	ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(c.asked.Question))
 	ev.Metadata = map[string]any{"reason": reason, "tool_call_id": c.ID, "tool_name": c.Function.Name, "task_id": string(c.asked.Task)}
 	s.emit(ev, nil)
 	return nil
@@ -249,11 +248,11 @@ func (s *session) complete(t *turn) error {
 
 // status yields a status with a text; an empty one is none.
 func (s *session) status(state a2a.TaskState, text string) {
-	var m *a2a.Message
+	var parts []*a2a.Part
 	if text != "" {
-		m = a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))
+		parts = append(parts, a2a.NewTextPart(text))
 	}
-	s.emit(a2a.NewStatusUpdateEvent(s.ec, state, m), nil)
+	s.emit(agent.Status(s.ec, state, parts...), nil)
 }
 
 // emit yields an event or an error.

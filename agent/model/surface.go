@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -232,9 +233,8 @@ func (s *session) surface(ctx context.Context, t *turn) (bool, error) {
 	if err := s.agent.Gate.Surface(ctx, asks); err != nil {
 		return false, fmt.Errorf("put the question of %q into the inbox: %w", asks.Agent, err)
 	}
-	m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(asks.words()))
-	m.ID = asks.ID
-	ev := a2a.NewStatusUpdateEvent(s.ec, a2a.TaskStateInputRequired, m)
+	ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(asks.words()))
+	ev.Status.Message.ID = asks.ID
 	ev.Metadata = map[string]any{
 		"reason": "agent_delegate:input_required", "task_id": string(asks.Task), "agent_id": string(asks.Agent), "draft": asks.Draft,
 	}

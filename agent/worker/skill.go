@@ -131,7 +131,7 @@ func (r *router) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Se
 		}
 		if !done && ctx.Err() == nil {
 			text := fmt.Sprintf("the handler of skill %q published neither a result nor an error", s.ID)
-			yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateFailed, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+			yield(agent.Status(x, a2a.TaskStateFailed, a2a.NewTextPart(text)), nil)
 		}
 	}
 }

@@ -286,10 +286,8 @@ func (v *visit) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 
 // say yields a status with a message and metadata.
 func (v *visit) say(state a2a.TaskState, text string, meta map[string]any) bool {
-	m := a2a.NewMessageForTask(a2a.MessageRoleAgent, v.ec, a2a.NewTextPart(text))
-	m.Metadata = meta
-	ev := a2a.NewStatusUpdateEvent(v.ec, state, m)
-	ev.Metadata = meta
+	ev := agent.Status(v.ec, state, a2a.NewTextPart(text))
+	ev.Metadata, ev.Status.Message.Metadata = meta, meta
 	return v.yield(ev, nil)
 }
 

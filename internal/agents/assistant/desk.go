@@ -150,16 +150,15 @@ func (d *Desk) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield func
 
 // say yields a status with a text; it reports whether to go on.
 func (v *visitor) say(yield func(a2a.Event, error) bool, state a2a.TaskState, text string) bool {
-	return yield(a2a.NewStatusUpdateEvent(v.ec, state, a2a.NewMessageForTask(a2a.MessageRoleAgent, v.ec, a2a.NewTextPart(text))), nil)
+	return yield(agent.Status(v.ec, state, a2a.NewTextPart(text)), nil)
 }
 
 // conclude ends the task with a text and data.
 func (v *visitor) conclude(yield func(a2a.Event, error) bool, text string, data map[string]any) {
 	part := a2a.NewDataPart(data)
 	part.MediaType = "application/json"
-	ev := a2a.NewArtifactUpdateEvent(v.ec, "answer", a2a.NewTextPart(text), part)
-	ev.Artifact.Name, ev.LastChunk = "answer", true
-	if yield(ev, nil) {
+	artifact := &a2a.Artifact{ID: "answer", Name: "answer", Parts: a2a.ContentParts{a2a.NewTextPart(text), part}}
+	if yield(agent.Artifact(v.ec, artifact), nil) {
 		v.say(yield, a2a.TaskStateCompleted, text)
 	}
 }

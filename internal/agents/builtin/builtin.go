@@ -36,9 +36,6 @@
 package builtin
 
 import (
-	"context"
-	"iter"
-
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
@@ -62,40 +59,13 @@ func Agents() []Agent {
 	once := agent.Traits{Idempotent: true, NoMessage: true}
 	turns := agent.Traits{NoMessage: true}
 	return []Agent{
-		{"echo", echoCard(), &executor{once, echo}},
-		{"clock", clockCard(), &executor{once, clock}},
-		{"interview", interviewCard(), &executor{turns, interview}},
-		{"slow", slowCard(), &executor{once, slow}},
-		{"report", reportCard(), &executor{once, report}},
+		{"echo", echoCard(), agent.With(agent.Func(echo), once)},
+		{"clock", clockCard(), agent.With(agent.Func(clock), once)},
+		{"interview", interviewCard(), agent.With(agent.Func(interview), turns)},
+		{"slow", slowCard(), agent.With(agent.Func(slow), once)},
+		{"report", reportCard(), agent.With(agent.Func(report), once)},
 	}
 }
 
 // yieldFunc receives the events of a run.
 type yieldFunc = func(a2a.Event, error) bool
-
-// executor makes an AgentExecutor of a function.
-type executor struct {
-	traits agent.Traits
-	run    func(context.Context, *a2asrv.ExecutorContext, yieldFunc)
-}
-
-var (
-	_ a2asrv.AgentExecutor = (*executor)(nil)
-	_ agent.Described      = (*executor)(nil)
-)
-
-// Traits implements agent.Described.
-func (e *executor) Traits() agent.Traits { return e.traits }
-
-// Execute implements a2asrv.AgentExecutor.
-func (e *executor) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) { e.run(ctx, ec, yield) }
-}
-
-// Cancel implements a2asrv.AgentExecutor. It confirms at once: a run ends with its
-// context, and there is nothing to clean up.
-func (e *executor) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) {
-		yield(status(ec, a2a.TaskStateCanceled), nil)
-	}
-}

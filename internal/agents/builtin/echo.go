@@ -26,7 +26,7 @@ const maxWords = 1 << 16
 // that the protocol does not have.
 func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	parts := echoed(ec.Message)
-	if !say(yield, status(ec, a2a.TaskStateWorking)) {
+	if !say(yield, agent.Status(ec, a2a.TaskStateWorking)) {
 		return
 	}
 	raw := rawParts(ctx, len(parts))
@@ -47,7 +47,7 @@ func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 		say(yield, rawStatus(a2a.TaskStateCompleted, raw))
 		return
 	}
-	say(yield, status(ec, a2a.TaskStateCompleted, parts...))
+	say(yield, agent.Status(ec, a2a.TaskStateCompleted, parts...))
 }
 
 // rawParts returns the parts of the message as JSON; nil if they are plain text, or if

@@ -4,25 +4,10 @@ import (
 	"bytes"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
-
-// status returns a status event. With parts, it has a message of them. It has no
-// timestamp: the hub stamps what it stores.
-func status(ec *a2asrv.ExecutorContext, state a2a.TaskState, parts ...*a2a.Part) *a2a.TaskStatusUpdateEvent {
-	e := &a2a.TaskStatusUpdateEvent{
-		TaskID:    ec.TaskID,
-		ContextID: ec.ContextID,
-		Status:    a2a.TaskStatus{State: state},
-	}
-	if len(parts) > 0 {
-		e.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, ec, parts...)
-	}
-	return e
-}
 
 // rawStatus returns a status event whose message has parts that are JSON.
 func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
@@ -30,16 +15,6 @@ func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
 	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)
 	b = append(b, bytes.Join(parts, []byte(","))...)
 	return &agent.Raw{JSON: append(b, `]}}}}`...)}
-}
-
-// whole returns the event of an artifact that comes in one piece.
-func whole(ec *a2asrv.ExecutorContext, a *a2a.Artifact) *a2a.TaskArtifactUpdateEvent {
-	return &a2a.TaskArtifactUpdateEvent{
-		TaskID:    ec.TaskID,
-		ContextID: ec.ContextID,
-		Artifact:  a,
-		LastChunk: true,
-	}
 }
 
 // say yields events in order until one is refused, and reports whether none was.

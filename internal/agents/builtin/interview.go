@@ -29,22 +29,22 @@ const (
 func interview(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	said := callerMessages(ec)
 	if len(said) == 0 {
-		say(yield, status(ec, a2a.TaskStateRejected, a2a.NewTextPart("there is no message to begin with")))
+		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart("there is no message to begin with")))
 		return
 	}
 	total, ok := questionCount(said[0])
 	if !ok {
 		problem := fmt.Sprintf("the number of questions must be between 1 and %d", questionsMost)
-		say(yield, status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
+		say(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
 		return
 	}
 	answers := said[1:]
-	if !say(yield, status(ec, a2a.TaskStateWorking)) {
+	if !say(yield, agent.Status(ec, a2a.TaskStateWorking)) {
 		return
 	}
 	if len(answers) < total {
 		next := a2a.NewTextPart(question(len(answers), total))
-		say(yield, status(ec, a2a.TaskStateInputRequired, next))
+		say(yield, agent.Status(ec, a2a.TaskStateInputRequired, next))
 		return
 	}
 	conclude(ec, yield, &transcript{answers[:total], rawMessages(ctx)})
@@ -99,8 +99,8 @@ func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 	data.MediaType = anyJSON
 	parts := []*a2a.Part{a2a.NewTextPart(text.String()), data}
 	say(yield,
-		whole(ec, &a2a.Artifact{ID: "answers", Name: "answers", Description: "The questions with their answers", Parts: parts}),
-		status(ec, a2a.TaskStateCompleted, parts...),
+		agent.Artifact(ec, &a2a.Artifact{ID: "answers", Name: "answers", Description: "The questions with their answers", Parts: parts}),
+		agent.Status(ec, a2a.TaskStateCompleted, parts...),
 	)
 }
 

@@ -33,16 +33,16 @@ func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	picture := a2a.NewRawPart(chart)
 	picture.MediaType, picture.Filename = pngImage, "chart.png"
 	say(yield,
-		status(ec, a2a.TaskStateWorking),
-		whole(ec, &a2a.Artifact{
+		agent.Status(ec, a2a.TaskStateWorking),
+		agent.Artifact(ec, &a2a.Artifact{
 			ID: "report", Name: "report.md", Description: "The words of the message and their lengths",
 			Parts: a2a.ContentParts{text},
 		}),
-		whole(ec, &a2a.Artifact{
+		agent.Artifact(ec, &a2a.Artifact{
 			ID: "chart", Name: "chart.png", Description: "A bar for each word, as high as the word is long",
 			Parts: a2a.ContentParts{picture},
 		}),
-		status(ec, a2a.TaskStateCompleted, text),
+		agent.Status(ec, a2a.TaskStateCompleted, text),
 	)
 }
 

@@ -265,7 +265,7 @@ func (r *run) late() error {
 // failed returns the event that ends the task.
 func (r *run) failed(why string) a2a.Event {
 	text := a2a.NewTextPart(fmt.Sprintf("agent %q %s", r.call.Agent, why))
-	return a2a.NewStatusUpdateEvent(r.ec, a2a.TaskStateFailed, a2a.NewMessage(a2a.MessageRoleAgent, text))
+	return agent.Status(r.ec, a2a.TaskStateFailed, text)
 }
 
 // hear passes on one thing that the agent has said; done says that the run is over.

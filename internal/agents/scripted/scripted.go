@@ -34,9 +34,7 @@ package scripted
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"os"
 	"regexp"
 	"strconv"
 
@@ -75,36 +73,28 @@ type answer struct {
 }
 
 // Load reads the script at path.
-func Load(path string) (*Script, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("load script: %w", err)
-	}
-	return Parse(path, src)
-}
+func Load(path string) (*Script, error) { return yamlfile.Load(path, Parse) }
 
 // Parse reads src, which came from the file at path. The error names file, line and key.
 func Parse(path string, src []byte) (*Script, error) {
 	var f file
-	d := yamlfile.New(path, func(string) (string, bool) { return "", false })
-	d.Decode(src, &f)
-	s := &Script{otherwise: f.Otherwise}
-	for i, a := range f.Answers {
-		key := "answers[" + strconv.Itoa(i) + "]"
-		re, err := regexp.Compile("(?i)" + a.Match)
-		switch {
-		case a.Match == "":
-			d.Problem(nil, key+".match", "is missing")
-		case a.Answer == "":
-			d.Problem(nil, key+".answer", "is missing")
-		case err != nil:
-			d.Problem(nil, key+".match", "is no regular expression: %v", err)
-		default:
-			s.rules = append(s.rules, rule{re, a.Answer})
+	s := new(Script)
+	err := yamlfile.Parse(path, src, &f, func(d *yamlfile.Decoder) {
+		s.otherwise = f.Otherwise
+		for i, a := range f.Answers {
+			key := "answers[" + strconv.Itoa(i) + "]"
+			switch {
+			case a.Match == "":
+				d.Problem(nil, key+".match", "is missing")
+			case a.Answer == "":
+				d.Problem(nil, key+".answer", "is missing")
+			default:
+				s.rules = append(s.rules, rule{d.Pattern(key+".match", a.Match), a.Answer})
+			}
 		}
-	}
-	if len(d.Problems()) > 0 {
-		return nil, d.Problems()
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -123,15 +113,13 @@ func (s *Script) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 		if !ok {
 			state, text = a2a.TaskStateRejected, "the script has no answer to this"
 		}
-		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text))), nil)
+		yield(agent.Status(ec, state, a2a.NewTextPart(text)), nil)
 	}
 }
 
 // Cancel implements a2asrv.AgentExecutor: there is nothing to stop.
 func (s *Script) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
-	return func(yield func(a2a.Event, error) bool) {
-		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
-	}
+	return agent.ConfirmCancel(ec)
 }
 
 // askedKey is the metadata with the question that a hub hands over (package dialogue).

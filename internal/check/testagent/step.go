@@ -6,6 +6,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // stage is where a scenario is played: one run.
@@ -18,17 +20,14 @@ type stage struct {
 // step does one thing and reports whether to go on.
 type step func(*stage) bool
 
-// enters changes the state and says nothing about it.
+// enters changes the state without a message.
 func enters(state a2a.TaskState) step {
-	return func(s *stage) bool { return s.yield(a2a.NewStatusUpdateEvent(s.ec, state, nil), nil) }
+	return func(s *stage) bool { return s.yield(agent.Status(s.ec, state), nil) }
 }
 
 // says changes the state with a message.
 func says(state a2a.TaskState, words string) step {
-	return func(s *stage) bool {
-		m := a2a.NewMessageForTask(a2a.MessageRoleAgent, s.ec, a2a.NewTextPart(words))
-		return s.yield(a2a.NewStatusUpdateEvent(s.ec, state, m), nil)
-	}
+	return func(s *stage) bool { return s.yield(agent.Status(s.ec, state, a2a.NewTextPart(words)), nil) }
 }
 
 // answers gives a message in place of a task.
@@ -46,8 +45,7 @@ const output a2a.ArtifactID = "output"
 // chunk gives part i of n of the artifact.
 func chunk(part content, i, n int) step {
 	return func(s *stage) bool {
-		e := a2a.NewArtifactUpdateEvent(s.ec, output, part())
-		e.Artifact.Name = string(output)
+		e := agent.Artifact(s.ec, &a2a.Artifact{ID: output, Name: string(output), Parts: a2a.ContentParts{part()}})
 		e.Append, e.LastChunk = i > 0, i == n-1
 		return s.yield(e, nil)
 	}

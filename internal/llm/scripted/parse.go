@@ -60,30 +60,21 @@ type failure struct {
 // Parse reads src, which came from the file at path. The error names file, line and key.
 func Parse(path string, src []byte) (*Script, error) {
 	var f file
-	d := yamlfile.New(path, func(string) (string, bool) { return "", false })
-	d.Decode(src, &f)
 	s := new(Script)
-	for i := range f.Turns {
-		s.turns = append(s.turns, parseTurn(d, "turns["+strconv.Itoa(i)+"]", &f.Turns[i]))
-	}
-	if len(d.Problems()) > 0 {
-		return nil, d.Problems()
+	err := yamlfile.Parse(path, src, &f, func(d *yamlfile.Decoder) {
+		for i := range f.Turns {
+			s.turns = append(s.turns, parseTurn(d, "turns["+strconv.Itoa(i)+"]", &f.Turns[i]))
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
 func parseTurn(d *yamlfile.Decoder, key string, s *spec) *turn {
 	t := &turn{spec: *s, text: s.Text}
-	pattern := func(name, text string) *regexp.Regexp {
-		if text == "" {
-			return nil
-		}
-		re, err := regexp.Compile("(?i)" + text)
-		if err != nil {
-			d.Problem(nil, key+".when."+name, "is no regular expression: %v", err)
-		}
-		return re
-	}
+	pattern := func(name, text string) *regexp.Regexp { return d.Pattern(key+".when."+name, text) }
 	w := &s.When
 	t.last, t.tool, t.said = pattern("last", w.Last), pattern("tool", w.Tool), pattern("said", w.Said)
 	t.system, t.model = pattern("system", w.System), pattern("model", w.Model)

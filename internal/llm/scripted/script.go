@@ -51,9 +51,7 @@ package scripted
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -62,6 +60,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -86,13 +85,7 @@ type turn struct {
 type call struct{ name, arguments string }
 
 // Load reads the script at path.
-func Load(path string) (*Script, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("load script: %w", err)
-	}
-	return Parse(path, src)
-}
+func Load(path string) (*Script, error) { return yamlfile.Load(path, Parse) }
 
 // Complete implements llm.Provider.
 func (s *Script) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.Delta, error] {
