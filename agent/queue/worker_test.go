@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -469,9 +470,13 @@ func TestDeadline(t *testing.T) {
 					h.startWorker(counting(nil), nil)
 				}
 				began := time.Now()
-				r := now(say("hi"))
-				r.Errand = &agent.DelegationContext{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)}
-				id := h.send(r).Head.ID
+				c := *alice
+				c.Params = delegation.Store(nil, &agent.DelegationContext{Chain: []string{"caller@x"}, Hops: 3, Budget: 3, Deadline: began.Add(time.Minute)})
+				a, err := h.Send(t.Context(), &c, now(say("hi")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				id := a.Head.ID
 				time.Sleep(time.Second)
 				h.again()
 				got := describe(h.wait(id, task.Failed))
