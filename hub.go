@@ -76,7 +76,7 @@ type Hub struct {
 	// read them. If nil, all parts stay in their tasks.
 	Parts *Parts
 	// Memory writes down what has come of tasks whose requests name a session. If nil,
-	// nothing is written down. Its Store is that of the hub, which must be task.Marks.
+	// nothing is written down. Its Store is that of the hub.
 	Memory *recorder.Recorder
 	// Questions answers what agents ask their callers, in their place. A *dialogue.Desk
 	// does; for answers from its Inbox to arrive, set Inbox.Deliver to
@@ -166,8 +166,7 @@ type Limits struct {
 // Idempotency says which messages are taken at most once: those with a key, which
 // belongs to the caller and to the agent. A message that comes again gets the task of
 // the first one, as it is now; one with other content under the same key is refused. A
-// message with a key is always answered with a task. A Store that is not task.Requests
-// knows no keys.
+// message with a key is always answered with a task.
 type Idempotency struct {
 	// Header takes the key from the header Idempotency-Key, over gRPC from the metadata
 	// idempotency-key.

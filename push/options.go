@@ -52,6 +52,7 @@ func (o Options) withDefaults() Options {
 // Store is what a Dispatcher asks of a store of tasks. Both stores of Parley are one.
 type Store interface {
 	task.HookWork
+	task.HookDesk
 	// Read is that of task.Log.
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
 }
@@ -68,7 +69,7 @@ type Sealer interface {
 // Config is what a Dispatcher is made of.
 type Config struct {
 	Options
-	// Store is required. If it is also task.HookDesk, webhooks can be told again.
+	// Store is required.
 	Store Store
 	// Sealer seals the secrets of webhooks. If nil, one is made of KeyFile.
 	Sealer Sealer

@@ -2,15 +2,11 @@ package push
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-// ErrNoDesk is what Redeliver returns where the store cannot move a webhook back.
-var ErrNoDesk = errors.New("the store cannot move webhooks back")
 
 // Status is how a webhook does, for an operator.
 type Status struct {
@@ -61,12 +57,8 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 
 // Redeliver moves a webhook back in front of its first dead letter and tells it
 // everything from there on again. Without dead letters, it is tried at once if it
-// waits. It returns the hook as it then is, task.ErrNotFound, or ErrNoDesk.
+// waits. It returns the hook as it then is, or task.ErrNotFound.
 func (d *Dispatcher) Redeliver(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	desk, ok := d.cfg.Store.(task.HookDesk)
-	if !ok {
-		return task.Hooked{}, fmt.Errorf("redeliver %s: %w", ref.ID, ErrNoDesk)
-	}
 	// Steps that are not durable yet come first: they may hold the dead letters, and
 	// must not move the hook forward again afterwards.
 	if err := d.saveAll(ctx); err != nil {
@@ -74,7 +66,7 @@ func (d *Dispatcher) Redeliver(ctx context.Context, ref task.HookRef) (task.Hook
 	}
 	d.saving.Lock()
 	defer d.saving.Unlock()
-	got, err := desk.Revive(ctx, ref)
+	got, err := d.cfg.Store.Revive(ctx, ref)
 	if err != nil {
 		return task.Hooked{}, fmt.Errorf("redeliver %s: %w", ref.ID, err)
 	}

@@ -2,8 +2,7 @@ package task
 
 import "context"
 
-// Checkpoints is the ability of a store to keep what a run has noted to go on from:
-// Change.Checkpoint. A checkpoint goes with its task.
+// Checkpoints keeps the notes from which a run continues: Change.Checkpoint.
 type Checkpoints interface {
 	// Checkpoint returns the last checkpoint of a task, or nil if it has none.
 	Checkpoint(ctx context.Context, key Key) ([]byte, error)
@@ -17,8 +16,8 @@ type Lineage struct {
 	Hops int
 }
 
-// Lineages is the ability of a store to keep who asked for a task on behalf of which
-// other task: Change.Lineage. It goes with the task that was asked for.
+// Lineages keeps on behalf of which other task a task was made: Change.Lineage. It is
+// deleted with the task that was made.
 type Lineages interface {
 	// Lineage returns that of a task; the zero Lineage if a caller asked for it.
 	Lineage(ctx context.Context, key Key) (Lineage, error)

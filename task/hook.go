@@ -83,9 +83,8 @@ type HookStep struct {
 	Lost *DeadLetter
 }
 
-// Hooks is the ability of a store to keep webhooks. Whoever calls it has found the
-// task for its owner before. A hook can also be stored together with a change of
-// its task: Change.Hook. Hooks go with their task when it is swept.
+// Hooks keeps webhooks. Callers have found the task for its owner before. A hook can also be
+// stored together with a change of its task: Change.Hook.
 type Hooks interface {
 	// PutHook stores h; a hook with the same ref is replaced, and its dead letters
 	// are dropped. It returns ErrNotFound if the task is gone, ErrUnavailable if it
@@ -98,7 +97,7 @@ type Hooks interface {
 	DropHook(ctx context.Context, ref HookRef) error
 }
 
-// HookWork is what delivers asks of a store that keeps webhooks, for all owners.
+// HookWork is for the delivery to webhooks, for all owners.
 type HookWork interface {
 	// Unsettled returns up to limit hooks with refs above after that are not settled,
 	// in order. Its cost does not depend on the settled ones.
@@ -120,7 +119,7 @@ type HookQuery struct {
 	Limit int
 }
 
-// HookDesk is what an operator asks of a store that keeps webhooks, for all owners.
+// HookDesk is for operators, for all owners.
 type HookDesk interface {
 	// FindHooks returns hooks in order of their refs.
 	FindHooks(ctx context.Context, q *HookQuery) ([]Hooked, error)

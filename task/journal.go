@@ -9,8 +9,8 @@ type Record struct {
 	Data   []byte
 }
 
-// Journals is the ability of a store to keep a journal for each task, a list of records
-// to which runs add: Change.Journal. A journal goes with its task.
+// Journals keeps a journal for each task, a list of records to which runs add:
+// Change.Journal.
 type Journals interface {
 	// Journal returns the records of a task with numbers above after, in order: as many as
 	// fit in a page (at most 256 records or about 1 MiB, at least one). None means that

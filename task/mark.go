@@ -9,8 +9,7 @@ type Marked struct {
 	Mark []byte
 }
 
-// Marks is the ability of a store to remember that something is to be done about a task
-// when it has ended: Change.Mark. A mark goes with its task.
+// Marks remembers that something is to be done about a task when it has ended: Change.Mark.
 type Marks interface {
 	// Marked returns up to limit marked tasks of every owner, with keys above after, in
 	// order of their keys.

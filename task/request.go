@@ -30,7 +30,7 @@ type Requested struct {
 	Head    Head
 }
 
-// Requests is the ability of a store to keep requests. They go with their tasks.
+// Requests keeps requests with keys.
 type Requests interface {
 	// Request returns the request of the owner to the agent that has the key, however
 	// old it is, or ErrNotFound.

@@ -38,27 +38,24 @@ type Change struct {
 	// Entries are numbered Prev.Version + 1 … Next.Version.
 	Entries []Entry
 	// Hook, if not nil, is stored together with the change. The store sets its Task.
-	// Only a store that is also Hooks is given one.
 	Hook *Hook
 	// Request, if not nil, is stored together with the change, unless its key was used:
 	// that is found out before all else that may keep the change from being stored.
-	// Only a store that is also Requests is given one.
 	Request *Request
 	// Alias, if not empty, is a further name of the task from now on. Others of the owner
-	// may have it too. Only a store that is also Aliases is given one.
+	// may have it too.
 	Alias string
 	// Checkpoint, if not nil, is stored together with the change, instead of an earlier
-	// one of the task. Only a store that is also Checkpoints is given one.
+	// one of the task.
 	Checkpoint []byte
 	// Lineage, if not nil, is stored together with the change that creates the task.
-	// Only a store that is also Lineages is given one.
 	Lineage *Lineage
 	// Mark, if not nil, is stored together with the change, instead of an earlier one of the
-	// task. Only a store that is also Marks is given one.
+	// task.
 	Mark []byte
 	// Journal are records that are added to the journal of the task together with the
 	// change. A record whose number is there already is not added again. Forget empties
-	// the journal before that. Only a store that is also Journals is given them.
+	// the journal before that.
 	Journal []Record
 	Forget  bool
 }
@@ -151,8 +148,7 @@ type Snapshot struct {
 	Data []byte
 }
 
-// Snapshots is the ability of a store to keep snapshots. A store without it is
-// read from the first entry.
+// Snapshots keeps snapshots of tasks.
 type Snapshots interface {
 	// Snapshot returns the newest snapshot of a task, or the zero Snapshot.
 	Snapshot(ctx context.Context, key Key) (Snapshot, error)
@@ -161,25 +157,37 @@ type Snapshots interface {
 	SaveSnapshot(ctx context.Context, key Key, s Snapshot) error
 }
 
-// Store is all that the hub asks of a place for tasks. It is large because it is
-// a sum of small parts; who needs one part should ask for that part.
-type Store interface {
-	Log
-	Index
-	Work
-	Sweeper
-}
-
-// Finder is the ability of a store to find tasks for those who look after the hub, whose
-// tasks they are not.
+// Finder finds tasks for operators, who do not own them.
 type Finder interface {
 	// Find returns the heads of the tasks of all owners that have the id, in the order of
 	// their owners; none is no error.
 	Find(ctx context.Context, id a2a.TaskID) ([]Head, error)
 }
 
-// Prober is the ability of a store to say whether it can write.
+// Prober checks a store that has failed.
 type Prober interface {
 	// Probe makes a small durable write and returns ErrUnavailable if it cannot.
 	Probe(ctx context.Context) error
+}
+
+// Store is all that the hub asks of a place for tasks. It is large because it is the sum of
+// small parts; code that needs one part asks for that part. Whatever is kept beside a task
+// is deleted together with it.
+type Store interface {
+	Log
+	Index
+	Aliases
+	Finder
+	Work
+	Sweeper
+	Prober
+	Snapshots
+	Checkpoints
+	Journals
+	Lineages
+	Marks
+	Requests
+	Hooks
+	HookWork
+	HookDesk
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Log is what conversations are made from. A task.Store is one. If it is a task.Lineages
-// as well, what agents ask each other on behalf of a task is no turn of its caller.
+// Log is what conversations are made from. A task.Store is one.
 type Log interface {
 	// List is that of task.Index, Read that of task.Log.
 	List(ctx context.Context, q *task.Query) (task.ListPage, error)
 	Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error)
+	// Lineage is that of task.Lineages: messages of agents to each other on behalf of a task
+	// are no turns of its caller.
+	Lineage(ctx context.Context, key task.Key) (task.Lineage, error)
 }
 
 // maxRebuilt is how many tasks of a context are looked at, the newest, with those that
@@ -63,11 +65,7 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 
 // delegated reports whether an agent has begun a task, on behalf of another one.
 func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
-	l, ok := log.(task.Lineages)
-	if !ok {
-		return false, nil
-	}
-	line, err := l.Lineage(ctx, h.Key)
+	line, err := log.Lineage(ctx, h.Key)
 	return line.Parent != 0, err
 }
 

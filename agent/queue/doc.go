@@ -13,8 +13,7 @@
 //	hub.Handle(card, &queue.Agent{Dispatcher: d})   // for each agent at the bus
 //	go d.Run(ctx)                                   // ends after the hub does
 //
-// The store must keep checkpoints (task.Checkpoints). Whoever receives at bus.Dead tells
-// [Dispatcher.Undeliverable] what lies there.
+// The receiver of bus.Dead reports its letters to [Dispatcher.Undeliverable].
 //
 // # Guarantees
 //

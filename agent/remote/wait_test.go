@@ -54,7 +54,7 @@ func (h *hub) saved(id a2a.TaskID) (saved struct {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	blob, err := h.store.(task.Checkpoints).Checkpoint(h.t.Context(), head.Key)
+	blob, err := h.store.Checkpoint(h.t.Context(), head.Key)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func (a *admission) alias() string {
 	if a.send.Once && a.slot.live != nil {
 		alias = string(a.send.Message.TaskID) // the message continues another task than it names
 	}
-	if a.engine.aliases == nil || checkID("alias", alias, maxTaskID) != nil {
+	if checkID("alias", alias, maxTaskID) != nil {
 		return ""
 	}
 	return alias
@@ -26,10 +26,7 @@ func (a *admission) alias() string {
 // byAlias is seen for the newest task of the owner and the agent that has the id of k
 // as an alias.
 func (e *Engine) byAlias(ctx context.Context, k ref, agent task.Agent) (*live, error) {
-	if e.aliases == nil {
-		return nil, task.ErrNotFound
-	}
-	h, err := e.aliases.ByAlias(ctx, k.owner, agent, string(k.id))
+	h, err := e.store.ByAlias(ctx, k.owner, agent, string(k.id))
 	if err != nil {
 		return nil, err
 	}

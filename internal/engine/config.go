@@ -18,14 +18,13 @@ import (
 type Config struct {
 	// Store keeps the tasks. It is required.
 	Store task.Store
-	// Push tells webhooks what happens to their tasks. If it is nil, or if the Store
-	// is not task.Hooks, push notifications are not supported.
+	// Push notifies webhooks of changes of their tasks. If nil, push notifications are not
+	// supported.
 	Push Pusher
 	// Checks returns what Ready says beside the engine's own conditions, such as how a bus
 	// is. It answers at once. If nil, there is nothing.
 	Checks func() []Check
-	// Recorder writes down what comes of tasks. If it is nil, or if the Store is not
-	// task.Marks, nothing is written down.
+	// Recorder writes down what comes of tasks. If nil, nothing is written down.
 	Recorder Recorder
 	// Default is the agent for callers that name none, where there is one of that name.
 	// Otherwise it is the first that was registered.

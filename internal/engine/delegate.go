@@ -62,9 +62,6 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 
 // delegation returns the message of a delegation as one of the caller's, and its lineage.
 func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, *task.Lineage, error) {
-	if r.engine.lineages == nil {
-		return nil, nil, apierror.New(a2a.ErrUnsupportedOperation, "the store of the hub keeps no lineages")
-	}
 	if d.Message == nil {
 		return nil, nil, apierror.New(a2a.ErrInvalidParams, "there is no message")
 	}
@@ -127,7 +124,7 @@ func (r *run) childID(key string) a2a.TaskID {
 // lineage returns the lineage of a child of the run's task.
 func (r *run) lineage(ctx context.Context) (*task.Lineage, error) {
 	h := r.live.snapshot()
-	line, err := r.engine.lineages.Lineage(ctx, h.Key)
+	line, err := r.engine.store.Lineage(ctx, h.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +178,9 @@ func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 // requests are durable when it returns, so that a task which is canceled after that
 // leaves no child alone, whatever happens to the hub.
 func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
-	if e.lineages == nil {
-		return nil
-	}
 	key := l.snapshot().Key
 	for after := task.Key(0); ; {
-		heads, err := e.lineages.Children(e.ctx, key, after, childPage)
+		heads, err := e.store.Children(e.ctx, key, after, childPage)
 		if err != nil {
 			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
 		}

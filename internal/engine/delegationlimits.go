@@ -155,7 +155,7 @@ type spending struct {
 
 // learn counts the children that were there before the run.
 func (s *spending) learn(ctx context.Context, r *run) error {
-	if s.known || r.engine.lineages == nil {
+	if s.known {
 		return nil
 	}
 	if r.attempt == 1 && r.msg.version == 1 {
@@ -164,7 +164,7 @@ func (s *spending) learn(ctx context.Context, r *run) error {
 	}
 	key, begun := r.live.snapshot().Key, 0
 	for after := task.Key(0); ; {
-		heads, err := r.engine.lineages.Children(ctx, key, after, childPage)
+		heads, err := r.engine.store.Children(ctx, key, after, childPage)
 		if err != nil {
 			return err
 		}

@@ -60,24 +60,13 @@ type Engine struct {
 	// busy and limiter are nil where nothing is limited.
 	busy    *busy
 	limiter *ratelimit.Limiter
-	// pusher and hooks are both there, or both nil.
+	// pusher is nil where there are no push notifications.
 	pusher Pusher
 	// recorder is nil where nothing is written down.
 	recorder Recorder
-	hooks    task.Hooks
-	// requests is nil unless some messages are made durable at most once.
-	requests task.Requests
 	// advised are the media types that the log has named, by agent.
 	advised advised
-	// aliases is nil if the store keeps none.
-	aliases task.Aliases
 	drawing drawing
-	// checkpoints is nil if the store keeps none.
-	checkpoints task.Checkpoints
-	// journals is nil if the store keeps none.
-	journals task.Journals
-	// lineages is nil if the store keeps none.
-	lineages task.Lineages
 
 	// ctx outlives callers; it ends when Run returns.
 	ctx    context.Context
@@ -121,33 +110,24 @@ const (
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg:     cfg,
-		store:   cfg.Store,
-		holder:  task.Holder("hub:" + uuid.NewString()),
-		name:    hubName(cfg.TokenKey),
-		live:    newRegistry(),
-		doubts:  newDoubts(),
-		tokens:  newTokens(cfg.TokenKey),
-		line:    newLine(cfg.MaxRuns, cfg.MaxAway),
-		quota:   quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		agents:  newRoster(cfg.Default),
-		drawing: drawing{seed: maphash.MakeSeed()},
+		cfg:      cfg,
+		store:    cfg.Store,
+		pusher:   cfg.Push,
+		recorder: cfg.Recorder,
+		holder:   task.Holder("hub:" + uuid.NewString()),
+		name:     hubName(cfg.TokenKey),
+		live:     newRegistry(),
+		doubts:   newDoubts(),
+		tokens:   newTokens(cfg.TokenKey),
+		line:     newLine(cfg.MaxRuns, cfg.MaxAway),
+		quota:    quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
+		agents:   newRoster(cfg.Default),
+		drawing:  drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
 		limiter: ratelimit.New(cfg.Rates),
 
 		recovered: make(chan struct{}),
-	}
-	e.requests = requestsOf(&e.cfg)
-	e.aliases, _ = cfg.Store.(task.Aliases)
-	e.checkpoints, _ = cfg.Store.(task.Checkpoints)
-	e.journals, _ = cfg.Store.(task.Journals)
-	e.lineages, _ = cfg.Store.(task.Lineages)
-	if hooks, ok := cfg.Store.(task.Hooks); ok && cfg.Push != nil {
-		e.pusher, e.hooks = cfg.Push, hooks
-	}
-	if _, ok := cfg.Store.(task.Marks); ok {
-		e.recorder = cfg.Recorder
 	}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.serving, e.endServed = context.WithCancelCause(e.ctx)

@@ -44,26 +44,16 @@ const (
 	maxKey     = 256
 )
 
-// requestsOf returns where requests with keys are kept; nil if there are none.
-func requestsOf(cfg *Config) task.Requests {
-	if x := &cfg.Idempotency; !x.Header && !x.MessageID && x.Same == nil {
-		return nil
-	}
-	s, ok := cfg.Store.(task.Requests)
-	if !ok {
-		cfg.Logger.Warn("the store keeps no requests: idempotency keys do not count")
-		return nil
-	}
-	return s
-}
+// enabled reports whether some messages are made durable at most once.
+func (x *Idempotency) enabled() bool { return x.Header || x.MessageID || x.Same != nil }
 
 // TakesKeys reports whether the keys count that come beside payloads.
-func (e *Engine) TakesKeys() bool { return e.requests != nil && e.cfg.Idempotency.Header }
+func (e *Engine) TakesKeys() bool { return e.cfg.Idempotency.Header }
 
 // keyOf returns the name of a request: what kind of key it is, and the key. It is empty
 // for a request that may be made again.
 func (e *Engine) keyOf(r *op.Send) (string, error) {
-	if e.requests == nil {
+	if !e.cfg.Idempotency.enabled() {
 		return "", nil
 	}
 	if r.Key != "" && e.cfg.Idempotency.Header {
@@ -163,7 +153,7 @@ func (a *admission) chooseOnce(ctx context.Context, key string) error {
 		return err
 	}
 	for _, x := range a.agents {
-		had, err := a.engine.requests.Request(ctx, a.caller.Principal.Owner(), x.Name, key)
+		had, err := a.engine.store.Request(ctx, a.caller.Principal.Owner(), x.Name, key)
 		switch {
 		case err == nil && had.At >= a.engine.since(now(), a.send, key):
 			a.choice = x
@@ -211,7 +201,7 @@ func (a *admission) addressee(ctx context.Context) (task.Agent, error) {
 // repeated returns where the request was admitted before, or nil if it was not, or not
 // in a time that counts. The caller releases the task.
 func (e *Engine) repeated(ctx context.Context, owner task.Owner, name task.Agent, r *task.Request) (*admitted, error) {
-	had, err := e.requests.Request(ctx, owner, name, r.Key)
+	had, err := e.store.Request(ctx, owner, name, r.Key)
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		return nil, nil
@@ -243,12 +233,12 @@ func (ad *admitted) dealtWithLocked() bool {
 
 // sweepRequests forgets the keys whose time is over, a slice at a time.
 func (e *Engine) sweepRequests(ctx context.Context, at time.Time) {
-	if e.requests == nil {
+	if !e.cfg.Idempotency.enabled() {
 		return
 	}
 	before := task.MillisOf(at.Add(-e.cfg.Idempotency.TTL))
 	for ctx.Err() == nil {
-		n, err := e.requests.SweepRequests(ctx, before, sweepSlice)
+		n, err := e.store.SweepRequests(ctx, before, sweepSlice)
 		if err != nil {
 			e.cfg.Logger.Error("sweep requests", "error", err)
 			return

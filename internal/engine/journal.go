@@ -83,7 +83,7 @@ func (r *run) savedLocked() saved { return saved{r.notes.upTo(r.seq), r.jottings
 // Journal implements agent.Journaler.
 func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if !r.traits.Resumable || r.engine.journals == nil {
+		if !r.traits.Resumable {
 			return
 		}
 		for rec, err := range r.engine.journal(ctx, r.live.snapshot().Key) {
@@ -98,7 +98,7 @@ func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 func (e *Engine) journal(ctx context.Context, key task.Key) iter.Seq2[task.Record, error] {
 	return func(yield func(task.Record, error) bool) {
 		for after := int64(0); ; {
-			page, err := e.journals.Journal(ctx, key, after)
+			page, err := e.store.Journal(ctx, key, after)
 			if err != nil {
 				yield(task.Record{}, err)
 				return
@@ -118,7 +118,7 @@ func (e *Engine) journal(ctx context.Context, key task.Key) iter.Seq2[task.Recor
 
 // Record implements agent.Journaler.
 func (r *run) Record(ctx context.Context, record []byte) error {
-	if !r.traits.Resumable || r.engine.journals == nil {
+	if !r.traits.Resumable {
 		return nil
 	}
 	if err := r.openJournal(ctx); err != nil {

@@ -66,7 +66,7 @@ func (e *Engine) probe(ctx context.Context) {
 	if e.health.Load() == nil {
 		return
 	}
-	if p, ok := e.store.(task.Prober); ok && p.Probe(ctx) != nil {
+	if e.store.Probe(ctx) != nil {
 		return
 	}
 	e.storeOK()

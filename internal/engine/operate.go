@@ -86,7 +86,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		if c.Checkpoint, err = e.forgotten(h); err != nil {
 			return err
 		}
-		c.Forget = e.journals != nil
+		c.Forget = true
 		if h.Run.Dispatch != task.Claimed {
 			if c.Next.Assigned == h.Assigned {
 				return errUnchanged
@@ -120,10 +120,7 @@ var forgottenMark = []byte("\x00anew\x00")
 
 // forgotten returns the checkpoint of a task that begins anew; nil if there is none.
 func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
-	if e.checkpoints == nil {
-		return nil, nil
-	}
-	saved, err := e.checkpoints.Checkpoint(e.ctx, h.Key)
+	saved, err := e.store.Checkpoint(e.ctx, h.Key)
 	if err != nil || saved == nil || bytes.HasPrefix(saved, forgottenMark) {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type PushPage struct {
 }
 
 // Pushes reports whether push notification configs can be registered here.
-func (e *Engine) Pushes() bool { return e.hooks != nil }
+func (e *Engine) Pushes() bool { return e.pusher != nil }
 
 func errNoPush() error {
 	return apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
@@ -86,7 +86,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	}
 	hook.Task, hook.CreatedAt = h.Key, now()
 	hook.Told, hook.Settled = h.Version, h.State.Terminal()
-	if err := e.hooks.PutHook(e.ctx, hook); err != nil {
+	if err := e.store.PutHook(e.ctx, hook); err != nil {
 		return e.hookFailed(l, &doubt{ref: hook.Ref(), hook: hook}, err)
 	}
 	e.storeOK()
@@ -97,7 +97,7 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 // roomForHook reports an error if a task has as many hooks as it may and none with
 // this id. The caller holds the task's write lock.
 func (e *Engine) roomForHook(h *task.Head, id string) error {
-	have, err := e.hooks.Hooks(e.ctx, h.Key, "", MaxPushConfigs)
+	have, err := e.store.Hooks(e.ctx, h.Key, "", MaxPushConfigs)
 	if err != nil {
 		return notFound(err)
 	}
@@ -114,7 +114,7 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 		return nil, err
 	}
 	defer e.live.release(l)
-	have, err := e.hooks.Hooks(ctx, l.snapshot().Key, "", MaxPushConfigs)
+	have, err := e.store.Hooks(ctx, l.snapshot().Key, "", MaxPushConfigs)
 	if err != nil {
 		return nil, notFound(err)
 	}
@@ -143,7 +143,7 @@ func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*P
 	if size == 0 || size > MaxPushConfigs {
 		size = MaxPushConfigs
 	}
-	have, err := e.hooks.Hooks(ctx, h.Key, after, size+1)
+	have, err := e.store.Hooks(ctx, h.Key, after, size+1)
 	if err != nil {
 		return nil, notFound(err)
 	}
@@ -179,7 +179,7 @@ func (e *Engine) dropHook(l *live, id string) error {
 		return err
 	}
 	name := task.HookRef{Task: l.snapshot().Key, ID: id}
-	if err := e.hooks.DropHook(e.ctx, name); err != nil {
+	if err := e.store.DropHook(e.ctx, name); err != nil {
 		return e.hookFailed(l, &doubt{ref: name}, err)
 	}
 	e.storeOK()

@@ -209,26 +209,17 @@ func TestPushConfigsOfForeignTasks(t *testing.T) {
 	}
 }
 
-// onlyStore hides what else a store can do.
-type onlyStore struct{ task.Store }
-
 func TestPushNotSupported(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]engine.Config{
-		"no pusher":             {},
-		"store keeps no hooks":  {Push: new(enginetest.Pusher), Store: onlyStore{new(memstore.Store)}},
-		"neither one nor other": {Store: onlyStore{new(memstore.Store)}},
-	} {
-		b := start(t, cfg, words("hello"))
-		h := b.send(text("hi")).Head
-		if b.Pushes() {
-			t.Errorf("%s: Pushes() = true", name)
-		}
-		for _, id := range []a2a.TaskID{h.ID, "nothing"} {
-			for call, err := range b.pushCalls(alice, op.Target{}, id) {
-				if !errors.Is(err, a2a.ErrPushNotificationNotSupported) {
-					t.Errorf("%s: %s = %v, want ErrPushNotificationNotSupported", name, call, err)
-				}
+	b := start(t, engine.Config{}, words("hello"))
+	h := b.send(text("hi")).Head
+	if b.Pushes() {
+		t.Error("Pushes() = true without a pusher")
+	}
+	for _, id := range []a2a.TaskID{h.ID, "nothing"} {
+		for call, err := range b.pushCalls(alice, op.Target{}, id) {
+			if !errors.Is(err, a2a.ErrPushNotificationNotSupported) {
+				t.Errorf("%s = %v, want ErrPushNotificationNotSupported", call, err)
 			}
 		}
 	}
@@ -259,7 +250,7 @@ func TestInlinePush(t *testing.T) {
 	if len(known) != 2 || known[1].Told != asked.Version+1 || known[1].Reached != done.Version {
 		t.Errorf("with a follow-up: %+v, want a second hook from v%d to v%d", known, asked.Version+1, done.Version)
 	}
-	stored, err := b.store.(task.Hooks).Hooks(t.Context(), asked.Key, "", 10)
+	stored, err := b.store.Hooks(t.Context(), asked.Key, "", 10)
 	if err != nil || len(stored) != 2 || stored[0].Told != 1 || stored[1].Told != asked.Version+1 {
 		t.Errorf("stored: %+v, %v; want both", stored, err)
 	}

@@ -214,7 +214,7 @@ func (l *live) refuse(v bool) {
 // holds l.write, so that the task is where it was then.
 func (e *Engine) learnHook(l *live) error {
 	ref, want, h := l.doubt.ref, l.doubt.hook, l.snapshot()
-	have, err := e.hooks.Hooks(e.ctx, ref.Task, "", MaxPushConfigs)
+	have, err := e.store.Hooks(e.ctx, ref.Task, "", MaxPushConfigs)
 	if err != nil {
 		return err
 	}

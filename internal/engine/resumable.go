@@ -80,7 +80,7 @@ func (n *notes) owed(seq int64) bool { return n != nil && len(n.list) > 0 && n.l
 
 // Checkpoint implements agent.Run.
 func (r *run) Checkpoint(blob []byte) {
-	if !r.traits.Resumable || len(blob) == 0 || r.engine.checkpoints == nil {
+	if !r.traits.Resumable || len(blob) == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -175,13 +175,11 @@ func (l *live) askLocked() {
 // resumeCall fills in what a run goes on from.
 func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err error) {
 	h := l.snapshot()
-	if e.checkpoints != nil {
-		if c.Saved, err = e.checkpoints.Checkpoint(ctx, h.Key); err != nil {
-			return fmt.Errorf("resume: %w", err)
-		}
-		if old, ok := bytes.CutPrefix(c.Saved, forgottenMark); ok {
-			c.Saved, c.Forgotten = nil, old
-		}
+	if c.Saved, err = e.store.Checkpoint(ctx, h.Key); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	if old, ok := bytes.CutPrefix(c.Saved, forgottenMark); ok {
+		c.Saved, c.Forgotten = nil, old
 	}
 	f, err := e.fold(ctx, l, &h)
 	if err != nil {
@@ -200,9 +198,6 @@ const earlierTasks = 5
 // context; see agent.Call.Earlier.
 func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 	e := r.engine
-	if e.checkpoints == nil {
-		return nil, nil
-	}
 	page, err := e.store.List(ctx, &task.Query{
 		Owner: r.live.ref.owner, Agent: r.agent.Name, ContextID: r.live.contextID, Limit: earlierTasks,
 	})
@@ -214,7 +209,7 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 		if h.ID == r.live.ref.id {
 			continue
 		}
-		saved, err := e.checkpoints.Checkpoint(ctx, h.Key)
+		saved, err := e.store.Checkpoint(ctx, h.Key)
 		if err != nil {
 			return nil, fmt.Errorf("find earlier checkpoint: %w", err)
 		}
@@ -229,9 +224,6 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 // agent.Call.Kept.
 func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	e := r.engine
-	if e.checkpoints == nil {
-		return nil, nil
-	}
 	l, err := e.open(ctx, ref{r.live.ref.owner, id})
 	if errors.Is(err, task.ErrNotFound) {
 		return nil, nil
@@ -244,7 +236,7 @@ func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	if h.Agent != r.agent.Name || h.Shown != task.ToCaller {
 		return nil, nil
 	}
-	saved, err := e.checkpoints.Checkpoint(ctx, h.Key)
+	saved, err := e.store.Checkpoint(ctx, h.Key)
 	if err != nil {
 		return nil, fmt.Errorf("find checkpoint of task %s: %w", id, err)
 	}

@@ -140,11 +140,10 @@ func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) 
 
 // fromSnapshot returns the newest usable snapshot and its size, or an empty fold.
 func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, int, error) {
-	s, ok := e.store.(task.Snapshots)
-	if !ok || h.Version < tailEntries/8 {
+	if h.Version < tailEntries/8 {
 		return new(task.Fold), 0, nil
 	}
-	snap, err := s.Snapshot(ctx, h.Key)
+	snap, err := e.store.Snapshot(ctx, h.Key)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -157,14 +156,13 @@ func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, in
 
 // saveSnapshot keeps f, one at a time and beside the caller's work.
 func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
-	s, ok := e.store.(task.Snapshots)
-	if !ok || !e.snapping.CompareAndSwap(false, true) {
+	if !e.snapping.CompareAndSwap(false, true) {
 		return
 	}
 	snap := task.Snapshot{Version: f.Version, Data: f.AppendBinary(nil)}
 	started := e.work.run(func() {
 		defer e.snapping.Store(false)
-		if err := s.SaveSnapshot(e.ctx, key, snap); err != nil {
+		if err := e.store.SaveSnapshot(e.ctx, key, snap); err != nil {
 			e.cfg.Logger.Warn("save snapshot", "error", err)
 		}
 	})

@@ -248,7 +248,7 @@ func TestGetReadsFromASnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := b.store.(task.Snapshots).Snapshot(t.Context(), h.Key)
+	snap, err := b.store.Snapshot(t.Context(), h.Key)
 	if err != nil || snap.Version != n+2 {
 		t.Errorf("snapshot = v%d, %v; want one at v%d", snap.Version, err, n+2)
 	}

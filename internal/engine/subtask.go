@@ -13,7 +13,7 @@ import (
 // the caller in everything but that: nothing that only the hub may say in one is believed.
 func (a *admission) adopt(ctx context.Context) (*run, error) {
 	r, _ := agent.CallFrom(ctx).Run().(*run)
-	if r == nil || r.engine != a.engine || r.engine.lineages == nil || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
+	if r == nil || r.engine != a.engine || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
 		return nil, nil
 	}
 	if id := a.send.Message.TaskID; id != "" && (!a.send.NewIDs || r.begun(ctx, id)) {

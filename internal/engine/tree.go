@@ -217,8 +217,8 @@ func (b *branch) refresh() (told, int64) {
 // grow takes in the children of a task that are not in the tree yet.
 func (t *tree) grow(ctx context.Context, b *branch) error {
 	e := t.engine
-	for e.lineages != nil && !b.More {
-		heads, err := e.lineages.Children(ctx, b.Head.Key, b.after, childPage)
+	for !b.More {
+		heads, err := e.store.Children(ctx, b.Head.Key, b.after, childPage)
 		if err != nil {
 			return fmt.Errorf("children of %s: %w", b.Head.ID, err)
 		}

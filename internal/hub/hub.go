@@ -56,7 +56,7 @@ type Hub struct {
 	front    *httpfront.Front // nil before Mount
 }
 
-// New makes the engine, and what notifies webhooks if the Store can keep them.
+// New makes the engine, and what notifies webhooks.
 func New(p Parts, s Settings) (*Hub, error) {
 	if p.Logger == nil {
 		p.Logger = slog.New(slog.DiscardHandler)
@@ -66,8 +66,8 @@ func New(p Parts, s Settings) (*Hub, error) {
 	}
 	h := &Hub{parts: p, settings: s}
 	c := engineConfig(&p, &s)
-	if store, ok := p.Store.(push.Store); ok && !s.Push.Off {
-		if err := h.openPush(store); err != nil {
+	if !s.Push.Off {
+		if err := h.openPush(); err != nil {
 			return nil, err
 		}
 		c.Push = h.pusher
@@ -77,9 +77,9 @@ func New(p Parts, s Settings) (*Hub, error) {
 }
 
 // openPush makes what notifies webhooks. The key file of the push options wins over the box.
-func (h *Hub) openPush(store push.Store) (err error) {
+func (h *Hub) openPush() (err error) {
 	c := push.Config{
-		Options: h.settings.Push, Store: store, Version: h.settings.Version, Logger: h.parts.Logger,
+		Options: h.settings.Push, Store: h.parts.Store, Version: h.settings.Version, Logger: h.parts.Logger,
 	}
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box

@@ -23,8 +23,7 @@ import (
 // Parts are what a hub consists of. A part that is nil is absent; the comments of
 // engine.Config say what that means.
 type Parts struct {
-	// Store keeps the tasks. If nil, they live in memory. One that is push.Store keeps
-	// webhooks, too.
+	// Store keeps the tasks. If nil, they live in memory.
 	Store task.Store
 	// Auth finds the principal of each call.
 	Auth auth.Authenticator

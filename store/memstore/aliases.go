@@ -7,8 +7,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Aliases = (*Store)(nil)
-
 // aliasName is an alias among those of its owner.
 type aliasName struct {
 	owner task.Owner
@@ -55,7 +53,7 @@ func (b *aliasTable) forget(key task.Key) {
 	delete(b.tasks, key)
 }
 
-// ByAlias implements Aliases.
+// ByAlias implements task.Aliases.
 func (m *Store) ByAlias(ctx context.Context, owner task.Owner, agent task.Agent, alias string) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Head{}, fmt.Errorf("task by alias %q: %w", alias, err)

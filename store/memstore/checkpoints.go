@@ -9,11 +9,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var (
-	_ task.Checkpoints = (*Store)(nil)
-	_ task.Lineages    = (*Store)(nil)
-)
-
 // errLineage is a mistake of the caller of a store.
 var errLineage = errors.New("lineage of a task that is not new, or without a parent")
 
@@ -76,7 +71,7 @@ func (m *Store) extrasLocked(c *task.Change) {
 	}
 }
 
-// Checkpoint implements Checkpoints.
+// Checkpoint implements task.Checkpoints.
 func (m *Store) Checkpoint(ctx context.Context, key task.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("checkpoint of task %d: %w", key, err)
@@ -86,7 +81,7 @@ func (m *Store) Checkpoint(ctx context.Context, key task.Key) ([]byte, error) {
 	return bytes.Clone(m.checkpoints[key]), nil
 }
 
-// Lineage implements Lineages.
+// Lineage implements task.Lineages.
 func (m *Store) Lineage(ctx context.Context, key task.Key) (task.Lineage, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Lineage{}, fmt.Errorf("lineage of task %d: %w", key, err)
@@ -96,7 +91,7 @@ func (m *Store) Lineage(ctx context.Context, key task.Key) (task.Lineage, error)
 	return m.kin.of[key], nil
 }
 
-// Children implements Lineages.
+// Children implements task.Lineages.
 func (m *Store) Children(ctx context.Context, parent, after task.Key, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("children of task %d: %w", parent, err)

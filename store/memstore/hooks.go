@@ -9,12 +9,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var (
-	_ task.Hooks    = (*Store)(nil)
-	_ task.HookWork = (*Store)(nil)
-	_ task.HookDesk = (*Store)(nil)
-)
-
 // maxDeadLetters is the most dead letters that DeadLetters returns.
 const maxDeadLetters = 1000
 
@@ -29,7 +23,7 @@ func (m *Store) hookLocked(c *task.Change) {
 	m.hooks.put(c.Hook, c.Next.ID)
 }
 
-// PutHook implements Hooks.
+// PutHook implements task.Hooks.
 func (m *Store) PutHook(ctx context.Context, h *task.Hook) error {
 	err := ctx.Err()
 	if err == nil && h.ID == "" {
@@ -49,7 +43,7 @@ func (m *Store) PutHook(ctx context.Context, h *task.Hook) error {
 	return nil
 }
 
-// Hooks implements Hooks.
+// Hooks implements task.Hooks.
 func (m *Store) Hooks(ctx context.Context, key task.Key, after string, limit int) ([]task.Hook, error) {
 	if err := checkPage(ctx, limit); err != nil {
 		return nil, fmt.Errorf("hooks of task %d: %w", key, err)
@@ -74,7 +68,7 @@ func checkPage(ctx context.Context, limit int) error {
 	return ctx.Err()
 }
 
-// DropHook implements Hooks.
+// DropHook implements task.Hooks.
 func (m *Store) DropHook(ctx context.Context, ref task.HookRef) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("drop hook %s of task %d: %w", ref.ID, ref.Task, err)
@@ -85,7 +79,7 @@ func (m *Store) DropHook(ctx context.Context, ref task.HookRef) error {
 	return nil
 }
 
-// Unsettled implements HookWork.
+// Unsettled implements task.HookWork.
 func (m *Store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
 	if err := checkPage(ctx, limit); err != nil {
 		return nil, fmt.Errorf("unsettled hooks: %w", err)
@@ -115,7 +109,7 @@ func (m *Store) hookedLocked(o *sortedSet, after task.HookRef, limit int, wanted
 	return found, err
 }
 
-// Advance implements HookWork.
+// Advance implements task.HookWork.
 func (m *Store) Advance(ctx context.Context, steps []task.HookStep) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("advance %d hooks: %w", len(steps), err)
@@ -128,7 +122,7 @@ func (m *Store) Advance(ctx context.Context, steps []task.HookStep) error {
 	return nil
 }
 
-// FindHooks implements HookDesk.
+// FindHooks implements task.HookDesk.
 func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
 	if err := checkPage(ctx, q.Limit); err != nil {
 		return nil, fmt.Errorf("find hooks: %w", err)
@@ -149,7 +143,7 @@ func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked
 	return found, nil
 }
 
-// DeadLetters implements HookDesk.
+// DeadLetters implements task.HookDesk.
 func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadLetter, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dead letters of hook %s of task %d: %w", ref.ID, ref.Task, err)
@@ -163,7 +157,7 @@ func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadL
 	return slices.Clone(h.dead[:min(len(h.dead), maxDeadLetters)]), nil
 }
 
-// Revive implements HookDesk.
+// Revive implements task.HookDesk.
 func (m *Store) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)

@@ -8,8 +8,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Journals = (*Store)(nil)
-
 // Limits of a page of a journal.
 const (
 	maxPageRecords     = 256
@@ -57,7 +55,7 @@ func (j journalTable) page(key task.Key, after int64) []task.Record {
 	return found
 }
 
-// Journal implements Journals.
+// Journal implements task.Journals.
 func (m *Store) Journal(ctx context.Context, key task.Key, after int64) ([]task.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("journal of task %d: %w", key, err)

@@ -9,8 +9,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Marks = (*Store)(nil)
-
 // markTable has the marks of a store. The zero markTable is empty.
 type markTable struct {
 	marks map[task.Key][]byte
@@ -48,7 +46,7 @@ func (m *Store) markedLocked(key task.Key) (task.Marked, error) {
 	return task.Marked{Head: h, Mark: bytes.Clone(mark)}, err
 }
 
-// Marked implements Marks.
+// Marked implements task.Marks.
 func (m *Store) Marked(ctx context.Context, after task.Key, limit int) ([]task.Marked, error) {
 	if err := checkPage(ctx, limit); err != nil {
 		return nil, fmt.Errorf("marked tasks: %w", err)
@@ -73,7 +71,7 @@ func (m *Store) Marked(ctx context.Context, after task.Key, limit int) ([]task.M
 	return all, nil
 }
 
-// Mark implements Marks.
+// Mark implements task.Marks.
 func (m *Store) Mark(ctx context.Context, key task.Key) (task.Marked, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Marked{}, fmt.Errorf("mark of task %d: %w", key, err)
@@ -87,7 +85,7 @@ func (m *Store) Mark(ctx context.Context, key task.Key) (task.Marked, error) {
 	return one, nil
 }
 
-// Unmark implements Marks.
+// Unmark implements task.Marks.
 func (m *Store) Unmark(ctx context.Context, key task.Key) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("unmark task %d: %w", key, err)

@@ -12,8 +12,6 @@ import (
 // errRequestKey is a mistake of the caller of a store.
 var errRequestKey = errors.New("request has no key")
 
-var _ task.Requests = (*Store)(nil)
-
 // requestName is what a caller calls a request by.
 type requestName struct {
 	owner task.Owner
@@ -110,7 +108,7 @@ func (b *requestTable) sweep(before task.Millis, limit int) int {
 	return len(old)
 }
 
-// Request implements Requests.
+// Request implements task.Requests.
 func (m *Store) Request(ctx context.Context, owner task.Owner, agent task.Agent, key string) (task.Requested, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Requested{}, fmt.Errorf("request %q: %w", key, err)
@@ -131,7 +129,7 @@ func (m *Store) Request(ctx context.Context, owner task.Owner, agent task.Agent,
 	}, nil
 }
 
-// SweepRequests implements Requests.
+// SweepRequests implements task.Requests.
 func (m *Store) SweepRequests(ctx context.Context, before task.Millis, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("sweep requests: %w", err)

@@ -49,11 +49,7 @@ type Store struct {
 	marks       markTable
 }
 
-var (
-	_ task.Store     = (*Store)(nil)
-	_ task.Snapshots = (*Store)(nil)
-	_ task.Finder    = (*Store)(nil)
-)
+var _ task.Store = (*Store)(nil)
 
 type contextID struct {
 	owner task.Owner
@@ -73,7 +69,7 @@ type thread struct {
 	changedAt task.Millis
 }
 
-// Append implements Log.
+// Append implements task.Log.
 func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("append %s: %w", c.Next.ID, err)
@@ -280,7 +276,7 @@ func endedAt(h *task.Head) task.Cursor {
 	return task.Cursor{At: h.UpdatedAt, Key: h.Key}
 }
 
-// Head implements Log.
+// Head implements task.Log.
 func (m *Store) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Head{}, fmt.Errorf("head %s: %w", id, err)
@@ -300,7 +296,7 @@ const (
 	pageBytes   = 1 << 20
 )
 
-// Find implements Finder.
+// Find implements task.Finder.
 func (m *Store) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("find %s: %w", id, err)
@@ -316,7 +312,7 @@ func (m *Store) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	return found, nil
 }
 
-// Read implements Log. The entries share memory with the store.
+// Read implements task.Log. The entries share memory with the store.
 func (m *Store) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read task %d: %w", key, err)
@@ -339,7 +335,7 @@ func (m *Store) Read(ctx context.Context, key task.Key, after int64) ([]task.Ent
 	return page, nil
 }
 
-// List implements Index.
+// List implements task.Index.
 func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if err := ctx.Err(); err != nil {
 		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
@@ -391,7 +387,7 @@ func (m *Store) listingLocked(q *task.Query) listing {
 	return nil
 }
 
-// Interrupted implements Index.
+// Interrupted implements task.Index.
 func (m *Store) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Head{}, fmt.Errorf("find interrupted task: %w", err)
@@ -411,7 +407,7 @@ func (m *Store) Interrupted(ctx context.Context, q *task.Query) (task.Head, erro
 	return found.head, nil
 }
 
-// Due implements Work.
+// Due implements task.Work.
 func (m *Store) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("due tasks: %w", err)
@@ -429,7 +425,7 @@ func (m *Store) Due(ctx context.Context, after task.Key, limit int) ([]task.Head
 	return heads, nil
 }
 
-// Stale implements Work.
+// Stale implements task.Work.
 func (m *Store) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("stale tasks: %w", err)
@@ -454,7 +450,7 @@ func (m *Store) Stale(ctx context.Context, before task.Millis, limit int) ([]tas
 	return heads, nil
 }
 
-// Sweep implements Sweeper.
+// Sweep implements task.Sweeper.
 func (m *Store) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("sweep tasks: %w", err)
@@ -497,7 +493,15 @@ func (m *Store) deleteLocked(key task.Key) error {
 	return nil
 }
 
-// Snapshot implements Snapshots.
+// Probe implements task.Prober: memory can always be written.
+func (m *Store) Probe(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	return nil
+}
+
+// Snapshot implements task.Snapshots.
 func (m *Store) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Snapshot{}, fmt.Errorf("snapshot of task %d: %w", key, err)
@@ -507,7 +511,7 @@ func (m *Store) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, erro
 	return m.snapshots[key], nil
 }
 
-// SaveSnapshot implements Snapshots.
+// SaveSnapshot implements task.Snapshots.
 func (m *Store) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("save snapshot of task %d: %w", key, err)

@@ -7,8 +7,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Aliases = Tasks{}
-
 // Aliases stand in the table of messages, whose ids most of them are.
 var (
 	qPutAlias = prepared("INSERT INTO messages VALUES (?, ?, ?) ON CONFLICT DO NOTHING")

@@ -148,16 +148,10 @@ func sameTask(a, b *task.Head) bool {
 	return a.Key == b.Key && a.ID == b.ID && a.Owner == b.Owner && a.Agent == b.Agent && a.ContextID == b.ContextID
 }
 
-// Tasks is the tasks in a file. It implements task.Store, task.Snapshots and
-// task.Prober. It is a small value, meant to be copied.
+// Tasks is the tasks in a file. It is a small value, meant to be copied.
 type Tasks struct{ db *DB }
 
-var (
-	_ task.Store     = Tasks{}
-	_ task.Snapshots = Tasks{}
-	_ task.Prober    = Tasks{}
-	_ task.Finder    = Tasks{}
-)
+var _ task.Store = Tasks{}
 
 // Append stores c as the contract of task.Log says.
 func (t Tasks) Append(ctx context.Context, c *task.Change) error {

@@ -10,12 +10,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var (
-	_ task.Hooks    = Tasks{}
-	_ task.HookWork = Tasks{}
-	_ task.HookDesk = Tasks{}
-)
-
 var errHookID = errors.New("hook has no id")
 
 // hookColumns are those of a hook, in the order in which getHook reads them.

@@ -8,8 +8,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Journals = Tasks{}
-
 var (
 	qAddRecord   = prepared("INSERT INTO journal (place, data) VALUES (?, ?) ON CONFLICT (place) DO NOTHING")
 	qJournal     = prepared("SELECT place, data FROM journal WHERE place > ?1 AND place <= ?2 ORDER BY place")

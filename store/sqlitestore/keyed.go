@@ -9,8 +9,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Requests = Tasks{}
-
 var errRequestKey = errors.New("request has no key")
 
 var (

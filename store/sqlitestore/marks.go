@@ -7,8 +7,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ task.Marks = Tasks{}
-
 var (
 	qPutMark = prepared(`INSERT INTO marks (task, mark) VALUES (?, ?)
 	ON CONFLICT (task) DO UPDATE SET mark = excluded.mark`)

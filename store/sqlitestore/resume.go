@@ -8,11 +8,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var (
-	_ task.Checkpoints = Tasks{}
-	_ task.Lineages    = Tasks{}
-)
-
 var errLineage = errors.New("lineage of a task that is not new, or without a parent")
 
 var (

@@ -70,15 +70,9 @@ type hub struct {
 	stop  func()
 }
 
-// store is what a hub needs of a place for tasks.
-type store interface {
-	task.Store
-	task.Marks
-}
-
 // start runs a hub until the test ends or stop is called. Without a recorder that works
 // nothing is written down.
-func start(t *testing.T, tasks store, notes memory.Store, o recorder.Options, works bool) *hub {
+func start(t *testing.T, tasks task.Store, notes memory.Store, o recorder.Options, works bool) *hub {
 	t.Helper()
 	h := &hub{t: t, notes: &memory.Notes{Store: notes, Fetch: recorder.Fetch(tasks)}}
 	h.Recorder = recorder.New(recorder.Config{Options: o, Notes: h.notes, Store: tasks})
@@ -347,7 +341,7 @@ func (c *crash) step() error {
 }
 
 type crashTasks struct {
-	store
+	task.Store
 	*crash
 }
 
@@ -355,14 +349,14 @@ func (c crashTasks) Mark(ctx context.Context, key task.Key) (task.Marked, error)
 	if err := c.step(); err != nil {
 		return task.Marked{}, err
 	}
-	return c.store.Mark(ctx, key)
+	return c.Store.Mark(ctx, key)
 }
 
 func (c crashTasks) Unmark(ctx context.Context, key task.Key) error {
 	if err := c.step(); err != nil {
 		return err
 	}
-	return c.store.Unmark(ctx, key)
+	return c.Store.Unmark(ctx, key)
 }
 
 type crashNotes struct {

@@ -20,16 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fullStore is what both stores can do.
-type fullStore interface {
-	task.Store
-	task.Snapshots
-	task.Prober
-}
-
 // spy is a store that counts what is written to it, and that can be broken.
 type spy struct {
-	fullStore
+	task.Store
 	appends atomic.Int64
 	// written counts the bytes of bodies that were appended.
 	written atomic.Int64
@@ -52,33 +45,28 @@ func (s *spy) Append(ctx context.Context, c *task.Change) error {
 	for i := range c.Entries {
 		s.written.Add(int64(len(c.Entries[i].Body)))
 	}
-	return s.fullStore.Append(ctx, c)
+	return s.Store.Append(ctx, c)
 }
 
 func (s *spy) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	if err := s.failure(); err != nil {
 		return task.Head{}, err
 	}
-	return s.fullStore.Head(ctx, owner, id)
+	return s.Store.Head(ctx, owner, id)
 }
 
 func (s *spy) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if err := s.failure(); err != nil {
 		return task.ListPage{}, err
 	}
-	return s.fullStore.List(ctx, q)
+	return s.Store.List(ctx, q)
 }
-
-// memory gives the memory store the one method that it has no need of.
-type memory struct{ *memstore.Store }
-
-func (memory) Probe(context.Context) error { return nil }
 
 // newStore returns an empty store of a kind of storeKinds.
 func newStore(t *testing.T, kind string) *spy {
 	t.Helper()
 	if kind == "memory" {
-		return &spy{fullStore: memory{new(memstore.Store)}}
+		return &spy{Store: new(memstore.Store)}
 	}
 	db, err := sqlitestore.Open(t.TempDir()+"/tasks.db", sqlitestore.Options{})
 	if err != nil {
@@ -89,7 +77,7 @@ func newStore(t *testing.T, kind string) *spy {
 			t.Errorf("close store: %v", err)
 		}
 	})
-	return &spy{fullStore: db.Tasks()}
+	return &spy{Store: db.Tasks()}
 }
 
 var storeKinds = []string{"memory", "sqlite"}

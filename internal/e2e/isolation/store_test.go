@@ -14,18 +14,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// fullStore is what both stores can do for callers.
-type fullStore interface {
-	task.Store
-	task.Snapshots
-	task.Hooks
-	task.HookDesk
-}
-
 // spy writes down what it is asked for by callers: by owner, or by key. The work of
 // the hub itself is left out.
 type spy struct {
-	fullStore
+	task.Store
 
 	mu     sync.Mutex // guards the fields below
 	owners map[task.Key]task.Owner
@@ -34,7 +26,7 @@ type spy struct {
 
 func newSpy(t *testing.T, kind string) *spy {
 	t.Helper()
-	s := &spy{fullStore: new(memstore.Store), owners: make(map[task.Key]task.Owner)}
+	s := &spy{Store: new(memstore.Store), owners: make(map[task.Key]task.Owner)}
 	if kind == "memory" {
 		return s
 	}
@@ -47,7 +39,7 @@ func newSpy(t *testing.T, kind string) *spy {
 			t.Errorf("close store: %v", err)
 		}
 	})
-	s.fullStore = db.Tasks()
+	s.Store = db.Tasks()
 	return s
 }
 
@@ -78,7 +70,7 @@ func (s *spy) noteKey(what string, key task.Key) {
 
 func (s *spy) Append(ctx context.Context, c *task.Change) error {
 	s.note("Append", c.Next.Owner)
-	err := s.fullStore.Append(ctx, c)
+	err := s.Store.Append(ctx, c)
 	if err == nil {
 		s.mu.Lock()
 		s.owners[c.Next.Key] = c.Next.Owner
@@ -89,42 +81,42 @@ func (s *spy) Append(ctx context.Context, c *task.Change) error {
 
 func (s *spy) Head(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	s.note("Head", owner)
-	return s.fullStore.Head(ctx, owner, id)
+	return s.Store.Head(ctx, owner, id)
 }
 
 func (s *spy) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
 	s.noteKey("Read", key)
-	return s.fullStore.Read(ctx, key, after)
+	return s.Store.Read(ctx, key, after)
 }
 
 func (s *spy) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	s.note("List", q.Owner)
-	return s.fullStore.List(ctx, q)
+	return s.Store.List(ctx, q)
 }
 
 func (s *spy) Interrupted(ctx context.Context, q *task.Query) (task.Head, error) {
 	s.note("Interrupted", q.Owner)
-	return s.fullStore.Interrupted(ctx, q)
+	return s.Store.Interrupted(ctx, q)
 }
 
 func (s *spy) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	s.noteKey("Snapshot", key)
-	return s.fullStore.Snapshot(ctx, key)
+	return s.Store.Snapshot(ctx, key)
 }
 
 func (s *spy) PutHook(ctx context.Context, h *task.Hook) error {
 	s.noteKey("PutHook", h.Task)
-	return s.fullStore.PutHook(ctx, h)
+	return s.Store.PutHook(ctx, h)
 }
 
 func (s *spy) Hooks(ctx context.Context, key task.Key, after string, limit int) ([]task.Hook, error) {
 	s.noteKey("Hooks", key)
-	return s.fullStore.Hooks(ctx, key, after, limit)
+	return s.Store.Hooks(ctx, key, after, limit)
 }
 
 func (s *spy) DropHook(ctx context.Context, ref task.HookRef) error {
 	s.noteKey("DropHook", ref.Task)
-	return s.fullStore.DropHook(ctx, ref)
+	return s.Store.DropHook(ctx, ref)
 }
 
 // of returns what was asked about an owner.

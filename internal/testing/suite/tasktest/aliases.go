@@ -8,14 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// aliasStore is a store that finds tasks by aliases.
-type aliasStore interface {
-	task.Store
-	task.Aliases
-}
-
 // aliasTests are the tests of stores that find tasks by aliases.
-var aliasTests = []optional[aliasStore]{
+var aliasTests = []storeTest{
 	{"AliasNewest", testAliasNewest},
 	{"AliasScope", testAliasScope},
 	{"AliasHidden", testAliasHidden},
@@ -30,7 +24,7 @@ func called(c *task.Change, alias string) *task.Change {
 }
 
 // storeCalled stores a change that gives its task an alias, and returns the head.
-func storeCalled(t *testing.T, s aliasStore, c *task.Change, alias string) task.Head {
+func storeCalled(t *testing.T, s task.Store, c *task.Change, alias string) task.Head {
 	t.Helper()
 	if err := s.Append(t.Context(), called(c, alias)); err != nil {
 		t.Fatalf("Append with alias %q = %v", alias, err)
@@ -39,7 +33,7 @@ func storeCalled(t *testing.T, s aliasStore, c *task.Change, alias string) task.
 }
 
 // wantAlias fails the test unless the store finds h by the alias.
-func wantAlias(t *testing.T, s aliasStore, agent task.Agent, alias string, h task.Head) {
+func wantAlias(t *testing.T, s task.Store, agent task.Agent, alias string, h task.Head) {
 	t.Helper()
 	got, err := s.ByAlias(t.Context(), h.Owner, agent, alias)
 	if err != nil {
@@ -50,7 +44,7 @@ func wantAlias(t *testing.T, s aliasStore, agent task.Agent, alias string, h tas
 	}
 }
 
-func wantNoAlias(t *testing.T, s aliasStore, owner task.Owner, agent task.Agent, alias string) {
+func wantNoAlias(t *testing.T, s task.Store, owner task.Owner, agent task.Agent, alias string) {
 	t.Helper()
 	if got, err := s.ByAlias(t.Context(), owner, agent, alias); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("ByAlias(%s, %q, %q) = %+v, %v, want ErrNotFound", owner, agent, alias, got, err)
@@ -58,7 +52,7 @@ func wantNoAlias(t *testing.T, s aliasStore, owner task.Owner, agent task.Agent,
 }
 
 // testAliasNewest gives an alias to several tasks, and several aliases to one.
-func testAliasNewest(t *testing.T, s aliasStore) {
+func testAliasNewest(t *testing.T, s task.Store) {
 	wantNoAlias(t, s, "anna", "", "m1")
 	one := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(9), "hello")), "m1")
 	wantAlias(t, s, "", "m1", one)
@@ -79,7 +73,7 @@ func testAliasNewest(t *testing.T, s aliasStore) {
 }
 
 // testAliasScope gives one alias to tasks of two owners, and of two agents of one.
-func testAliasScope(t *testing.T, s aliasStore) {
+func testAliasScope(t *testing.T, s task.Store) {
 	sister := NewHead("anna", "t2")
 	sister.Agent = "sister"
 	first := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
@@ -94,7 +88,7 @@ func testAliasScope(t *testing.T, s aliasStore) {
 }
 
 // testAliasHidden: an alias finds only what is shown to the caller.
-func testAliasHidden(t *testing.T, s aliasStore) {
+func testAliasHidden(t *testing.T, s task.Store) {
 	shown := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	quiet := NewHead("anna", "t2")
 	quiet.Shown = task.Quiet
@@ -106,7 +100,7 @@ func testAliasHidden(t *testing.T, s aliasStore) {
 }
 
 // testAliasConflict: a change that is not stored gives no alias.
-func testAliasConflict(t *testing.T, s aliasStore) {
+func testAliasConflict(t *testing.T, s task.Store) {
 	old := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	Append(t, s, old, Status(At(1), task.Working, ""))
 	if err := s.Append(t.Context(), called(Step(t, old, Said(At(2), "more")), "new")); !errors.Is(err, task.ErrConflict) {
@@ -116,7 +110,7 @@ func testAliasConflict(t *testing.T, s aliasStore) {
 }
 
 // testAliasSweep: aliases go with their tasks.
-func testAliasSweep(t *testing.T, s aliasStore) {
+func testAliasSweep(t *testing.T, s task.Store) {
 	left := storeCalled(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "m")
 	gone := storeCalled(t, s, Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), "m")
 	gone = storeCalled(t, s, Step(t, gone, Said(At(1), "more")), "n")

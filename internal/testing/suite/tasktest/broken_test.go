@@ -43,6 +43,7 @@ type broken struct {
 	stale       func(context.Context, task.Millis, int) ([]task.Head, error)
 	sweep       func(context.Context, task.Millis, int) (int, error)
 	snapshot    func(context.Context, task.Key) (task.Snapshot, error)
+	probe       func(context.Context) error
 }
 
 // below stands one step deeper than brokenHooks, whose methods so take precedence.
@@ -53,7 +54,7 @@ func sound() *broken {
 	m := new(memstore.Store)
 	return &broken{
 		below: below{m}, append: m.Append, head: m.Head, read: m.Read, list: m.List, interrupted: m.Interrupted,
-		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot,
+		due: m.Due, stale: m.Stale, sweep: m.Sweep, snapshot: m.Snapshot, probe: m.Probe,
 		brokenHooks: soundHooks(m), brokenRequests: soundRequests(m),
 		brokenAliases: brokenAliases{m.ByAlias},
 		brokenResume:  soundResume(m),
@@ -93,6 +94,8 @@ func (b *broken) Sweep(ctx context.Context, before task.Millis, limit int) (int,
 func (b *broken) Snapshot(ctx context.Context, key task.Key) (task.Snapshot, error) {
 	return b.snapshot(ctx, key)
 }
+
+func (b *broken) Probe(ctx context.Context) error { return b.probe(ctx) }
 
 // defect breaks one promise.
 type defect struct {
@@ -267,6 +270,9 @@ var defects = map[string]defect{
 		b.sweep = func(ctx context.Context, before task.Millis, _ int) (int, error) {
 			return b.Store.Sweep(ctx, before, 1<<30)
 		}
+	}},
+	"probe that ignores its context": {"Probe", func(b *broken) {
+		b.probe = func(context.Context) error { return b.Store.Probe(context.Background()) }
 	}},
 	"snapshot of nobody": {"Snapshots", func(b *broken) {
 		b.snapshot = func(ctx context.Context, key task.Key) (task.Snapshot, error) {

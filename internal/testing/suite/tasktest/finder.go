@@ -6,20 +6,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// finderStore is a store that finds tasks of all owners.
-type finderStore interface {
-	task.Store
-	task.Finder
-}
-
 // finderTests are the tests of stores that find tasks of all owners.
-var finderTests = []optional[finderStore]{
+var finderTests = []storeTest{
 	{"Find", testFind},
 }
 
 // testFind looks for an id that two owners have, for one that nobody has, and for one
 // whose task is gone.
-func testFind(t *testing.T, s finderStore) {
+func testFind(t *testing.T, s task.Store) {
 	bert := Append(t, s, NewHead("bert", "t1"), Created(At(0), "hello"))
 	anna := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	Append(t, s, NewHead("anna", "t2"), Created(At(0), "hello"))

@@ -16,7 +16,7 @@ import (
 
 // testHookModel does random things to the hooks of a store and to a map of hooks,
 // and compares what they answer.
-func testHookModel(t *testing.T, s hookStore) {
+func testHookModel(t *testing.T, s task.Store) {
 	rapid.Check(t, func(rt *rapid.T) {
 		empty(t, s)
 		m := &hookModel{
@@ -41,7 +41,7 @@ func testHookModel(t *testing.T, s hookStore) {
 // those of model, with hooks at some changes.
 type hookModel struct {
 	model
-	s     hookStore
+	s     task.Store
 	hooks map[task.HookRef]*modelHook
 }
 

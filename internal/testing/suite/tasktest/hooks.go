@@ -12,17 +12,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hookStore is a store that keeps webhooks. It is large because it is a sum of small
-// parts.
-type hookStore interface {
-	task.Store
-	task.Hooks
-	task.HookWork
-	task.HookDesk
-}
-
 // hookTests are the tests of stores that keep webhooks.
-var hookTests = []optional[hookStore]{
+var hookTests = []storeTest{
 	{"HookKeep", testHookKeep},
 	{"HookReplace", testHookReplace},
 	{"HookPages", testHookPages},
@@ -50,7 +41,7 @@ func NewHook(key task.Key, id string) *task.Hook {
 }
 
 // hooked stores a task of anna with the hooks.
-func hooked(t *testing.T, s hookStore, id a2a.TaskID, hooks ...string) task.Head {
+func hooked(t *testing.T, s task.Store, id a2a.TaskID, hooks ...string) task.Head {
 	t.Helper()
 	h := Append(t, s, NewHead("anna", id), Created(At(0), "hello"))
 	for _, hook := range hooks {
@@ -59,14 +50,14 @@ func hooked(t *testing.T, s hookStore, id a2a.TaskID, hooks ...string) task.Head
 	return h
 }
 
-func putHook(t *testing.T, s hookStore, h *task.Hook) {
+func putHook(t *testing.T, s task.Store, h *task.Hook) {
 	t.Helper()
 	if err := s.PutHook(t.Context(), h); err != nil {
 		t.Fatalf("PutHook(%s) = %v", h.ID, err)
 	}
 }
 
-func advance(t *testing.T, s hookStore, steps ...task.HookStep) {
+func advance(t *testing.T, s task.Store, steps ...task.HookStep) {
 	t.Helper()
 	if err := s.Advance(t.Context(), steps); err != nil {
 		t.Fatalf("Advance(%+v) = %v", steps, err)
@@ -86,7 +77,7 @@ func lost(key task.Key, id string, first, told int64) task.HookStep {
 }
 
 // wantHooks fails the test unless the task has these hooks and no others.
-func wantHooks(t *testing.T, s hookStore, key task.Key, want ...task.Hook) {
+func wantHooks(t *testing.T, s task.Store, key task.Key, want ...task.Hook) {
 	t.Helper()
 	got, err := s.Hooks(t.Context(), key, "", 100)
 	if err != nil {
@@ -97,7 +88,7 @@ func wantHooks(t *testing.T, s hookStore, key task.Key, want ...task.Hook) {
 	}
 }
 
-func wantLetters(t *testing.T, s hookStore, ref task.HookRef, want ...task.DeadLetter) {
+func wantLetters(t *testing.T, s task.Store, ref task.HookRef, want ...task.DeadLetter) {
 	t.Helper()
 	got, err := s.DeadLetters(t.Context(), ref)
 	if err != nil {
@@ -109,7 +100,7 @@ func wantLetters(t *testing.T, s hookStore, ref task.HookRef, want ...task.DeadL
 }
 
 // wantUnsettled pages through all hooks that are not settled.
-func wantUnsettled(t *testing.T, s hookStore, want ...task.Hooked) {
+func wantUnsettled(t *testing.T, s task.Store, want ...task.Hooked) {
 	t.Helper()
 	for _, limit := range []int{1, 2, 100} {
 		var got []task.Hooked
@@ -129,7 +120,7 @@ func wantUnsettled(t *testing.T, s hookStore, want ...task.Hooked) {
 	}
 }
 
-func testHookKeep(t *testing.T, s hookStore) {
+func testHookKeep(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1")
 	full, bare := NewHook(h.Key, "full"), &task.Hook{Task: h.Key, ID: "bare", URL: "http://x", Told: 1}
 	want := []task.Hook{*bare, *NewHook(h.Key, "full")}
@@ -155,7 +146,7 @@ func testHookKeep(t *testing.T, s hookStore) {
 	}
 }
 
-func testHookReplace(t *testing.T, s hookStore) {
+func testHookReplace(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
 	advance(t, s, lost(h.Key, "a", 2, 3), lost(h.Key, "b", 2, 3))
 	again := NewHook(h.Key, "a")
@@ -168,7 +159,7 @@ func testHookReplace(t *testing.T, s hookStore) {
 	wantLetters(t, s, other.Ref(), *lost(h.Key, "b", 2, 3).Lost)
 }
 
-func testHookPages(t *testing.T, s hookStore) {
+func testHookPages(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "d", "b", "a", "c")
 	other := hooked(t, s, "t2", "a", "bb")
 	for after, want := range map[string][]string{"": {"a", "b"}, "a": {"b", "c"}, "bb": {"c", "d"}, "c": {"d"}, "d": nil} {
@@ -192,7 +183,7 @@ func testHookPages(t *testing.T, s hookStore) {
 }
 
 // testHookMissing asks for what is not there.
-func testHookMissing(t *testing.T, s hookStore) {
+func testHookMissing(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
 	nobody := task.HookRef{Task: h.Key + 1000, ID: "a"}
 	if err := s.PutHook(t.Context(), NewHook(nobody.Task, "a")); !errors.Is(err, task.ErrNotFound) {
@@ -220,7 +211,7 @@ func with(c *task.Change, h *task.Hook) *task.Change {
 	return c
 }
 
-func testHookCreate(t *testing.T, s hookStore) {
+func testHookCreate(t *testing.T, s task.Store) {
 	hook := NewHook(0, "a")
 	c := with(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), hook)
 	if err := s.Append(t.Context(), c); err != nil {
@@ -244,7 +235,7 @@ func testHookCreate(t *testing.T, s hookStore) {
 
 // testHookAppend stores hooks with changes that follow: of a task that goes on, that
 // ends, and of one that has ended.
-func testHookAppend(t *testing.T, s hookStore) {
+func testHookAppend(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
 	advance(t, s, lost(h.Key, "a", 2, 2))
 	more := func(hook *task.Hook, es ...task.Entry) {
@@ -272,7 +263,7 @@ func testHookAppend(t *testing.T, s hookStore) {
 }
 
 // testHookConflict: a change that is not stored stores no hook, and replaces none.
-func testHookConflict(t *testing.T, s hookStore) {
+func testHookConflict(t *testing.T, s task.Store) {
 	old := hooked(t, s, "t1", "a")
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
 	bad := NewHook(old.Key, "a")
@@ -291,7 +282,7 @@ func testHookConflict(t *testing.T, s hookStore) {
 	wantUnsettled(t, s, task.Hooked{Hook: *NewHook(old.Key, "a"), Head: now})
 }
 
-func testHookAdvance(t *testing.T, s hookStore) {
+func testHookAdvance(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
 	want := func(told int64, settled bool) {
 		t.Helper()
@@ -314,7 +305,7 @@ func testHookAdvance(t *testing.T, s hookStore) {
 	wantLetters(t, s, last.HookRef)
 }
 
-func testHookUnsettled(t *testing.T, s hookStore) {
+func testHookUnsettled(t *testing.T, s task.Store) {
 	one, two := hooked(t, s, "t1", "b", "a"), hooked(t, s, "t2", "a")
 	three := Append(t, s, NewHead("bert", "t1"), Created(At(0), "hello"))
 	putHook(t, s, NewHook(three.Key, "z"))
@@ -337,7 +328,7 @@ func testHookUnsettled(t *testing.T, s hookStore) {
 }
 
 // testHookFind gives two owners tasks with the same id.
-func testHookFind(t *testing.T, s hookStore) {
+func testHookFind(t *testing.T, s task.Store) {
 	first := hooked(t, s, "same", "a", "b")
 	other := hooked(t, s, "other", "a")
 	second := Append(t, s, NewHead("bert", "same"), Created(At(0), "hello"))
@@ -371,7 +362,7 @@ func testHookFind(t *testing.T, s hookStore) {
 }
 
 // findAll pages through what FindHooks gives, and compares heads.
-func findAll(t *testing.T, s hookStore, q task.HookQuery) []task.HookRef {
+func findAll(t *testing.T, s task.Store, q task.HookQuery) []task.HookRef {
 	t.Helper()
 	var refs []task.HookRef
 	for {
@@ -393,7 +384,7 @@ func findAll(t *testing.T, s hookStore, q task.HookQuery) []task.HookRef {
 	}
 }
 
-func testHookLetters(t *testing.T, s hookStore) {
+func testHookLetters(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
 	ref := task.HookRef{Task: h.Key, ID: "a"}
 	late, early := lost(h.Key, "a", 7, 7), lost(h.Key, "a", 2, 3)
@@ -422,7 +413,7 @@ func testHookLetters(t *testing.T, s hookStore) {
 	}
 }
 
-func testHookRevive(t *testing.T, s hookStore) {
+func testHookRevive(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a", "b")
 	ref := task.HookRef{Task: h.Key, ID: "a"}
 	last := lost(h.Key, "a", 6, 9)
@@ -455,7 +446,7 @@ func testHookRevive(t *testing.T, s hookStore) {
 	}
 }
 
-func testHookSweep(t *testing.T, s hookStore) {
+func testHookSweep(t *testing.T, s task.Store) {
 	gone, stays := hooked(t, s, "gone", "a", "b"), hooked(t, s, "stays", "a")
 	advance(t, s, lost(gone.Key, "a", 2, 2), lost(stays.Key, "a", 2, 2))
 	gone = Append(t, s, gone, Status(At(1), task.Completed, ""))
@@ -480,7 +471,7 @@ func testHookSweep(t *testing.T, s hookStore) {
 
 // testHookRace lets hooks be advanced, replaced, dropped and revived at the same time
 // as their task goes on. In the end each has only what follows from the last calls.
-func testHookRace(t *testing.T, s hookStore) {
+func testHookRace(t *testing.T, s task.Store) {
 	const rounds = 30
 	h := hooked(t, s, "t1", "kept", "dropped")
 	ctx, key := t.Context(), h.Key
@@ -529,7 +520,7 @@ func testHookRace(t *testing.T, s hookStore) {
 	wantUnsettled(t, s, task.Hooked{Hook: kept, Head: h})
 }
 
-func testHookCancellation(t *testing.T, s hookStore) {
+func testHookCancellation(t *testing.T, s task.Store) {
 	h := hooked(t, s, "t1", "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,13 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// journalStore is a store that keeps journals.
-type journalStore interface {
-	task.Store
-	task.Journals
-}
-
-var journalTests = []optional[journalStore]{
+var journalTests = []storeTest{
 	{"JournalKeep", testJournalKeep},
 	{"JournalPages", testJournalPages},
 	{"JournalConflict", testJournalConflict},
@@ -74,7 +68,7 @@ func wantJournal(t *testing.T, s task.Journals, key task.Key, want ...string) {
 }
 
 // testJournalKeep adds records with a new task, with entries, alone and again.
-func testJournalKeep(t *testing.T, s journalStore) {
+func testJournalKeep(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	wantJournal(t, s, h.Key, "one")
 	wantJournal(t, s, h.Key, "one")
@@ -97,7 +91,7 @@ func testJournalKeep(t *testing.T, s journalStore) {
 }
 
 // testJournalPages reads a journal that is longer than a page, in number and in bytes.
-func testJournalPages(t *testing.T, s journalStore) {
+func testJournalPages(t *testing.T, s task.Store) {
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	var want []string
 	for i := range 300 {
@@ -118,7 +112,7 @@ func testJournalPages(t *testing.T, s journalStore) {
 }
 
 // testJournalConflict: a change that is not stored adds nothing, and forgets nothing.
-func testJournalConflict(t *testing.T, s journalStore) {
+func testJournalConflict(t *testing.T, s task.Store) {
 	old := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
 	lost := noting(Step(t, old, Said(At(2), "more")), 2, "two")
@@ -130,7 +124,7 @@ func testJournalConflict(t *testing.T, s journalStore) {
 }
 
 // testJournalForget empties a journal, and begins a new one in the same step.
-func testJournalForget(t *testing.T, s journalStore) {
+func testJournalForget(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one", "two"))
 	other := note(t, s, noting(Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), 1, "other"))
 	c := noting(Step(t, h), 1, "anew")
@@ -145,7 +139,7 @@ func testJournalForget(t *testing.T, s journalStore) {
 }
 
 // testJournalSweep: journals go with their tasks.
-func testJournalSweep(t *testing.T, s journalStore) {
+func testJournalSweep(t *testing.T, s task.Store) {
 	h := note(t, s, noting(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), 1, "one"))
 	Append(t, s, h, Status(At(1), task.Completed, ""))
 	other := note(t, s, noting(Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), 1, "two"))

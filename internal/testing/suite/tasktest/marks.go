@@ -10,13 +10,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// markStore is a store that keeps marks.
-type markStore interface {
-	task.Store
-	task.Marks
-}
-
-var markTests = []optional[markStore]{
+var markTests = []storeTest{
 	{"MarkKeep", testMarkKeep},
 	{"MarkPages", testMarkPages},
 	{"MarkConflict", testMarkConflict},
@@ -53,7 +47,7 @@ func wantNoMark(t *testing.T, s task.Marks, key task.Key) {
 
 // testMarkKeep: a mark stays, whatever becomes of its task, until it is replaced or
 // dropped.
-func testMarkKeep(t *testing.T, s markStore) {
+func testMarkKeep(t *testing.T, s task.Store) {
 	h := marking(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one")
 	wantMark(t, s, &h, "one")
 	h = Append(t, s, h, Status(At(1), task.Working, ""))
@@ -77,7 +71,7 @@ func testMarkKeep(t *testing.T, s markStore) {
 }
 
 // testMarkPages lists the marked tasks of every owner, page by page.
-func testMarkPages(t *testing.T, s markStore) {
+func testMarkPages(t *testing.T, s task.Store) {
 	var want, got []task.Key
 	for i, id := range []a2a.TaskID{"t1", "t2", "t3", "t4", "t5"} {
 		c := Step(t, NewHead([]task.Owner{"anna", "bert"}[i%2], id), Created(At(0), "hello"))
@@ -112,7 +106,7 @@ func testMarkPages(t *testing.T, s markStore) {
 }
 
 // testMarkConflict: a change that is not stored leaves no mark.
-func testMarkConflict(t *testing.T, s markStore) {
+func testMarkConflict(t *testing.T, s task.Store) {
 	old := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
 	Append(t, s, old, Status(At(1), task.Working, ""))
 	c := Step(t, old, Said(At(2), "more"))
@@ -124,7 +118,7 @@ func testMarkConflict(t *testing.T, s markStore) {
 }
 
 // testMarkSweep: marks go with their tasks.
-func testMarkSweep(t *testing.T, s markStore) {
+func testMarkSweep(t *testing.T, s task.Store) {
 	h := marking(t, s, Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one")
 	Append(t, s, h, Status(At(1), task.Completed, ""))
 	other := marking(t, s, Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), "two")

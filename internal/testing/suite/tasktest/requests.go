@@ -13,14 +13,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// requestStore is a store that keeps requests.
-type requestStore interface {
-	task.Store
-	task.Requests
-}
-
 // requestTests are the tests of stores that keep requests.
-var requestTests = []optional[requestStore]{
+var requestTests = []storeTest{
 	{"RequestKeep", testRequestKeep},
 	{"RequestUsed", testRequestUsed},
 	{"RequestScope", testRequestScope},
@@ -44,7 +38,7 @@ func keyed(c *task.Change, r *task.Request) *task.Change {
 }
 
 // createKeyed stores a task of anna with a request.
-func createKeyed(t *testing.T, s requestStore, id a2a.TaskID, r *task.Request) task.Head {
+func createKeyed(t *testing.T, s task.Store, id a2a.TaskID, r *task.Request) task.Head {
 	t.Helper()
 	c := keyed(Step(t, NewHead("anna", id), Created(At(0), "hello")), r)
 	if err := s.Append(t.Context(), c); err != nil {
@@ -54,7 +48,7 @@ func createKeyed(t *testing.T, s requestStore, id a2a.TaskID, r *task.Request) t
 }
 
 // wantUsed fails the test unless c is refused for its key.
-func wantUsed(t *testing.T, s requestStore, c *task.Change) {
+func wantUsed(t *testing.T, s task.Store, c *task.Change) {
 	t.Helper()
 	if err := s.Append(t.Context(), c); !errors.Is(err, task.ErrKeyUsed) {
 		t.Errorf("Append with request %q at %d since %d = %v, want ErrKeyUsed", c.Request.Key, c.Request.At, c.Request.Since, err)
@@ -62,7 +56,7 @@ func wantUsed(t *testing.T, s requestStore, c *task.Change) {
 }
 
 // wantRequest fails the test unless the store has r for the task of h.
-func wantRequest(t *testing.T, s requestStore, r *task.Request, version int64, h task.Head) {
+func wantRequest(t *testing.T, s task.Store, r *task.Request, version int64, h task.Head) {
 	t.Helper()
 	want := task.Requested{Request: *r, Version: version, Head: h}
 	want.Since = 0
@@ -75,14 +69,14 @@ func wantRequest(t *testing.T, s requestStore, r *task.Request, version int64, h
 	}
 }
 
-func wantNoRequest(t *testing.T, s requestStore, owner task.Owner, agent task.Agent, key string) {
+func wantNoRequest(t *testing.T, s task.Store, owner task.Owner, agent task.Agent, key string) {
 	t.Helper()
 	if got, err := s.Request(t.Context(), owner, agent, key); !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("Request(%s, %s, %q) = %+v, %v, want ErrNotFound", owner, agent, key, got, err)
 	}
 }
 
-func testRequestKeep(t *testing.T, s requestStore) {
+func testRequestKeep(t *testing.T, s task.Store) {
 	wantNoRequest(t, s, "anna", "echo", "k1")
 	first, second := NewRequest("k1", 5, 0), NewRequest("k2", 7, 0)
 	h := createKeyed(t, s, "t1", first)
@@ -113,7 +107,7 @@ func testRequestKeep(t *testing.T, s requestStore) {
 }
 
 // testRequestUsed repeats a request in every way; nothing is stored.
-func testRequestUsed(t *testing.T, s requestStore) {
+func testRequestUsed(t *testing.T, s task.Store) {
 	r := NewRequest("k", 5, 0)
 	old := createKeyed(t, s, "t1", r)
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t2"), Created(At(6), "hello")), NewRequest("k", 6, 5)))
@@ -135,7 +129,7 @@ func testRequestUsed(t *testing.T, s requestStore) {
 }
 
 // testRequestScope gives the same key to two owners, and to two agents of one.
-func testRequestScope(t *testing.T, s requestStore) {
+func testRequestScope(t *testing.T, s task.Store) {
 	r := NewRequest("k", 5, 0)
 	want := []task.Head{createKeyed(t, s, "t1", r)}
 	bert, sister := NewHead("bert", "t1"), NewHead("anna", "t2")
@@ -156,7 +150,7 @@ func testRequestScope(t *testing.T, s requestStore) {
 }
 
 // testRequestReplace uses keys again whose requests count no more.
-func testRequestReplace(t *testing.T, s requestStore) {
+func testRequestReplace(t *testing.T, s task.Store) {
 	one := createKeyed(t, s, "t1", NewRequest("k", 5, 0))
 	wantUsed(t, s, keyed(Step(t, NewHead("anna", "t2"), Created(At(9), "hello")), NewRequest("k", 9, 5)))
 	r := NewRequest("k", 9, 6)
@@ -176,7 +170,7 @@ func testRequestReplace(t *testing.T, s requestStore) {
 }
 
 // testRequestConflict: a change that is not stored stores no request, and replaces none.
-func testRequestConflict(t *testing.T, s requestStore) {
+func testRequestConflict(t *testing.T, s task.Store) {
 	had := NewRequest("had", 1, 0)
 	old := createKeyed(t, s, "t1", had)
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
@@ -194,7 +188,7 @@ func testRequestConflict(t *testing.T, s requestStore) {
 	wantRequest(t, s, had, 1, now)
 }
 
-func testRequestSweep(t *testing.T, s requestStore) {
+func testRequestSweep(t *testing.T, s task.Store) {
 	var heads []task.Head
 	// They do not come in the order of their times.
 	for i, at := range []int64{3, 1, 2, 2, 9} {
@@ -224,7 +218,7 @@ func testRequestSweep(t *testing.T, s requestStore) {
 }
 
 // testRequestTaskSweep: requests go with their tasks.
-func testRequestTaskSweep(t *testing.T, s requestStore) {
+func testRequestTaskSweep(t *testing.T, s task.Store) {
 	h := createKeyed(t, s, "t1", NewRequest("k1", 1, 0))
 	c := keyed(Step(t, h, Said(At(1), "more")), NewRequest("k2", 2, 0))
 	if err := s.Append(t.Context(), c); err != nil {
@@ -246,7 +240,7 @@ func testRequestTaskSweep(t *testing.T, s requestStore) {
 
 // testRequestRace lets many goroutines make the same request. One wins, and the others
 // find it.
-func testRequestRace(t *testing.T, s requestStore) {
+func testRequestRace(t *testing.T, s task.Store) {
 	const rounds, racers = 10, 8
 	for round := range rounds {
 		r := NewRequest(fmt.Sprint("k", round), 5, 0)
@@ -277,7 +271,7 @@ func testRequestRace(t *testing.T, s requestStore) {
 }
 
 // testRequestCancellation calls with a context that has ended.
-func testRequestCancellation(t *testing.T, s requestStore) {
+func testRequestCancellation(t *testing.T, s task.Store) {
 	h := createKeyed(t, s, "t1", NewRequest("k", 5, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

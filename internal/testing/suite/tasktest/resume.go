@@ -11,13 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// checkpointStore is a store that keeps checkpoints.
-type checkpointStore interface {
-	task.Store
-	task.Checkpoints
-}
-
-var checkpointTests = []optional[checkpointStore]{
+var checkpointTests = []storeTest{
 	{"CheckpointKeep", testCheckpointKeep},
 	{"CheckpointConflict", testCheckpointConflict},
 	{"CheckpointSweep", testCheckpointSweep},
@@ -49,7 +43,7 @@ func wantCheckpoint(t *testing.T, s task.Checkpoints, key task.Key, want string)
 }
 
 // testCheckpointKeep stores checkpoints with a new task, with entries and alone.
-func testCheckpointKeep(t *testing.T, s checkpointStore) {
+func testCheckpointKeep(t *testing.T, s task.Store) {
 	h := save(t, s, saving(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one"))
 	wantCheckpoint(t, s, h.Key, "one")
 	wantCheckpoint(t, s, h.Key, "one")
@@ -77,7 +71,7 @@ func testCheckpointKeep(t *testing.T, s checkpointStore) {
 }
 
 // testCheckpointConflict: a change that is not stored keeps no checkpoint.
-func testCheckpointConflict(t *testing.T, s checkpointStore) {
+func testCheckpointConflict(t *testing.T, s task.Store) {
 	old := save(t, s, saving(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one"))
 	now := Append(t, s, old, Status(At(1), task.Working, ""))
 	if err := s.Append(t.Context(), saving(Step(t, old, Said(At(2), "more")), "two")); !errors.Is(err, task.ErrConflict) {
@@ -87,7 +81,7 @@ func testCheckpointConflict(t *testing.T, s checkpointStore) {
 }
 
 // testCheckpointSweep: checkpoints go with their tasks.
-func testCheckpointSweep(t *testing.T, s checkpointStore) {
+func testCheckpointSweep(t *testing.T, s task.Store) {
 	h := save(t, s, saving(Step(t, NewHead("anna", "t1"), Created(At(0), "hello")), "one"))
 	Append(t, s, h, Status(At(1), task.Completed, ""))
 	other := save(t, s, saving(Step(t, NewHead("anna", "t2"), Created(At(0), "hello")), "two"))
@@ -98,13 +92,7 @@ func testCheckpointSweep(t *testing.T, s checkpointStore) {
 	wantCheckpoint(t, s, other.Key, "two")
 }
 
-// lineageStore is a store that keeps lineages.
-type lineageStore interface {
-	task.Store
-	task.Lineages
-}
-
-var lineageTests = []optional[lineageStore]{
+var lineageTests = []storeTest{
 	{"LineageKeep", testLineageKeep},
 	{"LineageConflict", testLineageConflict},
 	{"LineageSweep", testLineageSweep},
@@ -147,7 +135,7 @@ func wantChildren(t *testing.T, s task.Lineages, parent task.Key, want ...task.H
 	}
 }
 
-func testLineageKeep(t *testing.T, s lineageStore) {
+func testLineageKeep(t *testing.T, s task.Store) {
 	root := Append(t, s, NewHead("anna", "root"), Created(At(0), "hello"))
 	var children []task.Head
 	for _, id := range []a2a.TaskID{"c1", "c2", "c3"} {
@@ -165,7 +153,7 @@ func testLineageKeep(t *testing.T, s lineageStore) {
 }
 
 // testLineageConflict: what is not stored has no parent, and nothing gets one later.
-func testLineageConflict(t *testing.T, s lineageStore) {
+func testLineageConflict(t *testing.T, s task.Store) {
 	root := Append(t, s, NewHead("anna", "root"), Created(At(0), "hello"))
 	child := Append(t, s, NewHead("anna", "c1"), Created(At(0), "hello"))
 	line := task.Lineage{Parent: root.Key, Root: root.Key, Hops: 1}
@@ -189,7 +177,7 @@ func testLineageConflict(t *testing.T, s lineageStore) {
 }
 
 // testLineageSweep: lineages go with the tasks that were asked for.
-func testLineageSweep(t *testing.T, s lineageStore) {
+func testLineageSweep(t *testing.T, s task.Store) {
 	root := Append(t, s, NewHead("anna", "root"), Created(At(0), "hello"))
 	line := task.Lineage{Parent: root.Key, Root: root.Key, Hops: 1}
 	ended, open := born(t, s, "c1", line), born(t, s, "c2", line)

@@ -1,6 +1,7 @@
 package tasktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -206,16 +207,23 @@ func testSweepLimit(t *testing.T, s task.Store) {
 	}
 }
 
-func testSnapshots(t *testing.T, s task.Store) {
-	snaps, ok := s.(task.Snapshots)
-	if !ok {
-		t.Log("the store keeps no snapshots")
-		return
+// testProbe: a store that works says so, and one that is asked too late why it does not.
+func testProbe(t *testing.T, s task.Store) {
+	if err := s.Probe(t.Context()); err != nil {
+		t.Errorf("Probe = %v", err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Probe(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Probe = %v, want the cause", err)
+	}
+}
+
+func testSnapshots(t *testing.T, s task.Store) {
 	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"), Status(At(1), task.Completed, ""))
 	want := func(key task.Key, want task.Snapshot) {
 		t.Helper()
-		got, err := snaps.Snapshot(t.Context(), key)
+		got, err := s.Snapshot(t.Context(), key)
 		if err != nil {
 			t.Fatalf("Snapshot(%d) = %v", key, err)
 		}
@@ -226,7 +234,7 @@ func testSnapshots(t *testing.T, s task.Store) {
 	save := func(v int64, data string) {
 		t.Helper()
 		snap := task.Snapshot{Version: v, Data: []byte(data)}
-		if err := snaps.SaveSnapshot(t.Context(), h.Key, snap); err != nil {
+		if err := s.SaveSnapshot(t.Context(), h.Key, snap); err != nil {
 			t.Fatalf("SaveSnapshot(%d) = %v", v, err)
 		}
 		clear(snap.Data)
