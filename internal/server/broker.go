@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -21,16 +22,16 @@ func (h *Hub) openBroker(ctx context.Context) error {
 	for _, s := range h.cfg.Broker.Skills {
 		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
 	}
-	h.broker = broker.New(broker.Config{Health: &health{h}, Rules: rules, Notes: h.db.Ledger(), Logger: h.logger})
+	h.broker = broker.New(broker.Config{Health: &h.health, Rules: rules, Notes: h.db.Ledger(), Logger: h.logger})
 	return h.broker.Open(ctx)
 }
 
-// health is what the directory knows, once there is one.
-type health struct{ hub *Hub }
+// health says which agents answer, by the directory.
+type health struct{ directory *directory.Directory } // nil until it is open
 
 // Healthy implements broker.Health.
 func (x *health) Healthy(name task.Agent) bool {
-	return x.hub.directory == nil || x.hub.directory.Healthy(name)
+	return x.directory == nil || x.directory.Healthy(name)
 }
 
 // same says for how long messages for a skill with the same content are one.

@@ -71,7 +71,6 @@ func (h *Hub) openBus(ctx context.Context) error {
 // openBook makes b know the agents that announce themselves, and where that is written.
 func (h *Hub) openBook(b *announce.Book) (err error) {
 	b.Notes, b.Logger = h.db.Ledger(), h.logger
-	b.See = func(name task.Agent, s directory.Sighting) { h.directory.See(name, s) }
 	h.busParts.book = b
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil

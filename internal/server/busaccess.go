@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"time"
@@ -45,7 +46,9 @@ func (h *Hub) busPass(ctx context.Context) func(key, from string) (embedded.Pass
 // disconnected at once.
 type keyDropper struct {
 	*auth.Keyring
-	hub *Hub
+	// drop disconnects the workers with a key; nil if the hub's broker has none.
+	drop   func(key string) error
+	logger *slog.Logger
 }
 
 // Revoke implements adminapi.Keys.
@@ -55,9 +58,9 @@ func (d keyDropper) Revoke(ctx context.Context, id string, after time.Duration) 
 		return k, err
 	}
 	// One that is good for a while comes back, and is told until when.
-	if _, ok := k.BusAgent(); ok && d.hub.busParts.drop != nil {
-		if err := d.hub.busParts.drop(k.ID); err != nil {
-			d.hub.logger.Error("disconnect workers with a revoked key", "key", k.ID, "error", err)
+	if _, ok := k.BusAgent(); ok && d.drop != nil {
+		if err := d.drop(k.ID); err != nil {
+			d.logger.Error("disconnect workers with a revoked key", "key", k.ID, "error", err)
 		}
 	}
 	return k, nil

@@ -49,6 +49,10 @@ func (h *Hub) openDirectory(ctx context.Context) error {
 		Services: h.cfg.Services(),
 		Logger:   h.logger,
 	})
+	h.health.directory = h.directory
+	if b := h.busParts.book; b != nil {
+		b.See = h.directory.See
+	}
 	return h.directory.Open(ctx)
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// remembering is what the hub remembers beside its tasks.
-type remembering struct {
+// memories are what the hub remembers beside its tasks.
+type memories struct {
 	notes    *memory.Notes
 	turns    *memory.Turns
 	recorder *recorder.Recorder
 }
 
-// remember makes it.
-func (h *Hub) remember() {
+// openMemory makes them.
+func (h *Hub) openMemory() {
 	c, tasks := &h.cfg.Memory, h.db.Tasks()
 	h.memory.notes = &memory.Notes{
 		Store: h.db.Notes(), Fetch: recorder.Fetch(tasks),
@@ -44,7 +44,7 @@ func (h *Hub) negotiates(a task.Agent) bool {
 	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 }
 
-// memories is what the hub's own interface shows of it.
-func (m *remembering) memories() *adminapi.Memory {
+// shown is what the hub's own interface shows of them.
+func (m *memories) shown() *adminapi.Memory {
 	return &adminapi.Memory{Notes: m.notes, Turns: m.turns, Sessions: m.recorder}
 }

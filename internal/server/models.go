@@ -67,7 +67,7 @@ func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
-	a.Awaiter, a.Inline, a.Gate = dispatches{h}, m.InlineResults, questions{h}
+	a.Awaiter, a.Inline, a.Gate = dispatches{h.within()}, m.InlineResults, questions{h.engine, h.trust.book, h.desk()}
 	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m.AllowedTools) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers
@@ -139,11 +139,11 @@ func (h *Hub) within() *hubclient.Hub {
 }
 
 // dispatches waits for tasks that models have dispatched.
-type dispatches struct{ hub *Hub }
+type dispatches struct{ hub *hubclient.Hub }
 
 // Await implements model.Awaiter.
 func (d dispatches) Await(ctx context.Context, w *model.Wait) (a2a.TaskState, error) {
-	t, err := d.hub.within().Settled(ctx, w.Task, hubclient.Following{Progress: w.Progress, Anew: w.Anew})
+	t, err := d.hub.Settled(ctx, w.Task, hubclient.Following{Progress: w.Progress, Anew: w.Anew})
 	switch {
 	case errors.Is(err, agenttools.ErrNotFound):
 		return "", nil

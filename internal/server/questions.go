@@ -16,21 +16,25 @@ import (
 )
 
 // questions are those that agents ask models of the hub.
-type questions struct{ hub *Hub }
+type questions struct {
+	engine *engine.Engine
+	trust  *trust.Book
+	desk   *question.Desk
+}
 
 var _ model.Gate = questions{}
 
 // Question implements model.Gate. The model answers alone where the agent is trusted to act
 // with the skill, and where the configuration leaves the agent's questions to its callers.
 func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question, error) {
-	q, err := g.hub.engine.Open(ctx, &engine.Question{Owner: owner(ctx), Task: id})
+	q, err := g.engine.Open(ctx, &engine.Question{Owner: owner(ctx), Task: id})
 	if errors.Is(err, a2a.ErrTaskNotFound) || err == nil && q == nil {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	entry := g.hub.trust.book.Level(ctx, trust.Who(q.Agent))
+	entry := g.trust.Level(ctx, trust.Who(q.Agent))
 	return &model.Question{
 		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text, Works: q.Works,
 		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && (q.Works || strings.TrimSpace(q.Text) != ""),
@@ -39,10 +43,9 @@ func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question
 
 // suspended reports whether the configuration leaves the questions of an agent to its callers.
 func (g questions) suspended(name task.Agent) bool {
-	d := g.hub.cfg.Desk()
-	p, ok := d.Policies[name]
+	p, ok := g.desk.Policies[name]
 	if !ok {
-		p = d.Default
+		p = g.desk.Default
 	}
 	return p == question.Suspend
 }
@@ -57,10 +60,10 @@ func surfacedOf(ctx context.Context, s *model.Surfaced) *question.Surfaced {
 
 // Surface implements model.Gate.
 func (g questions) Surface(ctx context.Context, s *model.Surfaced) error {
-	return g.hub.desk().Surface(ctx, surfacedOf(ctx, s))
+	return g.desk.Surface(ctx, surfacedOf(ctx, s))
 }
 
 // Withdraw implements model.Gate.
 func (g questions) Withdraw(ctx context.Context, s *model.Surfaced) error {
-	return g.hub.desk().Withdraw(ctx, surfacedOf(ctx, s))
+	return g.desk.Withdraw(ctx, surfacedOf(ctx, s))
 }

@@ -59,7 +59,7 @@ type Hub struct {
 	tls          *tlsfile.Source // nil if the listeners speak in the clear
 	listener     net.Listener
 	grpcListener net.Listener // nil without gRPC
-	memory       remembering
+	memory       memories
 	signing      signing
 	identity     identityParts
 	parts        *blobstore.Keeper // nil where all parts are in the log
@@ -67,6 +67,7 @@ type Hub struct {
 	core         *hub.Hub
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker
+	health       health
 	directory    *directory.Directory // nil in the profile of the conformance kits
 	answered     chan task.Agent      // agents that have completed a task, for directory
 	web          *cardReader          // nil where directory is
@@ -238,6 +239,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.openBroker(ctx); err != nil {
 		return err
 	}
+	h.openMemory()
 	if err := h.openTrust(ctx); err != nil {
 		return err
 	}
@@ -293,7 +295,6 @@ func (h *Hub) compose(ctx context.Context) error {
 
 // coreParts are the parts of the hub that the engine and the loops beside it need.
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
-	h.remember()
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
 		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Auditor: h.audit.tasks(),
@@ -323,8 +324,8 @@ func (h *Hub) front() hub.Front {
 		Callbacks:      h.callbacks(),
 		MCP:            h.mcp(),
 		API: &adminapi.Handler{
-			Hub: h.engine, Reach: h.reach, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h}, Directory: h.directory, Broker: h.broker,
-			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.memories(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
+			Hub: h.engine, Reach: h.reach, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h.busParts.drop, h.logger}, Directory: h.directory, Broker: h.broker,
+			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.shown(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
 			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
 			Audit: h.audit.api(), AuditLog: h.audit.reader(),
 		},

@@ -56,7 +56,7 @@ func (h *Hub) openTrust(ctx context.Context) error {
 		return fmt.Errorf("trust: %w", err)
 	}
 	t.gate = &approval.Gate{
-		Judge: t.book, Inbox: t.inbox, Notes: keeper{h}, Talks: talks{h}, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		Judge: t.book, Inbox: t.inbox, Notes: keeper{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, Talks: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Where others reach the address without credentials, or through a proxy, who has
 		// none need not be the owner.
@@ -65,26 +65,19 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	return nil
 }
 
-// talks are the conversations of the hub, which are opened after the gate.
-type talks struct{ hub *Hub }
-
-// Continue implements approval.Talks.
-func (t talks) Continue(ctx context.Context, owner task.Owner, contextID string) ([]memory.Turn, error) {
-	return t.hub.memory.turns.Continue(ctx, owner, contextID)
-}
-
 // keeper keeps what was not done in the memory of the hub's owner.
-type keeper struct{ hub *Hub }
+type keeper struct {
+	notes *memory.Notes
+	owner task.Owner
+}
 
 // Keep implements approval.Keeper.
 func (k keeper) Keep(ctx context.Context, key, text string, ttl time.Duration) error {
-	notes := k.hub.memory.notes
-	if most := notes.MaxValue(); len(text) > most {
+	if most := k.notes.MaxValue(); len(text) > most {
 		text = text[:most]
 	}
-	_, err := notes.Set(ctx, &memory.Set{
-		Owner: cmp.Or(task.Owner(k.hub.cfg.Memory.Owner), auth.Local), Key: key, Value: strings.ToValidUTF8(text, "\uFFFD"),
-		Category: "a2a-inbox", TTL: ttl,
+	_, err := k.notes.Set(ctx, &memory.Set{
+		Owner: k.owner, Key: key, Value: strings.ToValidUTF8(text, "\uFFFD"), Category: "a2a-inbox", TTL: ttl,
 	})
 	return err
 }
@@ -213,7 +206,7 @@ func (h *Hub) frontDesk() ([]engine.Agent, error) {
 	}
 	activity := &h.trust.activity
 	activity.Busy = h.busy
-	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: talks{h}, Presence: activity.Presence, Hours: hours}
+	desk := &assistant.Desk{Inbox: h.trust.inbox, Notes: h.db.Ledger(), Talks: h.memory.turns, Presence: activity.Presence, Hours: hours}
 	var all []engine.Agent
 	for _, a := range desk.Agents() {
 		if !c.Open() {
