@@ -1,6 +1,7 @@
 package checktest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // grpcError writes a fault as a status.
@@ -35,45 +37,53 @@ func (f *Fault) grpcError() error {
 // call answers every method over gRPC.
 func (s *Server) call(_ any, stream grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(stream)
-	if strings.HasPrefix(name, "/a2a.v1.") {
-		return s.callLegacy(stream, name)
+	c := call{server: s, op: wire.Op(name[strings.LastIndex(name, "/")+1:])}
+	in, out := wire.Messages(c.op)
+	legacy := strings.HasPrefix(name, "/a2a.v1.")
+	if legacy {
+		var old wire.Op
+		old, in, out = wire.LegacyMessages(name)
+		c.shape, c.op = dialect.V03Proto, legacyOps[old]
 	}
-	op := wire.Op(name[strings.LastIndex(name, "/")+1:])
-	in, _ := wire.Messages(op)
 	if in == nil {
 		return status.Error(codes.Unimplemented, "no such method")
 	}
 	if err := stream.RecvMsg(in); err != nil {
 		return err
 	}
-	text, err := protojson.Marshal(in)
-	if err != nil {
-		return err
-	}
-	var params Object
-	if err := json.Unmarshal(text, &params); err != nil {
-		return err
-	}
+	c.params = rewritten(func(o dialect.Operation) ([]byte, error) {
+		text, err := protojson.Marshal(in)
+		if err == nil && legacy {
+			text, err = new(dialect.Decoder).LegacyMessage(o, text)
+		}
+		return text, err
+	})
 	md, _ := metadata.FromIncomingContext(stream.Context())
 	switch {
 	case s.options.Key != "" && strings.Join(md.Get("authorization"), "") != "Bearer "+s.options.Key:
 		return status.Error(codes.Unauthenticated, "who are you")
-	case !speaks(strings.Join(md.Get("a2a-version"), "")):
+	case !legacy && !speaks(strings.Join(md.Get("a2a-version"), "")):
 		return (&Fault{wire.VersionNotSupported, "version"}).grpcError()
-	case op.Streams():
-		f := s.follow(stream.Context(), op, params, func() Sink {
-			return func(e Object) bool { return sendMessage(stream, op, e) == nil }
-		})
-		if f != nil {
-			return f.grpcError()
-		}
+	}
+	return s.answerGRPC(stream, &c, out)
+}
+
+// answerGRPC makes a call and answers with messages like out.
+func (s *Server) answerGRPC(stream grpc.ServerStream, c *call, out proto.Message) error {
+	var sent error
+	send := func(v json.RawMessage) bool {
+		sent = sendMessage(stream, out, v)
+		return sent == nil
+	}
+	c.send = func(result json.RawMessage) { send(result) }
+	c.begin = func() func(json.RawMessage) bool { return send }
+	switch f := c.serve(stream.Context()); {
+	case f != nil:
+		return f.grpcError()
+	case c.op.Streams():
 		return broken(stream.Context())
 	}
-	result, f := s.operate(op, params)
-	if f != nil {
-		return f.grpcError()
-	}
-	return sendMessage(stream, op, result)
+	return sent
 }
 
 // broken returns the status of a stream whose caller has gone or whose time is over: it has
@@ -85,14 +95,13 @@ func broken(ctx context.Context) error {
 	return nil
 }
 
-func sendMessage(stream grpc.ServerStream, op wire.Op, v any) error {
-	_, out := wire.Messages(op)
-	if err := unmarshal(marshal(v), out); err != nil {
+// sendMessage sends a result. Those of v0.3 are in the shape of its HTTP+JSON, where the
+// parts of a message are its content.
+func sendMessage(stream grpc.ServerStream, out proto.Message, v []byte) error {
+	out = out.ProtoReflect().New().Interface()
+	v = bytes.ReplaceAll(v, []byte(`"content":[`), []byte(`"parts":[`))
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(v, out); err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
 	return stream.SendMsg(out)
-}
-
-func unmarshal(text []byte, m proto.Message) error {
-	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, m)
 }

@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // status returns the HTTP status of a kind, and the name of its gRPC status.
@@ -46,27 +49,44 @@ func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, body []byte) 
 		refuse(f)
 		return
 	}
-	switch {
-	case op == "":
-		refuse(&Fault{wire.MethodNotFound, "no such path"})
-	case !speaks(r.Header.Get("A2A-Version")):
+	if op != "" && !speaks(r.Header.Get("A2A-Version")) {
 		refuse(&Fault{wire.VersionNotSupported, "version"})
-	case op.Streams():
-		f := s.follow(r.Context(), op, params, func() Sink {
-			send := s.sse(w)
-			return func(e Object) bool { return send(e) }
-		})
-		if f != nil {
-			refuse(f)
-		}
-	default:
-		result, f := s.operate(op, params)
-		if f != nil {
-			refuse(f)
-			return
-		}
-		s.write(w, http.StatusOK, result)
+		return
 	}
+	s.answerREST(w, r, &call{op: op, params: read(params)}, refuse)
+}
+
+// answerREST makes a call and answers with its result.
+func (s *Server) answerREST(w http.ResponseWriter, r *http.Request, c *call, refuse func(*Fault)) {
+	c.server = s
+	c.send = func(result json.RawMessage) { s.write(w, http.StatusOK, result) }
+	c.begin = func() func(json.RawMessage) bool {
+		send := s.sse(w)
+		return func(e json.RawMessage) bool { return send(e) }
+	}
+	if f := c.serve(r.Context()); f != nil {
+		refuse(f)
+	}
+}
+
+// legacyREST is the path above HTTP+JSON of v0.3.
+const legacyREST = "/old/v1/"
+
+// serveLegacyREST answers HTTP+JSON of v0.3.
+func (s *Server) serveLegacyREST(w http.ResponseWriter, r *http.Request, body []byte) {
+	r.URL.Path = "/rest/" + strings.TrimPrefix(r.URL.Path, legacyREST)
+	op, path := route(r)
+	params := rewritten(func(o dialect.Operation) ([]byte, error) {
+		p := dialect.LegacyPath{Task: a2a.TaskID(str(path, "id")), Query: r.URL.RawQuery, Body: body}
+		if o.Push() {
+			p.Task, p.Config = a2a.TaskID(str(path, "taskId")), str(path, "id")
+		}
+		return new(dialect.Decoder).LegacyAt(o, &p)
+	})
+	s.answerREST(w, r, &call{shape: dialect.V03Proto, op: op, params: params}, func(f *Fault) {
+		code, _ := f.status()
+		s.write(w, code, Object{"message": f.Message})
+	})
 }
 
 // readBody adds the body to the parameters.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // rpcCodes are the codes of JSON-RPC.
@@ -56,42 +57,35 @@ func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	id = q.ID
-	params, _ := q.Params.(Object)
 	legacy := strings.Contains(string(q.Method), "/")
-	version := r.Header.Get("A2A-Version")
 	switch {
 	case legacy && s.options.Legacy:
-		s.serveLegacy(w, r, q)
+		s.answerRPC(w, r, q, &call{shape: dialect.V03, op: legacyOps[q.Method], params: rewritten(func(o dialect.Operation) ([]byte, error) {
+			return dialect.V03.Request(o, marshal(q.Params))
+		})})
 	case legacy:
 		refuse(wire.MethodNotFound)
-	case !speaks(version):
+	case !speaks(r.Header.Get("A2A-Version")):
 		refuse(wire.VersionNotSupported)
-	case q.Method.Streams():
-		s.streamRPC(w, r, q, params)
 	default:
-		s.reply(w, q, func() (any, *Fault) { return s.operate(q.Method, params) })
+		params, _ := q.Params.(Object)
+		s.answerRPC(w, r, q, &call{op: q.Method, params: read(params)})
 	}
 }
 
 func speaks(version string) bool { return version == "1.0" || strings.HasPrefix(version, "1.0.") }
 
-func (s *Server) reply(w http.ResponseWriter, q rpcRequest, f func() (any, *Fault)) {
-	answer := Object{"jsonrpc": "2.0", "id": q.ID}
-	if result, fault := f(); fault != nil {
-		answer["error"] = fault.rpc()
-	} else {
-		answer["result"] = result
-	}
-	s.write(w, http.StatusOK, answer)
-}
-
-func (s *Server) streamRPC(w http.ResponseWriter, r *http.Request, q rpcRequest, params Object) {
-	fault := s.follow(r.Context(), q.Method, params, func() Sink {
+// answerRPC makes a call and answers the request q.
+func (s *Server) answerRPC(w http.ResponseWriter, r *http.Request, q rpcRequest, c *call) {
+	envelope := func(member string, v any) Object { return Object{"jsonrpc": "2.0", "id": q.ID, member: v} }
+	c.server = s
+	c.send = func(result json.RawMessage) { s.write(w, http.StatusOK, envelope("result", result)) }
+	c.begin = func() func(json.RawMessage) bool {
 		send := s.sse(w)
-		return func(e Object) bool { return send(Object{"jsonrpc": "2.0", "id": q.ID, "result": e}) }
-	})
-	if fault != nil {
-		s.reply(w, q, func() (any, *Fault) { return nil, fault })
+		return func(e json.RawMessage) bool { return send(envelope("result", e)) }
+	}
+	if f := c.serve(r.Context()); f != nil {
+		s.write(w, http.StatusOK, envelope("error", f.rpc()))
 	}
 }
 
