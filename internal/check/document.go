@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -78,8 +77,8 @@ type step struct {
 // assertion is an assertion of ACTS on the result of a step, with the sentence that a
 // report has if it does not hold.
 type assertion struct {
-	// Source is empty for the result, or "http" for the status, media_type, headers and body
-	// of the answer.
+	// Source is empty for the result, or "answer" for the status, media_type, headers, body
+	// and error of the answer.
 	Source string `json:"source"`
 	Path   string `json:"path"`
 	Match  any    `json:"match"`
@@ -235,11 +234,8 @@ func (e *execution) assert(all []assertion, root any, x *wire.Exchange) error {
 var missing = map[string]any{"absent": true}
 
 func (e *execution) holds(a *assertion, root any, x *wire.Exchange) error {
-	if a.Source == "http" {
-		root = map[string]any{
-			"status": json.Number(strconv.Itoa(x.Status)), "media_type": wire.MediaType(x.Header),
-			"headers": firstValues(x.Header), "body": x.Envelope,
-		}
+	if a.Source == "answer" {
+		root = envelope(x)
 	}
 	if a.Each != "" {
 		items, err := acts.Lookup(root, a.Each+"[*]")
@@ -264,11 +260,21 @@ func (e *execution) holds(a *assertion, root any, x *wire.Exchange) error {
 	return failf(x, "%s", e.sentence(a.Reason))
 }
 
-// firstValues are the headers of an answer by their names in lower case.
-func firstValues(h http.Header) map[string]any {
-	all := map[string]any{}
-	for name := range h {
-		all[strings.ToLower(name)] = h.Get(name)
+// envelope is everything about an answer that is not its result.
+func envelope(x *wire.Exchange) map[string]any {
+	headers := map[string]any{}
+	for name := range x.Header {
+		headers[strings.ToLower(name)] = x.Header.Get(name)
+	}
+	all := map[string]any{
+		"status": json.Number(strconv.Itoa(x.Status)), "media_type": wire.MediaType(x.Header), "headers": headers, "body": x.Envelope,
+	}
+	if f := x.Fault; f != nil {
+		fault := map[string]any{"message": f.Message, "reason": f.Reason(), "details": f.Details}
+		if f.Data != nil {
+			fault["data"] = f.Data
+		}
+		all["error"] = fault
 	}
 	return all
 }

@@ -69,63 +69,24 @@ func authChallenge(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// notFound returns a check of the error for a task that does not exist.
-func notFound(f func(*wire.Exchange) error) func(context.Context, *probe) error {
-	return func(ctx context.Context, p *probe) error {
-		x := p.once("not found", func() *wire.Exchange {
-			return p.call(ctx, wire.GetTask, map[string]any{"id": unknownID()})
-		})
-		if x.Fault == nil {
-			return require(refused(x, wire.TaskNotFound))
-		}
-		return f(x)
+// notFound is the error for a task that does not exist.
+func (p *probe) notFound(ctx context.Context) (x *wire.Exchange, err error) {
+	x = p.once("not found", func() *wire.Exchange {
+		return p.call(ctx, wire.GetTask, map[string]any{"id": unknownID()})
+	})
+	if x.Fault == nil {
+		err = require(refused(x, wire.TaskNotFound))
 	}
+	return x, err
 }
 
-func errorMessage(x *wire.Exchange) error {
-	if x.Fault.Message == "" {
-		return failf(x, "the error has no message")
+func errorStatus(ctx context.Context, p *probe) error {
+	x, err := p.notFound(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-func errorDetails(x *wire.Exchange) error {
-	if x.Fault.Data == nil {
-		return nil
-	}
-	if _, isList := x.Fault.Data.([]any); !isList {
-		return failf(x, "the details are not an array")
-	}
-	for _, d := range x.Fault.Details {
-		if text(d, "@type") == "" {
-			return failf(x, "a detail has no @type")
-		}
-	}
-	return nil
-}
-
-func errorStatus(x *wire.Exchange) error {
 	if !x.Fault.StatusOf(wire.TaskNotFound) {
 		return failf(x, "a TaskNotFoundError came as %v", x.Fault)
-	}
-	return nil
-}
-
-func errorInfo(x *wire.Exchange) error {
-	if got, want := x.Fault.Reason(), wire.TaskNotFound.Reason(); got != want {
-		return failf(x, "the error has the reason %q in an ErrorInfo, want %q", got, want)
-	}
-	return nil
-}
-
-func errorDomain(x *wire.Exchange) error {
-	if err := errorInfo(x); err != nil {
-		return require(err)
-	}
-	for _, d := range x.Fault.Details {
-		if text(d, "reason") != "" && text(d, "domain") != "a2a-protocol.org" {
-			return failf(x, "the domain is %q", text(d, "domain"))
-		}
 	}
 	return nil
 }

@@ -42,6 +42,11 @@ var fixtures = map[string]fixture{
 		t, _, err := p.twoTasks(ctx)
 		return nil, t, err
 	},
+	// unknown-task-error is the error for a task that does not exist, whatever its kind.
+	"unknown-task-error": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
+		x, err := p.notFound(ctx)
+		return x, x.Fault, err
+	},
 	"old-answer": func(ctx context.Context, p *probe) (*wire.Exchange, any, error) {
 		return p.oldSay(ctx, completes), nil, nil
 	},
