@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -526,14 +527,6 @@ func TestEachCheckFindsItsDefect(t *testing.T) {
 // TestReasons compares what a report says of each defect with testdata/reasons.json.
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(filepath.Join("testdata", "reasons.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want map[string]string
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
 	got := map[string]string{}
 	for id, d := range cases() {
 		if id == "subscribe.broadcast" {
@@ -545,25 +538,74 @@ func TestReasons(t *testing.T) {
 				o = checktest.Options{Legacy: true}
 			}
 			o.Defect = d
-			got[id] = reason(checked(t, o, id))
+			for _, r := range checked(t, o, id).Results {
+				if r.Outcome == Fail {
+					got[id] = r.Interface + ": " + reason(&r)
+					return
+				}
+			}
 		})
 	}
+	wantGolden(t, "reasons.json", got)
+}
+
+// TestFollowingReasons compares what a report over JSON-RPC says of all requirements that a
+// defect touches with testdata/following.json.
+func TestFollowingReasons(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	for name, d := range map[string]defect{
+		"tasks without context":   results(wire.SendMessage, func(_, r object) { delete(taskOf(r), "contextId") }),
+		"messages without it":     results(wire.SendMessage, func(_, r object) { whenMessage(r, func(m object) { delete(m, "contextId") }) }),
+		"no messages":             {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.SendMessage, r, f) }},
+		"no webhooks, but a card": {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.CreatePush, r, f) }},
+		"no lists":                {Result: func(op wire.Op, _ object, r any, f *fault) (any, *fault) { return refuse(op == wire.ListTasks, r, f) }},
+		"webhooks elsewhere":      results(wire.GetPush, func(_, r object) { r["url"] = "https://example.com/elsewhere" }),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := everything
+			o.Defect = d
+			for _, r := range checked(t, o).Results {
+				if r.Outcome != Pass && (r.Interface == "jsonrpc 1.0" || r.Interface == "jsonrpc 0.3") {
+					got[name+" "+r.ID] = string(r.Outcome) + ": " + reason(&r)
+				}
+			}
+		})
+	}
+	wantGolden(t, "following.json", got)
+}
+
+// refuse replaces a result by an error.
+func refuse(always bool, result any, f *fault) (any, *fault) {
+	if always && f == nil {
+		return nil, &fault{Kind: wire.Unsupported, Message: "not here"}
+	}
+	return result, f
+}
+
+// wantGolden compares got with a file of testdata.
+func wantGolden(t *testing.T, name string, got map[string]string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		b, _ := json.MarshalIndent(got, "", "  ")
-		t.Errorf("reasons (-want +got):\n%s\n%s", diff, b)
+		b, err := json.MarshalIndent(got, "", "  ")
+		t.Errorf("%s (-want +got):\n%s\n%s %v", name, diff, b, err)
 	}
 }
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// reason is the first failure with its interface, without the ids that the check makes.
-func reason(r *Report) string {
-	for _, result := range r.Results {
-		if result.Outcome == Fail {
-			return result.Interface + ": " + anyID.ReplaceAllString(result.Detail, "ID")
-		}
-	}
-	return ""
+// reason is the detail of a result without the ids that the check makes, and the number of
+// exchanges that show it.
+func reason(r *Result) string {
+	return fmt.Sprintf("%s (%d)", anyID.ReplaceAllString(r.Detail, "ID"), len(r.Evidence))
 }
 
 // wantFound looks for a failure of q with something to see.
