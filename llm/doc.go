@@ -3,7 +3,7 @@
 //
 // # What it is
 //
-// A [Provider] asks a language model; package llm/openai has the one for endpoints that speak
+// A [Provider] asks a language model; package internal/llm/openai has the one for endpoints that speak
 // the chat completions of OpenAI. A [Tool] is a function with a schema and a description that
 // a model reads, a [Source] a set of tools that may change. An MCP host or a model agent of
 // the hub calls them with a [Call] and shows the model the [Result].

@@ -246,7 +246,7 @@ var edgeOnly = map[string][]string{
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
-	"github.com/openai/openai-go":               {"llm/openai"},
+	"github.com/openai/openai-go":               {"internal/llm/openai"},
 	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/..."},
@@ -348,7 +348,7 @@ var facadeDenied = map[string]string{
 	"github.com/modelcontextprotocol/go-sdk": "MCP belongs to internal/llm/mcp/mcpserver and internal/llm/mcp/mcpclient",
 	"github.com/alecthomas/kong":             "the command line belongs to internal/cli",
 	"github.com/goccy/go-yaml":               "files that people write belong to internal/file/yamlfile",
-	"github.com/openai/openai-go/v3":         "models belong to llm/openai",
+	"github.com/openai/openai-go/v3":         "models belong to internal/llm/openai",
 }
 
 func TestFacadeBudget(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxRootFolders    = 14
-	maxPublicPackages = 34
+	maxPublicPackages = 31
 )
 
 // An embedder reads the root first: it shows the ideas of Parley and nothing else.

@@ -14,7 +14,7 @@
 // Nothing is read from the environment: the key is in the Endpoint. A stream that ends
 // without a finish_reason, chunks that are no JSON, chunks that say an error, and a body
 // that is no event stream are faults. Retry-After and retry-after-ms are passed on. The SDK
-// tries nothing again by itself: package agent/model does.
+// tries nothing again by itself: package internal/agents/model does.
 //
 // # What it does not promise
 //

@@ -11,7 +11,7 @@
 // task. What an agent asks back, the caller of the task is asked: the task waits for input
 // with the question, and the next message is the answer.
 //
-// Package llm/openai has the provider for endpoints that speak the chat completions of
+// Package internal/llm/openai has the provider for endpoints that speak the chat completions of
 // OpenAI, package internal/llm/scripted one that follows a file.
 //
 // # Guarantees

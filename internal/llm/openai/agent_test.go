@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 	"github.com/parley-a2a/parley/llm"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/agent/model"
+	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
