@@ -408,7 +408,7 @@ func (a *admission) start() {
 		e.start(l, a.agent, a.inbound(), a.slot.handOver())
 	case a.waits:
 		e.live.retain(l)
-		e.launchAll(e.line.wait(seat{live: l, lane: a.slot.lane}))
+		e.launchAll(e.scheduler.wait(ticket{live: l, lane: a.slot.lane}))
 	}
 }
 

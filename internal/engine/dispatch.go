@@ -8,16 +8,16 @@ import (
 )
 
 // launchAll starts the tasks whose turn it is.
-func (e *Engine) launchAll(seats []seat) {
-	for len(seats) > 0 {
-		s := seats[0]
-		seats = seats[1:]
+func (e *Engine) launchAll(tickets []ticket) {
+	for len(tickets) > 0 {
+		s := tickets[0]
+		tickets = tickets[1:]
 		switch {
 		case !s.goesOn && e.pauses.park(s, s.live.performer()):
-			seats = append(seats, e.line.leave(s.lane)...)
+			tickets = append(tickets, e.scheduler.release(s.lane)...)
 		case !e.launch(s):
 			e.live.release(s.live)
-			seats = append(seats, e.line.leave(s.lane)...)
+			tickets = append(tickets, e.scheduler.release(s.lane)...)
 		}
 	}
 }
@@ -27,7 +27,7 @@ const goneAgent = "the agent of this task is no longer here"
 
 // launch claims and starts the next message of a task that has a place; it reports
 // whether a run has taken over hold and place.
-func (e *Engine) launch(s seat) bool {
+func (e *Engine) launch(s ticket) bool {
 	a := e.agent(s.live.performer())
 	if a == nil {
 		e.fail(s.live, goneAgent)
@@ -81,13 +81,13 @@ func (e *Engine) finished(r *run) {
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
 		} else if e.IsPaused(a.Name) {
-			defer e.seat(l, a)
+			defer e.enqueue(l, a)
 		} else if m, ok := e.take(l, r.epoch); ok {
 			e.start(l, a, m, r.lane)
 			return
 		}
 	}
-	next := e.line.leave(r.lane)
+	next := e.scheduler.release(r.lane)
 	e.handOver(l)
 	e.live.release(l)
 	if !e.fenced.Load() {

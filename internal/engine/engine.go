@@ -52,11 +52,11 @@ type Engine struct {
 	store  task.Store
 	holder task.Holder
 	// name is what chains of errands call the hub.
-	name   string
-	live   *registry
-	line   *line
-	quota  quota
-	tokens tokens
+	name      string
+	live      *registry
+	scheduler *scheduler
+	quota     quota
+	tokens    tokens
 	// busy and limiter are nil where nothing is limited.
 	busy    *busy
 	limiter *ratelimit.Limiter
@@ -110,19 +110,19 @@ const (
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
-		cfg:      cfg,
-		store:    cfg.Store,
-		pusher:   cfg.Push,
-		recorder: cfg.Recorder,
-		holder:   task.Holder("hub:" + uuid.NewString()),
-		name:     hubName(cfg.TokenKey),
-		live:     newRegistry(),
-		doubts:   newDoubts(),
-		tokens:   newTokens(cfg.TokenKey),
-		line:     newLine(cfg.MaxRuns, cfg.MaxAway),
-		quota:    quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
-		agents:   newRoster(cfg.Default),
-		drawing:  drawing{seed: maphash.MakeSeed()},
+		cfg:       cfg,
+		store:     cfg.Store,
+		pusher:    cfg.Push,
+		recorder:  cfg.Recorder,
+		holder:    task.Holder("hub:" + uuid.NewString()),
+		name:      hubName(cfg.TokenKey),
+		live:      newRegistry(),
+		doubts:    newDoubts(),
+		tokens:    newTokens(cfg.TokenKey),
+		scheduler: newScheduler(cfg.MaxRuns, cfg.MaxAway),
+		quota:     quota{each: cfg.StreamsPerCaller, total: cfg.Streams},
+		agents:    newRoster(cfg.Default),
+		drawing:   drawing{seed: maphash.MakeSeed()},
 
 		busy:    newBusy(cfg.TasksPerCaller),
 		limiter: ratelimit.New(cfg.Rates),

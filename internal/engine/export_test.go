@@ -19,7 +19,7 @@ type Held struct{ Live, Running, Waiting, Doubts, Bearers int }
 // Holds returns what an engine holds.
 func Holds(e *Engine) Held {
 	var h Held
-	h.Running, h.Waiting = e.line.size()
+	h.Running, h.Waiting = e.scheduler.size()
 	for i := range e.live.shards {
 		s := &e.live.shards[i]
 		s.mu.Lock()

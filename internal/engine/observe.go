@@ -198,7 +198,7 @@ type Stats struct {
 // Stats returns the numbers of the engine as they are now.
 func (e *Engine) Stats() Stats {
 	s := Stats{TailBytes: e.tailBytes.Load()}
-	s.Runs, s.Queued = e.line.size()
+	s.Runs, s.Queued = e.scheduler.size()
 	e.quota.mu.Lock()
 	s.Streams = e.quota.open
 	e.quota.mu.Unlock()

@@ -110,7 +110,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		return err
 	}
 	if a := e.agent(l.performer()); a != nil {
-		e.seat(l, a)
+		e.enqueue(l, a)
 	}
 	return nil
 }

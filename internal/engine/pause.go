@@ -12,7 +12,7 @@ import (
 // outside of the line, so that they stand in nobody's way.
 type pauses struct {
 	mu     sync.Mutex // guards the fields below
-	agents map[task.Agent][]seat
+	agents map[task.Agent][]ticket
 	size   int
 }
 
@@ -27,7 +27,7 @@ func (e *Engine) Pause(name task.Agent) {
 		return
 	}
 	if p.agents == nil {
-		p.agents = make(map[task.Agent][]seat)
+		p.agents = make(map[task.Agent][]ticket)
 	}
 	p.agents[name] = nil
 }
@@ -36,12 +36,12 @@ func (e *Engine) Pause(name task.Agent) {
 func (e *Engine) Resume(name task.Agent) {
 	p := &e.pauses
 	p.mu.Lock()
-	seats := p.agents[name]
+	tickets := p.agents[name]
 	delete(p.agents, name)
-	p.size -= len(seats)
+	p.size -= len(tickets)
 	p.mu.Unlock()
-	for _, s := range seats {
-		e.launchAll(e.line.wait(s))
+	for _, s := range tickets {
+		e.launchAll(e.scheduler.wait(s))
 	}
 }
 
@@ -61,12 +61,12 @@ func (e *Engine) IsPaused(name task.Agent) bool {
 }
 
 // park keeps a task whose agent is paused, with its hold; it reports whether the agent is.
-func (p *pauses) park(s seat, name task.Agent) bool {
+func (p *pauses) park(s ticket, name task.Agent) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	seats, there := p.agents[name]
+	tickets, there := p.agents[name]
 	if there {
-		p.agents[name] = append(seats, s)
+		p.agents[name] = append(tickets, s)
 		p.size++
 	}
 	return there

@@ -480,7 +480,7 @@ func (e *Engine) AnswerWaiting(ctx context.Context, q *Question, text string) er
 	if h := l.snapshot(); !answerable(&h, q.Version) {
 		return ErrAnswered
 	}
-	return e.sayAnswer(l, q.Version, text)
+	return e.appendAnswer(l, q.Version, text)
 }
 
 // answerable reports whether an answer to what a task has asked at a version is accepted.
@@ -520,7 +520,7 @@ func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 	name := string(h.Performer())
 	switch {
 	case a.Text != "":
-		err := e.sayAnswer(l, version, a.Text)
+		err := e.appendAnswer(l, version, a.Text)
 		if err == nil {
 			trace.Count(e.ctx, trace.InputRequiredRounds, trace.Labels{Agent: name}, 1)
 		}
@@ -537,11 +537,11 @@ func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 		}
 		return err
 	}
-	return e.leave(l, version)
+	return e.leaveToCaller(l, version)
 }
 
-// leave leaves a question to the caller.
-func (e *Engine) leave(l *live, version int64) error {
+// leaveToCaller leaves a question to the caller.
+func (e *Engine) leaveToCaller(l *live, version int64) error {
 	h := l.snapshot()
 	f, err := e.fold(e.runs, l, &h)
 	if err != nil {
@@ -562,9 +562,9 @@ func (e *Engine) leave(l *live, version int64) error {
 	})
 }
 
-// sayAnswer answers in the caller's place, with a message like a further one of the
+// appendAnswer answers in the caller's place, with a message like a further one of the
 // caller.
-func (e *Engine) sayAnswer(l *live, version int64, text string) error {
+func (e *Engine) appendAnswer(l *live, version int64, text string) error {
 	h := l.snapshot()
 	_, rec, err := e.speaker(l, &h)
 	if err != nil {

@@ -356,6 +356,6 @@ func (e *Engine) mendRun(l *live, u *undone) error {
 	if a == nil {
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
 	}
-	e.seat(l, a)
+	e.enqueue(l, a)
 	return nil
 }

@@ -96,22 +96,22 @@ func (e *Engine) adoptOrphan(l *live) error {
 		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
 			return err
 		}
-		e.seatAs(l, seat{l, laneOf(a, &h), true})
+		e.enqueueAs(l, ticket{l, laneOf(a, &h), true})
 		return nil
 	}
-	e.seat(l, a)
+	e.enqueue(l, a)
 	return nil
 }
 
-// seat puts a task in line.
-func (e *Engine) seat(l *live, a *Agent) {
+// enqueue puts a task in line.
+func (e *Engine) enqueue(l *live, a *Agent) {
 	h := l.snapshot()
-	e.seatAs(l, seat{live: l, lane: laneOf(a, &h)})
+	e.enqueueAs(l, ticket{live: l, lane: laneOf(a, &h)})
 }
 
-func (e *Engine) seatAs(l *live, s seat) {
+func (e *Engine) enqueueAs(l *live, s ticket) {
 	e.live.retain(l)
-	e.launchAll(e.line.wait(s))
+	e.launchAll(e.scheduler.wait(s))
 }
 
 // repeatable reports whether a started run may be repeated.

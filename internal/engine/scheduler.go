@@ -6,9 +6,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// seat is the place of one task in the line of runs. Tasks of one context of a
+// ticket is a task that waits for a run. Tasks of one context of a
 // Serial agent share a lane and run one after the other.
-type seat struct {
+type ticket struct {
 	live *live
 	lane lane
 	// goesOn is set for a run that an earlier process has left: it has begun, and is not
@@ -55,29 +55,29 @@ func (l *lane) side() int {
 	return 0
 }
 
-// line decides which task runs when: at most max of a side at one time, and at most one
+// scheduler decides which task runs when: at most max of a side at one time, and at most one
 // of a serial lane. Who cannot run waits in the order of arrival at its side.
-type line struct {
+type scheduler struct {
 	mu      sync.Mutex // guards the fields below
 	max     [2]int
 	running [2]int
-	queue   [2][]seat
-	lanes   map[lane][]seat // waiting behind a running task of the lane
+	queue   [2][]ticket
+	lanes   map[lane][]ticket // waiting behind a running task of the lane
 	waiting int
 }
 
-func newLine(here, away int) *line {
-	return &line{max: [2]int{here, away}, lanes: make(map[lane][]seat)}
+func newScheduler(here, away int) *scheduler {
+	return &scheduler{max: [2]int{here, away}, lanes: make(map[lane][]ticket)}
 }
 
-// tryEnter takes a place for a run, and reports whether there was one.
-func (q *line) tryEnter(l lane) bool {
+// tryAcquire takes a place for a run, and reports whether there was one.
+func (q *scheduler) tryAcquire(l lane) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.enterLocked(l)
+	return q.acquireLocked(l)
 }
 
-func (q *line) enterLocked(l lane) bool {
+func (q *scheduler) acquireLocked(l lane) bool {
 	side := l.side()
 	if q.running[side] >= q.max[side] {
 		return false
@@ -92,9 +92,9 @@ func (q *line) enterLocked(l lane) bool {
 	return true
 }
 
-// wait puts s in line and returns the seats that may run now: usually none, or s
+// wait puts s in line and returns the tasks that may run now: usually none, or s
 // itself if a place has become free meanwhile.
-func (q *line) wait(s seat) []seat {
+func (q *scheduler) wait(s ticket) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting++
@@ -106,8 +106,8 @@ func (q *line) wait(s seat) []seat {
 	return q.nextLocked(s.lane.side())
 }
 
-// leave gives a place back and returns the seats that may run now.
-func (q *line) leave(l lane) []seat {
+// release returns a place and returns the tasks that may run now.
+func (q *scheduler) release(l lane) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	side := l.side()
@@ -123,13 +123,13 @@ func (q *line) leave(l lane) []seat {
 	return q.nextLocked(side)
 }
 
-// nextLocked takes places for the seats in front that can run, on one side.
-func (q *line) nextLocked(side int) []seat {
-	var next []seat
+// nextLocked takes places for the tasks in front that can run, on one side.
+func (q *scheduler) nextLocked(side int) []ticket {
+	var next []ticket
 	for len(q.queue[side]) > 0 && q.running[side] < q.max[side] {
 		s := q.queue[side][0]
 		q.queue[side] = q.queue[side][1:]
-		if !q.enterLocked(s.lane) {
+		if !q.acquireLocked(s.lane) {
 			q.lanes[s.lane] = append(q.lanes[s.lane], s)
 			continue
 		}
@@ -139,15 +139,15 @@ func (q *line) nextLocked(side int) []seat {
 	return next
 }
 
-// size returns how many runs there are, and how many seats wait.
-func (q *line) size() (running, waiting int) {
+// size returns how many runs there are, and how many tasks wait.
+func (q *scheduler) size() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.running[0] + q.running[1], q.waiting
 }
 
-// length returns how many seats wait.
-func (q *line) length() int {
+// length returns how many tasks wait.
+func (q *scheduler) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting

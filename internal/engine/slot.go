@@ -34,7 +34,7 @@ func (s *slot) pass(name task.Agent, r *op.Send) (err error) {
 
 // enter takes room for a run of an agent, and reports whether there was some.
 func (s *slot) enter(name task.Agent) bool {
-	s.entered = !s.engine.IsPaused(name) && s.engine.line.tryEnter(s.lane)
+	s.entered = !s.engine.IsPaused(name) && s.engine.scheduler.tryAcquire(s.lane)
 	return s.entered
 }
 
@@ -51,7 +51,7 @@ func (s *slot) release() {
 	e := s.engine
 	if s.entered {
 		s.entered = false
-		e.launchAll(e.line.leave(s.lane))
+		e.launchAll(e.scheduler.release(s.lane))
 	}
 	if s.undo != nil {
 		s.undo()
@@ -68,4 +68,4 @@ func (s *slot) release() {
 }
 
 // full reports whether no further task may wait for a run.
-func (e *Engine) full() bool { return e.line.length()+e.pauses.length() >= e.cfg.MaxQueued }
+func (e *Engine) full() bool { return e.scheduler.length()+e.pauses.length() >= e.cfg.MaxQueued }
