@@ -95,8 +95,8 @@ func (a *admission) admit(ctx context.Context) (*admitted, error) {
 	if parent != nil {
 		parent.adopted(ad, a.caller)
 	}
-	if f := a.engine.cfg.Contact; f != nil && a.lineage == nil && !ad.repeated && !a.caller.Principal.Anonymous() {
-		f(a.caller.Principal)
+	if a.lineage == nil && !ad.repeated {
+		a.engine.notifyAdmitted(a.caller)
 	}
 	return ad, nil
 }

@@ -41,21 +41,14 @@ type Config struct {
 	Policy *policy.Policy
 	// Gate may refuse messages that would begin a task. If nil, none is refused.
 	Gate Gate
-	// Observer hears how tasks end. If nil, nobody does.
+	// Observer is notified of messages, the output of agents, and the ends of tasks.
 	Observer Observer
-	// Contact is called with each caller who is not anonymous when a message of theirs has
-	// become durable: with those who begin a task and those who go on with one, but not
-	// with what agents send on their behalf, and once for a message that is repeated by its
-	// key. It must return at once. It may be nil.
-	Contact func(p *auth.Principal)
 	// Onward says to others who callers are, for executors (auth.Assert). If nil, nobody
 	// does.
 	Onward auth.Onward
 	// Bearers keeps the tokens of callers in memory while their messages are dealt with, for
 	// executors that pass them on.
 	Bearers bool
-	// Listener hears what agents say. If nil, nobody does.
-	Listener Listener
 	// Auditor writes down who does what to tasks. If nil, nobody does.
 	Auditor Auditor
 	// Questions answers what agents ask their callers. If nil, the callers do.

@@ -17,7 +17,7 @@ func TestContacts(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]int{}
 	cfg := byHeader
-	cfg.Contact = func(p *auth.Principal) {
+	cfg.Observer.Admitted = func(p *auth.Principal) {
 		mu.Lock()
 		defer mu.Unlock()
 		got[p.ID]++

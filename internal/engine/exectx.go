@@ -93,7 +93,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		return nil, nil, err
 	}
 	ec.Message = msg
-	if r.engine.cfg.Observer != nil {
+	if r.engine.cfg.Observer.Ended != nil {
 		if err := r.recall(rec.Skill); err != nil {
 			return nil, nil, err
 		}

@@ -10,19 +10,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hearer notes what agents of one kind say.
+// hearer notes the output of agents.
 type hearer struct {
-	kind string
-
 	mu    sync.Mutex // guards the field below
 	heard []string
 }
 
-// Hears implements engine.Listener.
-func (h *hearer) Hears(kind string) bool { return kind == h.kind }
-
-// Said implements engine.Listener.
-func (h *hearer) Said(s *engine.Said) {
+func (h *hearer) output(s *engine.Output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range s.Entries {
@@ -31,13 +25,13 @@ func (h *hearer) Said(s *engine.Said) {
 	}
 }
 
-func TestListener(t *testing.T) {
+func TestObserverOutput(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
 		"local": "main false v2: , main true v3: a, main true v4: b, main false v5: done", "remote": "",
 	} {
-		h := &hearer{kind: kind}
-		b := start(t, engine.Config{Listener: h}, words("a", "b"))
+		h := new(hearer)
+		b := start(t, engine.Config{Observer: engine.Observer{Output: h.output, Kinds: []string{kind}}}, words("a", "b"))
 		b.send(text("hi"))
 		b.stop()
 		if got := strings.Join(h.heard, ", "); got != want {

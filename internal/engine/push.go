@@ -245,8 +245,8 @@ func (e *Engine) publish(l *live, c *task.Change) {
 		// Whoever is told that a task has ended may begin the next one at once.
 		e.busy.note(l.ref, e.atWork(&c.Next))
 	}
-	if e.cfg.Observer != nil {
-		e.observe(l, c)
+	if e.cfg.Observer.Ended != nil {
+		e.notifyEnded(l, c)
 	}
 	l.publish(c)
 	e.endParts(&c.Next)

@@ -363,7 +363,7 @@ func (r *run) flush() error {
 	case err == nil:
 		r.took(taken)
 		r.kept(&kept)
-		r.tellSaid(said)
+		r.notifyOutput(said)
 	case errors.As(err, &bad):
 		r.dropAfter(bad)
 	case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal), errors.Is(err, task.ErrNotFound):

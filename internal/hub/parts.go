@@ -43,8 +43,6 @@ type Parts struct {
 	Chooser   engine.Chooser
 	Gate      engine.Gate
 	Observer  engine.Observer
-	Listener  engine.Listener
-	Contact   func(p *auth.Principal)
 	Checks    func() []engine.Check
 	SignCard  func(doc []byte) ([]a2a.AgentCardSignature, error)
 	// Logger receives operational records. If nil, nothing is logged.
@@ -134,7 +132,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Onward: p.Onward, Auditor: p.Auditor,
-		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Listener: p.Listener, Contact: p.Contact, Checks: p.Checks,
+		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Checks: p.Checks,
 		SignCard: p.SignCard, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,

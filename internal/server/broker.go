@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/livefeed"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
@@ -87,23 +88,22 @@ func memberText(object []byte, key string) (string, bool) {
 	return "", false
 }
 
-// brokerObserver is the broker as the engine's observer.
-type brokerObserver struct {
-	*broker.Broker
-	// answered receives the agents that have completed a task; it may miss some.
-	answered chan<- task.Agent
+// observer notifies the parts of the hub of messages, of output, and of the ends of tasks.
+func (h *Hub) observer() engine.Observer {
+	o := engine.Observer{Admitted: h.trust.contact, Wants: broker.Wants, Ended: h.ended}
+	if chat := h.busParts.chat; chat != nil {
+		o.Output, o.Kinds = chat.Output, livefeed.Kinds
+	}
+	return o
 }
 
-// Wants implements engine.Observer.
-func (brokerObserver) Wants(body []byte) bool { return broker.Wants(body) }
-
-// Ended implements engine.Observer.
-func (o brokerObserver) Ended(out *engine.Outcome) {
-	if out.State == task.Completed {
+// ended notes an agent that has completed a task, and records the outcome.
+func (h *Hub) ended(o *engine.Outcome) {
+	if o.State == task.Completed {
 		select {
-		case o.answered <- out.Agent:
+		case h.answered <- o.Agent:
 		default: // another one will be seen
 		}
 	}
-	o.Broker.Ended(&broker.Outcome{Agent: out.Agent, Skill: out.Skill, State: out.State, Took: out.Took, Bodies: out.Bodies})
+	h.broker.Ended((*broker.Outcome)(o))
 }

@@ -90,14 +90,6 @@ func (h *Hub) places(flag string) agentfile.Places {
 	return agentfile.Places{Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != ""}
 }
 
-// hears hears what agents say for the live view; nil if there is none.
-func (h *Hub) hears() engine.Listener {
-	if h.busParts.chat == nil {
-		return nil
-	}
-	return h.busParts.chat
-}
-
 // queueExecutor returns what performs the tasks of an agent at a queue.
 func (h *Hub) queueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	d := h.busParts.dispatcher

@@ -298,8 +298,8 @@ func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
 		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Auditor: h.audit.tasks(),
-		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: brokerObserver{h.broker, h.answered},
-		Listener: h.hears(), Contact: h.trust.contact, Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
+		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
+		Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }
 

@@ -95,9 +95,9 @@ func (w *world) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Contact: func(p *auth.Principal) {
+	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Observer: engine.Observer{Admitted: func(p *auth.Principal) {
 		w.trust.Contact(trust.Who(p.ID), time.Now())
-	}})
+	}}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
 		"desk": g.Around(counted, approval.Policy{Skills: []string{"desk"}}),
 		"shop": g.Around(counted, approval.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),

@@ -69,15 +69,13 @@ type chat struct {
 	at                task.Millis
 }
 
-var _ engine.Listener = (*View)(nil)
-
 func (v *View) begin() { v.once.Do(func() { v.queue = make(chan *chat, room) }) }
 
-// Hears implements engine.Listener: agents that are elsewhere.
-func (v *View) Hears(kind string) bool { return kind == "remote" || kind == "queue" }
+// Kinds are the kinds of agents that run elsewhere, for engine.Observer.
+var Kinds = []string{"remote", "queue"}
 
-// Said implements engine.Listener.
-func (v *View) Said(s *engine.Said) {
+// Output puts output of an agent in line to be published. It returns at once.
+func (v *View) Output(s *engine.Output) {
 	v.begin()
 	for i := range s.Entries {
 		en := &s.Entries[i]

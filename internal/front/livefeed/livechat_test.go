@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +49,7 @@ func TestView(t *testing.T) {
 		})
 		wg.Go(func() { _ = v.Run(ctx) })
 		synctest.Wait()
-		v.Said(&engine.Said{Agent: "a", Task: "t", Correlation: "c", Entries: []task.Entry{
+		v.Output(&engine.Output{Agent: "a", Task: "t", Correlation: "c", Entries: []task.Entry{
 			{Kind: task.Status, State: task.Working},
 			{Kind: task.Artifact, Body: body("hello")},
 			{Kind: task.Message, Body: body("not mine")},
@@ -74,12 +75,12 @@ func TestSlowBus(t *testing.T) {
 	v := &View{Bus: new(bus.Memory)}
 	began := time.Now()
 	for range room + 10 {
-		v.Said(&engine.Said{Agent: "a", Entries: []task.Entry{{Kind: task.Status}}})
+		v.Output(&engine.Output{Agent: "a", Entries: []task.Entry{{Kind: task.Status}}})
 	}
 	if got := v.lost.Load(); got != 10 || len(v.queue) != room {
 		t.Errorf("%d were left out, %d wait, after %v", got, len(v.queue), time.Since(began))
 	}
-	if v.Hears("local") || !v.Hears("queue") || !v.Hears("remote") {
+	if slices.Contains(Kinds, "local") || !slices.Contains(Kinds, "queue") || !slices.Contains(Kinds, "remote") {
 		t.Error("the view is not of the agents that are elsewhere")
 	}
 }
