@@ -14,83 +14,35 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// wireInput is bytes that no client would send.
-type wireInput struct {
-	name string
-	send string
-	// code is the status of the answer; zero means that the connection ends without
-	// one.
-	code int
-}
-
 const (
 	post  = "POST /v1/a2a/message:send HTTP/1.1\r\n"
 	local = "Host: localhost\r\n"
 	typed = "Content-Type: application/json\r\n"
 )
 
-// wireInputs go to a hub without authenticator, which is guarded against browsers.
-var wireInputs = []wireInput{
-	{"garbage", "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400},
-	{"no host", "GET /v1/a2a/tasks HTTP/1.1\r\n\r\n", 400},
-	{"two hosts", "GET /v1/a2a/tasks HTTP/1.1\r\n" + local + "Host: evil.example\r\n\r\n", 400},
-	{"empty host", "GET /v1/a2a/tasks HTTP/1.1\r\nHost:\r\n\r\n", 403},
-	{"rebound host", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403},
-	{"rebound host with port", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: evil.example:4100\r\n\r\n", 403},
-	{"host that begins well", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 403},
-	{"host that ends well", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: evil.example.localhost.\r\n\r\n", 403},
-	{"host of nip.io", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: 127.0.0.1.nip.io\r\n\r\n", 403},
-	{"private host", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 403},
-	{"any address", "GET /v1/a2a/tasks HTTP/1.1\r\nHost: 0.0.0.0\r\n\r\n", 403},
-	{"host in the target", "GET http://evil.example/v1/a2a/tasks HTTP/1.1\r\n" + local + "\r\n", 403},
-	{"card for a rebound host", "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403},
-	{"health for a rebound host", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403},
-	{"foreign origin", post + local + typed + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}", 403},
-	{"null origin", post + local + typed + "Origin: null\r\nContent-Length: 2\r\n\r\n{}", 403},
-	{"odd origin", post + local + typed + "Origin: http://localhost@evil.example\r\nContent-Length: 2\r\n\r\n{}", 403},
-	{"two origins", post + local + typed + "Origin: http://localhost\r\nOrigin: http://evil.example\r\nContent-Length: 2\r\n\r\n{}", 403},
-	{"foreign origin on a stream", "GET /v1/a2a/tasks/x:subscribe HTTP/1.1\r\n" + local + "Origin: https://evil.example\r\n\r\n", 403},
-	{"old protocol without host", "GET /healthz HTTP/1.0\r\n\r\n", 403},
-	{"unknown protocol", "GET / HTTP/3.7\r\n" + local + "\r\n", 505},
-	{"space in a name", "GET /healthz HTTP/1.1\r\n" + local + "X-User : ann\r\n\r\n", 400},
-	{"folded header", "GET /healthz HTTP/1.1\r\n" + local + " X: y\r\n\r\n", 0},
-	{"NUL in a header", "GET /healthz HTTP/1.1\r\n" + local + "X-User: a\x00b\r\n\r\n", 400},
-	{"header without end", "GET /healthz HTTP/1.1\r\n" + local + "X: " + strings.Repeat("x", 80<<10) + "\r\n\r\n", 431},
-	{"negative length", post + local + typed + "Content-Length: -1\r\n\r\n", 400},
-	{"two lengths", post + local + typed + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
-	{"length of a planet", post + local + typed + "Content-Length: 99999999999999999999\r\n\r\n", 400},
-	{"length beyond the limit", post + local + typed + "Content-Length: 10485761\r\n\r\n", 413},
-	{"unknown coding", post + local + typed + "Transfer-Encoding: rot13\r\n\r\n", 501},
-	{"broken chunk", post + local + typed + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
-	{"huge chunk", post + local + typed + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n{}", 0},
-	{"broken escape in the path", "GET /v1/a2a/tasks/%zz HTTP/1.1\r\n" + local + "\r\n", 400},
-	{"connect", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", 403},
-	{"trace", "TRACE /a2a HTTP/1.1\r\n" + local + "\r\n", 405},
-	{"expectation", post + local + typed + "Expect: 200-maybe\r\nContent-Length: 2\r\n\r\n{}", 417},
-	{"body that is broken off", post + local + typed + "Content-Length: 100\r\n\r\n{", 400},
-}
-
-// What comes over the wire against the rules, or from a web page, gets an error, and
-// the hub goes on.
+// A hub without authenticator is guarded against browsers, too. All that comes over the wire
+// against the rules is in package hostile.
 func TestHostileWire(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{open: true})
-	for _, c := range wireInputs {
-		t.Run(c.name, func(t *testing.T) {
-			conn := h.dial(0)
-			conn.send("%s", c.send)
-			if err := conn.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
-			code, body := conn.only(t)
-			if c.code != 0 && code != c.code {
-				t.Errorf("answer %d %.300s, want %d", code, body, c.code)
-			}
-			if c.code == 0 && code < 400 && code != 0 {
-				t.Errorf("answer %d %.300s, want an error or none", code, body)
-			}
+	for _, send := range []string{
+		"GET /v1/a2a/tasks HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		"GET /v1/a2a/tasks HTTP/1.1\r\nHost: 127.0.0.1.nip.io\r\n\r\n",
+		"GET http://evil.example/v1/a2a/tasks HTTP/1.1\r\n" + local + "\r\n",
+		"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		post + local + typed + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}",
+		post + local + typed + "Origin: null\r\nContent-Length: 2\r\n\r\n{}",
+		"GET /v1/a2a/tasks/x:subscribe HTTP/1.1\r\n" + local + "Origin: https://evil.example\r\n\r\n",
+		"CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n",
+	} {
+		conn := h.dial(0)
+		conn.send("%s", send)
+		if code, body := conn.only(t); code != http.StatusForbidden {
+			t.Errorf("%q: answer %d %.300s, want 403", send, code, body)
+		} else {
 			discreet(t, body)
-		})
+		}
 	}
 	if n := h.store.appends.Load(); n != 0 {
 		t.Errorf("%d changes were stored, want none", n)

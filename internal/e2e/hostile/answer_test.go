@@ -53,7 +53,8 @@ type inner struct {
 type detail struct {
 	Reason          string `json:"reason"`
 	FieldViolations []struct {
-		Field string `json:"field"`
+		Field       string `json:"field"`
+		Description string `json:"description"`
 	} `json:"fieldViolations"`
 }
 
@@ -82,6 +83,9 @@ func told(body []byte) string {
 		return "error in another shape"
 	}
 	var words []string
+	if in.Message == "" {
+		words = append(words, "without a message")
+	}
 	if code := unquoted(in.Code); strings.HasPrefix(code, "-") || in.Type != "" {
 		words = append(words, code)
 	}
@@ -102,6 +106,9 @@ func told(body []byte) string {
 			}
 			for _, v := range d.FieldViolations {
 				words = append(words, v.Field)
+				if v.Description == "" {
+					words = append(words, "without a description")
+				}
 			}
 		}
 	}

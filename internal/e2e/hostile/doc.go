@@ -13,10 +13,10 @@
 //
 // # What it does not promise
 //
-// What a message may say is tested with internal/e2e/defects (TestHostileMessages,
-// TestHostileJSONRPC, TestHostileREST), foreign ids on every method with
-// internal/e2e/isolation, and addresses of webhooks with push (TestHostileTargets). Those
-// are not repeated here, only sampled. Time is bounded, not measured.
+// Foreign ids on every method are tested with internal/e2e/isolation, and addresses of webhooks
+// with push (TestHostileTargets). Those are not repeated here, only sampled. What a caller does
+// over time, and requests that are larger than this hub takes, are the business of
+// internal/e2e/defects. Time is bounded, not measured.
 //
 // # Concurrency
 //

@@ -34,6 +34,10 @@ var table = []class{
 	{"policy", fixed(policyRows)},
 	{"heads", fixed(headRows)},
 	{"bodies", fixed(bodyRows)},
+	{"messages", messageRows},
+	{"JSON-RPC", fixed(rpcRows)},
+	{"HTTP+JSON", fixed(restRows)},
+	{"wire", fixed(wireRows)},
 	{"paths", fixed(pathRows)},
 	{"cursors", fixed(cursorRows)},
 	{"large parts", fixed(partRows)},
@@ -42,12 +46,13 @@ var table = []class{
 	{"operators", fixed(operatorRows)},
 	{"cards", cardRows},
 	{"gRPC", fixed(grpcRows)},
+	{"gRPC messages", fixed(grpcMessageRows)},
 	{"HTTP/2", fixed(http2Rows)},
 	{"floods", fixed(floodRows)},
 }
 
 // rowsAtLeast is how many rows the table has.
-const rowsAtLeast = 150
+const rowsAtLeast = 840
 
 func TestHostile(t *testing.T) {
 	t.Parallel()

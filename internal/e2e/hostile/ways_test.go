@@ -80,15 +80,21 @@ func raw(text string) send {
 	return func(w *world) *answer {
 		head, body, whole := strings.Cut(w.in(text), "\r\n\r\n")
 		if !whole {
-			return w.exchange([]byte(head))
+			return w.exchange([]byte(head), false)
 		}
 		head = strings.ReplaceAll(head, "$length", strconv.Itoa(len(body)))
-		return w.exchange([]byte(head + "\r\n\r\n" + body))
+		return w.exchange([]byte(head+"\r\n\r\n"+body), false)
 	}
 }
 
-// exchange writes bytes and reads one answer, and what becomes of the connection.
-func (w *world) exchange(text []byte) *answer {
+// whole sends bytes to the HTTP port and says that they are all.
+func whole(text string) send {
+	return func(w *world) *answer { return w.exchange([]byte(w.in(text)), true) }
+}
+
+// exchange writes bytes, says that they are all if last is set, and reads one answer, and what
+// becomes of the connection.
+func (w *world) exchange(text []byte, last bool) *answer {
 	c, err := w.dial(context.Background(), w.hub.Addr())
 	if err != nil {
 		return &answer{outcome: "not connected: " + err.Error()}
@@ -99,6 +105,9 @@ func (w *world) exchange(text []byte) *answer {
 	go func() { // ends when all is written or the connection is closed
 		defer close(done)
 		_, _ = c.Write(text)
+		if last {
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
 	}()
 	a := readAnswer(bufio.NewReaderSize(c, 64<<10), c, done)
 	c.Close()

@@ -66,6 +66,7 @@ policy:
     - {deny: "*", owners: acme, agents: slow}
 idempotency: {header: true}
 agents:
+  - {name: text, command: cat, inputModes: [text/plain]}
   - name: tally
     command: [/bin/sh, -c, "echo x >> RUNS; cat"]
 `
@@ -314,12 +315,26 @@ func (w *world) conn() *grpc.ClientConn {
 // indiscreet is what no answer to an attacker has in it.
 var indiscreet = regexp.MustCompile(`goroutine \d|\.go:\d|runtime error|panic|sqlite|SQL|/tmp/|/home/|parley-data|invalid memory|0xc0`)
 
+// inside are words that only the inside of the hub knows: no error has one.
+var inside = regexp.MustCompile(`(?i)github\.com|/internal|httpfront|rawjson|a2ajson|strconv|json: cannot|protojson|cannot unmarshal|reflect`)
+
+// maxError is more than an error needs to say, in bytes.
+const maxError = 4 << 10
+
 // discreet fails the test if an answer says what it should not.
 func (w *world) discreet(t *testing.T, a *answer) {
 	t.Helper()
 	all := append(bytes.Clone(a.head), a.body...)
 	if m := indiscreet.Find(all); m != nil {
 		t.Errorf("the answer has %q in it: %.2000s", m, all)
+	}
+	if bytes.Contains(bytes.ToLower(a.head), []byte("set-cookie")) {
+		t.Errorf("a header was injected: %s", a.head)
+	}
+	if a.status >= 400 || bytes.Contains(a.body, []byte(`"error":{`)) {
+		if m := inside.Find(a.body); m != nil || len(a.body) > maxError {
+			t.Errorf("an error of %d bytes has %q in it: %.2000s", len(a.body), m, a.body)
+		}
 	}
 	for name, secret := range w.secrets() {
 		if bytes.Contains(all, []byte(secret)) {
