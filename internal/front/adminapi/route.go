@@ -149,6 +149,12 @@ func pageSize(q url.Values, normal, most int) (int, error) {
 // taskPath finds the ids of tasks in paths: they may have slashes, which clients need not escape.
 var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|redrive|fail|reassign|redeliver))$`)
 
+// slashInName reports whether an escaped path has a slash in the name of anything but a task.
+func slashInName(p string) bool {
+	rest := strings.TrimPrefix(p, Root+"/")
+	return !strings.HasPrefix(rest, "tasks/") && !strings.HasPrefix(rest, "push/") && strings.Contains(strings.ToUpper(rest), "%2F")
+}
+
 // escaped returns r with the slashes in the id of a task escaped.
 func escaped(r *http.Request) *http.Request {
 	m := taskPath.FindStringSubmatch(r.URL.EscapedPath())
@@ -168,7 +174,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(func() { h.mux = h.routes() })
 	r = escaped(r)
-	if p := r.URL.EscapedPath(); path.Clean(p) != p { // a ServeMux would redirect
+	if p := r.URL.EscapedPath(); path.Clean(p) != p || slashInName(p) { // a ServeMux would redirect
 		h.fail(w, r, errNoPath)
 		return
 	}
