@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/push"
 )
 
 // patience is how long anything may take that should take no time; a hub that
@@ -84,6 +85,7 @@ func start(t *testing.T, o options) *hub {
 	h.parley = &parley.Hub{
 		Store: o.store, Logger: h.logs.logger(),
 		Limits: parley.Limits{DrainTimeout: -1},
+		Push:   push.Options{Off: true},
 	}
 	if !o.open {
 		h.parley.Auth = byHeader()
