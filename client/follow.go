@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
@@ -43,7 +44,7 @@ func (c *Client) Follow(ctx context.Context, from Position) iter.Seq2[a2a.Event,
 				yield(nil, err)
 				return
 			}
-			if err := peer.Sleep(ctx, peer.Pauses[tries]); err != nil {
+			if err := backoff.Sleep(ctx, peer.Pauses[tries]); err != nil {
 				yield(nil, named(err, "follow task "+string(from.Task)))
 				return
 			}
@@ -114,7 +115,7 @@ func (c *Client) Wait(ctx context.Context, id a2a.TaskID) (*a2a.Task, error) {
 		if err != nil || settled(task.Status.State) {
 			return task, err
 		}
-		if err := peer.Sleep(ctx, pause); err != nil {
+		if err := backoff.Sleep(ctx, pause); err != nil {
 			return nil, named(err, fmt.Sprintf("wait for task %s, which is %s", id, task.Status.State))
 		}
 	}

@@ -1,6 +1,7 @@
 package grpcbind
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"time"
@@ -54,19 +55,12 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Message = or(l.Message, 10<<20)
-	l.SendTime = or(l.SendTime, 30*time.Second)
-	l.CallsPerConnection = or(l.CallsPerConnection, 1_000)
-	l.KeepAlive = or(l.KeepAlive, 60*time.Second)
-	l.StopTime = or(l.StopTime, 15*time.Second)
+	l.Message = cmp.Or(l.Message, 10<<20)
+	l.SendTime = cmp.Or(l.SendTime, 30*time.Second)
+	l.CallsPerConnection = cmp.Or(l.CallsPerConnection, 1_000)
+	l.KeepAlive = cmp.Or(l.KeepAlive, 60*time.Second)
+	l.StopTime = cmp.Or(l.StopTime, 15*time.Second)
 	return l
-}
-
-func or[T int | time.Duration](v, fallback T) T {
-	if v == 0 {
-		return fallback
-	}
-	return v
 }
 
 // callsPerConnection is the limit as HTTP/2 counts it.

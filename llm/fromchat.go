@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // FromChat returns the content of a message as parts. A file that only its provider knows
@@ -73,7 +75,7 @@ func (l *losses) fromChatMessage(at string, c *ChatMessage) (*a2a.Message, error
 	case "":
 		return nil, broken(at+".role", "is required")
 	default:
-		return nil, broken(at+".role", "%q is none of developer, system, user, assistant and tool", clip(c.Role))
+		return nil, broken(at+".role", "%q is none of developer, system, user, assistant and tool", clip.Bytes(c.Role, maxQuoted))
 	}
 	var err error
 	if m.Parts, err = l.fromChat(at+".content", c.Content); err != nil {
@@ -97,7 +99,7 @@ func (l *losses) fromCalls(at string, c *ChatMessage, m *a2a.Message) error {
 		call, field := &c.ToolCalls[i], index(at+".tool_calls", i)
 		switch {
 		case call.Type != "" && call.Type != "function":
-			return broken(field+".type", "%q is not function", clip(call.Type))
+			return broken(field+".type", "%q is not function", clip.Bytes(call.Type, maxQuoted))
 		case call.ID == "":
 			return broken(field+".id", "is required")
 		case call.Function.Name == "":
@@ -163,7 +165,7 @@ func (l *losses) fromChatPart(at string, p *ChatPart) (*a2a.Part, error) {
 	case "":
 		return nil, broken(at+".type", "is required")
 	}
-	return nil, broken(at+".type", "%q is none of text, image_url, input_audio, file and refusal", clip(p.Type))
+	return nil, broken(at+".type", "%q is none of text, image_url, input_audio, file and refusal", clip.Bytes(p.Type, maxQuoted))
 }
 
 func refusal(text string) *a2a.Part {
@@ -180,7 +182,7 @@ func fromImage(at string, c *ChatImage) (*a2a.Part, error) {
 		case problem != "":
 			return nil, broken(at, "%s", problem)
 		case KindOf(mt) != KindImage:
-			return nil, broken(at, "%q is no media type of an image", clip(mt))
+			return nil, broken(at, "%q is no media type of an image", clip.Bytes(mt, maxQuoted))
 		}
 		p = &a2a.Part{Content: a2a.Raw(raw), MediaType: mt}
 	} else {
@@ -207,7 +209,7 @@ func fromAudio(at string, c *ChatAudio) (*a2a.Part, error) {
 	case "mp3":
 		return &a2a.Part{Content: a2a.Raw(raw), MediaType: "audio/mpeg"}, nil
 	}
-	return nil, broken(at+".format", "%q is neither wav nor mp3", clip(c.Format))
+	return nil, broken(at+".format", "%q is neither wav nor mp3", clip.Bytes(c.Format, maxQuoted))
 }
 
 func (l *losses) fromFile(at string, c *ChatFile) (*a2a.Part, error) {
@@ -241,11 +243,5 @@ func parse(text string) (any, bool) {
 	return v, err == io.EOF //nolint:errorlint // it is never wrapped
 }
 
-// clip keeps what somebody wrote from filling a message.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// maxQuoted is how much of a text an error repeats, in bytes.
+const maxQuoted = 64

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // metaMCP is the name of metadata under which a part keeps what only a block of MCP says.
@@ -89,7 +91,7 @@ func (l *losses) fromBlock(at string, b *MCPBlock) *a2a.Part {
 		}
 		fromResource(b.Resource, p, rest)
 	default:
-		l.gone(at, "A2A has no place for a block of the type "+clip(b.Type))
+		l.gone(at, "A2A has no place for a block of the type "+clip.Bytes(b.Type, maxQuoted))
 		return nil
 	}
 	put(rest, "annotations", b.Annotations)

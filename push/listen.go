@@ -2,8 +2,8 @@ package push
 
 import (
 	"context"
-	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -88,7 +88,7 @@ func (d *Dispatcher) load(ctx context.Context) {
 				d.logger.Error("webhooks cannot be loaded; trying again", "error", err)
 				warned = true
 			}
-			if !pause(ctx, storeWait) {
+			if backoff.Sleep(ctx, storeWait) != nil {
 				return
 			}
 			continue
@@ -126,16 +126,4 @@ func (d *Dispatcher) forget(h *hook) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.leaveLocked(h)
-}
-
-// pause waits for a time and reports whether ctx goes on.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

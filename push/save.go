@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -47,7 +48,7 @@ func (d *Dispatcher) keepSaving(ctx context.Context) {
 			wait = storeWait
 		}
 		warned = err != nil
-		if !pause(ctx, wait) {
+		if backoff.Sleep(ctx, wait) != nil {
 			return
 		}
 		d.nudge()

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )
 
@@ -81,14 +81,7 @@ func judgeError(err error) verdict {
 
 // retryAfter reads the header of that name: seconds or a date (RFC 9110 §10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
-	value = strings.TrimSpace(value)
-	if n, err := strconv.ParseUint(value, 10, 32); err == nil {
-		return min(time.Duration(n)*time.Second, longestAsked)
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), longestAsked)
-	}
-	return 0
+	return backoff.RetryAfter(value, now, longestAsked)
 }
 
 // patience is the bound of the random wait after so many tries.

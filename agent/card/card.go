@@ -190,10 +190,3 @@ func skillsOf(list []a2a.AgentSkill, o *Options) []skill {
 	}
 	return out
 }
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -12,9 +13,9 @@ import (
 // leaves empty. Parts that are the same are shared with c.
 func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	out := *c
-	out.Name = or(c.Name, o.Name)
-	out.Description = or(c.Description, out.Name)
-	out.Version = or(c.Version, noVersion)
+	out.Name = cmp.Or(c.Name, o.Name)
+	out.Description = cmp.Or(c.Description, out.Name)
+	out.Version = cmp.Or(c.Version, noVersion)
 	out.SupportedInterfaces = o.Interfaces
 	out.Signatures = nil
 	out.Capabilities = a2a.AgentCapabilities{
@@ -27,8 +28,8 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	out.SecuritySchemes, out.SecurityRequirements = secured(c, o)
 	out.Skills = make([]a2a.AgentSkill, 0, len(c.Skills))
 	for _, s := range c.Skills {
-		s.Name = or(s.Name, s.ID)
-		s.Description = or(s.Description, s.Name)
+		s.Name = cmp.Or(s.Name, s.ID)
+		s.Description = cmp.Or(s.Description, s.Name)
 		s.Tags = append([]string{}, s.Tags...)
 		out.Skills = append(out.Skills, s)
 	}
@@ -82,11 +83,11 @@ func Demands(c *a2a.AgentCard) bool {
 // with the same id and stand behind the others. Neither card is changed.
 func Extend(public, more *a2a.AgentCard) *a2a.AgentCard {
 	out := *public
-	out.Name = or(more.Name, public.Name)
-	out.Description = or(more.Description, public.Description)
-	out.Version = or(more.Version, public.Version)
-	out.DocumentationURL = or(more.DocumentationURL, public.DocumentationURL)
-	out.IconURL = or(more.IconURL, public.IconURL)
+	out.Name = cmp.Or(more.Name, public.Name)
+	out.Description = cmp.Or(more.Description, public.Description)
+	out.Version = cmp.Or(more.Version, public.Version)
+	out.DocumentationURL = cmp.Or(more.DocumentationURL, public.DocumentationURL)
+	out.IconURL = cmp.Or(more.IconURL, public.IconURL)
 	if more.Provider != nil {
 		out.Provider = more.Provider
 	}

@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,7 +190,7 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 	}
 	for _, i := range maybe[[]*receivedInterface](r.SupportedInterfaces) {
 		if i != nil {
-			add(i.URL, or(i.ProtocolBinding, i.Transport), or(i.ProtocolVersion, r.newer()), i.tenant())
+			add(i.URL, cmp.Or(i.ProtocolBinding, i.Transport), cmp.Or(i.ProtocolVersion, r.newer()), i.tenant())
 		}
 	}
 	switch layout {
@@ -203,7 +204,7 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 	add(r.URL, r.PreferredTransport, r.older(layout), "")
 	for _, i := range maybe[[]*receivedInterface](r.AdditionalInterfaces) {
 		if i != nil {
-			add(i.URL, or(i.Transport, i.ProtocolBinding), r.older(layout), i.tenant())
+			add(i.URL, cmp.Or(i.Transport, i.ProtocolBinding), r.older(layout), i.tenant())
 		}
 	}
 	return list
@@ -220,7 +221,7 @@ type receivedInterface struct {
 }
 
 // tenant is also read by the name that Awaken has for it.
-func (i *receivedInterface) tenant() string { return or(i.Tenant, i.AgentID) }
+func (i *receivedInterface) tenant() string { return cmp.Or(i.Tenant, i.AgentID) }
 
 // newer is the version of interfaces of v1.0 that do not say.
 func (r *received) newer() string {
@@ -299,7 +300,7 @@ func readSkills(raw json.RawMessage) []a2a.AgentSkill {
 			continue
 		}
 		skills = append(skills, a2a.AgentSkill{
-			ID: or(s.ID, s.Name), Name: or(s.Name, s.ID), Description: s.Description, Tags: s.Tags,
+			ID: cmp.Or(s.ID, s.Name), Name: cmp.Or(s.Name, s.ID), Description: s.Description, Tags: s.Tags,
 			Examples: maybe[[]string](s.Examples), InputModes: s.InputModes, OutputModes: s.OutputModes,
 			SecurityRequirements: readRequirements(s.SecurityRequirements, s.Security),
 		})

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -99,7 +100,7 @@ func readScheme(raw json.RawMessage) a2a.SecurityScheme {
 	switch {
 	case s.APIKey != nil:
 		k := maybe[a2a.APIKeySecurityScheme](s.APIKey)
-		k.Location = a2a.APIKeySecuritySchemeLocation(or(string(k.Location), maybe[legacyScheme](s.APIKey).In))
+		k.Location = a2a.APIKeySecuritySchemeLocation(cmp.Or(string(k.Location), maybe[legacyScheme](s.APIKey).In))
 		return k
 	case s.HTTPAuth != nil:
 		return maybe[a2a.HTTPAuthSecurityScheme](s.HTTPAuth)

@@ -121,7 +121,7 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 			c.agent.logger().Warn("remote task cannot be canceled", "agent", c.call.Agent, "task", c.ec.TaskID, "error", err)
 			return nil, a2a.ErrTaskNotCancelable
 		}
-		if !pause(ctx, backoff(tries)) {
+		if !pause(ctx, retryGap(tries)) {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
@@ -65,7 +66,7 @@ func (r *run) gap(looks int) time.Duration {
 	if r.waiting != nil && r.agent.Poll > 0 {
 		return r.agent.Poll
 	}
-	return backoff(looks)
+	return retryGap(looks)
 }
 
 // forgotten ends a task that the peer does not know any more. There are peers that forget
@@ -152,7 +153,7 @@ func (r *run) find(ctx context.Context) bool {
 			tries >= findTries && !peer.Passing(err):
 			return r.unknown(ctx)
 		}
-		if !pause(ctx, backoff(tries)) {
+		if !pause(ctx, retryGap(tries)) {
 			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.because())
 		}
 	}
@@ -338,15 +339,15 @@ func reason(err error) string {
 	return s
 }
 
-// backoff is the time to wait after a number of failures: a quarter of a second,
+// retryGap is the time to wait after a number of failures: a quarter of a second,
 // doubling up to five, a half of it by chance.
-func backoff(failures int) time.Duration {
+func retryGap(failures int) time.Duration {
 	d := min(250*time.Millisecond<<min(failures-1, 10), 5*time.Second)
 	return d - rand.N(d/2)
 }
 
 // pause waits; it reports whether there is still somebody to wait for.
-func pause(ctx context.Context, d time.Duration) bool { return peer.Sleep(ctx, d) == nil }
+func pause(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
 
 // poll is the time before the next look, after tries of them.
 func (a *Agent) poll(tries int) time.Duration {

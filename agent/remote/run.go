@@ -281,7 +281,7 @@ func untilRetry(began time.Time, err error, try int) time.Duration {
 		try = connectTries - 1
 	}
 	at := began.Add(time.Duration(try)*connectEvery - rand.N(time.Second))
-	return max(time.Until(at), backoff(try))
+	return max(time.Until(at), retryGap(try))
 }
 
 // unaccepted goes on after a send that has failed although something may have arrived.

@@ -2,8 +2,8 @@ package policy
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
@@ -89,10 +89,10 @@ func ParseOp(name string) (Op, error) {
 
 func unknownOp(name string) error {
 	meant := ""
-	if best := suggest.Nearest(clip(name), names[:]); best != "" {
+	if best := suggest.Nearest(clip.Bytes(name, maxQuoted), names[:]); best != "" {
 		meant = "; did you mean " + best + "?"
 	}
-	return fmt.Errorf("there is no operation %q%s", clip(name), meant)
+	return fmt.Errorf("there is no operation %q%s", clip.Bytes(name, maxQuoted), meant)
 }
 
 // Admin reports whether the operation is one of administrators.
@@ -134,11 +134,5 @@ func parseOps(list []string) (m mask, err error) {
 	return m, nil
 }
 
-// clip keeps a name from filling a message.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// maxQuoted is how much of a text an error repeats, in bytes.
+const maxQuoted = 64

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // pattern is a name, or the beginning of names.
@@ -19,7 +21,7 @@ func parsePattern(s string) (pattern, error) {
 	case s == "":
 		return pattern{}, errors.New("a name is empty")
 	case strings.Contains(text, "*"):
-		return pattern{}, fmt.Errorf("in %q, * stands somewhere else than at the end", clip(s))
+		return pattern{}, fmt.Errorf("in %q, * stands somewhere else than at the end", clip.Bytes(s, maxQuoted))
 	}
 	return pattern{text, open}, nil
 }

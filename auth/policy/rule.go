@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -97,7 +98,7 @@ func compile(r *Rule) (_ *rule, err error) {
 		return nil, &RuleError{Key: effect, Err: err}
 	}
 	if r.Who != "" && !slices.Contains(Whos(), r.Who) {
-		return nil, &RuleError{Key: "who", Err: fmt.Errorf("%q is none of %v; callers are named by callers, roles or owners", clip(r.Who), Whos())}
+		return nil, &RuleError{Key: "who", Err: fmt.Errorf("%q is none of %v; callers are named by callers, roles or owners", clip.Bytes(r.Who, maxQuoted), Whos())}
 	}
 	for _, list := range []struct {
 		key  string

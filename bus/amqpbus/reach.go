@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // reach tells the log whether the broker is reached: once for all connections, and not
@@ -122,10 +123,5 @@ func pause(ctx context.Context, tries int, err error) {
 		first, most = refusedFirst, refusedMost
 	}
 	d := min(first<<min(tries, 10), most)
-	t := time.NewTimer(jitter(d))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	_ = backoff.Sleep(ctx, jitter(d)) // the caller looks at ctx
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // Codes of the server that say that it takes nothing more.
@@ -45,7 +46,7 @@ func (b *Bus) post(ctx context.Context, subject string, data []byte) error {
 		case !away(err):
 			return sent(err)
 		}
-		if err := b.pause(ctx, firstPause); err != nil { // link is told a moment later
+		if err := backoff.Sleep(ctx, firstPause); err != nil { // link is told a moment later
 			return b.gaveUp(err, false)
 		}
 	}
@@ -75,7 +76,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 		case !away(err):
 			return sent(err)
 		}
-		if err := b.pause(ctx, d); err != nil {
+		if err := backoff.Sleep(ctx, d); err != nil {
 			return b.gaveUp(err, unknown)
 		}
 	}
@@ -93,18 +94,6 @@ func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), bus.ErrUnknown)
 	}
 	return err
-}
-
-// pause waits for d.
-func (b *Bus) pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // gaveUp returns the error of a call that could not be finished because of err.

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // pullFor is how long the server keeps a request for envelopes, and overdue when it must
@@ -122,7 +123,7 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 		case up.Err() == nil:
 			r.b.log.Warn("bus: queue is not there yet", "queue", r.at.Name, "error", err)
 		}
-		if err := r.b.pause(ctx, d); err != nil {
+		if err := backoff.Sleep(ctx, d); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -125,7 +126,7 @@ func normal(text string) string {
 }
 
 // question returns what was asked, for an error.
-func question(q *engine.Question) string { return clip(q.Text) + besides(q) }
+func question(q *engine.Question) string { return clip.Runes(q.Text, maxQuoted) + besides(q) }
 
 // besides says what a question has beside its text.
 func besides(q *engine.Question) string {
@@ -138,15 +139,6 @@ func besides(q *engine.Question) string {
 	return fmt.Sprintf(" [and %d parts that are not text]", q.Others)
 }
 
-// clip shortens a text for an error.
-func clip(text string) string {
-	const most = 300
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
-
 // orElse returns n, or another number if it is zero.
 func orElse[T int | time.Duration](n, otherwise T) T {
 	if n == 0 {
@@ -154,3 +146,6 @@ func orElse[T int | time.Duration](n, otherwise T) T {
 	}
 	return n
 }
+
+// maxQuoted is how much of a text an error repeats, in characters.
+const maxQuoted = 300

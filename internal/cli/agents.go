@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -94,11 +95,11 @@ func (c *agentsListCmd) table() *table[adminjson.Agent] {
 				at = "queue " + a.Remote.Queue
 			}
 		}
-		state := or(plain(a.State), "up")
+		state := cmp.Or(plain(a.State), "up")
 		if a.Paused {
 			state = "paused"
 		}
-		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
+		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), cmp.Or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
 	}}
 }
 
@@ -147,7 +148,7 @@ func resultRow(r *adminjson.Result) []any {
 
 func resultText(r *adminjson.Result) string {
 	return fmt.Sprintf("%3.0f%%  %s (%s)\n      %s\n      %s\n",
-		100*r.Relevance, plain(r.ID), r.Type, or(plain(resultFits(r)), "no skill of its own fits"), plain(r.Summary))
+		100*r.Relevance, plain(r.ID), r.Type, cmp.Or(plain(resultFits(r)), "no skill of its own fits"), plain(r.Summary))
 }
 
 // resultFits names the skills or tools that fit.
@@ -214,7 +215,7 @@ func describeAgent(a *adminjson.Agent) string {
 		b.WriteString("\nSkills\n")
 	}
 	for _, s := range a.Skills {
-		fmt.Fprintf(&b, "  %s: %s\n", plain(s.ID), or(plain(s.Description), plain(s.Name)))
+		fmt.Fprintf(&b, "  %s: %s\n", plain(s.ID), cmp.Or(plain(s.Description), plain(s.Name)))
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,7 +79,7 @@ func cardText(card *a2a.AgentCard) string {
 			fmt.Fprintf(&b, "  %-9s %s  %s\n", i.ProtocolBinding, i.ProtocolVersion, i.URL)
 		}
 	}
-	fmt.Fprintf(&b, "\nCan do     %s\n", or(capabilities(&card.Capabilities), "request and response only"))
+	fmt.Fprintf(&b, "\nCan do     %s\n", cmp.Or(capabilities(&card.Capabilities), "request and response only"))
 	fmt.Fprintf(&b, "Takes      %s\n", strings.Join(card.DefaultInputModes, ", "))
 	fmt.Fprintf(&b, "Gives      %s\n", strings.Join(card.DefaultOutputModes, ", "))
 	if len(card.SecuritySchemes) > 0 {
@@ -88,7 +89,7 @@ func cardText(card *a2a.AgentCard) string {
 		b.WriteString("\nSkills\n")
 	}
 	for _, s := range card.Skills {
-		fmt.Fprintf(&b, "  %s: %s\n", s.ID, or(s.Description, s.Name))
+		fmt.Fprintf(&b, "  %s: %s\n", s.ID, cmp.Or(s.Description, s.Name))
 		for _, example := range s.Examples {
 			fmt.Fprintf(&b, "      %q\n", example)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -56,11 +57,7 @@ func (c *inboxListCmd) Run(ctx context.Context, o *OS) error {
 const rowText = 60
 
 func itemRow(it *inbox.Item) []any {
-	text := []rune(plain(it.Text))
-	if len(text) > rowText {
-		text = append(text[:rowText-1], '…')
-	}
-	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), string(text)}
+	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), clip.Fit(plain(it.Text), rowText)}
 }
 
 // plain is printable, in one column.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // memoryWatchCmd prints notes as they are set.
@@ -101,9 +102,7 @@ func (w *noteWatch) follow(ctx context.Context) error {
 			fmt.Fprintf(w.told, "parley: %s tells no more of notes; waiting for it\n", w.cmd.URL)
 			away = true
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, pause) != nil {
 			return nil
 		}
 		pause = min(2*pause, treeRetryMost)

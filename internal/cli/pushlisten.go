@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/push"
 )
@@ -219,18 +220,11 @@ func (t *told) text(n *push.Notification) string {
 	if err != nil {
 		return ""
 	}
-	return cut(s)
+	return clip.Runes(s, longestText)
 }
 
 // longestText is how many characters of a text are printed on a line.
 const longestText = 500
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > longestText {
-		return string(r[:longestText]) + "…"
-	}
-	return s
-}
 
 func (t *told) refused(r *http.Request, err error) {
 	if errors.Is(err, errEnough) {

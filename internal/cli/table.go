@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -180,4 +181,4 @@ func (q *asking[T]) print(ctx context.Context, o *OS) error {
 }
 
 // dash returns a text for a column: "-" if there is none.
-func dash(s string) string { return or(s, "-") }
+func dash(s string) string { return cmp.Or(s, "-") }

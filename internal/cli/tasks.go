@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadClos
 	}
 	sh.fold.Apply(task)
 	for _, a := range task.Artifacts {
-		fmt.Fprintf(o.Stdout, "\nartifact %s\n", printable(or(a.Name, string(a.ID))))
+		fmt.Fprintf(o.Stdout, "\nartifact %s\n", printable(cmp.Or(a.Name, string(a.ID))))
 		sh.fold.Task.Artifacts = []*a2a.Artifact{a}
 		if err := sh.artifacts(); err != nil {
 			return err

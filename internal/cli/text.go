@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func (w *words) part(p *a2a.Part) (string, error) {
 		return w.reference(p, string(content))
 	case a2a.Raw:
 		if w.save == "" {
-			return w.clean("[" + list(or(p.Filename, "file"), p.MediaType, sizeName(len(content))) + "]"), nil
+			return w.clean("[" + list(cmp.Or(p.Filename, "file"), p.MediaType, sizeName(len(content))) + "]"), nil
 		}
 		path, _, err := saveFile(w.save, p.Filename, bytes.NewReader(content))
 		return w.clean("[saved " + list(path, p.MediaType, sizeName(len(content))) + "]"), err
@@ -161,13 +162,6 @@ func list(items ...string) string {
 		}
 	}
 	return strings.Join(kept, ", ")
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // saveFile writes content below dir under the last element of name, numbered if

@@ -16,6 +16,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
@@ -159,9 +160,7 @@ func (w *treeWatch) follow(ctx context.Context) {
 		if w.stream(ctx) {
 			return
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, pause) != nil {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -61,9 +62,9 @@ func (a *Agent) Card() *a2a.AgentCard {
 		plain = append(plain, "application/json") // its messages have text and data
 	}
 	card := &a2a.AgentCard{
-		Name:               or(a.Title, a.Name),
-		Description:        or(a.Description, "The agent "+a.Name+"."),
-		Version:            or(a.Version, "1.0.0"),
+		Name:               cmp.Or(a.Title, a.Name),
+		Description:        cmp.Or(a.Description, "The agent "+a.Name+"."),
+		Version:            cmp.Or(a.Version, "1.0.0"),
 		Capabilities:       a2a.AgentCapabilities{Streaming: true},
 		DefaultInputModes:  orList(a.InputModes, plain),
 		DefaultOutputModes: orList(a.OutputModes, plain),
@@ -82,20 +83,13 @@ func (a *Agent) Card() *a2a.AgentCard {
 func (s *Skill) card(of *a2a.AgentCard) a2a.AgentSkill {
 	return a2a.AgentSkill{
 		ID:          s.ID,
-		Name:        or(s.Name, s.ID),
-		Description: or(s.Description, of.Description),
+		Name:        cmp.Or(s.Name, s.ID),
+		Description: cmp.Or(s.Description, of.Description),
 		Tags:        orList(s.Tags, []string{}),
 		Examples:    slices.Clone(s.Examples),
 		InputModes:  slices.Clone(s.InputModes),
 		OutputModes: slices.Clone(s.OutputModes),
 	}
-}
-
-func or(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
 }
 
 // orList returns a copy of list, or of fallback if list is empty.

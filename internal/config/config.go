@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -462,12 +463,12 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 func (c *Config) runIn(folder string) {
 	for i := range c.Agents {
 		if a := &c.Agents[i]; a.Programs() {
-			a.Dir = or(a.Dir, folder)
+			a.Dir = cmp.Or(a.Dir, folder)
 		}
 	}
 	for i := range c.MCPServers {
 		if s := &c.MCPServers[i]; len(s.Command) > 0 {
-			s.Dir = or(s.Dir, folder)
+			s.Dir = cmp.Or(s.Dir, folder)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
 	"slices"
 	"strconv"
@@ -173,7 +174,7 @@ func (a *Agent) Spec() directory.Spec {
 	e := a.at()
 	r := a.Remote()
 	s := directory.Spec{
-		Name: task.Agent(a.Name), Title: or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
+		Name: task.Agent(a.Name), Title: cmp.Or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
 		Transport: a.Transport, WellKnown: a.Queue != "" || a.RockBot != "", RockBot: task.Agent(a.RockBot),
 		Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes, StrictModes: a.StrictModes,
@@ -214,8 +215,8 @@ func (x *EndpointAuth) forCards() directory.Credentials {
 // Over returns the card of an agent that the hub brings along, with what a says of it.
 func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 	c := *own
-	c.Name = or(a.Title, own.Name)
-	c.Description, c.Version = or(a.Description, own.Description), or(a.Version, own.Version)
+	c.Name = cmp.Or(a.Title, own.Name)
+	c.Description, c.Version = cmp.Or(a.Description, own.Description), cmp.Or(a.Version, own.Version)
 	c.DefaultInputModes = orList(a.InputModes, own.DefaultInputModes)
 	c.DefaultOutputModes = orList(a.OutputModes, own.DefaultOutputModes)
 	if len(a.Skills) > 0 {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -68,7 +69,7 @@ func (a *Agent) More() *a2a.AgentCard {
 		return nil
 	}
 	of := a.Card()
-	of.Description = or(a.Extended.Description, of.Description)
+	of.Description = cmp.Or(a.Extended.Description, of.Description)
 	more := &a2a.AgentCard{Description: a.Extended.Description}
 	for i := range a.Extended.Skills {
 		more.Skills = append(more.Skills, a.Extended.Skills[i].card(of))

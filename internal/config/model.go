@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -105,7 +106,7 @@ func (c *Config) Choices(m *Model) []ModelChoice {
 	}
 	all := []ModelChoice{first}
 	for _, f := range m.Fallbacks {
-		f.Provider = or(f.Provider, first.Provider)
+		f.Provider = cmp.Or(f.Provider, first.Provider)
 		all = append(all, f)
 	}
 	return all

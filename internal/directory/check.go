@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
@@ -223,7 +224,7 @@ func (d *Directory) takeCard(a *agent, f *finding) bool {
 func healthAfter(h Health, f *finding) Health {
 	h.CheckedAt, h.Latency, h.Error = f.at, f.latency, ""
 	if f.err != nil {
-		h.Error = cut(clean(f.err.Error()), maxError)
+		h.Error = clip.Runes(clean(f.err.Error()), maxError)
 	}
 	if f.alive() {
 		h.State, h.SeenAt, h.Session, h.Failures = Up, f.at, true, 0

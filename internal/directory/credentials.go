@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // Credentials are what the hub shows to an agent. The zero value shows nothing. No text
@@ -128,7 +130,7 @@ func checkURL(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("%q is not a URL like https://agent.example", clip(redact(raw)))
+		return fmt.Errorf("%q is not a URL like https://agent.example", clip.Runes(redact(raw), maxQuoted))
 	case u.User != nil:
 		return errors.New("the URL has a user; credentials belong in auth")
 	case u.Fragment != "":
@@ -148,13 +150,5 @@ func redact(raw string) string {
 	return raw
 }
 
-// clip shortens s for a message.
-func clip(s string) string { return cut(s, 80) }
-
-// cut shortens s to a number of characters.
-func cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+// maxQuoted is how much of a text an error repeats, in characters.
+const maxQuoted = 80

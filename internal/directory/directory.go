@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/bm25"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
@@ -402,10 +403,10 @@ func (d *Directory) Get(name string) (*Entry, error) {
 		names = append(names, string(n))
 	}
 	slices.Sort(names)
-	if meant := suggest.Nearest(clip(name), names); meant != "" {
-		return nil, fmt.Errorf("%w as %q; did you mean %s?", ErrNoAgent, clip(name), meant)
+	if meant := suggest.Nearest(clip.Runes(name, maxQuoted), names); meant != "" {
+		return nil, fmt.Errorf("%w as %q; did you mean %s?", ErrNoAgent, clip.Runes(name, maxQuoted), meant)
 	}
-	return nil, fmt.Errorf("%w as %q", ErrNoAgent, clip(name))
+	return nil, fmt.Errorf("%w as %q", ErrNoAgent, clip.Runes(name, maxQuoted))
 }
 
 // Healthy reports whether there is no reason to think that an agent does not answer.

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // Bounds of what a card may say, in bytes of text and in items of lists. What is beyond
@@ -67,10 +69,10 @@ func (p *problems) skills(all []a2a.AgentSkill) []a2a.AgentSkill {
 		id := strings.ToLower(s.ID)
 		switch {
 		case s.ID == "" || len(s.ID) > maxSkillID || clean(s.ID) != s.ID:
-			p.note("%s: %q is no id of a skill", key, clip(clean(s.ID)))
+			p.note("%s: %q is no id of a skill", key, clip.Runes(clean(s.ID), maxQuoted))
 			continue
 		case seen[id]:
-			p.note("%s: there is another skill %q", key, clip(s.ID))
+			p.note("%s: there is another skill %q", key, clip.Runes(s.ID, maxQuoted))
 			continue
 		}
 		seen[id] = true

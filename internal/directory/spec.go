@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -202,11 +203,11 @@ func (s *Spec) Check() error {
 	case s.Name == "":
 		return fmt.Errorf("name: is missing")
 	case s.Name != NameOf(string(s.Name)) || len(s.Name) > maxName:
-		return fmt.Errorf("name: %q is not a name of at most %d small letters and digits with single dashes between them", clip(string(s.Name)), maxName)
+		return fmt.Errorf("name: %q is not a name of at most %d small letters and digits with single dashes between them", clip.Runes(string(s.Name), maxQuoted), maxName)
 	case s.Name == "tasks":
 		return fmt.Errorf("name: %q is reserved", s.Name)
 	case s.Trust != "" && s.Trust != Open && s.Trust != Gated:
-		return fmt.Errorf("trust: %q is neither %s nor %s", clip(string(s.Trust)), Open, Gated)
+		return fmt.Errorf("trust: %q is neither %s nor %s", clip.Runes(string(s.Trust), maxQuoted), Open, Gated)
 	case slices.Contains(s.GatedSkills, ""):
 		return fmt.Errorf("gatedSkills: a skill has no id")
 	case len(s.GatedSkills) > maxSkills:
@@ -216,11 +217,11 @@ func (s *Spec) Check() error {
 	case s.URL == "" && s.Queue == "" && s.RockBot == "":
 		return fmt.Errorf("url: is missing")
 	case len(s.RockBot) > maxName || strings.ContainsFunc(string(s.RockBot), notOnExchange):
-		return fmt.Errorf("rockbot: %q is not a name of at most %d bytes without spaces, dots, * and #", clip(string(s.RockBot)), maxName)
+		return fmt.Errorf("rockbot: %q is not a name of at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.RockBot), maxQuoted), maxName)
 	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
-		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, - and _, with single dots between them", clip(string(s.Queue)), maxQueue)
+		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, - and _, with single dots between them", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
-		return fmt.Errorf("transport: %q is neither %s nor %s", clip(s.Transport), HTTP, Queue)
+		return fmt.Errorf("transport: %q is neither %s nor %s", clip.Runes(s.Transport, maxQuoted), HTTP, Queue)
 	case s.Transport == HTTP && s.URL == "" || s.Transport == Queue && s.Queue == "":
 		return fmt.Errorf("transport: %q is not there", s.Transport)
 	}
@@ -238,7 +239,7 @@ func (s *Spec) Check() error {
 		}
 		same := func(o Skill) bool { return strings.EqualFold(o.ID, s.Skills[i].ID) }
 		if slices.ContainsFunc(s.Skills[:i], same) {
-			return fmt.Errorf("skills[%d].id: the agent has another skill %q", i, clip(s.Skills[i].ID))
+			return fmt.Errorf("skills[%d].id: the agent has another skill %q", i, clip.Runes(s.Skills[i].ID, maxQuoted))
 		}
 	}
 	return s.Call.Credentials.Check()

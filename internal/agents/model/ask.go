@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -64,10 +65,8 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 			return nil, fmt.Errorf("%w; it asks to be left alone for %v", err, pause.Round(time.Second))
 		}
 		s.agent.logger().DebugContext(ctx, "model is asked again", "task", s.ec.TaskID, "in", pause, "error", err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := backoff.Sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 		wait *= 2
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -125,10 +126,8 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 	state, err := s.agent.Awaiter.Await(wait, task)
 	for pause := firstWait; err != nil && wait.Err() == nil; pause = min(2*pause, maxWait) {
 		s.agent.logger().WarnContext(ctx, "task is followed again", "dispatched", p.Task, "task", s.ec.TaskID, "in", pause, "error", err)
-		select {
-		case <-time.After(pause):
+		if backoff.Sleep(wait, pause) == nil {
 			state, err = s.agent.Awaiter.Await(wait, task)
-		case <-wait.Done():
 		}
 	}
 	switch {

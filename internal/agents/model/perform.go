@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -169,7 +170,7 @@ func (s *session) relay(p *llm.Progress) {
 	if p.Text == "" || state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired {
 		return
 	}
-	text := clip(p.Text, maxProgress)
+	text := clip.Bytes(p.Text, maxProgress)
 	if p.Agent != "" {
 		text = p.Agent + ": " + text
 	}
@@ -219,19 +220,12 @@ func badArguments(arguments string) string {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(arguments), &object); err != nil {
-		return clip(err.Error(), 200) + " in " + clip(arguments, 200)
+		return clip.Bytes(err.Error(), 200) + " in " + clip.Bytes(arguments, 200)
 	}
 	if object == nil {
 		return "it is null"
 	}
 	return ""
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // use calls a tool.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
@@ -159,10 +160,7 @@ func (l *Line) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, 
 			return err
 		}
 		l.log().Warn("answer to RockBot waits for the broker", "topic", m.Topic, "error", err)
-		select {
-		case <-time.After(answerPause):
-		case <-ctx.Done():
-		}
+		_ = backoff.Sleep(ctx, answerPause) // publishing looks at ctx
 	}
 }
 

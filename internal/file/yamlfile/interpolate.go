@@ -3,6 +3,8 @@ package yamlfile
 import (
 	"fmt"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 // filePrefix begins what stands for the text of a file.
@@ -114,10 +116,4 @@ func IsVariable(s string) bool {
 }
 
 // Clip shortens s for a message.
-func Clip(s string) string {
-	const most = 40
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+func Clip(s string) string { return clip.Runes(s, 40) }

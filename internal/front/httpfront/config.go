@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -113,16 +114,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	l.Body = or(l.Body, 10<<20)
-	l.BodyTime = or(l.BodyTime, 30*time.Second)
-	l.WriteTime = or(l.WriteTime, 30*time.Second)
-	l.KeepAlive = or(l.KeepAlive, 15*time.Second)
+	l.Body = cmp.Or(l.Body, 10<<20)
+	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
+	l.WriteTime = cmp.Or(l.WriteTime, 30*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)
 	return l
-}
-
-func or[T int | int64 | time.Duration](v, fallback T) T {
-	if v == 0 {
-		return fallback
-	}
-	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
@@ -95,7 +96,7 @@ func checkMetadata(v []byte) error {
 	var seen names
 	for name := range rawjson.Fields(v) {
 		if !seen.add(name) {
-			return Under(clip(name), Invalid("is given twice"))
+			return Under(clip.Bytes(name, maxQuoted), Invalid("is given twice"))
 		}
 	}
 	return nil

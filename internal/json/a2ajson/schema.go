@@ -7,6 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
@@ -120,7 +121,7 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 		return nil
 	}
 	if !seen.other.add(name) {
-		return Under(clip(name), Invalid("is given twice"))
+		return Under(clip.Bytes(name, maxQuoted), Invalid("is given twice"))
 	}
 	for i := range s.fields {
 		if strings.EqualFold(name, s.fields[i].camel) {
@@ -128,15 +129,6 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 		}
 	}
 	return nil
-}
-
-// clip keeps a name that nobody knows from filling an error message.
-func clip(name string) string {
-	const most = 64
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // names is a set that costs little while it is small.
@@ -196,3 +188,6 @@ func Under(field string, err error) error {
 	}
 	return apierror.Field(e.Err, v.Field, "%s", v.Problem)
 }
+
+// maxQuoted is how much of a text an error repeats, in bytes.
+const maxQuoted = 64

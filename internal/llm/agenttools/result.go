@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/llm"
@@ -98,10 +99,4 @@ func nearest(name string, names []string, n int) []string {
 }
 
 // quote shows a text of the model, no more than a little of it.
-func quote(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most-1]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
-}
+func quote(s string) string { return fmt.Sprintf("%q", clip.Fit(s, 80)) }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
@@ -248,13 +249,13 @@ func (f *Field) readNumber(raw json.RawMessage) (any, string) {
 		return nil, mustBe("a number", raw)
 	}
 	if json.Unmarshal(raw, &n) != nil {
-		return nil, "is too large a number: " + clip(string(raw))
+		return nil, "is too large a number: " + clip.Fit(string(raw), maxQuote)
 	}
 	switch {
 	case f.Kind == Whole && n != math.Trunc(n):
 		return nil, "must be a whole number, not " + quote(string(raw))
 	case (f.Min != 0 || f.Max != 0) && (n < f.Min || n > f.Max):
-		return nil, fmt.Sprintf("must be from %v to %v, not %s", f.Min, f.Max, clip(string(raw)))
+		return nil, fmt.Sprintf("must be from %v to %v, not %s", f.Min, f.Max, clip.Fit(string(raw), maxQuote))
 	}
 	return n, ""
 }
@@ -399,13 +400,6 @@ func (f Fields) words(open bool) string {
 }
 
 // quote shows a text of a model, no more than a little of it.
-func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
+func quote(s string) string { return fmt.Sprintf("%q", clip.Fit(s, maxQuote)) }
 
 const maxQuote = 60
-
-func clip(s string) string {
-	if utf8.RuneCountInString(s) <= maxQuote {
-		return s
-	}
-	return string([]rune(s)[:maxQuote-1]) + "…"
-}

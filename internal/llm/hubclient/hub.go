@@ -17,6 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
@@ -161,7 +162,7 @@ func (h *Hub) patiently(ctx context.Context, f func() (again bool, err error)) e
 		if !again || ctx.Err() != nil || time.Now().Add(pause).After(until) {
 			return err
 		}
-		if peer.Sleep(ctx, pause) != nil {
+		if backoff.Sleep(ctx, pause) != nil {
 			return err
 		}
 	}

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -50,6 +51,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -290,8 +292,5 @@ func retryAfter(r *http.Response) time.Duration {
 	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
 		return time.Duration(s * float64(time.Second))
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
+	return backoff.RetryAfter(text, time.Now(), math.MaxInt64)
 }

@@ -60,6 +60,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -97,18 +99,11 @@ func (s *Script) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.De
 				return
 			}
 		}
-		yield(nil, &llm.ProviderError{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip(at.last)), Final: true})
+		yield(nil, &llm.ProviderError{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip.Bytes(at.last, maxClip)), Final: true})
 	}
 }
 
 const maxClip = 200
-
-func clip(s string) string {
-	if len(s) > maxClip {
-		return strings.ToValidUTF8(s[:maxClip], "") + "…"
-	}
-	return s
-}
 
 // situation is what a script can tell of a request.
 type situation struct {
@@ -238,10 +233,8 @@ func (g *groups) expandValue(v any) any {
 func (t *turn) play(ctx context.Context, r *llm.Request, g *groups, yield func(*llm.Delta, error) bool) {
 	say := func(d *llm.Delta) bool {
 		if t.delay > 0 {
-			select {
-			case <-time.After(t.delay):
-			case <-ctx.Done():
-				yield(nil, context.Cause(ctx))
+			if err := backoff.Sleep(ctx, t.delay); err != nil {
+				yield(nil, err)
 				return false
 			}
 		}

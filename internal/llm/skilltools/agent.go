@@ -14,8 +14,8 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -237,7 +237,7 @@ func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
 		if errors.As(err, &e) {
 			wait = max(wait, min(e.RetryAfter, most))
 		}
-		if peer.Sleep(ctx, wait) != nil {
+		if backoff.Sleep(ctx, wait) != nil {
 			return err
 		}
 		pause = min(2*pause, most)

@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -240,7 +242,7 @@ func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte)
 	err := ErrorOf(resp.StatusCode, raw)
 	var agent *transport.Error
 	if errors.As(err, &agent) {
-		agent.RetryAfter = retryAfter(resp.Header)
+		agent.RetryAfter = backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Now(), longestAsked)
 		if resp.StatusCode == http.StatusUnauthorized {
 			e.refused(ctx)
 		}

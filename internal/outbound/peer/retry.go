@@ -5,10 +5,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // Pauses between the tries of a call: they double, up to a limit, and up to half of
@@ -27,7 +27,7 @@ func (p *Peer) retry(ctx context.Context, idempotent bool, f func() error) error
 			return err
 		}
 		wait := pauseAfter(err, pause)
-		if wait > retryLast || Sleep(ctx, wait) != nil {
+		if wait > retryLast || backoff.Sleep(ctx, wait) != nil {
 			return err
 		}
 		pause = min(2*pause, retryLast)
@@ -66,29 +66,5 @@ func pauseAfter(err error, pause time.Duration) time.Duration {
 	return pause - rand.N(pause/2)
 }
 
-// retryAfter reads the header, in seconds or as a date.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if v == "" {
-		return 0
-	}
-	if n, err := strconv.Atoi(v); err == nil {
-		return time.Duration(min(max(n, 0), 24*3600)) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
-}
-
-// Sleep waits for d, or for the end of ctx, whose cause it returns.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+// longestAsked is the longest time that an agent may ask to wait.
+const longestAsked = 24 * time.Hour

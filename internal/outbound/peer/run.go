@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -211,7 +212,7 @@ func (r *runner) follow(ctx context.Context) error {
 		if tries == len(Pauses) || !Passing(err) {
 			return err
 		}
-		if err := Sleep(ctx, Pauses[tries]); err != nil {
+		if err := backoff.Sleep(ctx, Pauses[tries]); err != nil {
 			return err
 		}
 		tries++
@@ -242,7 +243,7 @@ func (r *runner) poll(ctx context.Context) error {
 	}
 	for first := true; ; first = false {
 		if !first || r.last != nil {
-			if err := Sleep(ctx, pause); err != nil {
+			if err := backoff.Sleep(ctx, pause); err != nil {
 				return err
 			}
 			pause = min(2*pause, max(last, pause))

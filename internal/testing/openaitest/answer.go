@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/backoff"
 )
 
 // exchange is a request and its turn.
@@ -17,7 +19,7 @@ type exchange struct {
 
 func (s *Server) answer(ctx context.Context, w http.ResponseWriter, x *exchange) {
 	f := &x.turn.Fault
-	if !pause(ctx, f.Wait) {
+	if backoff.Sleep(ctx, f.Wait) != nil {
 		return
 	}
 	if f.RetryAfter != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -175,11 +176,7 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 		c.set(Down, err)
 		c.Logger.Warn("an MCP server is down", "server", c.Name, "reason", err, "again", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if backoff.Sleep(ctx, pause) != nil {
 			return nil
 		}
 	}

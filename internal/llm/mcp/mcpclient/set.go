@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -101,15 +100,4 @@ func fit(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	mark := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 	return name[:maxName-1-len(mark)] + "_" + mark
-}
-
-// clip returns the first n bytes of s, and what says that there were more.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -48,7 +49,7 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 	c.tools = tools
 	c.status.Tools, c.status.LeftOut = len(tools), left
 	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
-		c.status.Server = clip(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
+		c.status.Server = clip.Bytes(strings.TrimSpace(r.ServerInfo.Name+" "+r.ServerInfo.Version), 200)
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -66,7 +67,7 @@ func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 		return llm.Tool{}, false
 	}
 	tool := llm.Tool{
-		Name: ToolName(c.Name, t.Name), Title: clip(t.Title, 200), Description: clip(t.Description, c.Limits.Text), Input: schema,
+		Name: ToolName(c.Name, t.Name), Title: clip.Bytes(t.Title, 200), Description: clip.Bytes(t.Description, c.Limits.Text), Input: schema,
 		Call: func(ctx context.Context, call *llm.Call) (*llm.Result, error) {
 			return c.call(ctx, t.Name, call)
 		},
@@ -77,7 +78,7 @@ func (c *Client) tool(t *mcp.Tool) (llm.Tool, bool) {
 	if a := t.Annotations; a != nil {
 		tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 		tool.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
-		tool.Title = cmp.Or(tool.Title, clip(a.Title, 200))
+		tool.Title = cmp.Or(tool.Title, clip.Bytes(a.Title, 200))
 	}
 	return tool, true
 }
@@ -140,7 +141,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 func (c *Client) refused(err error) *llm.Result {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) {
-		res := c.failed("the MCP server %q refuses: %s", c.Name, clip(answer.Message, c.Limits.Text))
+		res := c.failed("the MCP server %q refuses: %s", c.Name, clip.Bytes(answer.Message, c.Limits.Text))
 		res.Origin = c.origin()
 		return res
 	}
@@ -221,5 +222,5 @@ func (c *Client) progress(_ context.Context, req *mcp.ProgressNotificationClient
 	if text == "" && req.Params.Total > 0 {
 		text = fmt.Sprintf("%v of %v", req.Params.Progress, req.Params.Total)
 	}
-	tell(llm.Progress{Agent: c.origin(), Text: clip(text, 2<<10)})
+	tell(llm.Progress{Agent: c.origin(), Text: clip.Bytes(text, 2<<10)})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -109,7 +110,7 @@ func questionText(q *llm.Question) string {
 	if who == "" {
 		who = "An agent"
 	}
-	return who + " " + verb + ": " + clip(strings.Join(said, "\n"), maxQuestion)
+	return who + " " + verb + ": " + clip.Bytes(strings.Join(said, "\n"), maxQuestion)
 }
 
 // answer reads a form that was filled in, declined or dismissed.

@@ -6,6 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -113,7 +114,7 @@ const maxPreview = 2 << 10
 func (d *desk) keep(b *llm.MCPBlock) mcp.Content {
 	item := contents(b)
 	size := int64(len(item.Text) + len(item.Blob))
-	preview := clip(item.Text, maxPreview)
+	preview := clip.Bytes(item.Text, maxPreview)
 	uri, ok := d.kept.add(item)
 	if !ok {
 		return &mcp.TextContent{Text: fmt.Sprintf("(%d bytes, which is more than can be kept here) %s", size, preview), Meta: b.Meta}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -88,18 +88,7 @@ func sentence(p llm.Progress) string {
 	case p.Text == "":
 		return head
 	case head == "":
-		return clip(p.Text, maxText)
+		return clip.Bytes(p.Text, maxText)
 	}
-	return head + ": " + clip(p.Text, maxText)
-}
-
-// clip returns the first n bytes of s, and what says that there were more.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return head + ": " + clip.Bytes(p.Text, maxText)
 }

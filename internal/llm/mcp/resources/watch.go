@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 )
 
@@ -46,9 +47,7 @@ func (l *Library) Watch(ctx context.Context, uri string) iter.Seq2[struct{}, err
 				yield(struct{}{}, err)
 				return
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
+			if backoff.Sleep(ctx, pause) == nil {
 				pause = min(2*pause, lastPause)
 			}
 		}
