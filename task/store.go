@@ -60,6 +60,44 @@ type Change struct {
 	Forget  bool
 }
 
+// ErrHookID is about a Hook without an ID: a mistake of the caller of a store.
+var ErrHookID = errors.New("hook has no id")
+
+// Check returns an error if c would spoil a log, whatever is stored: a mistake of the caller of
+// a store, which stores nothing of such a change.
+func (c *Change) Check() error {
+	switch {
+	case c.Next.Rev != c.Prev.Rev+1:
+		return fmt.Errorf("rev %d follows rev %d", c.Next.Rev, c.Prev.Rev)
+	case c.Next.Version != c.Prev.Version+int64(len(c.Entries)):
+		return fmt.Errorf("%d entries lead from version %d to %d", len(c.Entries), c.Prev.Version, c.Next.Version)
+	case c.Prev.Rev != 0 && !sameTask(&c.Prev, &c.Next):
+		return errors.New("key, id, owner, agent or context changes")
+	case c.Hook != nil && c.Hook.ID == "":
+		return ErrHookID
+	case c.Request != nil && c.Request.Key == "":
+		return errors.New("request has no key")
+	case c.Lineage != nil && (c.Prev.Rev != 0 || c.Lineage.Parent == 0):
+		return errors.New("lineage of a task that is not new, or without a parent")
+	}
+	for i := range c.Journal {
+		if n := c.Journal[i].Number; n < 1 {
+			return fmt.Errorf("record %d is not positive", n)
+		}
+	}
+	for i := range c.Entries {
+		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
+			return fmt.Errorf("entry has version %d instead of %d", c.Entries[i].Version, want)
+		}
+	}
+	return nil
+}
+
+// sameTask compares what a task keeps for life.
+func sameTask(a, b *Head) bool {
+	return a.Key == b.Key && a.ID == b.ID && a.Owner == b.Owner && a.Agent == b.Agent && a.ContextID == b.ContextID
+}
+
 // Log is the record of tasks. Methods are safe for concurrent use.
 type Log interface {
 	// Append stores c, and returns when it is durable. It returns ErrConflict,

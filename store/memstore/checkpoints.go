@@ -3,14 +3,10 @@ package memstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-// errLineage is a mistake of the caller of a store.
-var errLineage = errors.New("lineage of a task that is not new, or without a parent")
 
 // lineageTable has the lineages of a store. The zero lineageTable is empty.
 type lineageTable struct {

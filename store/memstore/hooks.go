@@ -12,10 +12,7 @@ import (
 // maxDeadLetters is the most dead letters that DeadLetters returns.
 const maxDeadLetters = 1000
 
-var (
-	errHookID    = errors.New("hook has no id")
-	errHookLimit = errors.New("limit is not positive")
-)
+var errLimit = errors.New("limit is not positive")
 
 // hookLocked stores the hook that came with a change that was stored.
 func (m *Store) hookLocked(c *task.Change) {
@@ -27,7 +24,7 @@ func (m *Store) hookLocked(c *task.Change) {
 func (m *Store) PutHook(ctx context.Context, h *task.Hook) error {
 	err := ctx.Err()
 	if err == nil && h.ID == "" {
-		err = errHookID
+		err = task.ErrHookID
 	}
 	if err == nil {
 		m.mu.Lock()
@@ -63,7 +60,7 @@ func (m *Store) Hooks(ctx context.Context, key task.Key, after string, limit int
 
 func checkPage(ctx context.Context, limit int) error {
 	if limit <= 0 {
-		return errHookLimit
+		return errLimit
 	}
 	return ctx.Err()
 }

@@ -3,14 +3,10 @@ package memstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-// errRequestKey is a mistake of the caller of a store.
-var errRequestKey = errors.New("request has no key")
 
 // requestName is what a caller calls a request by.
 type requestName struct {

@@ -74,8 +74,8 @@ func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("append %s: %w", c.Next.ID, err)
 	}
-	if c.Hook != nil && c.Hook.ID == "" {
-		return fmt.Errorf("append %s: %w", c.Next.ID, errHookID)
+	if err := c.Check(); err != nil {
+		return fmt.Errorf("append %s at rev %d: %w", c.Next.ID, c.Prev.Rev, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,12 +101,7 @@ func (m *Store) Append(ctx context.Context, c *task.Change) error {
 
 // recordLocked returns the record that c changes, or makes it.
 func (m *Store) recordLocked(c *task.Change) (*record, error) {
-	if l := c.Lineage; l != nil && (c.Prev.Rev != 0 || l.Parent == 0) {
-		return nil, errLineage
-	}
-	if r := c.Request; r != nil && r.Key == "" {
-		return nil, errRequestKey
-	} else if r != nil && m.requests.used(c) {
+	if c.Request != nil && m.requests.used(c) {
 		return nil, task.ErrKeyUsed
 	}
 	if c.Prev.Rev == 0 {

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/task"
@@ -114,38 +113,17 @@ func fit(es []task.Entry) int {
 	return min(len(es), maxRowEntries)
 }
 
-// check finds the mistakes of a caller that would spoil the log.
+// check finds changes that are wrong, or that have no place in the file.
 func check(c *task.Change) error {
-	switch {
-	case c.Next.Rev != c.Prev.Rev+1:
-		return fmt.Errorf("rev %d follows rev %d", c.Next.Rev, c.Prev.Rev)
-	case c.Next.Version != c.Prev.Version+int64(len(c.Entries)):
-		return fmt.Errorf("%d entries lead from version %d to %d", len(c.Entries), c.Prev.Version, c.Next.Version)
-	case c.Next.Version > maxVersion:
+	if c.Next.Version > maxVersion {
 		return fmt.Errorf("version %d is above %d", c.Next.Version, int64(maxVersion))
-	case c.Prev.Rev != 0 && !sameTask(&c.Prev, &c.Next):
-		return errors.New("key, id, owner, agent or context changes")
-	case c.Hook != nil && c.Hook.ID == "":
-		return errHookID
-	case c.Request != nil && c.Request.Key == "":
-		return errRequestKey
-	case c.Lineage != nil && (c.Prev.Rev != 0 || c.Lineage.Parent == 0):
-		return errLineage
 	}
-	if err := checkRecords(c.Journal); err != nil {
-		return err
-	}
-	for i := range c.Entries {
-		if want := c.Prev.Version + int64(i) + 1; c.Entries[i].Version != want {
-			return fmt.Errorf("entry has version %d instead of %d", c.Entries[i].Version, want)
+	for i := range c.Journal {
+		if n := c.Journal[i].Number; n > maxVersion {
+			return fmt.Errorf("record %d is above %d", n, int64(maxVersion))
 		}
 	}
-	return nil
-}
-
-// sameTask compares what a task keeps for life.
-func sameTask(a, b *task.Head) bool {
-	return a.Key == b.Key && a.ID == b.ID && a.Owner == b.Owner && a.Agent == b.Agent && a.ContextID == b.ContextID
+	return c.Check()
 }
 
 // Tasks is the tasks in a file. It is a small value, meant to be copied.

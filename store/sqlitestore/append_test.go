@@ -190,22 +190,16 @@ func TestLargeAppendsAreSeveralRows(t *testing.T) {
 	wantSound(t, db)
 }
 
-func TestMistakesOfCallers(t *testing.T) {
+// TestLimitsOfPlaces refuses numbers for which a place has no bits.
+func TestLimitsOfPlaces(t *testing.T) {
 	t.Parallel()
 	db := newTest(t)
 	h := put(t, db.Tasks(), newHead("anna", "t1"), created(1))
 	for name, spoil := range map[string]func(c *task.Change){
-		"rev":     func(c *task.Change) { c.Next.Rev++ },
-		"version": func(c *task.Change) { c.Next.Version++ },
-		"entry":   func(c *task.Change) { c.Entries[0].Version = 7 },
-		"key":     func(c *task.Change) { c.Next.Key++ },
-		"id":      func(c *task.Change) { c.Next.ID = "other" },
-		"owner":   func(c *task.Change) { c.Next.Owner = "bert" },
-		"agent":   func(c *task.Change) { c.Next.Agent = "clock" },
-		"context": func(c *task.Change) { c.Next.ContextID = "other" },
 		"number of entries": func(c *task.Change) {
 			c.Prev.Version, c.Next.Version, c.Entries[0].Version = maxVersion, maxVersion+1, maxVersion+1
 		},
+		"number of a record": func(c *task.Change) { c.Journal = []task.Record{{Number: maxVersion + 1}} },
 	} {
 		c := step(t, h, status(task.Working, 2))
 		spoil(c)

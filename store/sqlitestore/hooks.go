@@ -3,14 +3,11 @@ package sqlitestore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-var errHookID = errors.New("hook has no id")
 
 // hookColumns are those of a hook, in the order in which getHook reads them.
 const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.told, h.settled`
@@ -75,7 +72,7 @@ func ownHook(h *task.Hook) *task.Hook {
 
 // PutHook stores a hook as the contract of task.Hooks says.
 func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
-	err := errHookID
+	err := task.ErrHookID
 	if h.ID != "" {
 		err = t.putHook(ctx, ownHook(h))
 	}

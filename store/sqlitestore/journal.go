@@ -34,16 +34,6 @@ func recordBytes(records []task.Record) (n int) {
 	return n
 }
 
-// checkRecords finds numbers that have no place.
-func checkRecords(records []task.Record) error {
-	for i := range records {
-		if n := records[i].Number; n < 1 || n > maxVersion {
-			return fmt.Errorf("record %d is not between 1 and %d", n, int64(maxVersion))
-		}
-	}
-	return nil
-}
-
 // putJournal stores what a change does to the journal of its task.
 func (w *writer) putJournal(ch *change) error {
 	if ch.forget {

@@ -3,13 +3,10 @@ package sqlitestore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-var errRequestKey = errors.New("request has no key")
 
 var (
 	qRequestAge = prepared("SELECT at FROM requests WHERE scope = ? AND key = ?")

@@ -2,13 +2,10 @@ package sqlitestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/task"
 )
-
-var errLineage = errors.New("lineage of a task that is not new, or without a parent")
 
 var (
 	qPutCheckpoint = prepared(`INSERT INTO checkpoints (task, epoch, data) VALUES (?, ?, ?)

@@ -118,8 +118,12 @@ var defects = map[string]defect{
 			err := b.Store.Append(ctx, c)
 			if now, e := b.Store.Head(ctx, c.Next.Owner, c.Next.ID); errors.Is(err, task.ErrConflict) && e == nil {
 				next := c.Next
-				next.Rev = now.Rev + 1
-				_ = b.Store.Append(ctx, &task.Change{Prev: now, Next: next, Entries: c.Entries})
+				next.Rev, next.Version = now.Rev+1, now.Version+int64(len(c.Entries))
+				es := slices.Clone(c.Entries)
+				for i := range es {
+					es[i].Version = now.Version + int64(i) + 1
+				}
+				_ = b.Store.Append(ctx, &task.Change{Prev: now, Next: next, Entries: es})
 			}
 			return err
 		}
@@ -270,6 +274,9 @@ var defects = map[string]defect{
 		b.sweep = func(ctx context.Context, before task.Millis, _ int) (int, error) {
 			return b.Store.Sweep(ctx, before, 1<<30)
 		}
+	}},
+	"wrong rev corrected": {"Mistakes", func(b *broken) {
+		b.append = changed(b, func(c *task.Change) { c.Next.Rev = c.Prev.Rev + 1 })
 	}},
 	"probe that ignores its context": {"Probe", func(b *broken) {
 		b.probe = func(context.Context) error { return b.Store.Probe(context.Background()) }

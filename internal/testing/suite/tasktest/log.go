@@ -250,3 +250,32 @@ func testCancellation(t *testing.T, s task.Store) {
 		t.Errorf("Head after cancellation = %v, want nil or context.Canceled", err)
 	}
 }
+
+// testMistakes: a change that would spoil the log is refused, and nothing of it is stored.
+func testMistakes(t *testing.T, s task.Store) {
+	h := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"))
+	for name, spoil := range map[string]func(c *task.Change){
+		"rev":     func(c *task.Change) { c.Next.Rev++ },
+		"version": func(c *task.Change) { c.Next.Version++ },
+		"entry":   func(c *task.Change) { c.Entries[0].Version = 7 },
+		"key":     func(c *task.Change) { c.Next.Key++ },
+		"id":      func(c *task.Change) { c.Next.ID = "other" },
+		"owner":   func(c *task.Change) { c.Next.Owner = "bert" },
+		"agent":   func(c *task.Change) { c.Next.Agent = "clock" },
+		"context": func(c *task.Change) { c.Next.ContextID = "other" },
+		"hook":    func(c *task.Change) { c.Hook = new(task.Hook) },
+		"request": func(c *task.Change) { c.Request = new(task.Request) },
+		"record":  func(c *task.Change) { c.Journal = []task.Record{{}} },
+	} {
+		c := Step(t, h, Status(At(1), task.Working, ""))
+		spoil(c)
+		err := s.Append(t.Context(), c)
+		if err == nil || errors.Is(err, task.ErrConflict) || errors.Is(err, task.ErrUnavailable) {
+			t.Errorf("Append with a wrong %s = %v, want an error of its own", name, err)
+		}
+	}
+	wantHead(t, s, h)
+	if got := len(Log(t, s, h.Key)); got != 1 {
+		t.Errorf("the log has %d entries after refused changes, want 1", got)
+	}
+}

@@ -21,6 +21,7 @@ var logTests = []storeTest{
 	{"CreateTwice", testCreateTwice},
 	{"Keep", testKeep},
 	{"Conflict", testConflict},
+	{"Mistakes", testMistakes},
 	{"Row", testRow},
 	{"Scope", testScope},
 	{"Pages", testPages},
