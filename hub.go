@@ -15,8 +15,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent/memory/recorder"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -78,15 +82,31 @@ type Hub struct {
 	// Memory writes down what has come of tasks whose requests name a session. If nil,
 	// nothing is written down. Its Store is that of the hub.
 	Memory *recorder.Recorder
-	// Questions answers what agents ask their callers, in their place. A *dialogue.Desk
-	// does; for answers from its Inbox to arrive, set Inbox.Deliver to
-	// dialogue.Deliver(hub.Engine()) and run the Inbox beside the hub. If nil, tasks wait
-	// for their callers.
+	// Questions answers what agents ask their callers, in their place. A *question.Desk
+	// does; let its Inbox be that of the hub. If nil, tasks wait for their callers.
 	Questions engine.Questions
 	// Onward says to others who callers are, for executors that call on (auth.Assert). A
 	// *token.Asserter does; its keys have to be where others find them (token.KeySet). If
 	// nil, auth.Assert is auth.ErrNoOnward.
 	Onward auth.Onward
+
+	// Bus gives tasks to agents at queues: those whose executor is a queue.Agent with this
+	// Dispatcher. The hub runs it, and sets its Tasks if they are nil. If nil, the hub has no
+	// place on a bus.
+	Bus *queue.Dispatcher
+	// Inbox is what waits for a person. The hub runs it, and gives the answers to the tasks
+	// that have asked unless Inbox.Deliver is set. If nil, there is none.
+	Inbox *inbox.Inbox
+	// Trust is whom the hub trusts, for Questions and API. The hub runs it and counts the
+	// messages of callers in it; load it before. If nil, nothing is counted.
+	Trust *trust.Book
+	// Audit is the log of what callers do to tasks and below /api/v1. What cannot be written
+	// there is refused. Close it when the hub has run. If nil, nothing is written down.
+	Audit *audit.Log
+	// API serves /api/v1, the hub's own interface: agents, tasks, webhooks, and the parts
+	// above as far as they are set. Administrators are callers with the role auth.RoleAdmin;
+	// in a hub without Auth, callers on this machine. If false, nothing is served there.
+	API bool
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
@@ -186,7 +206,7 @@ func (h *Hub) used() *hub.Hub {
 	}
 	core, err := hub.New(hub.Parts{
 		Store: h.Store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory, Blobs: h.keeper(),
-		Questions: h.Questions, Onward: h.Onward, Logger: h.Logger,
+		Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
@@ -200,11 +220,24 @@ func (h *Hub) used() *hub.Hub {
 	for _, a := range h.agents {
 		h.register(a)
 	}
-	core.Mount(hub.Front{
+	core.Mount(h.front())
+	return core
+}
+
+// front says how the hub looks over HTTP; the caller holds h.mu.
+func (h *Hub) front() hub.Front {
+	f := hub.Front{
 		AllowAnonymous: h.AllowAnonymous, PublicURL: h.PublicURL, TrustForwarded: h.TrustForwarded,
 		GRPCAddr: h.GRPCAddr, UnionCard: h.UnionCard, Loopback: h.Auth == nil && !h.AllowAnonymous,
-	})
-	return core
+	}
+	if h.API {
+		api := h.core.API()
+		if h.PublicURL != "" {
+			api.Reach = h.core.Reach(h.PublicURL, h.GRPCAddr)
+		}
+		f.API = api
+	}
+	return f
 }
 
 // box opens the master key, or makes one; nil if there is none.

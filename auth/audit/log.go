@@ -122,6 +122,9 @@ func (l *Log) Has(a Action) bool { return l != nil && l.o.Level.Has(a) }
 // ID is the random name of the log, which is in each of its segments.
 func (l *Log) ID() string { return l.id }
 
+// Dir returns the folder of the log.
+func (l *Log) Dir() string { return l.o.Dir }
+
 // Key is the public key that the log is signed for.
 func (l *Log) Key() ed25519.PublicKey { return l.o.Key.Public().(ed25519.PublicKey) }
 

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
@@ -65,7 +67,7 @@ func New(p Parts, s Settings) (*Hub, error) {
 		p.Store = new(memstore.Store)
 	}
 	h := &Hub{parts: p, settings: s}
-	c := engineConfig(&p, &s)
+	c := engineConfig(&h.parts, &s)
 	if !s.Push.Off {
 		if err := h.openPush(); err != nil {
 			return nil, err
@@ -73,6 +75,12 @@ func New(p Parts, s Settings) (*Hub, error) {
 		c.Push = h.pusher
 	}
 	h.engine = engine.New(c)
+	if p.Bus != nil && p.Bus.Tasks == nil {
+		p.Bus.Tasks = p.Store
+	}
+	if p.Inbox != nil && p.Inbox.Deliver == nil {
+		p.Inbox.Deliver = question.Deliver(h.engine)
+	}
 	return h, nil
 }
 
@@ -134,6 +142,9 @@ type Work struct {
 	Server *http.Server
 	// Serve serves with the Server until then.
 	Serve func() error
+	// Ready is called when the tasks of an earlier process have been recovered. If nil,
+	// nothing is.
+	Ready func()
 	// Closing is called before the Server is shut down. If nil, nothing is.
 	Closing func()
 }
@@ -160,7 +171,7 @@ func (h *Hub) Run(ctx context.Context, w Work) error {
 			return errors.Join(err, h.shutdown(ctx, &w))
 		})
 	})
-	for _, s := range w.Services {
+	for _, s := range slices.Concat(h.services(w.Ready), w.Services) {
 		until := ctx
 		if s.Late {
 			until = late

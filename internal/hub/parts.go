@@ -8,8 +8,12 @@ import (
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/memory/recorder"
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -34,12 +38,21 @@ type Parts struct {
 	Recorder *recorder.Recorder
 	// Turns are the conversations that are swept beside the Recorder.
 	Turns *memory.Turns
+	// Inbox is what waits for a person. It is run, and its answers are delivered to the
+	// tasks unless it has a Deliver.
+	Inbox *inbox.Inbox
+	// Bus gives tasks to agents at queues. It is run until the last task has ended; its
+	// Tasks are the Store if it has none.
+	Bus *queue.Dispatcher
+	// Trust counts the contacts of callers. It is run.
+	Trust *trust.Book
+	// Audit is the log of who did what.
+	Audit *audit.Log
 
 	Policy    *policy.Policy
 	Blobs     *blobstore.Keeper
 	Questions engine.Questions
 	Onward    auth.Onward
-	Auditor   engine.Auditor
 	Chooser   engine.Chooser
 	Gate      engine.Gate
 	Observer  engine.Observer
@@ -131,8 +144,8 @@ type Limits struct {
 func engineConfig(p *Parts, s *Settings) engine.Config {
 	l := &s.Limits
 	c := engine.Config{
-		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Onward: p.Onward, Auditor: p.Auditor,
-		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Checks: p.Checks,
+		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Onward: p.Onward,
+		Chooser: p.Chooser, Gate: p.Gate, Observer: p.Observer, Checks: p.checks,
 		SignCard: p.SignCard, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
@@ -144,6 +157,12 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 	}
 	if p.Recorder != nil && !s.NoRecording {
 		c.Recorder = p.Recorder
+	}
+	if p.Trust != nil {
+		c.Observer.Admitted = p.contact
+	}
+	if p.Audit != nil {
+		c.Auditor = taskAuditor{p.Audit}
 	}
 	if p.Box != nil {
 		c.TokenKey = p.Box.Key("page tokens")

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind/caller"
@@ -204,12 +202,4 @@ func (c configuredAgents) Load(context.Context) directory.Update {
 func (configuredAgents) Follow(ctx context.Context, _ func(directory.Update)) error {
 	<-ctx.Done()
 	return nil
-}
-
-// reach returns where the hub takes messages for an agent.
-func (h *Hub) reach(name task.Agent) []*a2a.AgentInterface {
-	first, _ := h.engine.Agent("")
-	return card.Interfaces(card.Place{
-		Base: cmp.Or(h.cfg.PublicURL, h.URL()), GRPC: h.grpcAddr(), Agent: string(name), Default: first.Name == name,
-	})
 }

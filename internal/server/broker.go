@@ -88,9 +88,9 @@ func memberText(object []byte, key string) (string, bool) {
 	return "", false
 }
 
-// observer notifies the parts of the hub of messages, of output, and of the ends of tasks.
+// observer notifies the parts of the hub of output and of the ends of tasks.
 func (h *Hub) observer() engine.Observer {
-	o := engine.Observer{Admitted: h.trust.contact, Wants: broker.Wants, Ended: h.ended}
+	o := engine.Observer{Wants: broker.Wants, Ended: h.ended}
 	if chat := h.busParts.chat; chat != nil {
 		o.Output, o.Kinds = chat.Output, livefeed.Kinds
 	}

@@ -53,7 +53,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		return err
 	}
 	p.dispatcher = &queue.Dispatcher{
-		Bus: p.bus, ID: signer.Hub(), Tasks: h.db.Tasks(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
+		Bus: p.bus, ID: signer.Hub(), Signer: signer, MaxWait: duration(c.MaxWait), Lease: duration(c.Lease),
 		Logger: h.logger,
 	}
 	p.dead = &deadletter.Desk{Bus: p.bus, Book: h.db.Letters(), Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
@@ -118,7 +118,6 @@ func (h *Hub) busServices() []hub.Service {
 		return nil
 	}
 	all := []hub.Service{
-		{Name: "dispatcher", Run: p.dispatcher.Run, Late: true},
 		{Name: "dead letters", Run: h.recovered(p.dead.Run)}, // only then tasks can be told
 	}
 	if p.chat != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -12,12 +11,4 @@ func pushOptions(c *config.Push) push.Options {
 		Off: c.Off, Allow: c.Allow, RequireHTTPS: c.RequireHTTPS, SigningSecrets: c.SigningSecrets,
 		Timeout: duration(c.Timeout), MaxAge: duration(c.MaxAge), Concurrency: c.Concurrency, PerEndpoint: c.PerEndpoint,
 	}
-}
-
-// webhooks is what the hub's own interface shows of webhooks; nil if they are off.
-func (h *Hub) webhooks() *adminapi.Push {
-	if h.core.Pusher() == nil {
-		return nil
-	}
-	return &adminapi.Push{Desk: h.db.Tasks(), Pusher: h.core.Pusher()}
 }

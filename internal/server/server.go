@@ -13,14 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/grpcbind"
-	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/blobstore"
@@ -257,7 +254,6 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.engine = h.core.Engine()
-	h.trust.inbox.Deliver = question.Deliver(h.engine)
 	h.servers = h.mcpServers()
 	if err := h.register(); err != nil {
 		return err
@@ -297,8 +293,8 @@ func (h *Hub) compose(ctx context.Context) error {
 func (h *Hub) coreParts(rules *policy.Policy) hub.Parts {
 	return hub.Parts{
 		Store: h.db.Tasks(), Auth: h.keys, Box: h.box, Recorder: h.memory.recorder, Turns: h.memory.turns,
-		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Auditor: h.audit.tasks(),
-		Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
+		Policy: rules, Blobs: h.parts, Questions: h.desk(), Onward: h.identity.onward(), Audit: h.audit.log, Inbox: h.trust.inbox,
+		Trust: h.trust.book, Bus: h.busParts.dispatcher, Chooser: h.broker, Gate: brokerGate{h.broker}, Observer: h.observer(),
 		Checks: h.checks, SignCard: h.signing.signer(), Logger: h.logger,
 	}
 }
@@ -323,13 +319,18 @@ func (h *Hub) front() hub.Front {
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),
 		Callbacks:      h.callbacks(),
 		MCP:            h.mcp(),
-		API: &adminapi.Handler{
-			Hub: h.engine, Reach: h.reach, Tasks: h.db.Tasks(), Trees: h.engine, Reader: h.engine, Keys: keyDropper{h.keys, h.busParts.drop, h.logger}, Directory: h.directory, Broker: h.broker,
-			Push: h.webhooks(), Policy: h.engine.Policy(), Memory: h.memory.shown(), Inbox: h.trust.inbox, Active: h.trust.activity.Touch,
-			Trust: h.trust.book, Control: h.control, Bus: h.busParts.status(), MCPServers: h.serverStatus, Dead: h.busParts.dead, Version: parley.Version, Store: "sqlite", Started: time.Now(), Logger: h.logger,
-			Audit: h.audit.api(), AuditLog: h.audit.reader(),
-		},
+		API:            h.api(),
 	}
+}
+
+// api serves /api/v1.
+func (h *Hub) api() *adminapi.Handler {
+	a := h.core.API()
+	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
+	a.Keys, a.Directory, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.directory, h.broker
+	a.Memory, a.Active, a.Control, a.MCPServers = h.memory.shown(), h.trust.activity.Touch, h.control, h.serverStatus
+	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, "sqlite"
+	return a
 }
 
 // profiles returns the dialects that the configuration names.
@@ -454,7 +455,7 @@ func source(cfg *config.Config) string {
 // Run serves until ctx ends and everything has drained.
 func (h *Hub) Run(ctx context.Context) error {
 	return h.core.Run(ctx, hub.Work{
-		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Closing: h.mcpParts.close,
+		Services: h.services(), Server: h.server, Serve: h.serveHTTP, Closing: h.mcpParts.close, Ready: func() { h.logger.Info("ready", "url", h.URL()) },
 	})
 }
 
@@ -462,7 +463,6 @@ func (h *Hub) Run(ctx context.Context) error {
 // tasks until the last one has ended.
 func (h *Hub) services() []hub.Service {
 	all := []hub.Service{
-		{Name: "ready", Run: h.tellReady},
 		{Name: "directory", Run: h.runDirectory},
 		{Name: "MCP servers", Run: h.runMCPServers, Late: true},
 		{Name: "broker", Run: h.broker.Run, Late: true},
@@ -475,19 +475,6 @@ func (h *Hub) services() []hub.Service {
 		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.grpcListener) }})
 	}
 	return all
-}
-
-// tellReady says when the tasks of an earlier process have been dealt with.
-func (h *Hub) tellReady(ctx context.Context) error {
-	select {
-	case <-h.engine.Recovered():
-		if err := question.Mend(ctx, h.trust.inbox, h.engine); err != nil && ctx.Err() == nil {
-			h.logger.Warn("questions in the inbox may be settled already", "error", err)
-		}
-		h.logger.Info("ready", "url", h.URL())
-	case <-ctx.Done():
-	}
-	return nil
 }
 
 // Close releases the resources that Open has taken.

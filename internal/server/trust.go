@@ -187,13 +187,6 @@ func (h *Hub) missGated() {
 	}
 }
 
-// contact counts a message of a caller who is not the owner.
-func (t *trustParts) contact(p *auth.Principal) {
-	if p.Owner() != auth.Local && !slices.Contains(p.Roles, auth.RoleAdmin) {
-		t.book.Contact(trust.Who(p.ID), time.Now())
-	}
-}
-
 // frontDesk returns the agents that speak for the owner, if they are wanted.
 func (h *Hub) frontDesk() ([]engine.Agent, error) {
 	c := &h.cfg.FrontDesk
@@ -223,13 +216,10 @@ func (h *Hub) busy(ctx context.Context) bool {
 	return err == nil && len(page.Heads) > 0
 }
 
-// trustServices make items expire, read the file of trust when it changes, and notify;
-// contacts are stored until the last task has ended.
+// trustServices read the file of trust when it changes, and notify of new items.
 func (h *Hub) trustServices() []hub.Service {
 	t := &h.trust
 	all := []hub.Service{
-		{Name: "inbox", Run: t.inbox.Run},
-		{Name: "trust", Run: t.book.Run, Late: true},
 		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.book.Follow) }},
 	}
 	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {

@@ -1,4 +1,4 @@
-package server
+package hub
 
 import (
 	"context"
@@ -29,14 +29,14 @@ func BenchmarkAuditedSend(b *testing.B) {
 
 func benchmarkSend(b *testing.B, callers int, level audit.Level) {
 	dir := b.TempDir()
-	db, err := sqlitestore.Open(filepath.Join(dir, StoreName), sqlitestore.Options{})
+	db, err := sqlitestore.Open(filepath.Join(dir, "parley.db"), sqlitestore.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
 	cfg := engine.Config{Store: db.Tasks()}
 	if level != audit.Off {
-		log, err := audit.Open(audit.Options{Dir: filepath.Join(dir, auditName), Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Level: level})
+		log, err := audit.Open(audit.Options{Dir: filepath.Join(dir, "audit"), Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Level: level})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,0 +1,56 @@
+package parley_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/agent/worker"
+	"github.com/parley-a2a/parley/bus"
+)
+
+// A hub with its own interface, and an agent in another process, which the bus reaches. In
+// production the bus is that of a broker, and the worker a program of its own.
+func ExampleHub_API() {
+	b := new(bus.Memory)
+	hub := &parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}}
+	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: hub.Bus})
+	poet := &worker.Worker{Bus: b.Peer(), Name: "poet", Executor: agent.Func(
+		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("A poem on "+agent.Text(x.Message))), nil)
+		})}
+
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context) error{hub.Run, poet.Run} {
+		wg.Go(func() {
+			if err := run(ctx); err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	call := func(method, path, body string) string {
+		r := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.RemoteAddr = "127.0.0.1:9"
+		w := httptest.NewRecorder()
+		hub.Handler().ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	answer := call("POST", "/v1/a2a/message:send", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"the sea"}]}}`)
+	fmt.Println(strings.Contains(answer, "A poem on the sea"))
+	fmt.Println(strings.Contains(call("GET", "/api/v1/agents", ""), `"name":"poet"`))
+	stop()
+	wg.Wait()
+	// Output:
+	// true
+	// true
+}

@@ -1,0 +1,102 @@
+package hub
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/task"
+)
+
+// API returns what serves /api/v1, with the parts that the hub has; the caller may add
+// others before it mounts it.
+func (h *Hub) API() *adminapi.Handler {
+	p, e := &h.parts, h.engine
+	a := &adminapi.Handler{
+		Hub: e, Tasks: p.Store, Trees: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
+		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
+	}
+	if h.pusher != nil {
+		a.Push = &adminapi.Push{Desk: p.Store, Pusher: h.pusher}
+	}
+	if p.Trust != nil {
+		a.Trust = p.Trust
+	}
+	if p.Audit != nil {
+		a.Audit, a.AuditLog = apiAuditor{p.Audit}, &adminapi.AuditLog{Log: p.Audit, Dir: p.Audit.Dir()}
+	}
+	return a
+}
+
+// Reach returns where the hub takes messages for an agent, by its own address and that of
+// gRPC.
+func (h *Hub) Reach(base, grpc string) func(name task.Agent) []*a2a.AgentInterface {
+	return func(name task.Agent) []*a2a.AgentInterface {
+		first, _ := h.engine.Agent("")
+		return card.Interfaces(card.Place{Base: base, GRPC: grpc, Agent: string(name), Default: first.Name == name})
+	}
+}
+
+// checks says how the parts are that the engine does not know.
+func (p *Parts) checks() []engine.Check {
+	var all []engine.Check
+	if p.Checks != nil {
+		all = p.Checks()
+	}
+	if p.Audit == nil {
+		return all
+	}
+	check := engine.Check{Name: "audit", OK: true}
+	if err := p.Audit.Trouble(); err != nil {
+		check.OK, check.Detail = false, unwritten(err).Message
+	}
+	return append(all, check)
+}
+
+// contact counts a message of a caller who is not the owner.
+func (p *Parts) contact(who *auth.Principal) {
+	if who.Owner() != auth.Local && !slices.Contains(who.Roles, auth.RoleAdmin) {
+		p.Trust.Contact(trust.Who(who.ID), time.Now())
+	}
+}
+
+// services are those of the parts.
+func (h *Hub) services(ready func()) []Service {
+	all := []Service{{Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
+	if h.parts.Inbox != nil {
+		all = append(all, Service{Name: "inbox", Run: h.parts.Inbox.Run})
+	}
+	if h.parts.Trust != nil {
+		all = append(all, Service{Name: "trust", Run: h.parts.Trust.Run, Late: true})
+	}
+	if h.parts.Bus != nil {
+		all = append(all, Service{Name: "bus", Run: h.parts.Bus.Run, Late: true})
+	}
+	return all
+}
+
+// awaitReady calls ready when the tasks of an earlier process have been dealt with.
+func (h *Hub) awaitReady(ctx context.Context, ready func()) error {
+	select {
+	case <-h.engine.Recovered():
+	case <-ctx.Done():
+		return nil
+	}
+	if h.parts.Inbox != nil {
+		if err := question.Mend(ctx, h.parts.Inbox, h.engine); err != nil && ctx.Err() == nil {
+			h.parts.Logger.Warn("questions in the inbox may be settled already", "error", err)
+		}
+	}
+	if ready != nil {
+		ready()
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package hub
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/op"
+)
+
+// unwritten is the error for a caller whose operation cannot be written down.
+func unwritten(err error) *apierror.Error {
+	f := &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot write its audit log now", RetryAfter: 5 * time.Second}
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		f.Message += ": the disk is full"
+	case errors.Is(err, syscall.EROFS):
+		f.Message += ": the disk is read-only"
+	}
+	return f
+}
+
+// actorOf is a principal as the log has it.
+func actorOf(p *auth.Principal, from string) audit.Actor {
+	if p == nil {
+		return audit.Actor{From: from}
+	}
+	return audit.Actor{ID: p.ID, Owner: string(p.Owner()), Auth: p.Via, From: from}
+}
+
+// taskAuditor writes down what callers do to tasks.
+type taskAuditor struct{ log *audit.Log }
+
+var _ engine.Auditor = taskAuditor{}
+
+// Doing implements engine.Auditor.
+func (a taskAuditor) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) {
+	if !a.log.Has(d.Action) {
+		return nil, nil
+	}
+	r := deedRecord(c, &d)
+	p, err := a.log.Begin(&r)
+	if err != nil {
+		return nil, unwritten(err)
+	}
+	return onItsWay{p}, nil
+}
+
+// onItsWay is an entry that is being written; its error is for callers.
+type onItsWay struct{ audit.Pending }
+
+// Wait implements engine.Written.
+func (w onItsWay) Wait() error {
+	if err := w.Pending.Wait(); err != nil {
+		return unwritten(err)
+	}
+	return nil
+}
+
+// Undone implements engine.Auditor.
+func (a taskAuditor) Undone(c *op.Caller, d engine.Deed, err error) {
+	r := deedRecord(c, &d)
+	if d.Action == audit.PolicyRefused {
+		r.Reason = d.Op + " is not allowed"
+		a.log.Refused(&r)
+		return
+	}
+	report := dialect.Explain(err, "")
+	r.Reason, r.Outcome = report.Reason, audit.Refused
+	if report.HTTP >= http.StatusInternalServerError {
+		r.Outcome = audit.Failed
+	}
+	a.log.Note(&r)
+}
+
+// Looked implements engine.Auditor.
+func (a taskAuditor) Looked(c *op.Caller, d engine.Deed) {
+	if a.log.Has(d.Action) {
+		r := deedRecord(c, &d)
+		a.log.Note(&r)
+	}
+}
+
+// deedRecord is what is written down of a deed.
+func deedRecord(c *op.Caller, d *engine.Deed) audit.Record {
+	r := audit.Record{
+		Actor: actorOf(c.Principal, c.From), Action: d.Action, Trace: traceOf(c.Params["traceparent"]),
+		Subject: audit.Subject{Kind: "task", Agent: string(d.Agent), Task: string(d.Task)},
+	}
+	switch {
+	case d.Child:
+		r.Actor.Auth = "delegation"
+	case d.Part != "":
+		r.Subject.Kind, r.Subject.ID = "part", d.Part
+	case d.Config != "":
+		r.Subject.Kind, r.Subject.ID = "webhook", d.Config
+	case d.Hook:
+		r.Detail = []audit.Field{{Name: "webhook", Value: "yes"}}
+	}
+	return r
+}
+
+// traceOf returns the trace that a traceparent names (W3C Trace Context §3.2).
+func traceOf(values []string) string {
+	const begin, end = 3, 35
+	if len(values) != 1 || len(values[0]) < end || values[0][begin-1] != '-' {
+		return ""
+	}
+	return values[0][begin:end]
+}
+
+// apiAuditor writes down what is asked of the hub's own interface.
+type apiAuditor struct{ log *audit.Log }
+
+var _ adminapi.Auditor = apiAuditor{}
+
+// Asked implements adminapi.Auditor. What belongs to the caller is written down once, when it
+// was done.
+func (a apiAuditor) Asked(r *http.Request, d *adminapi.Deed) error {
+	if !a.log.Has(d.Action) {
+		return nil
+	}
+	if d.Own {
+		if err := a.log.Trouble(); err != nil {
+			return unwritten(err)
+		}
+		return nil
+	}
+	rec := requestRecord(r, d)
+	rec.Outcome = audit.Asked
+	p, err := a.log.Begin(rec)
+	if err = errors.Join(err, p.Wait()); err != nil {
+		return unwritten(err)
+	}
+	d.Asked = p.Seq
+	return nil
+}
+
+// Ended implements adminapi.Auditor.
+func (a apiAuditor) Ended(r *http.Request, d *adminapi.Deed) error {
+	rec := requestRecord(r, d)
+	if d.Asked > 0 {
+		rec.Detail = append(rec.Detail, audit.Field{Name: "asked", Value: strconv.FormatUint(d.Asked, 10)})
+	}
+	if err := a.log.Append(rec); err != nil {
+		f := unwritten(err)
+		f.Message += "; what was asked for may have been done"
+		return f
+	}
+	return nil
+}
+
+// Refused implements adminapi.Auditor.
+func (a apiAuditor) Refused(r *http.Request, d *adminapi.Deed) { a.log.Refused(requestRecord(r, d)) }
+
+// requestRecord is what is written down of a request.
+func requestRecord(r *http.Request, d *adminapi.Deed) *audit.Record {
+	return &audit.Record{
+		Actor: actorOf(auth.PrincipalFrom(r.Context()), r.RemoteAddr), Action: d.Action, Subject: d.Subject,
+		Outcome: d.Outcome, Reason: d.Reason, Trace: traceOf(r.Header["Traceparent"]), Detail: d.Detail,
+	}
+}
