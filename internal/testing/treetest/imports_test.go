@@ -259,25 +259,31 @@ var edgeOnly = map[string][]string{
 	"go.opentelemetry.io/otel/exporters":        {"internal/telemetry/export"},
 	"github.com/prometheus":                     {"internal/telemetry/export"},
 	module + "/internal/telemetry/export":       {"internal/server"},
-	module + "/internal/hub":                    {".", "internal/server", "internal/cli"},
-	module + "/store/sqlitestore":               {"internal/server", "internal/cli"},
-	module + "/grpcbind":                        {"internal/server", "internal/cli", "internal/testing/hubtest"},
-	module + "/internal/server":                 {"internal/cli"},
-	module + "/internal/cli":                    {"cmd/..."},
-	"github.com/nats-io/nats.go":                {"bus/natsbus/..."},
-	"github.com/rabbitmq/amqp091-go":            {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer"},
-	"github.com/go-jose/go-jose":                {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
-	module + "/internal/testing/rabbittest":     {"tests"},
-	"github.com/nats-io/nats-server/v2":         {"bus/natsbus/embedded"},
-	module + "/bus/natsbus/embedded":            {"internal/server"},
-	"github.com/modelcontextprotocol/go-sdk":    {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
-	module + "/internal/llm/mcp/mcpserver":      {"internal/server", "internal/llm/mcp/resources"},
-	module + "/internal/llm/mcp/mcpclient":      {"internal/server"},
-	module + "/internal/testing/natstest":       {"tests"},
-	module + "/internal/testing/transcript":     {"tests"}, // to no package: it defines a flag
-	module + "/internal/testing/grpctest":       {"tests"},
-	module + "/internal/testing/hubtest":        {"tests"},
-	module + "/internal/testing/openaitest":     {"tests"},
+	// The engine and the fronts are put together by internal/hub. The others are the side that
+	// gives it adapters (server), bindings and answers to questions, which call the engine
+	// (grpcbind, question), the facade, whose fields and Engine name its types, and the
+	// command, which reads the documents of adminapi.
+	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", "inbox/question", ".", "internal/testing/hubtest"},
+	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
+	module + "/store/sqlitestore":            {"internal/server", "internal/cli"},
+	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/server":              {"internal/cli"},
+	module + "/internal/cli":                 {"cmd/..."},
+	"github.com/nats-io/nats.go":             {"bus/natsbus/..."},
+	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer"},
+	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
+	module + "/internal/testing/rabbittest":  {"tests"},
+	"github.com/nats-io/nats-server/v2":      {"bus/natsbus/embedded"},
+	module + "/bus/natsbus/embedded":         {"internal/server"},
+	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
+	module + "/internal/llm/mcp/mcpserver":   {"internal/server", "internal/llm/mcp/resources"},
+	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
+	module + "/internal/testing/natstest":    {"tests"},
+	module + "/internal/testing/transcript":  {"tests"}, // to no package: it defines a flag
+	module + "/internal/testing/grpctest":    {"tests"},
+	module + "/internal/testing/hubtest":     {"tests"},
+	module + "/internal/testing/openaitest":  {"tests"},
 }
 
 func TestHeavyDependenciesStayAtTheEdge(t *testing.T) {
