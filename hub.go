@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -79,9 +80,9 @@ type Hub struct {
 	// there once, and callers get an address below PublicURL, which is required with it, to
 	// read them. If nil, all parts stay in their tasks.
 	Parts *Parts
-	// Memory writes down what has come of tasks whose requests name a session. If nil,
-	// nothing is written down. Its Store is that of the hub.
-	Memory *recorder.Recorder
+	// Memory records what comes of tasks whose requests name a session. If nil, nothing is
+	// recorded.
+	Memory *Memory
 	// Questions answers what agents ask their callers, in their place. A *question.Desk
 	// does; let its Inbox be that of the hub. If nil, tasks wait for their callers.
 	Questions engine.Questions
@@ -204,8 +205,9 @@ func (h *Hub) used() *hub.Hub {
 	if h.core != nil {
 		return h.core
 	}
+	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
 	core, err := hub.New(hub.Parts{
-		Store: h.Store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory, Blobs: h.keeper(),
+		Store: store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: h.keeper(),
 		Questions: h.Questions, Onward: h.Onward, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),

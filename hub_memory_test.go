@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
@@ -21,8 +21,7 @@ import (
 func TestHubRemembersResults(t *testing.T) {
 	t.Parallel()
 	store, notes := new(memstore.Store), new(memory.Notes)
-	notes.Fetch = recorder.Fetch(store)
-	hub := &parley.Hub{Store: store, Memory: recorder.New(recorder.Config{Notes: notes, Store: store})}
+	hub := &parley.Hub{Store: store, Memory: &parley.Memory{Notes: notes}}
 	echo := builtin.Agents()[0]
 	hub.Handle(echo.Card, echo.Executor)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

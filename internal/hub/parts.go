@@ -7,7 +7,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/audit"
@@ -19,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	notes "github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/agent/memory/recorder"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/store/memstore"
 )
 

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxRootFolders    = 14
-	maxPublicPackages = 31
+	maxPublicPackages = 30
 )
 
 // An embedder reads the root first: it shows the ideas of Parley and nothing else.
@@ -86,8 +86,6 @@ func TestNoInternalTypesInPublicPackages(t *testing.T) {
 // leaksLeft are files with the internal types that they still mention.
 var leaksLeft = [][2]string{
 	{"agent/", "delegation.Errand"},
-	{"agent/memory/recorder/", "op.Caller"},
-	{"agent/memory/recorder/", "op.Send"},
 	{"grpcbind/", "engine.Engine"},
 	{"hub.go", "engine.Engine"},
 	{"hub.go", "engine.Questions"},

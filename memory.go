@@ -1,0 +1,48 @@
+package parley
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/recorder"
+	"github.com/parley-a2a/parley/task"
+)
+
+// Memory records what comes of tasks as notes: their results, and the outcomes of work that
+// agents have delegated. Only Notes is required.
+type Memory struct {
+	// Notes are the notes. If their Fetch is nil, the hub sets it, so that a note with a long
+	// result is read from its task.
+	Notes *memory.Notes
+	// Primary is the session of the hub itself; "primary" if empty.
+	Primary string
+	// Owner is the owner of the notes about outcomes; "local" if empty.
+	Owner task.Owner
+	// ResultTTL is how long a result is kept; 60 min if zero.
+	ResultTTL time.Duration
+	// OutcomeTTL is how long an outcome and a notification are kept; 8 h if zero.
+	OutcomeTTL time.Duration
+	// SessionTTL is the time after its last message at which a session has ended; 24 h if
+	// zero.
+	SessionTTL time.Duration
+	// Outcomes reports whether the outcomes of an agent's work are recorded. If nil, none are.
+	Outcomes func(task.Agent) bool
+}
+
+// recorder returns the recorder that reads tasks of s and writes to m; nil for a nil m.
+func (m *Memory) recorder(s task.Store, logger *slog.Logger) *recorder.Recorder {
+	if m == nil {
+		return nil
+	}
+	if m.Notes.Fetch == nil {
+		m.Notes.Fetch = recorder.Fetch(s)
+	}
+	return recorder.New(recorder.Config{
+		Notes: m.Notes, Store: s, Logger: logger,
+		Options: recorder.Options{
+			Primary: m.Primary, Owner: m.Owner, Outcomes: m.Outcomes,
+			ResultTTL: m.ResultTTL, OutcomeTTL: m.OutcomeTTL, SessionTTL: m.SessionTTL,
+		},
+	})
+}
