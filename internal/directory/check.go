@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	// checkers is how many agents are asked at one time.
+	// checkers limits the number of concurrent probes.
 	checkers = 32
-	// fetchTimeout is how long a card may take that is read as a whole.
+	// fetchTimeout limits the duration of a full read of a card.
 	fetchTimeout = 30 * time.Second
-	// firstRetry is the time after which an agent is asked again that did not answer;
-	// it doubles up to Config.Probe.
+	// firstRetry is the delay before an agent that did not answer is probed again; it doubles
+	// up to Config.Probe.
 	firstRetry = time.Second
-	// maxError is how much of an error is kept, in characters.
+	// maxError limits a stored error text, in characters.
 	maxError = 500
-	// seenEvery is how exact the ledger is about when an agent was seen.
+	// seenEvery is the precision of SeenAt in the store.
 	seenEvery = 10 * time.Minute
 )
 
-// Probe is what asking an agent for its card has shown.
+// Probe is the result of a request for an agent's card.
 type Probe struct {
 	Reachable  bool
 	Latency    time.Duration
 	Streaming  bool
 	Push       bool
 	SkillCount int
-	// Changed is set if the card is another one than before.
+	// Changed is set if the card differs from the previous one.
 	Changed bool
-	// Error says what was wrong; empty if nothing was.
+	// Error is the error of the request; empty on success.
 	Error string
 }
 
-// keep asks each agent whenever its time has come, until ctx ends.
+// keep probes each agent when it is due, until ctx ends.
 func (d *Directory) keep(ctx context.Context, wg *sync.WaitGroup) {
 	places := make(chan struct{}, checkers)
 	for {
@@ -68,14 +68,14 @@ func (d *Directory) keep(ctx context.Context, wg *sync.WaitGroup) {
 	}
 }
 
-// stale reports whether the card of an agent is to be read as a whole.
+// stale reports whether the full card of an agent is due to be read.
 func (d *Directory) stale(a *agent) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.cfg.Refresh > 0 && time.Since(a.whole) >= d.cfg.Refresh
 }
 
-// lookup returns an agent and its entry as it is; nil if there is none.
+// lookup returns an agent and its current entry; nil if there is none.
 func (d *Directory) lookup(name task.Agent) (*agent, *Entry) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -86,14 +86,13 @@ func (d *Directory) lookup(name task.Agent) (*agent, *Entry) {
 	return a, a.entry
 }
 
-// Refresh reads the card of an agent again, whether it has changed or not, and returns
-// what is known of the agent then. Nothing is read for an agent that is pinned or local.
+// Refresh reads the full card of an agent, changed or not, and returns the new entry. Nothing
+// is read for an agent that is pinned or local.
 func (d *Directory) Refresh(ctx context.Context, name string) (*Entry, Probe, error) {
 	return d.ask(ctx, name, true)
 }
 
-// Probe asks an agent for its card, as is done all the time, and returns what that has
-// shown.
+// Probe requests the card of an agent, as the periodic probe does, and returns the result.
 func (d *Directory) Probe(ctx context.Context, name string) (*Entry, Probe, error) {
 	return d.ask(ctx, name, false)
 }
@@ -115,7 +114,7 @@ func (d *Directory) ask(ctx context.Context, name string, whole bool) (*Entry, P
 	return e, p, nil
 }
 
-// check asks an agent for its card and takes over what that shows.
+// check requests the card of an agent and applies the result.
 func (d *Directory) check(ctx context.Context, name task.Agent, whole bool) Probe {
 	a, e := d.lookup(name)
 	if e == nil {
@@ -138,7 +137,7 @@ func (d *Directory) check(ctx context.Context, name task.Agent, whole bool) Prob
 	began := time.Now()
 	c, err := d.cfg.Fetcher.Fetch(ctx, r)
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return Probe{Error: context.Cause(ctx).Error()} // nobody knows
+		return Probe{Error: context.Cause(ctx).Error()} // the result is unknown
 	}
 	f := finding{spec: e.Spec, card: c, err: err, latency: time.Since(began), at: time.Now(), whole: whole}
 	if errors.Is(err, card.ErrNotModified) {
@@ -147,25 +146,25 @@ func (d *Directory) check(ctx context.Context, name task.Agent, whole bool) Prob
 	return d.learn(name, &f)
 }
 
-// finding is what came of a question for a card.
+// finding is the result of a request for a card.
 type finding struct {
-	spec    Spec // as it was when the question was put
+	spec    Spec // at the time of the request
 	card    *card.Card
 	err     error
-	same    bool // the card is the one that is there
+	same    bool // the card is unchanged
 	whole   bool
 	at      time.Time
 	latency time.Duration
 }
 
-// alive reports whether the agent has shown that it works, though it may keep its card
-// to others, or have none although it can be called without.
+// alive reports whether the agent is running. That is also the case if it restricts access to
+// its card, or has no card but can be called without one.
 func (f *finding) alive() bool {
 	return f.err == nil || errors.Is(f.err, a2a.ErrUnauthenticated) || errors.Is(f.err, a2a.ErrUnauthorized) ||
 		f.spec.Call.Binding != "" && errors.Is(f.err, card.ErrNoCard)
 }
 
-// learn takes over a finding, plans the next question, and says what it was.
+// learn applies a finding, schedules the next probe, and returns the result.
 func (d *Directory) learn(name task.Agent, f *finding) Probe {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -208,7 +207,7 @@ func (d *Directory) learn(name task.Agent, f *finding) Probe {
 	}
 }
 
-// takeCard takes over a card; it reports whether it is another one.
+// takeCard stores a new card; it reports whether the card differs from the previous one.
 func (d *Directory) takeCard(a *agent, f *finding) bool {
 	before := a.card
 	c := *f.card
@@ -220,7 +219,7 @@ func (d *Directory) takeCard(a *agent, f *finding) bool {
 	return before == nil || string(before.Raw) != string(c.Raw)
 }
 
-// healthAfter returns the health of an agent after a question.
+// healthAfter returns the health of an agent after a probe.
 func healthAfter(h Health, f *finding) Health {
 	h.CheckedAt, h.Latency, h.Error = f.at, f.latency, ""
 	if f.err != nil {
@@ -235,8 +234,7 @@ func healthAfter(h Health, f *finding) Health {
 	return h
 }
 
-// tellHealth logs when an agent stops answering, or answers again, or keeps its card to
-// others.
+// tellHealth logs when an agent stops answering, answers again, or denies access to its card.
 func (d *Directory) tellHealth(before, now *Entry) {
 	log := d.cfg.Logger.With("agent", now.Name(), "url", redact(now.Spec.URL))
 	was, is := &before.Health, &now.Health
@@ -250,8 +248,8 @@ func (d *Directory) tellHealth(before, now *Entry) {
 	}
 }
 
-// pause returns how long until an agent is asked again: less where it does not answer,
-// and not at the same time for all. Nothing means never.
+// pause returns the delay before the next probe, with jitter. It is shorter for an agent that
+// does not answer. Zero means never.
 func (d *Directory) pause(h *Health) time.Duration {
 	pause := d.cfg.Probe
 	if pause < 0 {
@@ -263,7 +261,8 @@ func (d *Directory) pause(h *Health) time.Duration {
 	return time.Duration(float64(pause) * (0.9 + 0.2*d.cfg.Random()))
 }
 
-// remember stores what was seen, if that is worth it. The caller holds changing.
+// remember stores the card and the time of the answer, if either has changed enough. The caller
+// holds changing.
 func (d *Directory) remember(a *agent, e *Entry, changed bool) {
 	r := a.record
 	switch {
@@ -284,7 +283,7 @@ func (d *Directory) remember(a *agent, e *Entry, changed bool) {
 	a.record = r
 }
 
-// a2a returns the card as the protocol has it; nil if there is none.
+// a2a returns the card in the form of the protocol; nil if there is none.
 func (a *agent) a2a() *a2a.AgentCard {
 	if a.card == nil {
 		return nil
@@ -292,8 +291,9 @@ func (a *agent) a2a() *a2a.AgentCard {
 	return a.card.A2A
 }
 
-// others returns what the protocol does not have in the card. A signature that was verified
-// does not cover it in each form of a card, so that of a signed card nothing is kept.
+// others returns the members of the card that the protocol does not define. It returns nil for
+// a signed card, because its verified signature does not cover these members in every form of
+// the card.
 func (a *agent) others() []byte {
 	if a.card == nil || a.card.SignedBy != "" {
 		return nil
@@ -301,7 +301,7 @@ func (a *agent) others() []byte {
 	return card.Others(a.card.Raw)
 }
 
-// signedBy returns the key that signed the card, as far as that was verified.
+// signedBy returns the id of the key that signed the card; empty if no signature was verified.
 func (a *agent) signedBy() string {
 	if a.card == nil {
 		return ""
@@ -309,7 +309,8 @@ func (a *agent) signedBy() string {
 	return a.card.SignedBy
 }
 
-// reach returns what the card says about how the agent is called; nil if there is no card.
+// reach returns the members of the card that determine how the agent is called; nil if there is
+// no card.
 func (a *agent) reach() []any {
 	if a.card == nil {
 		return nil
@@ -317,7 +318,7 @@ func (a *agent) reach() []any {
 	return []any{a.card.A2A.SupportedInterfaces, rawjson.Member(a.card.Raw, "securitySchemes")}
 }
 
-// tell returns a digest of what whoever calls an agent needs to know.
+// tell returns a digest of the data that callers of the agent depend on.
 func (a *agent) tell(e *Entry) string {
 	c := &e.Spec.Call.Credentials
 	b, err := json.Marshal([]any{
@@ -325,7 +326,7 @@ func (a *agent) tell(e *Entry) string {
 		e.Card(), e.Others, e.Spec, e.Streaming, e.Push, e.Transport(), c.APIKey, c.APIKeyEnv, c.Bearer, c.BearerEnv, c.HeaderName, c.HeaderValue,
 	})
 	if err != nil {
-		panic("directory: " + err.Error()) // nothing in an Entry can fail
+		panic("directory: " + err.Error()) // an Entry can always be encoded
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:])

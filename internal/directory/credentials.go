@@ -13,20 +13,20 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// Credentials are what the hub shows to an agent. The zero value shows nothing. No text
-// form of it has the values in it.
+// Credentials are sent by the hub to an agent. The zero value sends none. No text form of
+// Credentials contains the values.
 type Credentials struct {
-	// APIKey goes into the header that the agent's card asks for, else X-API-Key.
-	// APIKeyEnv names the environment variable with one, which is read when it is needed.
+	// APIKey is sent in the header named by the agent's card, or else in X-API-Key. APIKeyEnv
+	// is the name of an environment variable with the key; it is read at each use.
 	APIKey, APIKeyEnv string
-	// Bearer is a token for the Authorization header; BearerEnv names the environment
+	// Bearer is a token for the Authorization header; BearerEnv is the name of an environment
 	// variable with one.
 	Bearer, BearerEnv string
-	// HeaderName and HeaderValue are any header.
+	// HeaderName and HeaderValue are an arbitrary header.
 	HeaderName, HeaderValue string
 }
 
-// Check returns what cannot be sent.
+// Check returns an error if the credentials cannot be sent.
 func (c *Credentials) Check() error {
 	switch {
 	case (c.HeaderName == "") != (c.HeaderValue == ""):
@@ -39,13 +39,13 @@ func (c *Credentials) Check() error {
 	return nil
 }
 
-// tokenRune reports whether the name of a header may have r (RFC 9110 §5.6.2).
+// tokenRune reports whether a header name may contain r (RFC 9110 §5.6.2).
 func tokenRune(r rune) bool {
 	return r > ' ' && r < 0x7f && !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
-// Header returns what to send. Variables are looked up with lookup; one that is not set
-// is an error.
+// Header returns the headers to send. It reads environment variables with lookup; a missing
+// variable is an error.
 func (c *Credentials) Header(lookup func(string) (string, bool)) (http.Header, error) {
 	h := make(http.Header)
 	env := func(name string) (string, error) {
@@ -82,8 +82,8 @@ func (c *Credentials) Header(lookup func(string) (string, bool)) (http.Header, e
 	return h, nil
 }
 
-// DecodeHeaderValue returns the value of a header that is written in base64, so that it
-// is not read by accident.
+// DecodeHeaderValue decodes a base64-encoded header value. The encoding protects the value from
+// being read by accident.
 func DecodeHeaderValue(text string) (string, error) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil {
@@ -92,7 +92,7 @@ func DecodeHeaderValue(text string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-// Kind says what the credentials are, without their values; "none" for none.
+// Kind describes the credentials without their values; it returns "none" for the zero value.
 func (c Credentials) Kind() string {
 	var kinds []string
 	switch {
@@ -125,7 +125,7 @@ func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.Kind()) }
 // MarshalText returns Kind.
 func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.Kind()), nil }
 
-// checkURL refuses what is no address of an agent.
+// checkURL returns an error if raw is not a valid address of an agent.
 func checkURL(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -139,7 +139,7 @@ func checkURL(raw string) error {
 	return nil
 }
 
-// redact takes a user with a password out of a URL.
+// redact removes the password or user from a URL.
 func redact(raw string) string {
 	if u, err := url.Parse(raw); err == nil {
 		return u.Redacted()
@@ -150,5 +150,5 @@ func redact(raw string) string {
 	return raw
 }
 
-// maxQuoted is how much of a text an error repeats, in characters.
+// maxQuoted limits quoted text in errors, in characters.
 const maxQuoted = 80

@@ -21,100 +21,100 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What callers get who ask for something that is not so.
+// Errors returned to callers.
 var (
-	// ErrNoAgent: there is no agent with the name.
+	// ErrNoAgent is returned if no agent has the requested name.
 	ErrNoAgent = errors.New("no such agent")
-	// ErrConfigured: the agent stands in a file, or belongs to the hub, and is changed
-	// there.
+	// ErrConfigured is returned for a change of an agent that is configured in a file or
+	// belongs to the hub. Such an agent can be changed only there.
 	ErrConfigured = errors.New("the agent is configured")
-	// ErrInvalid: what was registered cannot be.
+	// ErrInvalid is returned for a registration that is not valid.
 	ErrInvalid = errors.New("invalid agent")
 )
 
 // Registrar makes agents callable. It is called by one goroutine at a time.
 type Registrar interface {
-	// Put is called with an agent that has come, or of which its callers need to know
-	// something new. An error is noted among the agent's problems.
+	// Put is called for a new agent and for each change that affects its callers. The directory
+	// adds an error to the agent's problems.
 	Put(e *Entry) error
-	// Drop is called when an agent has gone.
+	// Drop is called when an agent is removed.
 	Drop(name task.Agent)
 }
 
 // Request asks for the card of an agent.
 type Request struct {
 	URL string
-	// ETag is the tag of the card that is there already, or empty.
+	// ETag is the tag of the stored card; empty if there is none.
 	ETag string
-	// Guarded is set if the URL is a stranger's, see Spec.Guarded.
+	// Guarded is set if the URL is untrusted, see Spec.Guarded.
 	Guarded bool
-	// Call has the credentials.
+	// Call holds the credentials.
 	Call Call
 }
 
 // Fetcher reads the cards of agents. It is called concurrently.
 type Fetcher interface {
-	// Fetch returns the card of the agent at a URL. It returns card.ErrNotModified for a
-	// card that still has the tag of the request.
+	// Fetch returns the card of the agent at a URL. It returns card.ErrNotModified if the card
+	// still has the tag of the request.
 	Fetch(ctx context.Context, r *Request) (*card.Card, error)
 }
 
-// Update is what a source knows at one moment.
+// Update is the state of a source at one moment.
 type Update struct {
-	// Specs are its agents.
+	// Specs are the agents of the source.
 	Specs []Spec
-	// Problems say what is wrong with the source. While there are any, agents that the
-	// source has named before and does not name now stay: a mistake takes nothing away.
+	// Problems are the errors of the source. As long as Problems is not empty, agents that the
+	// source named earlier remain, even if Specs lacks them.
 	Problems []error
 }
 
-// Source is where agents are known from: a file, or those who announce themselves.
+// Source supplies agents, for example from a file or from announcements on the bus.
 type Source interface {
-	// Name is the source's name for a person, such as "agents.yaml".
+	// Name returns the source's display name, such as "agents.yaml".
 	Name() string
-	// Load returns what the source knows now.
+	// Load returns the current state of the source.
 	Load(ctx context.Context) Update
-	// Follow calls changed with all that the source knows whenever that has changed,
-	// until ctx ends. It begins with what has changed since Load.
+	// Follow calls changed with the full state of the source after each change, until ctx ends.
+	// It begins with the changes since Load.
 	Follow(ctx context.Context, changed func(Update)) error
 }
 
-// Config says how a Directory works. The zero Config knows agents that are registered,
-// until the process ends, and fetches nothing.
+// Config configures a Directory. The zero Config keeps registered agents in memory only and
+// fetches no cards.
 type Config struct {
-	// Sources are asked in this order: the first that knows an agent counts, and those
-	// who are registered come last.
+	// Sources in order of precedence: the first source that names an agent wins. Registered
+	// agents come last.
 	Sources []Source
-	// Registrar makes agents callable. If nil, nobody does.
+	// Registrar makes agents callable. If nil, no agent is made callable.
 	Registrar Registrar
-	// Fetcher reads cards. If nil, none is read and no agent is probed.
+	// Fetcher reads cards. If nil, no card is read and no agent is probed.
 	Fetcher Fetcher
-	// Store keeps what is registered, and the cards that were seen last. If nil, they
-	// end with the process.
+	// Store persists registered agents and the last known cards. If nil, they are kept in
+	// memory.
 	Store dirstore.Store
-	// Sealer seals the credentials of agents that are registered. If nil, agents with
-	// credentials cannot be registered.
+	// Sealer encrypts the credentials of registered agents. If nil, registrations with
+	// credentials are rejected.
 	Sealer Sealer
-	// Policy checks the URLs that callers register. If nil, any is taken.
+	// Policy checks the URLs that callers register. If nil, every URL is accepted.
 	Policy func(rawURL string) error
-	// Refresh is the time after which a card is read again as a whole. Zero means ten
+	// Refresh is the interval after which a card is fetched in full again. Zero means ten
 	// minutes, negative means never.
 	Refresh time.Duration
-	// Probe is the time between questions whether an agent still answers. Zero means one
-	// minute, negative means never.
+	// Probe is the interval between probes of an agent. Zero means one minute, negative means
+	// never.
 	Probe time.Duration
-	// ProbeTimeout is how long an answer to a probe may take. Zero means three seconds.
+	// ProbeTimeout limits the duration of a probe. Zero means three seconds.
 	ProbeTimeout time.Duration
-	// Services are other things than agents that can be searched for.
+	// Services are added to the search index beside the agents.
 	Services []Service
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives messages for the operator. If nil, nothing is logged.
 	Logger *slog.Logger
-	// Random returns a number from 0 to 1, with which times are spread. If nil, it is
-	// truly random.
+	// Random returns a number in [0, 1) that adds jitter to the intervals. If nil, math/rand is
+	// used.
 	Random func() float64
 }
 
-// Sealer seals secrets. A text that is sealed for one context does not open in another.
+// Sealer encrypts secrets. A text sealed for one context cannot be opened with another.
 type Sealer interface {
 	Seal(plain, context []byte) []byte
 	Open(sealed, context []byte) ([]byte, error)
@@ -136,16 +136,16 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Directory knows which agents there are.
+// Directory keeps the list of agents. Create it with New.
 type Directory struct {
 	cfg   Config
 	index *bm25.Index
 	work  *schedule
 
-	// changing is held while a change is made and the registrar and the store are told.
+	// changing serialises changes; it is held while the registrar and the store are called.
 	changing sync.Mutex
-	// known is what each source has said last, with the registered agents at the end.
-	// It is guarded by changing.
+	// known holds the last state of each source, followed by the registered agents. It is
+	// guarded by changing.
 	known []told
 
 	mu     sync.RWMutex // guards the fields below; taken after changing
@@ -153,32 +153,32 @@ type Directory struct {
 	wrong  [][]string // the problems of each source
 }
 
-// told is what a source has said last: its agents by their names. One that it names twice
-// counts as it was named first.
+// told is the last state of a source: its agents by name. If a source names an agent twice, the
+// first Spec counts.
 type told map[task.Agent]*Spec
 
-// agent is what the directory knows of one agent.
+// agent is the directory's state of one agent.
 type agent struct {
-	// checking is held while the agent is asked for its card.
+	// checking is held while the agent's card is fetched.
 	checking sync.Mutex
 
-	// The rest is guarded by Directory.mu, and changed by whoever holds changing as well.
+	// The fields below are guarded by Directory.mu; writers hold Directory.changing too.
 
 	entry *Entry
-	card  *card.Card // as it was screened; nil if there is none
-	// told is what the registrar was told last.
+	card  *card.Card // after screening; nil if there is none
+	// told is the digest of the entry last passed to the registrar.
 	told string
-	// trouble is why the registrar did not take the agent.
+	// trouble is the error with which the registrar refused the agent.
 	trouble string
-	// record is what the ledger has; nil if it has nothing.
+	// record is the agent's record in the store; nil if there is none.
 	record *dirstore.Record
-	// whole is when the card was last read as a whole, or first at all.
+	// whole is the time of the last full read of the card, or of the first attempt.
 	whole time.Time
-	// screened is what was wrong with the card.
+	// screened lists the problems found in the card.
 	screened []string
 }
 
-// New returns a Directory. Open it before anything else.
+// New returns a Directory. Call Open before any other method.
 func New(cfg Config) *Directory {
 	cfg = cfg.withDefaults()
 	d := &Directory{
@@ -193,8 +193,9 @@ func New(cfg Config) *Directory {
 	return d
 }
 
-// Open reads the store and all sources, and makes the agents callable: those that do not
-// answer as well, with what was known of them last. It fails if the store does.
+// Open reads the store and all sources, and passes the agents to the registrar. An agent that
+// does not answer is passed with its last known card. Open returns an error only if the store
+// fails.
 func (d *Directory) Open(ctx context.Context) error {
 	records, err := d.cfg.Store.Records(ctx)
 	if err != nil {
@@ -209,7 +210,7 @@ func (d *Directory) Open(ctx context.Context) error {
 	return nil
 }
 
-// restore takes over what the ledger has, and returns the agents that were registered.
+// restore creates agents from the stored records and returns the registered ones.
 func (d *Directory) restore(records []dirstore.Record) Update {
 	var u Update
 	for i := range records {
@@ -238,7 +239,7 @@ func (d *Directory) restore(records []dirstore.Record) Update {
 	return u
 }
 
-// forget drops what the ledger has of agents that nobody names any more.
+// forget deletes the records of agents that no source names any more.
 func (d *Directory) forget(ctx context.Context, records []dirstore.Record) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -259,8 +260,8 @@ func (d *Directory) forget(ctx context.Context, records []dirstore.Record) {
 	}
 }
 
-// Run follows the sources, and keeps cards and health up to date, until ctx ends. It
-// returns when everything that it started has stopped.
+// Run follows the sources and keeps cards and health up to date until ctx ends. It returns
+// after all its goroutines have ended.
 func (d *Directory) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -276,7 +277,7 @@ func (d *Directory) Run(ctx context.Context) error {
 	return nil
 }
 
-// set takes over what source i says now.
+// set applies the new state of source i.
 func (d *Directory) set(i int, u Update) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -310,7 +311,7 @@ func (d *Directory) set(i int, u Update) {
 	}
 }
 
-// report logs problems that are new.
+// report logs the problems that are new.
 func (d *Directory) report(i int, found []error) {
 	var texts []string
 	for _, err := range found {
@@ -330,7 +331,7 @@ func (d *Directory) report(i int, found []error) {
 	}
 }
 
-// registeredName is the name of those who were registered, as a source.
+// registeredName is the source name of registered agents.
 const registeredName = "registered"
 
 func (d *Directory) sourceName(i int) string {
@@ -340,7 +341,7 @@ func (d *Directory) sourceName(i int) string {
 	return registeredName
 }
 
-// specs returns what the sources say of an agent, those that count first.
+// specs returns the Specs of an agent in order of precedence, with the names of their sources.
 func (d *Directory) specs(name task.Agent) (specs []*Spec, sources []string) {
 	for i := range d.known {
 		if s := d.known[i][name]; s != nil {
@@ -350,13 +351,13 @@ func (d *Directory) specs(name task.Agent) (specs []*Spec, sources []string) {
 	return specs, sources
 }
 
-// Problem is what is wrong with a source of agents.
+// Problem is an error in a source of agents.
 type Problem struct {
 	Source string `json:"source"`
 	Text   string `json:"problem"`
 }
 
-// Problems returns what is wrong with the sources now.
+// Problems returns the current problems of all sources.
 func (d *Directory) Problems() []Problem {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -369,7 +370,7 @@ func (d *Directory) Problems() []Problem {
 	return all
 }
 
-// List returns all agents in the order of their names.
+// List returns all agents, sorted by name.
 func (d *Directory) List() []*Entry {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -382,8 +383,8 @@ func (d *Directory) List() []*Entry {
 	return all
 }
 
-// Get returns the agent with a name, a title, or a name on RockBot's exchange. The error
-// names the nearest one.
+// Get finds an agent by its name, its title, or its name on RockBot's exchange. The error
+// suggests the nearest name.
 func (d *Directory) Get(name string) (*Entry, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -409,7 +410,8 @@ func (d *Directory) Get(name string) (*Entry, error) {
 	return nil, fmt.Errorf("%w as %q", ErrNoAgent, clip.Runes(name, maxQuoted))
 }
 
-// Healthy reports whether there is no reason to think that an agent does not answer.
+// Healthy reports whether the agent's last probe did not fail. It returns true for an agent
+// that is unknown or was never probed.
 func (d *Directory) Healthy(name task.Agent) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -417,12 +419,13 @@ func (d *Directory) Healthy(name task.Agent) bool {
 	return a == nil || a.entry == nil || a.entry.Health.State != Down
 }
 
-// Search returns the agents and services that have to do with a query, the best first.
+// Search returns the agents and services that match a query, best match first.
 func (d *Directory) Search(query string, limit int) []bm25.Hit {
 	return d.index.Search(query, limit)
 }
 
-// rebuild makes the entry of an agent anew of what is known. The caller holds changing.
+// rebuild rebuilds the entry of an agent from its Specs and its card. The caller holds
+// changing.
 func (d *Directory) rebuild(name task.Agent) {
 	specs, sources := d.specs(name)
 	d.mu.RLock()
@@ -471,17 +474,17 @@ func (d *Directory) rebuild(name task.Agent) {
 	}
 }
 
-// sameAddress reports whether a card that was read for a is one for b.
+// sameAddress reports whether a card that was read for a is valid for b.
 func sameAddress(a, b *Spec) bool {
 	return a.URL == b.URL && a.Call.Target == b.Call.Target && a.Call.Credentials == b.Call.Credentials
 }
 
-// checked reports whether an agent is asked for its card.
+// checked reports whether the directory fetches the agent's card.
 func (d *Directory) checked(s *Spec) bool {
 	return d.cfg.Fetcher != nil && !s.Local && !s.Pinned && s.URL != ""
 }
 
-// shadows says which other sources name the same agent in vain.
+// shadows returns a problem for each further source that names the same agent.
 func shadows(specs []*Spec, sources []string) []string {
 	var all []string
 	for i := 1; i < len(specs); i++ {
@@ -494,8 +497,8 @@ func shadows(specs []*Spec, sources []string) []string {
 	return all
 }
 
-// publish makes e the entry of a, and tells the registrar if its callers need to know.
-// The caller holds changing.
+// publish makes e the entry of a, and notifies the registrar if the change affects callers. The
+// caller holds changing.
 func (d *Directory) publish(a *agent, e *Entry) {
 	if told := a.tell(e); !e.Spec.Local && d.cfg.Registrar != nil && (told != a.told || a.trouble != "") {
 		a.told, a.trouble = told, ""
@@ -514,7 +517,7 @@ func (d *Directory) publish(a *agent, e *Entry) {
 	d.index.Put(e.document())
 }
 
-// drop forgets an agent that no source names. The caller holds changing.
+// drop removes an agent that no source names. The caller holds changing.
 func (d *Directory) drop(name task.Agent, a *agent) {
 	d.mu.Lock()
 	delete(d.agents, name)

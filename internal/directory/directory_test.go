@@ -23,7 +23,7 @@ func spec(name, url string, skills ...string) directory.Spec {
 	return s
 }
 
-// What the source says wins, skill by skill, and the card says the rest.
+// The source takes precedence, skill by skill; the card supplies the rest.
 func TestSpecAndCardAreMerged(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, says(cardOf("Card Name", "review", "extra")))
@@ -59,8 +59,8 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 	}
 }
 
-// A card that names another address, binding or header for calls is one that the hub needs to
-// know, and one that says the same in other words is none.
+// The registrar is notified of a card that changes the address, binding or header for calls. A
+// card with the same content in other words causes no notification.
 func TestInterfacesChange(t *testing.T) {
 	t.Parallel()
 	first := cardOf("a", "one")
@@ -90,8 +90,8 @@ func TestInterfacesChange(t *testing.T) {
 	}
 }
 
-// A skill that is new is there after one refresh; one that has vanished goes with a
-// warning, unless it is configured.
+// A new skill is present after one refresh. A removed skill disappears with a warning, unless
+// it is configured.
 func TestSkillsComeAndGo(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, says(cardOf("a", "one", "kept")))
@@ -111,8 +111,7 @@ func TestSkillsComeAndGo(t *testing.T) {
 	}
 }
 
-// An agent of a well-known list that pins its skills is what the list says: nothing is
-// fetched.
+// A well-known agent with pinned skills is used as listed: no card is fetched.
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, says(cardOf("a", "other")))
@@ -152,7 +151,7 @@ func TestLastSeen(t *testing.T) {
 	}
 }
 
-// The source that is asked first counts; the others are named among the problems.
+// The first source takes precedence; the others are named among the problems.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	first, second := source("parley.yaml", spec("a", "http://one")), source("agents.yaml", spec("a", "http://two", "x"), spec("b", "http://b"))
@@ -170,12 +169,12 @@ func TestPrecedence(t *testing.T) {
 	again := directory.Update{Specs: slices.Clone(second.first.Specs)}
 	again.Specs[0].Description = "another one"
 	second.changes <- again
-	second.changes <- again // the first one was taken
+	second.changes <- again // the first change was received
 	if n := b.logs.count("two agents have one name"); n != 1 {
 		t.Errorf("the log names the problem %d times, want once:\n%s", n, b.logs)
 	}
 	first.changes <- directory.Update{}
-	first.changes <- directory.Update{} // the first one was taken
+	first.changes <- directory.Update{} // the first change was received
 	if e := b.get("a"); e.Spec.URL != "http://two" || len(e.Problems) != 0 {
 		t.Errorf("without the first source: %+v", e)
 	}
@@ -190,10 +189,10 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// nobody answers.
+// nobody is a Fetcher without any agent that answers.
 type nobody struct{ web }
 
-// A mistake takes nothing away: what is right counts, what is missing stays.
+// An error in a source removes no agent: valid agents count, missing ones remain.
 func TestProblemsTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	s := source("agents.yaml", spec("a", "http://a"), spec("b", "http://b"))
@@ -246,7 +245,7 @@ func TestGetNamesTheNearest(t *testing.T) {
 	}
 }
 
-// What the hub cannot make callable is there, with the reason, and is tried again.
+// An agent that the registrar refuses is listed with the reason, and is tried again.
 func TestRegistrarRefuses(t *testing.T) {
 	t.Parallel()
 	p := startPeer(t, says(cardOf("a")))
@@ -265,7 +264,7 @@ func TestRegistrarRefuses(t *testing.T) {
 	}
 }
 
-// failing is a store that does not work.
+// failing is a store whose reads fail.
 type failing struct{ dirstore.Memory }
 
 func (*failing) Records(context.Context) ([]dirstore.Record, error) {
@@ -279,8 +278,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// TestOthersComeAndGo: members of a card that the protocol does not have are those of the
-// entry, and a card that differs in them alone is another one.
+// Members of a card that the protocol does not define are in the entry, and a card that differs
+// only in them counts as changed.
 func TestOthersComeAndGo(t *testing.T) {
 	t.Parallel()
 	card := func(more string) string { return strings.Replace(cardOf("Far", "a"), "{", "{"+more, 1) }

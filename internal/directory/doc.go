@@ -1,44 +1,44 @@
-// Package directory knows which agents there are: those that stand in files, those that
-// callers have registered, and those of the hub itself.
+// Package directory keeps the list of agents: agents configured in files, agents registered by
+// callers, and the agents of the hub itself.
 //
 // # What it is
 //
-// A [Source] says of an agent what it knows, which is a [Spec]. The agent's card says the
-// rest: the [Directory] reads it, and again every ten minutes, and asks each agent every
-// minute whether it still answers. Both together are an [Entry]. What its source says
-// wins; a skill that a source names stays when the card has it no longer, while others go
-// with the card. A [Registrar], which is the engine of the hub, makes the agents callable.
+// A [Source] supplies the configuration of an agent, a [Spec]. The agent's card supplies the
+// rest: the [Directory] fetches the card every ten minutes and probes each agent every minute.
+// Spec and card together form an [Entry]. The Spec takes precedence over the card. A skill
+// named in the Spec remains when the card drops it; other skills follow the card. A
+// [Registrar], the engine of the hub, makes the agents callable.
 //
-// Everything can be searched, together with MCP servers, see package search.
+// Agents and MCP servers share one search index, see package bm25.
 //
 // # Guarantees
 //
-// An agent that does not answer is there all the same, can be called, and is asked again
-// soon, then less and less often, up to once a minute. What it was known to be able to do
-// before is kept, also when the hub is started anew.
+// An agent that does not answer remains listed and callable. The directory probes it again
+// after one second, then at growing intervals of up to one minute. The last known card is kept,
+// also across a restart of the hub.
 //
-// A mistake in a source takes nothing away: agents that it has named before stay until it
-// is right again. Whatever is wrong is logged once, and is there to be asked for.
+// An error in a source removes no agent: agents named before remain until the source is valid
+// again. Each problem is logged once and reported by [Directory.Problems].
 //
-// Texts of cards are a stranger's: characters that do not show are taken out, and what is
-// too long or too much is cut and noted. The addresses in a card are not called, unless
-// the Spec says so. Agents that callers have registered are marked ([Spec].Guarded), so
-// that they are reached at public addresses only, and their credentials are sealed for
-// their name and address. No text form of [Credentials] has the values in it.
+// Card texts are untrusted: invisible characters are removed, and texts or lists over the
+// limits are cut, with a note in [Entry].Problems. The addresses in a card are not called
+// unless the Spec allows it. Agents registered by callers are marked ([Spec].Guarded): the hub
+// reaches them at public addresses only, and seals their credentials for their name and
+// address. No text form of [Credentials] contains the values.
 //
 // # What it does not promise
 //
-// That an agent has answered a moment ago does not mean that it works. Cards are not
-// believed: a name in a card is none in the hub.
+// A recent answer does not prove that an agent works. Cards are not trusted: the name in a card
+// is not a name in the hub.
 //
 // # Concurrency
 //
-// A Directory is safe for concurrent use. An Entry is not changed once it was given out.
-// Locks are taken in the order agent.checking, changing, mu. The Registrar and the Store
-// are called with changing held, the Fetcher with checking.
+// A Directory is safe for concurrent use. A published Entry is never changed. Locks are
+// acquired in the order agent.checking, changing, mu. The Registrar and the Store are called
+// with changing held, the Fetcher with checking held.
 //
 // # Testing
 //
-// The tests have agents that answer over HTTP, well and badly, and bubbles of fake time
-// where waiting matters.
+// The tests use agents that answer over HTTP, correctly and incorrectly, and fake time
+// (testing/synctest) where delays matter.
 package directory

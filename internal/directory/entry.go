@@ -9,72 +9,71 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Entry is an agent of the directory, as it was at one moment. It is not changed.
+// Entry is a snapshot of an agent in the directory. It is immutable.
 type Entry struct {
-	// Spec is what the first of Sources says.
+	// Spec is the Spec of the first source.
 	Spec Spec
-	// Sources are the names of the sources that know the agent, the one that counts
-	// first.
+	// Sources are the names of the sources that name the agent, in order of precedence.
 	Sources []string
-	// Registered is set if it is a caller who has registered the agent, so that callers
-	// may change and remove it.
+	// Registered is set if a caller registered the agent, so that callers may change and remove
+	// it.
 	Registered bool
 
-	// What is known of the agent, from its Spec and its card.
+	// Data merged from the Spec and the card.
 	Title, Description, Version string
-	// ProtocolVersion is the newest that the card names; empty while there is no card.
+	// ProtocolVersion is the newest version in the card; empty if there is no card.
 	ProtocolVersion         string
 	Streaming, Push         bool
 	Skills                  []Skill
 	InputModes, OutputModes []string
-	// Extensions are those that the card declares.
+	// Extensions are the extensions that the card declares.
 	Extensions []a2a.AgentExtension
-	// Others are the members of the card that the protocol does not have: see card.Options.
+	// Others holds the members of the card that the protocol does not define, see card.Options.
 	Others []byte
-	// SignedBy is the id of the key that signed the card, if the Fetcher has verified that;
-	// empty until a card was read in this process.
+	// SignedBy is the id of the key that signed the card, if the Fetcher verified the
+	// signature. It is empty until this process has read the card.
 	SignedBy string
-	// CardAt is when the card was last read, or found unchanged; zero if there is none.
+	// CardAt is the time at which the card was last read or found unchanged; zero if there is
+	// no card.
 	CardAt time.Time
 
 	Health Health
-	// Workers is how many workers have announced themselves for the agent's queue and are
-	// there.
+	// Workers is the number of connected workers that have announced themselves for the agent's
+	// queue.
 	Workers int
-	// byBroker says what the card prefers, if it names a broker; nil if it does not.
+	// byBroker reports whether the card prefers its broker address; nil if it names no broker.
 	byBroker *bool
-	// Problems are what an operator should know: two files that name the same agent, a
-	// card that is not there.
+	// Problems are for the operator, such as two files naming the same agent, or a missing
+	// card.
 	Problems []string
 }
 
-// Health is what is known of whether an agent answers.
+// Health is the result of the probes of an agent.
 type Health struct {
 	State State
-	// SeenAt is when the agent last answered in this process or, if it has not, in an
-	// earlier one; zero means never.
+	// SeenAt is the time of the agent's last answer, in this or an earlier process; zero means
+	// never.
 	SeenAt time.Time
-	// Session is set if that was in this process.
+	// Session is set if SeenAt is from this process.
 	Session bool
-	// CheckedAt is when the agent was last asked for its card, and Latency how long it
-	// took to answer.
+	// CheckedAt is the time of the last probe, and Latency its duration.
 	CheckedAt time.Time
 	Latency   time.Duration
-	// Failures is how often it has failed to answer since it did.
+	// Failures counts the failed probes since the last answer.
 	Failures int
-	// Error is why it did not the last time, for a person.
+	// Error is the display text of the last probe's error; empty if it succeeded.
 	Error string
 }
 
-// State says whether an agent answers.
+// State is the result of the last probe.
 type State uint8
 
 const (
-	// Unknown agents were not asked yet, or are never asked.
+	// Unknown agents have not been probed yet, or are never probed.
 	Unknown State = iota
-	// Up agents have answered the last time.
+	// Up agents answered the last probe.
 	Up
-	// Down agents have not.
+	// Down agents did not answer the last probe.
 	Down
 )
 
@@ -89,10 +88,10 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// notYetSeen is what is shown of an agent that a list names as always there.
+// notYetSeen is shown for a well-known agent that has not answered in this session.
 const notYetSeen = "well-known (not yet seen this session)"
 
-// LastSeen says when the agent was last seen, for a person and for a model.
+// LastSeen returns the time of the agent's last answer, or a phrase, for people and models.
 func (e *Entry) LastSeen() string {
 	switch {
 	case e.Spec.Local || e.Spec.Model != nil:
@@ -105,7 +104,7 @@ func (e *Entry) LastSeen() string {
 	return e.Health.SeenAt.UTC().Format(time.RFC3339)
 }
 
-// Transport says how the agent is called: HTTP, Queue or RockBot.
+// Transport returns the transport for calls of the agent: HTTP, Queue or RockBot.
 func (e *Entry) Transport() string {
 	s := &e.Spec
 	switch {
@@ -122,14 +121,14 @@ func (e *Entry) Transport() string {
 	case e.byBroker != nil:
 		return HTTP
 	}
-	return Queue // nobody would know of it if no worker had been seen
+	return Queue // without a worker seen, no Queue would be set
 }
 
 // Name returns the agent's name in the hub.
 func (e *Entry) Name() task.Agent { return e.Spec.Name }
 
-// Card returns the card with which the hub serves the agent: what is known of it,
-// without addresses and credentials, which are the hub's.
+// Card returns the card with which the hub serves the agent. Addresses and security schemes are
+// left out; the hub adds its own.
 func (e *Entry) Card() *a2a.AgentCard {
 	c := &a2a.AgentCard{
 		Name: e.Title, Description: e.Description, Version: e.Version,

@@ -18,14 +18,14 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 )
 
-// script is a Fetcher that answers as it is told, and notes when it was asked.
+// script is a scripted Fetcher that records the times of its calls.
 type script struct {
 	mu     sync.Mutex
-	doc    string // empty while nobody answers
+	doc    string // empty while the agent does not answer
 	began  time.Time
 	asked  []string
 	whole  int
-	silent bool // does not answer at all
+	silent bool // blocks until the context ends
 }
 
 func (s *script) Fetch(ctx context.Context, r *directory.Request) (*card.Card, error) {
@@ -64,11 +64,11 @@ func (s *script) take() ([]string, int) {
 	return s.asked, s.whole
 }
 
-// middle spreads no times.
+// middle is a Random without jitter.
 func middle() float64 { return 0.5 }
 
-// An agent that does not answer is asked again soon, then later and later; its return is
-// seen, and so is that it vanishes again. All of that is logged once.
+// An agent that does not answer is probed again soon, then at growing intervals. Its return and
+// its next failure are noticed. Each change is logged once.
 func TestHealthOverTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestHealthOverTime(t *testing.T) {
 	})
 }
 
-// A probe waits three seconds, and no longer.
+// A probe times out after three seconds.
 func TestProbeTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestProbeTimesOut(t *testing.T) {
 	})
 }
 
-// Whatever a server sends in place of a card, the reason is told, the agent stays callable,
-// and others are not kept waiting.
+// For any bad response in place of a card, the reason is reported, the agent remains callable,
+// and other agents are not delayed.
 func TestBadCards(t *testing.T) {
 	t.Parallel()
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -184,8 +184,8 @@ func TestBadCards(t *testing.T) {
 	}
 }
 
-// Changes of sources, registrations, probes and lists at the same time leave a directory
-// that is whole.
+// Concurrent changes of sources, registrations, probes and lists leave the directory
+// consistent.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	s := source("f", spec("a", "http://a"))

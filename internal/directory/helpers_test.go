@@ -24,14 +24,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peer is an agent that shows its card over HTTP.
+// peer is an agent that serves its card over HTTP.
 type peer struct {
 	*httptest.Server
 
 	mu     sync.Mutex // guards the fields below
 	answer http.HandlerFunc
 	asked  int
-	header http.Header // of the last question
+	header http.Header // of the last request
 }
 
 func startPeer(t *testing.T, answer http.HandlerFunc) *peer {
@@ -61,7 +61,7 @@ func (p *peer) questions() int {
 	return p.asked
 }
 
-// cardOf is the card of an agent with skills.
+// cardOf returns the card of an agent with skills.
 func cardOf(name string, skills ...string) string {
 	c := map[string]any{
 		"name": name, "description": "The agent " + name + ".", "version": "2.0.0",
@@ -106,7 +106,7 @@ func (web) Fetch(ctx context.Context, r *directory.Request) (*card.Card, error) 
 	return card.Fetch(ctx, r.URL, &card.FetchOptions{Client: client, Header: h, ETag: r.ETag})
 }
 
-// registrar remembers what it is told.
+// registrar records its calls.
 type registrar struct {
 	mu    sync.Mutex
 	told  []string
@@ -142,7 +142,7 @@ func ids(e *directory.Entry) []string {
 	return all
 }
 
-// list is a source that says what the test wants.
+// list is a source controlled by the test.
 type list struct {
 	name    string
 	first   directory.Update
@@ -166,7 +166,7 @@ func source(name string, specs ...directory.Spec) *list {
 	return &list{name: name, first: directory.Update{Specs: specs}, changes: make(chan directory.Update)}
 }
 
-// bundle is an open directory with what it tells.
+// bundle is an open directory with its registrar and its log.
 type bundle struct {
 	*directory.Directory
 	t    *testing.T
@@ -228,7 +228,7 @@ func (b *bundle) names() []string {
 	return all
 }
 
-// logs collects what is logged.
+// logs collects log output.
 type logs struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -248,7 +248,7 @@ func (l *logs) String() string {
 
 func (l *logs) count(text string) int { return strings.Count(l.String(), text) }
 
-// box is a Sealer that is easily seen through, but keeps to contexts.
+// box is a Sealer without real encryption that checks contexts.
 type box struct{}
 
 func (box) Seal(plain, context []byte) []byte {

@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// fill makes what is known of an agent of its Spec and its card; the card may be nil.
+// fill merges a Spec and a card into e; the card may be nil.
 func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 	if c == nil || s.Pinned {
 		c = new(a2a.AgentCard)
@@ -43,8 +43,8 @@ func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 	e.byBroker = byBroker(c)
 }
 
-// byBroker reports whether a card prefers the address of a broker to others; nil if it has
-// none.
+// byBroker reports whether the first address of a card is that of a broker; nil if no address
+// is.
 func byBroker(c *a2a.AgentCard) *bool {
 	for i, x := range c.SupportedInterfaces {
 		if x == nil {
@@ -59,7 +59,7 @@ func byBroker(c *a2a.AgentCard) *bool {
 	return nil
 }
 
-// protocolOf returns the newest version of the protocol that a card names.
+// protocolOf returns the newest protocol version in a card.
 func protocolOf(c *a2a.AgentCard) string {
 	newest := ""
 	for _, i := range c.SupportedInterfaces {
@@ -77,8 +77,8 @@ func versionLess(a, b string) bool {
 	}) < 0
 }
 
-// mergeSkills returns the configured skills, filled up with what the card says of them,
-// and then the others of the card. Ids ignore case.
+// mergeSkills returns the configured skills, completed from the card, followed by the card's
+// other skills. Ids are compared without case.
 func mergeSkills(configured []Skill, card []a2a.AgentSkill) []Skill {
 	merged := slices.Clone(configured)
 	for i := range card {
@@ -108,7 +108,7 @@ func skillOf(s *a2a.AgentSkill) Skill {
 	}
 }
 
-// gone returns the ids of the skills that before has and after has not.
+// gone returns the ids of the skills in before that are missing in after.
 func gone(before, after []Skill) []string {
 	var ids []string
 	for i := range before {
@@ -120,9 +120,9 @@ func gone(before, after []Skill) []string {
 	return ids
 }
 
-// withQueue returns the first of specs with what a later one says of its queue, and the
-// specs without that one: an agent may have a URL and a queue, and one whose queue stands
-// in a file says the rest itself.
+// withQueue returns the first Spec, completed with the queue of a later one, and the Specs
+// without that later one. An agent may have both a URL and a queue. If its queue is configured
+// in a file, the announcement completes the rest.
 func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	first = specs[0]
 	if first.Local || first.Model != nil {
@@ -159,7 +159,7 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	return &both, counted
 }
 
-// mergeSpecs returns the first skills, and those of the others with other ids.
+// mergeSpecs returns first, followed by the skills of others with other ids.
 func mergeSpecs(first, others []Skill) []Skill {
 	merged := slices.Clone(first)
 	for _, s := range others {

@@ -12,11 +12,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Register adds an agent that a caller names, or changes one that a caller has added. It
-// is kept until it is removed. The agent need not answer: its card is read as soon as it
-// does. Credentials that s leaves out stay as they are, if keep is set, and so does what is
-// gated if s says nothing of it; but no credentials go along to another host. The error is
-// ErrInvalid with what is wrong, or ErrConfigured.
+// Register adds an agent for a caller, or changes one that a caller has added. It is stored
+// until it is removed. The agent need not answer: its card is read as soon as it does. If keep
+// is set, credentials that s leaves out are kept; an agent that moves to another host needs
+// them again. Gates that s leaves out are always kept. The error wraps ErrInvalid or
+// ErrConfigured.
 func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, error) {
 	s.Where, s.Local, s.WellKnown, s.Pinned, s.Guarded = "", false, false, false, true
 	if s.Name == "" {
@@ -38,12 +38,13 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 		if keep && s.Call.Credentials == (Credentials{}) {
 			s.Call.Credentials = e.Spec.Call.Credentials
 			if s.Call.Credentials != (Credentials{}) && moves(e.Spec.URL, s.URL) {
-				// Who may change an agent must not have its secrets sent to himself.
+				// A caller who may change an agent must not redirect its secrets to another
+				// host.
 				return nil, fmt.Errorf("%w: credentials: the agent moves to another host; give them again, or null for none", ErrInvalid)
 			}
 		}
 		if s.Trust == "" && len(s.GatedSkills) == 0 {
-			// To add an agent again must not open it.
+			// A repeated registration must not open a gated agent.
 			s.Trust, s.GatedSkills = e.Spec.Trust, e.Spec.GatedSkills
 		}
 	}
@@ -62,8 +63,8 @@ func (d *Directory) Register(ctx context.Context, s Spec, keep bool) (*Entry, er
 	return e, nil
 }
 
-// moves reports whether credentials for one address are not for the other: the host is
-// another one, or what they were sent over is no more.
+// moves reports whether credentials for one URL must not be sent to the other: the host
+// differs, or HTTPS is lost.
 func moves(from, to string) bool {
 	a, errA := url.Parse(from)
 	b, errB := url.Parse(to)
@@ -86,7 +87,7 @@ func (d *Directory) adopt(s Spec, r *dirstore.Record) {
 	d.rebuild(s.Name)
 }
 
-// acceptable returns what is wrong with a Spec that a caller has made.
+// acceptable returns the first error in a Spec from a caller.
 func (d *Directory) acceptable(s *Spec) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (d *Directory) acceptable(s *Spec) error {
 	return nil
 }
 
-// Remove forgets an agent that a caller has registered. The error is ErrNoAgent or
+// Remove deletes an agent that a caller has registered. The error wraps ErrNoAgent or
 // ErrConfigured.
 func (d *Directory) Remove(ctx context.Context, name string) (*Entry, error) {
 	e, err := d.Get(name)
@@ -135,13 +136,13 @@ func (d *Directory) Remove(ctx context.Context, name string) (*Entry, error) {
 	return e, nil
 }
 
-// secretContext is what the credentials of an agent are sealed for: they are of no use
-// to another agent, or at another address.
+// secretContext returns the sealing context of an agent's credentials: they cannot be used for
+// another agent or at another address.
 func secretContext(name task.Agent, url string) []byte {
 	return []byte("agent\x00" + string(name) + "\x00" + url)
 }
 
-// secret is the credentials as they are sealed.
+// secret is the plaintext form of sealed credentials.
 type secret struct {
 	APIKey      string `json:"apiKey,omitempty"`
 	APIKeyEnv   string `json:"apiKeyEnv,omitempty"`
@@ -151,7 +152,7 @@ type secret struct {
 	HeaderValue string `json:"headerValue,omitempty"`
 }
 
-// pack puts a Spec into its record.
+// pack stores a Spec in its record.
 func (d *Directory) pack(r *dirstore.Record, s *Spec) (err error) {
 	if r.Spec, err = json.Marshal(s); err != nil {
 		return fmt.Errorf("register agent %s: %w", s.Name, err)

@@ -17,8 +17,8 @@ import (
 
 var bearer = directory.Call{Credentials: directory.Credentials{Bearer: "very-secret-token"}}
 
-// What is registered is there after a restart, with its credentials and its card, though
-// the agent does not answer.
+// A registered agent survives a restart with its credentials and its card, although it does not
+// answer.
 func TestRegisteredAgentsAreKept(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
@@ -64,8 +64,8 @@ func TestRegisteredAgentsAreKept(t *testing.T) {
 	}
 }
 
-// A change keeps credentials if it is asked to, even to another address; a card belongs to
-// the address it came from.
+// A change keeps credentials if requested, even at another address on the same host; a card
+// belongs to the address it came from.
 func TestRegisterAgain(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
@@ -100,7 +100,7 @@ func TestRegisterAgain(t *testing.T) {
 	}
 }
 
-// To add an agent again does not open it, unless that is said.
+// A repeated registration does not open a gated agent, unless it says so.
 func TestRegisteredAgentsStayGated(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
@@ -177,7 +177,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// A record whose secret cannot be opened any more is a problem, not the end.
+// A record whose secret cannot be opened is a problem of the source and does not stop the
+// directory.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	store := new(dirstore.Memory)
@@ -201,7 +202,7 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// No way of writing credentials shows their values.
+// No text form of credentials contains their values.
 func TestCredentialsAreNotShown(t *testing.T) {
 	t.Parallel()
 	const value = "hidden-value"

@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// schedule says when which agent is to be looked at.
+// schedule holds the time of the next probe of each agent.
 type schedule struct {
 	mu    sync.Mutex // guards the fields below
 	queue dues
-	next  map[task.Agent]time.Time // what counts of the queue
-	wake  chan struct{}            // has room for one
+	next  map[task.Agent]time.Time // the valid entries of queue
+	wake  chan struct{}            // capacity one
 }
 
 // due is an agent and a time.
@@ -23,7 +23,7 @@ type due struct {
 	at   time.Time
 }
 
-// dues is a heap, the earliest first.
+// dues is a heap, earliest first.
 type dues []due
 
 func (q dues) Len() int           { return len(q) }
@@ -44,7 +44,7 @@ func newSchedule() *schedule {
 	return &schedule{next: make(map[task.Agent]time.Time), wake: make(chan struct{}, 1)}
 }
 
-// at plans an agent, in place of what was planned for it.
+// at schedules an agent, replacing its earlier time.
 func (s *schedule) at(name task.Agent, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,15 +56,15 @@ func (s *schedule) at(name task.Agent, t time.Time) {
 	}
 }
 
-// take returns an agent whose time has come, or how long it is until then; a negative
-// time means that nothing is planned.
+// take returns an agent that is due, or the time until the next one is due; a negative duration
+// means that nothing is scheduled.
 func (s *schedule) take(now time.Time) (name task.Agent, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.queue) > 0 {
 		first := s.queue[0]
 		if t, ok := s.next[first.name]; !ok || !t.Equal(first.at) {
-			heap.Pop(&s.queue) // planned anew since
+			heap.Pop(&s.queue) // replaced by a later call of at
 			continue
 		}
 		if wait := first.at.Sub(now); wait > 0 {
@@ -77,7 +77,7 @@ func (s *schedule) take(now time.Time) (name task.Agent, wait time.Duration) {
 	return "", -1
 }
 
-// wait returns an agent when its time has come; it reports false when ctx ends.
+// wait blocks until an agent is due and returns it; it returns false when ctx ends.
 func (s *schedule) wait(ctx context.Context) (task.Agent, bool) {
 	for {
 		name, d := s.take(time.Now())

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// Bounds of what a card may say, in bytes of text and in items of lists. What is beyond
-// them is cut, because a card is a stranger's text, which people and models read.
+// Limits of a card, in bytes of text and in items of lists. Anything beyond them is cut,
+// because a card is untrusted text that people and models read.
 const (
 	maxTitle       = 200
 	maxDescription = 4_000
@@ -23,8 +23,7 @@ const (
 	maxExtensions  = 50
 )
 
-// screen returns a copy of a card without what it must not have, and what was taken
-// out.
+// screen returns a copy of a card that respects the limits, and a list of the removed content.
 func screen(c *a2a.AgentCard) (*a2a.AgentCard, []string) {
 	var p problems
 	out := *c
@@ -48,7 +47,7 @@ func screen(c *a2a.AgentCard) (*a2a.AgentCard, []string) {
 	return &out, p
 }
 
-// problems are what is wrong with a card.
+// problems are the problems found in a card.
 type problems []string
 
 func (p *problems) note(format string, args ...any) {
@@ -100,7 +99,7 @@ func (p *problems) list(key string, list []string, most int) []string {
 	return out
 }
 
-// text returns s with what no text needs taken out, and cut.
+// text returns s without invisible characters, cut to most bytes.
 func (p *problems) text(key, s string, most int) string {
 	plain := clean(s)
 	if plain != s {
@@ -116,8 +115,8 @@ func (p *problems) text(key, s string, most int) string {
 	return plain
 }
 
-// clean takes out what does not show: control characters but for line ends and tabs,
-// and signs that turn or hide text.
+// clean removes invisible characters: control characters except line ends and tabs, and
+// characters that hide or reorder text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -130,8 +129,8 @@ func clean(s string) string {
 	}, s)
 }
 
-// hidden reports whether r changes how other characters show: marks of direction, signs
-// of no width, and tags. Joiners stay, since scripts and emoji need them.
+// hidden reports whether r changes the display of other characters: direction marks, zero-width
+// characters and tags. Joiners are allowed, because scripts and emoji need them.
 func hidden(r rune) bool {
 	switch {
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:

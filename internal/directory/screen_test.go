@@ -55,7 +55,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// Whatever a text is, what comes of it is valid, short and shows.
+// For any text, the result is valid UTF-8, short and visible.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"", "a", "a\x00b", "\xff", "\u202e", strings.Repeat("ä", 150)} {
 		f.Add(s)

@@ -2,19 +2,19 @@ package directory
 
 import "github.com/parley-a2a/parley/internal/bm25"
 
-// The kinds of what can be found.
+// Kinds of documents in the search index.
 const (
 	agentKind   = "a2a"
 	serviceKind = "mcp"
 )
 
-// Service is an MCP server that can be searched for beside the agents.
+// Service is an MCP server listed in the search index.
 type Service struct {
 	// ID identifies the service. It is required.
 	ID string `json:"id"`
-	// Summary says what it is for.
+	// Summary describes the purpose of the service.
 	Summary string `json:"summary,omitempty"`
-	// Tools are what it can do.
+	// Tools are the tools of the service.
 	Tools []Tool `json:"tools,omitempty"`
 }
 
@@ -24,15 +24,15 @@ type Tool struct {
 	Description string `json:"description,omitempty"`
 }
 
-// PutService makes a service that can be searched for, or changes it.
+// PutService adds a service to the search index or replaces it.
 func (d *Directory) PutService(s *Service) { d.index.Put(s.document()) }
 
-// DropService forgets the service with an id.
+// DropService removes the service with an id from the search index.
 func (d *Directory) DropService(id string) { d.index.Drop(documentID(serviceKind, id)) }
 
 func documentID(kind, name string) string { return kind + ":" + name }
 
-// document is what is searched of a service.
+// document returns the search document of a service.
 func (s *Service) document() *bm25.Document {
 	d := &bm25.Document{ID: documentID(serviceKind, s.ID), Kind: serviceKind, Name: s.ID, Summary: s.Summary}
 	for _, t := range s.Tools {
@@ -41,7 +41,7 @@ func (s *Service) document() *bm25.Document {
 	return d
 }
 
-// document is what is searched of an agent.
+// document returns the search document of an agent.
 func (e *Entry) document() *bm25.Document {
 	d := &bm25.Document{ID: documentID(agentKind, string(e.Name())), Kind: agentKind, Name: string(e.Name()), Summary: e.Description}
 	if NameOf(e.Title) != e.Name() {

@@ -9,23 +9,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Sighting is what is seen of the workers of an agent.
+// Sighting reports the workers of an agent.
 type Sighting struct {
-	// At is when one was last seen; zero means that none was.
+	// At is the time at which a worker was last seen; zero means never.
 	At time.Time
-	// Session is set if that was in this process.
+	// Session is set if At is from this process.
 	Session bool
-	// Workers is how many are there.
+	// Workers is the number of connected workers.
 	Workers int
 }
 
-// Known is an agent with when it was last seen.
+// Known is an agent and the time at which it was last seen.
 type Known struct {
 	Spec   Spec      `json:"spec"`
 	SeenAt time.Time `json:"seenAt"`
 }
 
-// See notes what was seen of an agent at a queue. Those who call it need not know.
+// See records a sighting of an agent at a queue. Sightings of other agents are ignored.
 func (d *Directory) See(name task.Agent, s Sighting) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -50,7 +50,7 @@ func (d *Directory) See(name task.Agent, s Sighting) {
 	d.mu.Unlock()
 }
 
-// Answered notes that an agent has answered a call, so that it was seen.
+// Answered records that an agent has answered a call.
 func (d *Directory) Answered(name task.Agent, at time.Time) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -68,8 +68,8 @@ func (d *Directory) Answered(name task.Agent, at time.Time) {
 	d.mu.Unlock()
 }
 
-// Announced returns what an agent on the bus says of itself: its name there, and its card.
-// What must not be in a card is taken out.
+// Announced returns the Spec of an agent that announced itself on the bus under name, with raw
+// as its card. The card is screened.
 func Announced(name task.Agent, raw []byte) (Spec, error) {
 	c, err := card.Read(raw)
 	if err != nil {
@@ -80,8 +80,8 @@ func Announced(name task.Agent, raw []byte) (Spec, error) {
 	return s, s.Check()
 }
 
-// AnnouncedAtRockBot returns what an agent on RockBot's exchange says of itself. A card with
-// a URL is that of an agent which is called there, like one of a stranger.
+// AnnouncedAtRockBot returns the Spec of an agent that announced itself on RockBot's exchange
+// with the card c. If at is not empty, the agent is called at that URL, which is untrusted.
 func AnnouncedAtRockBot(c *a2a.AgentCard, at string) (Spec, error) {
 	s := announced(task.Agent(c.Name), c)
 	s.Title = c.Name
@@ -93,7 +93,7 @@ func AnnouncedAtRockBot(c *a2a.AgentCard, at string) (Spec, error) {
 	return s, s.Check()
 }
 
-// announced returns what a card says of an agent whose name on a bus is name.
+// announced returns the Spec of an agent from its name on a bus and its card.
 func announced(name task.Agent, c *a2a.AgentCard) Spec {
 	clean, _ := screen(c)
 	streams := true

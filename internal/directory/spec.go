@@ -26,161 +26,159 @@ type Skill struct {
 	OutputModes []string `json:"outputModes,omitempty"`
 }
 
-// Trust says whether an agent does what everybody asks.
+// Trust selects whether an agent acts on messages of every caller.
 type Trust string
 
-// An agent that is Gated does what its callers are trusted with, one that is Open does what
-// they ask.
+// A Gated agent acts only as far as a caller is trusted; an Open agent acts on every message.
 const (
 	Open  Trust = "open"
 	Gated Trust = "gated"
 )
 
-// Spec is what a source says of an agent. What it leaves out, the agent's card says.
+// Spec is the configuration of an agent from one source. The agent's card supplies the fields
+// left out.
 type Spec struct {
 	// Name is the agent's name in the hub, see NameOf. It is required.
 	Name task.Agent `json:"name"`
-	// Title is the name as people write it. If empty, it is Name.
+	// Title is the display name. If empty, it is Name.
 	Title string `json:"title,omitempty"`
-	// Queue is the agent's name on the bus, if workers at a queue perform its tasks; Serial
-	// is set if those of one context come one after the other.
+	// Queue is the agent's name on the bus, if workers at a queue perform its tasks. Serial is
+	// set if tasks of one context run one at a time.
 	Queue  task.Agent `json:"queue,omitempty"`
 	Serial bool       `json:"serial,omitempty"`
-	// RockBot is the agent's name on RockBot's exchange, if it is reached there.
+	// RockBot is the agent's name on RockBot's exchange; empty if it is not reached there.
 	RockBot task.Agent `json:"rockBot,omitempty"`
-	// Transport says how an agent is called that has a URL and a queue: "http" or "queue".
-	// If empty, its card says it: the first of its interfaces, if one of them is that of a
-	// broker. If that says nothing, it is "queue" once a worker was seen.
+	// Transport selects the transport of an agent that has a URL and a queue: "http" or
+	// "queue". If empty, the order of the addresses in its card decides, if one is that of a
+	// broker. Otherwise it is "queue" as soon as a worker was seen.
 	Transport string `json:"transport,omitempty"`
-	// URL is where the agent is. It is required, unless the agent is local or at a queue. It is also
-	// where the agent is called, whatever its card says, unless Call.FollowCard is set.
+	// URL is the agent's base address. It is required, unless the agent is local or at a queue.
+	// The agent is called there, regardless of its card, unless Call.FollowCard is set.
 	URL string `json:"url,omitempty"`
-	// Description and Version take the place of those of the card.
+	// Description and Version override those of the card.
 	Description string `json:"description,omitempty"`
 	Version     string `json:"version,omitempty"`
-	// Skills take the place of those of the card with the same id, field by field; they
-	// stay when the card has none such.
+	// Skills override the card's skills with the same id, field by field. They remain if the
+	// card lacks them.
 	Skills []Skill `json:"skills,omitempty"`
-	// Extensions count where the card has none.
+	// Extensions are used if the card declares none.
 	Extensions []a2a.AgentExtension `json:"extensions,omitempty"`
-	// Streaming says whether the agent streams, whatever its card says; nil leaves it to
-	// the card.
+	// Streaming overrides whether the agent streams; nil uses the card.
 	Streaming *bool `json:"streaming,omitempty"`
-	// Pinned says that the Spec says all there is to know: nothing is fetched.
+	// Pinned means that the Spec is complete: no card is fetched.
 	Pinned bool `json:"pinned,omitempty"`
-	// Local is set for an agent of the hub itself, which nobody fetches or probes.
+	// Local is set for an agent of the hub itself, which is never fetched or probed.
 	Local bool `json:"local,omitempty"`
-	// WellKnown is set for an agent of a list that says who is always there: it is shown
-	// as such until it answers.
+	// WellKnown is set for an agent from a list of permanent agents; it is shown as well-known
+	// until it answers.
 	WellKnown bool `json:"wellKnown,omitempty"`
-	// Guarded is set for an agent that somebody else than the operator has named. It is
-	// reached at public addresses only, unless the operator allows more.
+	// Guarded is set for an agent that was not configured by the operator. It is reached at
+	// public addresses only, unless the operator allows more.
 	Guarded bool `json:"guarded,omitempty"`
-	// Trust says whether the agent does what everybody asks; empty leaves that to the hub.
+	// Trust selects whether the agent acts on messages of every caller; empty uses the hub's
+	// default.
 	Trust Trust `json:"trust,omitempty"`
-	// GatedSkills are those alone that are gated where Trust is not Gated.
+	// GatedSkills are the ids of the gated skills of an agent whose Trust is not Gated.
 	GatedSkills []string `json:"gatedSkills,omitempty"`
-	// Model says that the hub itself performs the agent's tasks, with a language model; nil
-	// for all others.
+	// Model is set for an agent whose tasks the hub performs with a language model; nil
+	// otherwise.
 	Model *Model `json:"model,omitempty"`
-	// Where says where the Spec stands, for a person, such as "agents.yaml:12".
+	// Where is the position of the Spec for display, such as "agents.yaml:12".
 	Where string `json:"-"`
-	// Call says how the agent is called.
+	// Call configures how the agent is called.
 	Call Call `json:"call,omitzero"`
-	// InputModes and OutputModes are media types; if empty, the card's count.
+	// InputModes and OutputModes are media types; if empty, those of the card are used.
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
-	// StrictModes refuses messages whose media types are not among those of the agent, which
-	// are advice otherwise.
+	// StrictModes rejects messages whose media types the agent does not list. Otherwise the
+	// lists are advisory.
 	StrictModes bool `json:"strictModes,omitempty"`
 }
 
-// Model is the language model that thinks for an agent of the hub.
+// Model is the language model of an agent of the hub.
 type Model struct {
-	// Provider is one of those that the hub knows; empty means the only one. ID is its name
-	// for the model.
+	// Provider is the name of a provider of the hub; empty means the only one. ID is the
+	// provider's name of the model.
 	Provider string `json:"provider,omitempty"`
 	ID       string `json:"id"`
-	// SystemPrompt is the model's instruction, MaxRounds how many messages it may write for
-	// one of its caller; zero leaves that to the hub.
+	// SystemPrompt is the instruction for the model. MaxRounds limits the model's messages per
+	// message of a caller; zero uses the hub's default.
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 	MaxRounds    int    `json:"maxRounds,omitempty"`
-	// Allowed and Excluded are patterns of the tools that it may and may not call.
+	// Allowed and Excluded are patterns of the tools that the model may and may not call.
 	Allowed  []string `json:"allowed,omitempty"`
 	Excluded []string `json:"excluded,omitempty"`
-	// Delegates are the agents that it may ask.
+	// Delegates are the agents to which the model may delegate.
 	Delegates []task.Agent `json:"delegates,omitempty"`
 }
 
-// Call says how an agent is called. The zero Call leaves everything to the caller's
-// defaults.
+// Call configures how an agent is called. The zero Call uses the caller's defaults.
 type Call struct {
-	// Target is the tenant that is asked for at the URL; empty means none.
+	// Target is the tenant to address at the URL; empty means none.
 	Target string `json:"target,omitempty"`
-	// Timeout is how long a call may take. Zero means the caller's default.
+	// Timeout limits the duration of a call. Zero means the caller's default.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Poll is the time between questions for a task that does not stream. Zero means the
-	// a time that doubles, from PollInitial to PollMax; zero leaves these to the caller.
+	// Poll is the polling interval for a task that does not stream. If zero, the interval
+	// doubles from PollInitial to PollMax; if these are zero, the caller's defaults apply.
 	Poll        time.Duration `json:"poll,omitempty"`
 	PollInitial time.Duration `json:"pollInitial,omitempty"`
 	PollMax     time.Duration `json:"pollMax,omitempty"`
-	// HistoryLength limits the history that is asked for; nil asks for what the agent
-	// gives.
+	// HistoryLength limits the requested history; nil requests the agent's default.
 	HistoryLength *int `json:"historyLength,omitempty"`
-	// ReturnImmediately asks for the task at once, and follows it.
+	// ReturnImmediately requests the task without waiting for its end, and follows it.
 	ReturnImmediately bool `json:"returnImmediately,omitempty"`
-	// Idempotent says that the agent takes a message with the same id once.
+	// Idempotent means that the agent accepts a message with the same id only once.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// FollowCard calls the address that the card names instead of the URL.
+	// FollowCard calls the address in the card instead of the URL.
 	FollowCard bool `json:"followCard,omitempty"`
-	// Binding and Version say how the agent is called at the URL where no card says it. If
-	// Binding is empty, an agent without a card cannot be called.
+	// Binding and Version are used at the URL if no card specifies them. If Binding is empty,
+	// an agent without a card cannot be called.
 	Binding a2a.TransportProtocol `json:"binding,omitempty"`
 	Version a2a.ProtocolVersion   `json:"version,omitempty"`
-	// Fixed calls the URL alone, if it has a path, whatever the card lists.
+	// Fixed calls only the URL, if it has a path, regardless of the addresses in the card.
 	Fixed bool `json:"fixed,omitempty"`
-	// OmitContext leaves it to the agent to name contexts.
+	// OmitContext sends no context id before the agent has assigned one.
 	OmitContext bool `json:"omitContext,omitempty"`
-	// ParamsContext sends the context id beside the message, too.
+	// ParamsContext also sends the context id beside the message.
 	ParamsContext bool `json:"paramsContext,omitempty"`
-	// Push says whether the agent may tell the hub of a task by callbacks; nil leaves it
-	// to its card.
+	// Push selects whether the agent may notify the hub of a task by callbacks; nil uses the
+	// card.
 	Push *bool `json:"push,omitempty"`
-	// External says that the agent reaches the hub from outside, at its public address.
+	// External means that the agent reaches the hub at its public address.
 	External bool `json:"external,omitempty"`
-	// Header is added to each request. Its values are shown.
+	// Header is added to each request. Its values are not treated as secrets.
 	Header map[string]string `json:"header,omitempty"`
-	// Credentials are what the hub shows to the agent.
+	// Credentials are sent by the hub to the agent.
 	Credentials Credentials `json:"-"`
-	// TLS is the hub's certificate for the agent, and whom the hub trusts. Only an operator
-	// names files: it is not kept with agents that are registered.
+	// TLS holds the hub's client certificate for the agent and the trusted authorities. Only an
+	// operator names files: TLS is not stored for registered agents.
 	TLS TLS `json:"-"`
 }
 
-// TLS are files in PEM. The zero TLS means no certificate, and the authorities of the system.
+// TLS names PEM files. The zero TLS means no client certificate, and the system's authorities.
 type TLS struct {
-	// CertFile and KeyFile are the certificate and its key, CAFile the authorities that are
-	// trusted instead of the system's.
+	// CertFile and KeyFile are the certificate and its key; CAFile replaces the system's
+	// authorities.
 	CertFile, KeyFile, CAFile string
 }
 
-// Same reports whether two Specs say the same, wherever they stand.
+// Same reports whether two Specs are equal, ignoring Where.
 func (s *Spec) Same(o *Spec) bool {
 	encode := func(s *Spec) []byte {
 		b, err := json.Marshal(s)
 		if err != nil {
-			panic("directory: " + err.Error()) // nothing in a Spec can fail
+			panic("directory: " + err.Error()) // a Spec can always be encoded
 		}
 		return b
 	}
 	return s.Call.Credentials == o.Call.Credentials && bytes.Equal(encode(s), encode(o))
 }
 
-// NameOf returns the name in the hub of an agent that people call title: small letters
-// and digits, with a dash for every run of other characters.
+// NameOf returns the name in the hub for a title: lower-case letters and digits, with one dash
+// for every run of other characters.
 func NameOf(title string) task.Agent { return task.AgentNamed(title) }
 
-// The transports of agents.
+// Transports of agents.
 const (
 	HTTP  = "http"
 	Queue = "queue"
@@ -188,16 +186,16 @@ const (
 	RockBot = "rockbot"
 )
 
-// maxQueue is the length of the longest name on a bus: the names of queues are made of it.
+// maxQueue is the maximum length of a name on a bus; queue names are derived from it.
 const maxQueue = 128
 
-// queueName is a name on a bus.
+// queueName matches a name on a bus.
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// maxName is the length of the longest name.
+// maxName is the maximum length of a name.
 const maxName = 64
 
-// Check returns what is wrong with a Spec, for whoever wrote it.
+// Check returns the first error in a Spec, worded for its author.
 func (s *Spec) Check() error {
 	switch {
 	case s.Name == "":
@@ -245,5 +243,5 @@ func (s *Spec) Check() error {
 	return s.Call.Credentials.Check()
 }
 
-// notOnExchange reports whether a character may not stand in a name on RockBot's exchange.
+// notOnExchange reports whether a name on RockBot's exchange may not contain r.
 func notOnExchange(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*#", r) }

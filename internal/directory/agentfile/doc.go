@@ -1,25 +1,24 @@
-// Package agentfile reads the files that name agents elsewhere, and follows them while
-// they change:
+// Package agentfile reads the files that list remote agents, and follows their changes:
 //
-//   - agents.yaml, the list of protoWorkstacean: agents with skills that win over those of
+//   - agents.yaml, the list of protoWorkstacean: agents with skills that override those of
 //     their cards;
-//   - well-known-agents.json, the list of RockBot: agents that are always there, and whose
-//     skills, if they are given, are all that is known;
-//   - agent specs, as Awaken has them: JSON or YAML, one or a list in a file, whose
-//     endpoint says where an agent is.
+//   - well-known-agents.json, the list of RockBot: permanent agents. If a list of skills is
+//     given, it is complete;
+//   - agent specs in the format of Awaken: JSON or YAML, one or a list per file, with the
+//     agent's address as the endpoint.
 //
 // Each of them is a [directory.Source].
 //
 // # Guarantees
 //
-// Every problem is told with file, line and key, and all problems of a file at once. An
-// agent without a problem is known, whatever is wrong with the others. While a file has a
-// problem nothing disappears that it has named before.
+// Every problem is reported with file, line and key, and all problems of a file at once. A
+// valid agent is loaded, regardless of problems in the others. As long as a file has a problem,
+// no agent that it named before is removed.
 //
-// A file is read again when its content has changed, also where a link on the way to it is
-// turned elsewhere, as volumes of Kubernetes do.
+// A file is read again when its content changes. That includes a changed link on the path to
+// it, as in volumes of Kubernetes.
 //
 // # Testing
 //
-// The parsers take a text and a function that stands for the environment.
+// The parsers accept a text and a function that replaces the environment.
 package agentfile

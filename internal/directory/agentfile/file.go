@@ -20,20 +20,20 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// The names by which files are looked for.
+// Default file names.
 const (
 	AgentsName    = "agents.yaml"
 	WellKnownName = "well-known-agents.json"
 	KnownName     = "known-agents.json"
 )
 
-// maxFile is the largest file that is read.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 16 << 20
 
-// parser reads one file.
+// parser parses one file.
 type parser func(d *yamlfile.Decoder, src []byte) []directory.Spec
 
-// File is a file, or a folder of files, that names agents.
+// File is a file or folder that lists agents.
 type File struct {
 	name   string
 	paths  []string
@@ -43,31 +43,30 @@ type File struct {
 	lookup func(string) (string, bool)
 
 	mu sync.Mutex // guards the fields below
-	// digest is that of what was read last.
+	// digest is the digest of the content read last.
 	digest [sha256.Size]byte
-	// named is set once the file has named an agent.
+	// named is set after the file has named an agent.
 	named bool
-	// read is set once there was a file.
+	// read is set after the file was found once.
 	read bool
 }
 
 var _ directory.Source = (*File)(nil)
 
-// Places say where to look for a file.
+// Places configures where files are looked for.
 type Places struct {
-	// Flag is the path that somebody has asked for; then no other counts, and it must be
-	// there.
+	// Flag is an explicit path. If set, no other path is tried, and the file must exist.
 	Flag string
 	// Data is the data folder.
 	Data string
-	// RockBot says that agents without a URL are on RockBot's exchange, unless their file
-	// names their queue; otherwise they are on the bus.
+	// RockBot means that agents without a URL or queue are on RockBot's exchange; otherwise
+	// they are on the bus.
 	RockBot bool
-	// Lookup finds environment variables. If nil, those of the process count.
+	// Lookup finds environment variables. If nil, os.LookupEnv is used.
 	Lookup func(string) (string, bool)
 }
 
-// find returns where a file may be, those that count first.
+// find returns the candidate paths of a file in order of precedence.
 func (p *Places) find(name string) []string {
 	if p.Flag != "" {
 		return []string{p.Flag}
@@ -87,18 +86,18 @@ func (p *Places) file(name string, parse parser) *File {
 	return f
 }
 
-// Agents is the file agents.yaml.
+// Agents returns the source for agents.yaml.
 func Agents(p Places) *File { return p.file(AgentsName, parseAgents) }
 
-// WellKnown is the file well-known-agents.json.
+// WellKnown returns the source for well-known-agents.json.
 func WellKnown(p Places) *File { return p.file(WellKnownName, p.parseWellKnown) }
 
-// Known is the file known-agents.json, for a hub that only reads it.
+// Known returns the source for known-agents.json, for a hub that only reads it.
 func Known(p Places) *File { return p.file(KnownName, p.parseKnown) }
 
-// ReadKnown reads known-agents.json once, for a hub that writes it from then on, and
-// returns where it is to be written. What is wrong with it is a problem that names file,
-// line and key: nothing is to be written over it then.
+// ReadKnown reads known-agents.json once, for a hub that writes it afterwards, and returns the
+// path for writing. An error names file, line and key; the caller must not overwrite the file
+// then.
 func ReadKnown(p Places) (path string, all []directory.Known, err error) {
 	f := Known(p)
 	f.must = false
@@ -117,7 +116,7 @@ func ReadKnown(p Places) (path string, all []directory.Known, err error) {
 	return path, all, nil
 }
 
-// Specs is the file or folder of agent specs that p.Flag names.
+// Specs returns the source for the file or folder of agent specs at p.Flag.
 func Specs(p Places) *File {
 	f := p.file(p.Flag, parseSpecs)
 	f.folder = true
@@ -135,8 +134,7 @@ func (f *File) Load(context.Context) directory.Update {
 	return u
 }
 
-// loadLocked reads the file; it reports false if nothing has changed and it need not
-// be read anew.
+// loadLocked reads the file. It returns false if the content is unchanged and anew is not set.
 func (f *File) loadLocked(anew bool) (u directory.Update, changed bool) {
 	texts, err := f.texts()
 	h := sha256.New()
@@ -160,13 +158,13 @@ func (f *File) loadLocked(anew bool) (u directory.Update, changed bool) {
 	return u, true
 }
 
-// text is what a file holds.
+// text is the content of a file.
 type text struct {
 	path string
 	src  []byte
 }
 
-// parseText adds what a text names to u.
+// parseText adds the agents of a text to u.
 func (f *File) parseText(t text, u *directory.Update) {
 	if len(bytes.TrimSpace(t.src)) == 0 && f.named {
 		u.Problems = append(u.Problems, fmt.Errorf("%s: the file is empty; write an empty list if that is meant", t.path))
@@ -179,7 +177,7 @@ func (f *File) parseText(t text, u *directory.Update) {
 	}
 }
 
-// texts reads the first of the paths that is there.
+// texts reads the first existing path.
 func (f *File) texts() ([]text, error) {
 	for _, path := range f.paths {
 		info, err := os.Stat(path)
@@ -207,8 +205,8 @@ func (f *File) texts() ([]text, error) {
 	return nil, nil
 }
 
-// folder reads the files of a folder that can be agent specs. What is wrong with one does
-// not keep the others from being read.
+// folder reads the files of a folder that can be agent specs. An error in one file does not
+// stop the others from being read.
 func folder(path string) ([]text, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -256,7 +254,7 @@ func (f *File) Follow(ctx context.Context, changed func(directory.Update)) error
 	return nil
 }
 
-// reload tells what is read, if it is not what was read before.
+// reload passes the content to changed, if it differs from the content read last.
 func (f *File) reload(changed func(directory.Update)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,7 +19,7 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	next := path + ".next" // as editors do
+	next := path + ".next" // in the way of editors
 	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// summary is the names of an update and its problems.
+// summary returns the names of an update and its problems.
 func summary(u directory.Update) string {
 	var parts []string
 	for _, s := range u.Specs {
@@ -50,7 +50,7 @@ func agents(names ...string) string {
 	return b.String()
 }
 
-// follow returns what the file tells from now on.
+// follow returns a channel with the summaries of all later updates.
 func follow(t *testing.T, f *File) <-chan string {
 	t.Helper()
 	told := make(chan string)
@@ -81,7 +81,7 @@ func TestFollow(t *testing.T) {
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Fatalf("Load = %q", got)
 	}
-	write(t, path, agents("a", "b")) // before it is followed
+	write(t, path, agents("a", "b")) // before Follow watches the file
 	told := follow(t, f)
 	if got := <-told; got != "a b" {
 		t.Errorf("what has changed since Load: %q", got)
@@ -110,8 +110,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A volume of Kubernetes is a link to a link to a folder; a new version turns the inner
-// one.
+// A Kubernetes volume is a link to a link to a folder; a new version changes the inner link.
 func TestFollowLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

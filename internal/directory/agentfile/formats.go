@@ -38,11 +38,11 @@ type listed struct {
 	PollInitial int               `yaml:"pollInitialMs"`
 	PollMax     int               `yaml:"pollMaxMs"`
 	Skills      []listedSkill     `yaml:"skills"`
-	// Trust is Parley's own, here and below.
+	// Trust is an extension of Parley, here and below.
 	Trust string `yaml:"trust" enum:"open,gated"`
 
-	// These say what the program does with an agent that it runs itself, or on a channel
-	// that Parley has none of. They are read, so that a file can be used by both.
+	// These keys configure agents and channels that Parley does not run. They are accepted so
+	// that one file serves both programs.
 	SubscribesTo          []string `yaml:"subscribesTo"`
 	DiscordBotTokenEnvKey string   `yaml:"discordBotTokenEnvKey"`
 }
@@ -53,7 +53,7 @@ type listedAuth struct {
 	CredentialsEnv string `yaml:"credentialsEnv"`
 }
 
-// listedSkill is a skill of agents.yaml: a text, or a mapping.
+// listedSkill is a skill of agents.yaml: a string or a mapping.
 type listedSkill struct {
 	Name        string   `yaml:"name"`
 	Description string   `yaml:"description"`
@@ -133,7 +133,7 @@ type wellKnown struct {
 	Trust           string           `yaml:"trust" enum:"open,gated"`
 }
 
-// delay is a time, written with a unit (2s) or as .NET writes it (00:00:02).
+// delay is a duration, written with a unit (2s) or in the form of .NET (00:00:02).
 type delay time.Duration
 
 // DecodeNode implements yamlfile.Node.
@@ -213,8 +213,7 @@ func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	return s
 }
 
-// version returns the version of the protocol in which the agent is called where no card
-// says it.
+// version returns the protocol version for calls of an agent whose card gives none.
 func (w *wellKnown) version() a2a.ProtocolVersion {
 	if major, _, _ := strings.Cut(w.ProtocolVersion, "."); major == "1" {
 		return a2a.Version
@@ -222,10 +221,10 @@ func (w *wellKnown) version() a2a.ProtocolVersion {
 	return v03
 }
 
-// v03 is the version of agents whose files do not name one.
+// v03 is the default version of agents whose files give none.
 const v03 a2a.ProtocolVersion = "0.3"
 
-// place notes where an agent without a URL is reached.
+// place sets the queue or the RockBot name of an agent without a URL.
 func (p *Places) place(s *directory.Spec, name, queue string) {
 	switch {
 	case s.URL != "":
@@ -236,7 +235,7 @@ func (p *Places) place(s *directory.Spec, name, queue string) {
 	}
 }
 
-// gate notes that a skill is gated, if it is.
+// gate adds a skill to the gated skills if its trust is "gated".
 func gate(s *directory.Spec, skill, trust string) {
 	if directory.Trust(trust) == directory.Gated {
 		s.GatedSkills = append(s.GatedSkills, skill)
@@ -254,8 +253,8 @@ type knownAgent struct {
 	LastSeen    string           `yaml:"lastSeen"`
 }
 
-// parseKnown reads known-agents.json: agents that have announced themselves on a bus.
-// Those that nobody has seen for long are left out.
+// parseKnown reads known-agents.json: agents that have announced themselves on a bus. Agents
+// not seen within knownFor are skipped.
 func (p *Places) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	var specs []directory.Spec
 	for _, k := range p.knownAgents(d, src) {
@@ -266,7 +265,7 @@ func (p *Places) parseKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	return specs
 }
 
-// knownFor is how long an agent counts that was announced.
+// knownFor is the time after which an announced agent is ignored.
 const knownFor = 24 * time.Hour
 
 func (p *Places) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known {
@@ -297,8 +296,8 @@ func (p *Places) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known 
 	return all
 }
 
-// agentSpec is an agent spec: of an agent elsewhere, if it has an endpoint, or else of one
-// that a model thinks for. What Parley does not know of it (plugins, sections) is left alone.
+// agentSpec is an agent spec: a remote agent if it has an endpoint, otherwise an agent driven
+// by a model. Keys unknown to Parley (plugins, sections) are ignored.
 type agentSpec struct {
 	ID          string    `yaml:"id"`
 	Name        string    `yaml:"name"`
@@ -316,7 +315,7 @@ type agentSpec struct {
 	Delegates    []string `yaml:"delegates"`
 }
 
-// endpoint says where the agent of a spec is.
+// endpoint is the address of the agent of a spec.
 type endpoint struct {
 	Backend   string          `yaml:"backend"`
 	BaseURL   string          `yaml:"base_url"`
@@ -332,7 +331,7 @@ type endpointAuth struct {
 	TokenEnv string `yaml:"token_env"`
 }
 
-// endpointOptions are those of an endpoint of parley.yaml, with the same defaults.
+// endpointOptions are the options of an endpoint in parley.yaml, with the same defaults.
 type endpointOptions struct {
 	PollIntervalMs    int   `yaml:"poll_interval_ms"`
 	PollInitialMs     int   `yaml:"poll_initial_ms"`
@@ -344,7 +343,7 @@ type endpointOptions struct {
 	FollowCard        bool  `yaml:"follow_card"`
 }
 
-// fill puts the options into s.
+// fill copies the options into s.
 func (o *endpointOptions) fill(s *directory.Spec) {
 	c := &s.Call
 	c.Poll, c.PollInitial, c.PollMax = yamlfile.Millis(o.PollIntervalMs), yamlfile.Millis(o.PollInitialMs), yamlfile.Millis(o.PollMaxMs)
@@ -355,7 +354,7 @@ func (o *endpointOptions) fill(s *directory.Spec) {
 	}
 }
 
-// specList is one agent spec, or several.
+// specList is one agent spec or a list of them.
 type specList struct {
 	specs []agentSpec
 	list  bool
@@ -371,8 +370,8 @@ func (l *specList) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	l.specs[0].DecodeNode(d, node, key)
 }
 
-// DecodeNode implements yamlfile.Node. Keys that are not known here are left alone, unless
-// they look like a slip of the pen.
+// DecodeNode implements yamlfile.Node. Unknown keys are ignored, unless they look like a
+// misspelt endpoint.
 func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	pairs, ok := d.Pairs(node, key)
 	if !ok {
@@ -413,7 +412,7 @@ func parseSpecs(d *yamlfile.Decoder, src []byte) []directory.Spec {
 	return right(d, specs, map[string]string{"name": "id", "url": "endpoint.base_url"})
 }
 
-// nowhere is why an agent of the hub needs a model.
+// nowhere explains why an agent of the hub needs a model.
 const nowhere = "an agent without an endpoint runs here, and needs a model"
 
 func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
@@ -446,7 +445,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	return s
 }
 
-// modelSpec returns the spec of an agent that a model thinks for.
+// modelSpec returns the Spec of an agent driven by a model.
 func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string) directory.Spec {
 	m := &directory.Model{
 		Provider: a.Provider, ID: a.ModelID, SystemPrompt: a.SystemPrompt, MaxRounds: a.MaxRounds,
@@ -471,8 +470,8 @@ type found struct {
 	key string
 }
 
-// right notes what is wrong with specs and returns those that are right. names are what
-// fields are called in the file, where that is something else.
+// right reports the problems of specs and returns the valid ones. names maps the names of
+// fields to those of the file's format, where they differ.
 func right(d *yamlfile.Decoder, specs []found, names map[string]string) []directory.Spec {
 	seen := make(map[task.Agent]string)
 	var all []directory.Spec
@@ -500,7 +499,7 @@ func right(d *yamlfile.Decoder, specs []found, names map[string]string) []direct
 	return all
 }
 
-// bad reports whether something is wrong with what stands at a key.
+// bad reports whether a problem was found at or below a key.
 func bad(d *yamlfile.Decoder, key string) bool {
 	for _, p := range d.Problems() {
 		if key == "" || p.Key == "" || p.Key == key || strings.HasPrefix(p.Key, key+".") || strings.HasPrefix(p.Key, key+"[") {

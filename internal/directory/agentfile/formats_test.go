@@ -33,7 +33,7 @@ func parse(p parser, src string) ([]directory.Spec, string) {
 	return specs, d.Problems().Error()
 }
 
-// The sample of protoWorkstacean's manual, and what its source reads beyond it.
+// The sample of protoWorkstacean's manual, and further keys that its loader reads.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	got, problems := parse(parseAgents, `
@@ -88,8 +88,8 @@ agents:
 	}
 }
 
-// listedCall returns how an agent of agents.yaml is called: by JSON-RPC of v0.3 at its URL
-// alone where no card says more, without a context id until it has named one.
+// listedCall completes c with the defaults of agents.yaml: JSON-RPC of v0.3 at the URL alone if
+// no card gives more, and no context id before the agent has assigned one.
 func listedCall(c directory.Call) directory.Call {
 	c.Binding, c.Version, c.Fixed = a2a.TransportProtocolJSONRPC, "0.3", true
 	c.OmitContext, c.ParamsContext = true, true
@@ -104,7 +104,7 @@ func TestAgentsMaySendContexts(t *testing.T) {
 	}
 }
 
-// Times between two looks at a task, in the words of each format.
+// Polling intervals in each format.
 func TestPollingTimes(t *testing.T) {
 	t.Parallel()
 	wrong := "[" + strings.Join([]string{
@@ -124,7 +124,7 @@ func TestPollingTimes(t *testing.T) {
 	}
 }
 
-// The samples of RockBot's manual, and one that pins its skills.
+// The samples of RockBot's manual, and an agent with pinned skills.
 func TestWellKnown(t *testing.T) {
 	t.Parallel()
 	got, problems := parse(new(Places).parseWellKnown, `[
@@ -165,7 +165,7 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
-// Who may make an agent act is Parley's own; a level that does not exist opens nothing.
+// Trust is an extension of Parley; an unknown level opens nothing.
 func TestGated(t *testing.T) {
 	t.Parallel()
 	agents, problems := parse(parseAgents, `
@@ -194,8 +194,7 @@ agents:
 	}
 }
 
-// The sample of Awaken's manual; keys about models are left alone, and an agent without
-// an endpoint is not ours.
+// The sample of Awaken's manual; keys about models are ignored.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
 	remote := `{ "id": "remote-researcher", "endpoint": { "backend": "a2a", "base_url": "https://remote-agent.example.com/v1/a2a", "auth": { "type": "bearer", "token": "..." }, "target": "researcher", "timeout_ms": 300000, "options": { "poll_interval_ms": 1000 } }}`
@@ -219,7 +218,7 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// The options of a spec are those of an endpoint in parley.yaml.
+// The options of a spec equal those of an endpoint in parley.yaml.
 func TestSpecOptions(t *testing.T) {
 	t.Parallel()
 	spec := func(options string) string {
@@ -242,7 +241,7 @@ func TestSpecOptions(t *testing.T) {
 	}
 }
 
-// A spec that nothing can be made of is reported, and takes no other with it.
+// A spec with neither endpoint nor model is reported, and the others are loaded.
 func TestSpecWithoutEndpointAndModel(t *testing.T) {
 	t.Parallel()
 	got, problems := parse(parseSpecs, `[{"id": "local", "system_prompt": "You are …"},
@@ -256,15 +255,15 @@ func TestSpecWithoutEndpointAndModel(t *testing.T) {
 	}
 }
 
-// What is wrong is told with file, line and key, and the others are known all the same.
+// Problems are reported with file, line and key, and valid agents are loaded.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		p    parser
 		src  string
-		want string // the problems
-		left string // the names of the agents that are right
+		want string // the expected problems
+		left string // the names of the valid agents
 	}{
 		{
 			"a missing variable", parseAgents, "agents:\n  - name: a\n    url: ${NONE}/a2a\n  - {name: b, url: 'http://b'}\n",
@@ -341,7 +340,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// No file makes a parser panic, what it returns is right, and each problem names the file.
+// No file makes a parser panic. Every returned agent is valid, and each problem names the file.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"agents:\n- name: a\n  url: http://a\n  skills: [x, {name: y}]\n", `[{"agentName": "a", "url": "http://a"}]`,
@@ -366,7 +365,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestModelSpecs: a spec with a model and no endpoint is an agent of the hub.
+// A spec with a model and without an endpoint is an agent of the hub.
 func TestModelSpecs(t *testing.T) {
 	t.Parallel()
 	got, problems := parse(parseSpecs, `

@@ -21,63 +21,63 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Bounds of what is kept.
+// Limits.
 const (
 	maxAgents  = 1000
-	maxWorkers = 10_000 // of one agent
-	// seenEvery is how exact the store is about when an agent was seen.
+	maxWorkers = 10_000 // per agent
+	// seenEvery is the precision of SeenAt in the store.
 	seenEvery = 10 * time.Minute
-	// tendEvery is the time between two looks at who has gone.
+	// tendEvery is the interval between checks for expired workers and agents.
 	tendEvery = time.Minute
-	// silence is how long a worker that says nothing counts as being there.
+	// silence is the time without an announcement after which a worker is considered gone.
 	silence = 2*protocol.AnnounceEvery + 30*time.Second
 )
 
-// Notes keep what is known over a restart; dirstore.Notes are.
+// Notes persist data across a restart; dirstore.Notes implements it.
 type Notes interface {
-	// Note returns what was put last under a name; nil if nothing was.
+	// Note returns the note stored under a name; nil if there is none.
 	Note(ctx context.Context, name string) ([]byte, error)
-	// PutNote stores a note in place of the one with its name.
+	// PutNote stores a note, replacing the one with its name.
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
 var _ Notes = dirstore.Notes(nil)
 
-// noteName is the note with the agents.
+// noteName is the name of the note with the agents.
 const noteName = "agents on the bus"
 
-// Book knows the agents that have announced themselves. Notes are required.
+// Book records the agents that announce themselves. Notes is required.
 type Book struct {
-	// Bus is where workers announce themselves. If nil, there are none.
+	// Bus is the bus on which workers announce themselves. If nil, there are no workers.
 	Bus   bus.Bus
 	Notes Notes
-	// Hub is what workers are told of the hub. It may be zero.
+	// Hub is sent to the workers. It may be zero.
 	Hub protocol.Hub
-	// File, if not empty, is where the agents are written to, as known-agents.json.
+	// File is the path to which the agents are written as known-agents.json; empty means none.
 	File string
-	// First are agents that were known before anything was announced, from such a file.
+	// First are agents known before any announcement, read from such a file.
 	First []directory.Known
-	// See is told who was seen. If nil, nobody is.
+	// See is called with each sighting of an agent. It may be nil.
 	See func(name task.Agent, s directory.Sighting)
-	// Logger is told what is refused. If nil, nobody is.
+	// Logger receives refused announcements. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// strangers has room for one: a worker was seen for the first time.
+	// strangers, of capacity one, signals a new worker.
 	strangers chan struct{}
-	// lost has room for some of the workers that were lost.
+	// lost queues workers reported by Lost.
 	lost chan missing
 
 	mu     sync.Mutex // guards the fields below
 	agents map[task.Agent]*known
 	loaded bool
-	// changed is Follow's; nil before.
+	// changed is the callback of Follow; nil before Follow is called.
 	changed func(directory.Update)
 }
 
-// known is what is known of an agent, by its name in the hub.
+// known is the state of an agent.
 type known struct {
 	directory.Known
-	// stored is the SeenAt that is stored; session says that it was seen in this process.
+	// stored is the SeenAt in the store; session is set if the agent was seen in this process.
 	stored  time.Time
 	session bool
 	workers map[string]time.Time
@@ -122,7 +122,7 @@ func (b *Book) Load(ctx context.Context) directory.Update {
 	return u
 }
 
-// updateLocked returns what is known now.
+// updateLocked returns the current state as an Update.
 func (b *Book) updateLocked() directory.Update {
 	var u directory.Update
 	for _, name := range slices.Sorted(maps.Keys(b.agents)) {
@@ -131,8 +131,8 @@ func (b *Book) updateLocked() directory.Update {
 	return u
 }
 
-// pruneLocked forgets agents that were not seen for long; it reports whether there were
-// any.
+// pruneLocked removes agents that were not seen for protocol.AnnounceFor; it reports whether it
+// removed any.
 func (b *Book) pruneLocked(now time.Time) bool {
 	before := len(b.agents)
 	maps.DeleteFunc(b.agents, func(_ task.Agent, k *known) bool { return now.Sub(k.SeenAt) >= protocol.AnnounceFor })
@@ -170,7 +170,7 @@ func (b *Book) Follow(ctx context.Context, changed func(directory.Update)) error
 	return nil
 }
 
-// follow reports changes from now on, and those that were made before.
+// follow registers changed and calls it with the current state.
 func (b *Book) follow(changed func(directory.Update)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,11 +178,12 @@ func (b *Book) follow(changed func(directory.Update)) {
 	changed(b.updateLocked())
 }
 
-// elsewhere is the name of the one worker of an agent on another exchange.
+// elsewhere is the name of the single worker of an agent on another exchange.
 const elsewhere = "elsewhere"
 
-// Announce takes what an agent on another exchange says of itself. It returns why it does
-// not. An agent of the same name that was seen in this process must be the same one.
+// Announce adds or updates an agent that announced itself on another exchange. The error gives
+// the reason of a refusal. An agent whose name is in use must have the same queue and the same
+// name on the exchange.
 func (b *Book) Announce(ctx context.Context, s *directory.Spec) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,15 +216,15 @@ func (b *Book) Announce(ctx context.Context, s *directory.Spec) error {
 	return nil
 }
 
-// ownName returns what an agent on another exchange calls itself.
+// ownName returns an agent's own name on another exchange.
 func ownName(s *directory.Spec) string { return cmp.Or(string(s.RockBot), s.Title) }
 
-// Left notes that an agent on another exchange has gone. It stays for a day, because
+// Left records that an agent has left another exchange. The agent remains for a day, because
 // messages may wait for it.
 func (b *Book) Left(name task.Agent) { b.gone(missing{name, elsewhere}) }
 
-// tend asks who is there when the bus is, says now and then whose hub this is, and forgets
-// who has gone.
+// tend asks workers to announce themselves when the bus is ready, publishes the hub's identity
+// periodically, and removes expired workers and agents.
 func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(directory.Update)) {
 	tick, greet := time.NewTicker(tendEvery), time.NewTicker(protocol.AnnounceEvery)
 	defer tick.Stop()
@@ -247,7 +248,8 @@ func (b *Book) tend(ctx context.Context, ready <-chan struct{}, changed func(dir
 	}
 }
 
-// publish says whose hub this is: to all, or to those who announce themselves then.
+// publish publishes the hub's identity at an address: Discovery reaches all, Inquiry asks
+// workers to announce themselves.
 func (b *Book) publish(ctx context.Context, to bus.Address) {
 	if b.Bus == nil {
 		return
@@ -267,7 +269,7 @@ func (b *Book) publish(ctx context.Context, to bus.Address) {
 	}
 }
 
-// hear takes an announcement, or a farewell.
+// hear handles an announcement or a leave message.
 func (b *Book) hear(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) {
 	err := protocol.CheckSender(e)
 	switch {
@@ -328,7 +330,7 @@ func (b *Book) announce(ctx context.Context, e *bus.Delivery, changed func(direc
 	return nil
 }
 
-// greet tells a worker that is new whose hub this is.
+// greet signals that a new worker needs the hub's identity.
 func (b *Book) greet() {
 	select {
 	case b.strangers <- struct{}{}:
@@ -336,7 +338,7 @@ func (b *Book) greet() {
 	}
 }
 
-// leave notes that a worker has gone. Its agent stays.
+// leave removes a worker that has said goodbye. Its agent remains.
 func (b *Book) leave(e *bus.Envelope) error {
 	var l protocol.Leave
 	if err := json.Unmarshal(e.Body, &l); err != nil {
@@ -346,24 +348,24 @@ func (b *Book) leave(e *bus.Envelope) error {
 	return nil
 }
 
-// Lost notes that a worker has given no sign of life for longer than it may. If it is there,
-// it announces itself again.
+// Lost records that a worker's lease has expired. If the worker is still running, it announces
+// itself again.
 func (b *Book) Lost(name task.Agent, worker string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
 	case b.lost <- missing{name, worker}:
-	default: // its silence will tell
+	default: // the worker expires by its silence
 	}
 }
 
-// missing is a worker that was lost.
+// missing is a lost worker.
 type missing struct {
 	agent  task.Agent
 	worker string
 }
 
-// gone takes a worker out. Its agent stays.
+// gone removes a worker. Its agent remains.
 func (b *Book) gone(m missing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -373,7 +375,7 @@ func (b *Book) gone(m missing) {
 	}
 }
 
-// expire forgets workers that say nothing, and agents that nobody has announced for long.
+// expire removes silent workers, and agents without an announcement for protocol.AnnounceFor.
 func (b *Book) expire(ctx context.Context, now time.Time, changed func(directory.Update)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -390,14 +392,14 @@ func (b *Book) expire(ctx context.Context, now time.Time, changed func(directory
 	}
 }
 
-// tell says who was seen.
+// tell passes a sighting of the agent to See.
 func (b *Book) tell(k *known) {
 	if b.See != nil {
 		b.See(k.Spec.Name, directory.Sighting{At: k.SeenAt, Session: k.session, Workers: len(k.workers)})
 	}
 }
 
-// tellAll says when agents were seen by an earlier process.
+// tellAll passes the stored sightings of all agents to See.
 func (b *Book) tellAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -406,7 +408,7 @@ func (b *Book) tellAll() {
 	}
 }
 
-// keepLocked stores what is known.
+// keepLocked stores the agents and writes File.
 func (b *Book) keepLocked(ctx context.Context) {
 	all := make([]directory.Known, 0, len(b.agents))
 	for _, name := range slices.Sorted(maps.Keys(b.agents)) {

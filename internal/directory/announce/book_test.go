@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a directory with a book as its one source, and what it makes callable.
+// desk is a directory with a Book as its only source, and the agents that it has made callable.
 type desk struct {
 	*directory.Directory
 	book *announce.Book
@@ -56,7 +56,7 @@ func (d *desk) get(name task.Agent) *directory.Entry {
 	return d.callable[name]
 }
 
-// open starts a directory with a book, after other sources.
+// open opens a directory with a Book behind other sources.
 func open(t *testing.T, b *announce.Book, others ...directory.Source) *desk {
 	t.Helper()
 	d := &desk{book: b, callable: make(map[task.Agent]*directory.Entry)}
@@ -77,7 +77,7 @@ func open(t *testing.T, b *announce.Book, others ...directory.Source) *desk {
 	return d
 }
 
-// say publishes something at the topic of announcements.
+// say publishes an envelope at Discovery.
 func say(t *testing.T, b bus.Bus, kind bus.Type, agent task.Agent, body any) {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -125,15 +125,15 @@ func TestAnnouncements(t *testing.T) {
 		seen(2, directory.Up)
 		say(t, b, protocol.TypeLeave, "PaperFinder", &protocol.Leave{Agent: "PaperFinder", Worker: "w1"})
 		seen(1, directory.Up)
-		d.book.Lost("PaperFinder", "w2") // its lease has ended
+		d.book.Lost("PaperFinder", "w2") // its lease has expired
 		synctest.Wait()
 		seen(0, directory.Unknown)
-		sendAnnounce(t, b, "PaperFinder", "w2", paperCard) // it was there
+		sendAnnounce(t, b, "PaperFinder", "w2", paperCard) // it was still running
 		seen(1, directory.Up)
-		time.Sleep(10 * time.Minute) // the other one dies without a word
+		time.Sleep(10 * time.Minute) // the other worker dies without a leave message
 		synctest.Wait()
 		seen(0, directory.Unknown)
-		// A hub that is started again knows the agent, although nobody announces it.
+		// A restarted hub knows the agent without a new announcement.
 		d.stop()
 		time.Sleep(10 * time.Hour)
 		d = open(t, &announce.Book{Bus: b, Notes: notes})
@@ -174,7 +174,7 @@ func TestRefusedAnnouncements(t *testing.T) {
 	})
 }
 
-// TestInquiry: workers are asked when the hub begins, and told whose hub it is.
+// A starting hub asks workers to announce themselves, and sends them its identity.
 func TestInquiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func sorted(all []string) map[string]int {
 	return n
 }
 
-// fixed is a source that does not change.
+// fixed is a source that never changes.
 type fixed []directory.Spec
 
 // Name implements directory.Source.
@@ -237,7 +237,7 @@ func (fixed) Follow(ctx context.Context, _ func(directory.Update)) error {
 	return nil
 }
 
-// TestBothTransports: an agent with a URL gets a queue when a worker is seen.
+// An agent with a URL gets a queue when a worker is seen.
 func TestBothTransports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestBothTransports(t *testing.T) {
 		if e, _ := d.Get("d"); !e.Spec.Local || e.Spec.Queue != "" || len(e.Problems) != 1 {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
 		}
-		// Well-known agents stay, and so does the queue of one that was seen.
+		// Well-known agents remain, and so does the queue of an agent that was seen.
 		say(t, b, protocol.TypeLeave, "C", &protocol.Leave{Agent: "C", Worker: "w"})
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
@@ -292,7 +292,7 @@ func TestBothTransports(t *testing.T) {
 	})
 }
 
-// TestKnownAgentsFile: the file is written as a whole, and what it has is known.
+// The file is replaced as a whole, and its agents are known at the start.
 func TestKnownAgentsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

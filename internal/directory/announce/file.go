@@ -10,14 +10,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// FileName is the name of the file with the agents that have announced themselves.
+// FileName is the name of the file with the announced agents.
 const FileName = "known-agents.json"
 
 // entry is an agent in the file.
 type entry struct {
 	AgentName   string            `json:"agentName"`
 	URL         string            `json:"url,omitempty"`
-	Queue       task.Agent        `json:"queue,omitempty"` // Parley's bus
+	Queue       task.Agent        `json:"queue,omitempty"` // on Parley's bus
 	Description string            `json:"description,omitempty"`
 	Version     string            `json:"version,omitempty"`
 	Skills      []directory.Skill `json:"skills"`

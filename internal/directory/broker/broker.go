@@ -14,51 +14,51 @@ import (
 )
 
 const (
-	// window is how many outcomes of an agent and a skill count.
+	// window is the number of outcomes kept for each agent and skill.
 	window = 200
-	// maxPairs is how many pairs of agent and skill are remembered.
+	// maxPairs limits the number of pairs of agent and skill.
 	maxPairs = 10_000
-	// leastWeight is what an agent weighs at least, so that one that has failed gets
-	// work again at some time.
+	// leastWeight is the minimum weight of an agent, so that one that has failed gets work
+	// again eventually.
 	leastWeight = 0.01
-	// saveEvery is how often what was learned is stored, if there is something new.
+	// saveEvery is the interval between stores of changed outcomes.
 	saveEvery = 30 * time.Second
-	// noteName is the name of the note with what was learned.
+	// noteName is the name of the note with the outcomes.
 	noteName = "broker"
-	// sure is the confidence from which on a failure is worth a warning.
+	// sure is the confidence from which a failure is logged as a warning.
 	sure = 0.8
 )
 
-// Health says whether agents answer.
+// Health reports which agents answer.
 type Health interface {
-	// Healthy reports whether there is no reason to think that an agent does not answer.
+	// Healthy reports whether the agent is not known to be down.
 	Healthy(name task.Agent) bool
 }
 
-// Rule says how a skill is to be dealt with.
+// Rule configures a skill.
 type Rule struct {
-	// Skill is the id of the skill. Its case does not count.
+	// Skill is the id of the skill, compared without case.
 	Skill string
-	// Cooldown is how long the skill is not to be had after it was asked for. Zero means
-	// that it always is.
+	// Cooldown is the time after a request during which the skill is unavailable. Zero means
+	// none.
 	Cooldown time.Duration
-	// Key is the member of the metadata whose values cool down on their own, such as
-	// "repository". If empty, the skill cools down as a whole.
+	// Key is the metadata member whose values cool down separately, such as "repository". If
+	// empty, the skill cools down as a whole.
 	Key string
 }
 
-// Config says how a Broker works. The zero Config takes every agent for healthy and keeps
-// nothing.
+// Config configures a Broker. With the zero Config every agent is healthy and nothing is
+// stored.
 type Config struct {
-	// Health says which agents answer. If nil, all do.
+	// Health reports which agents answer. If nil, all do.
 	Health Health
-	// Rules are those of the skills that have any.
+	// Rules are the rules of skills; a skill without a rule has no cooldown.
 	Rules []Rule
-	// Notes keep what was learned. If nil, it ends with the process.
+	// Notes persist the outcomes. If nil, they are kept in memory only.
 	Notes dirstore.Notes
-	// Logger receives what an operator should know. If nil, nothing is logged.
+	// Logger receives messages for the operator. If nil, nothing is logged.
 	Logger *slog.Logger
-	// Random returns a number from 0 to 1, without 1. If nil, it is truly random.
+	// Random returns a number in [0, 1). If nil, math/rand is used.
 	Random func() float64
 }
 
@@ -68,14 +68,14 @@ type Broker struct {
 	rules map[string]*Rule
 
 	mu sync.Mutex // guards the fields below
-	// learned is what is known of each agent and skill.
+	// learned holds the outcomes of each agent and skill.
 	learned map[pair]*record
-	// cooling says until when what is not to be had.
+	// cooling holds the end of each running cooldown.
 	cooling map[pair]*time.Time
 	dirty   bool
 }
 
-// pair is an agent and a skill; or a skill and the value of a key.
+// pair is an agent and a skill, or a skill and the value of a key.
 type pair struct{ a, b string }
 
 // New returns a Broker.
@@ -95,7 +95,7 @@ func New(cfg Config) *Broker {
 	return b
 }
 
-// Choose returns one of several agents that have a skill, drawn by their weights.
+// Choose draws one of several agents that have a skill, by their weights.
 func (b *Broker) Choose(skill string, among []task.Agent) task.Agent {
 	healthy := make([]task.Agent, 0, len(among))
 	for _, name := range among {
@@ -124,14 +124,14 @@ func (b *Broker) Choose(skill string, among []task.Agent) task.Agent {
 
 func pairOf(name task.Agent, skill string) pair { return pair{string(name), strings.ToLower(skill)} }
 
-// Cooling is why a skill is not to be had.
+// Cooling is the error of a request for a skill during its cooldown.
 type Cooling struct {
 	Skill, Key, Value string
-	// After is how long it takes until it is.
+	// After is the remaining cooldown.
 	After time.Duration
 }
 
-// Error says what is cooling down, and how long.
+// Error implements error. It names the skill and the remaining time.
 func (c *Cooling) Error() string {
 	what := fmt.Sprintf("the skill %q", c.Skill)
 	if c.Key != "" {
@@ -140,9 +140,8 @@ func (c *Cooling) Error() string {
 	return fmt.Sprintf("%s was asked for a moment ago; it can be asked for again in %v", what, max(c.After.Round(time.Second), time.Second))
 }
 
-// Admit lets a message for a skill pass, or returns a *Cooling. What it returns takes the
-// passing back, if no task came of it. value returns the value of a key in the metadata of
-// the message.
+// Admit admits a message for a skill, or returns a *Cooling. Call undo if the message started
+// no task; it cancels the cooldown. value returns the value of a key in the message's metadata.
 func (b *Broker) Admit(skill string, value func(key string) string) (undo func(), err error) {
 	r := b.rules[strings.ToLower(skill)]
 	if skill == "" || r == nil || r.Cooldown <= 0 {
@@ -175,19 +174,20 @@ func (b *Broker) Admit(skill string, value func(key string) string) (undo func()
 	}, nil
 }
 
-// Outcome is how a task has ended.
+// Outcome is the end of a task.
 type Outcome struct {
 	Agent task.Agent
-	// Skill is what the task was asked for; it may be empty.
+	// Skill is the requested skill; it may be empty.
 	Skill string
 	State task.State
-	// Took is the time from the beginning of the task to its end.
+	// Took is the duration of the task.
 	Took time.Duration
-	// Bodies are messages and artifacts of the task, as JSON, that Wants has reported.
+	// Bodies are the messages and artifacts of the task, as JSON, for which Wants returned
+	// true.
 	Bodies [][]byte
 }
 
-// Ended learns from the end of a task.
+// Ended records the outcome of a task.
 func (b *Broker) Ended(o *Outcome) {
 	s, ok := sampleOf(o)
 	if !ok {
@@ -211,7 +211,7 @@ func (b *Broker) Ended(o *Outcome) {
 	b.dirty = true
 }
 
-// Forget drops what was learned of an agent.
+// Forget deletes the outcomes of an agent.
 func (b *Broker) Forget(name task.Agent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,11 +223,11 @@ func (b *Broker) Forget(name task.Agent) {
 	}
 }
 
-// Run stores what was learned from time to time, and when ctx ends.
+// Run stores changed outcomes periodically, and when ctx ends.
 func (b *Broker) Run(ctx context.Context) error {
 	t := time.NewTicker(saveEvery)
 	defer t.Stop()
-	saving := context.WithoutCancel(ctx) // an end in between is no reason to store nothing
+	saving := context.WithoutCancel(ctx) // the last save runs after ctx has ended
 	for {
 		select {
 		case <-t.C:

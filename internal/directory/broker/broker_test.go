@@ -53,7 +53,7 @@ func ended(b *Broker, agent task.Agent, n int, o Outcome) {
 	}
 }
 
-// draws counts who is chosen in a thousand draws.
+// draws counts the agents chosen in a thousand draws.
 func draws(b *Broker, among ...task.Agent) map[task.Agent]int {
 	counts := make(map[task.Agent]int)
 	for range 1000 {
@@ -100,7 +100,7 @@ func TestChoose(t *testing.T) {
 	ended(b, "bad", 10, Outcome{Skill: "sing", State: task.Failed})
 	ended(b, "elsewhere", 10, Outcome{Skill: "dance", State: task.Failed})
 	got := draws(b, "good", "dear", "bad", "elsewhere")
-	// 1 : 0.25 : 0.01 : 1
+	// The expected weights are 1 : 0.25 : 0.01 : 1.
 	for name, want := range map[task.Agent]int{"good": 442, "dear": 111, "bad": 4, "elsewhere": 442} {
 		if n := got[name]; n < want-50 || n > want+50 {
 			t.Errorf("%s was drawn %d times, want about %d", name, n, want)
@@ -115,7 +115,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Agents that do not answer are left out, unless nobody does.
+// Agents that do not answer are skipped, unless no agent answers.
 func TestUnhealthyAreLeftOut(t *testing.T) {
 	t.Parallel()
 	b := New(Config{Random: seeded(), Health: down{"a", "b"}})
@@ -172,7 +172,7 @@ func TestCooldown(t *testing.T) {
 		undo()
 		admit("pr_review", "three", true)
 		undo()
-		admit("pr_review", "three", false) // what came later is not taken back
+		admit("pr_review", "three", false) // undo does not affect a later cooldown
 		_, err = b.Admit("pr_review", of("three"))
 		if want := `the skill "pr_review" for repository "three" was asked for a moment ago; it can be asked for again in 30s`; err == nil || err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
@@ -211,7 +211,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// What was learned is stored every half minute and at the end, and taken over.
+// Outcomes are stored every 30 seconds and at the end, and loaded at the start.
 func TestLearnedSurvives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestLearnedSurvives(t *testing.T) {
 	})
 }
 
-// endingNotes ends what uses it while a note is put.
+// endingNotes cancels the Broker's context during PutNote.
 type endingNotes struct {
 	dirstore.Memory
 	end context.CancelFunc
@@ -260,7 +260,7 @@ func (n *endingNotes) PutNote(ctx context.Context, name string, note []byte) err
 	return n.Memory.PutNote(ctx, name, note)
 }
 
-// A hub that ends while outcomes are being stored has nothing to complain about.
+// A shutdown while outcomes are being stored causes no error.
 func TestEndWhileStoring(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzClaims: whatever an agent says of itself, weights and sums stay in their bounds.
+// For any claims of an agent, weights and sums stay within their bounds.
 func FuzzClaims(f *testing.F) {
 	f.Add([]byte(cost(1)))
 	f.Add(part("confidence-v1", `{"confidence":1e999}`))

@@ -1,42 +1,40 @@
-// Package broker chooses among agents that have the same skill, and keeps work from being
-// asked for again and again.
+// Package broker chooses among agents that have the same skill, and limits how often a skill is
+// requested.
 //
 // # What it is
 //
-// A [Broker] remembers how tasks have ended: for each agent and skill the last 200. One
-// of several agents is drawn, by a weight of
+// A [Broker] records the outcomes of tasks: the last 200 for each agent and skill. It draws one
+// of several agents at random, with the weight
 //
 //	success rate × 1 / (1 + cost per success)
 //
-// so that agents that fail or are dear get less, and still enough to show that they have
-// become better. An agent that nothing is known of weighs 1. Agents that do not answer are
-// left out while there are others.
+// so that unreliable or expensive agents get less work, but enough to show an improvement. An
+// agent without recorded outcomes has weight 1. Agents that do not answer are skipped as long
+// as others do.
 //
-// What a task has cost, and how sure its agent was, say data parts of the extensions
-// cost-v1 and confidence-v1 of protoWorkstacean, wherever the task carries them: parts
-// whose metadata has the mimeType application/vnd.protolabs.cost-v1+json or
-// application/vnd.protolabs.confidence-v1+json.
+// Agents report the cost of a task and their confidence in data parts of protoWorkstacean's
+// extensions cost-v1 and confidence-v1. The metadata of such a part has the mimeType
+// application/vnd.protolabs.cost-v1+json or application/vnd.protolabs.confidence-v1+json. The
+// broker reads them from every message and artifact of a task.
 //
-// A [Rule] lets a skill cool down: after it was asked for, it is not to be had again for a
-// while, for each value of a key in the metadata, such as the repository.
+// A [Rule] gives a skill a cooldown: after a request it is unavailable for a time, separately
+// for each value of a metadata key, such as the repository.
 //
 // # Guarantees
 //
-// With the same source of random numbers and the same outcomes the same agents are chosen.
-// What was learned survives a restart, but for what happened in the last half minute
-// before a crash.
+// The same random numbers and the same outcomes give the same choices. Recorded outcomes
+// survive a restart, except those of the last 30 seconds before a crash.
 //
 // # What it does not promise
 //
-// Outcomes of tasks that were canceled say nothing and are not counted. Costs are what the
-// agents say they are.
+// Canceled tasks are not counted. Costs are those that the agents report.
 //
 // # Concurrency
 //
-// A Broker is safe for concurrent use, and none of its methods but Open and Run waits for
-// anything.
+// A Broker is safe for concurrent use. No method except Open and Run blocks on I/O.
 //
 // # Testing
 //
-// Random numbers and the state of health come in by fields; times in bubbles of fake time.
+// Random numbers and health are injected by Config; times run in bubbles of fake time
+// (testing/synctest).
 package broker

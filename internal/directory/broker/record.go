@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// sample is what is remembered of one task. Its members are short because there are many.
+// sample is the outcome of one task. Its JSON keys are short because there are many samples.
 type sample struct {
 	Success    bool    `json:"s,omitempty"`
 	Cost       float64 `json:"c,omitempty"` // US dollars
@@ -21,10 +21,10 @@ type sample struct {
 	Output     int64   `json:"o,omitempty"`
 	Millis     int64   `json:"m,omitempty"`
 	Confidence float64 `json:"p,omitempty"`
-	Sure       bool    `json:"q,omitempty"` // Confidence was said
+	Sure       bool    `json:"q,omitempty"` // whether Confidence was reported
 }
 
-// record is the last samples of an agent and a skill, the oldest first.
+// record holds the last samples of an agent and a skill, oldest first.
 type record struct{ samples []sample }
 
 func (r *record) add(s sample) {
@@ -34,7 +34,7 @@ func (r *record) add(s sample) {
 	r.samples = append(r.samples, s)
 }
 
-// weight is how often an agent is to be drawn, relative to others.
+// weight returns the relative probability of drawing the agent.
 func (r *record) weight() float64 {
 	if r == nil || len(r.samples) == 0 {
 		return 1
@@ -53,18 +53,17 @@ func (r *record) weight() float64 {
 	return max(rate/(1+cost/successes), leastWeight)
 }
 
-// What parts are recognised by.
+// MIME types of the recognised parts.
 const (
 	mark           = "application/vnd.protolabs."
 	costType       = mark + "cost-v1+json"
 	confidenceType = mark + "confidence-v1+json"
 )
 
-// Wants reports whether a message or an artifact of a task may say something about its
-// cost or about how sure its agent was.
+// Wants reports whether a message or artifact may contain a cost or a confidence.
 func Wants(body []byte) bool { return bytes.Contains(body, []byte(mark)) }
 
-// claims is what the parts of a task say.
+// claims collects the data that an agent reports in the parts of a task.
 type claims struct {
 	cost       costClaim
 	confidence confidenceClaim
@@ -90,7 +89,7 @@ type confidenceClaim struct {
 	Success    *bool    `json:"success"`
 }
 
-// read takes what a body says. What it cannot read it leaves: it is a stranger's.
+// read reads the claims in a body. Unreadable parts are ignored, because the body is untrusted.
 func (c *claims) read(body []byte) {
 	var holder struct {
 		Metadata map[string]json.RawMessage `json:"metadata"`
@@ -104,7 +103,7 @@ func (c *claims) read(body []byte) {
 	if json.Unmarshal(body, &holder) != nil {
 		return
 	}
-	if own := holder.Metadata[costType]; own != nil { // as the agents of the hub say it
+	if own := holder.Metadata[costType]; own != nil { // the form used by the agents of the hub
 		var cost costClaim
 		if json.Unmarshal(own, &cost) == nil {
 			c.cost = cost
@@ -126,7 +125,7 @@ func (c *claims) read(body []byte) {
 	}
 }
 
-// sampleOf returns what to remember of a task, unless that is nothing.
+// sampleOf returns the sample of a task; false if the task is not counted.
 func sampleOf(o *Outcome) (sample, bool) {
 	var s sample
 	switch o.State {
@@ -142,7 +141,7 @@ func sampleOf(o *Outcome) (sample, bool) {
 	}
 	for _, said := range []*bool{c.confidence.Success, c.cost.Success} {
 		if said != nil && s.Success {
-			s.Success = *said // a task that has failed has not succeeded, whatever is said
+			s.Success = *said // a report can lower a success, never turn a failure into a success
 		}
 	}
 	s.Cost = amount(c.cost.CostUSD, 1e6)
@@ -155,7 +154,7 @@ func sampleOf(o *Outcome) (sample, bool) {
 	return s, true
 }
 
-// amount returns x, from 0 to most.
+// amount limits x to the range from 0 to most.
 func amount(x, most float64) float64 {
 	if math.IsNaN(x) || x < 0 {
 		return 0
@@ -163,7 +162,7 @@ func amount(x, most float64) float64 {
 	return min(x, most)
 }
 
-// Cost sums up what tasks of an agent and a skill have cost.
+// Cost summarises the costs of an agent and a skill.
 type Cost struct {
 	Agent          task.Agent `json:"agent"`
 	Skill          string     `json:"skill"`
@@ -173,35 +172,35 @@ type Cost struct {
 	CostPerSuccess float64    `json:"costPerSuccess"`
 	InputTokens    int64      `json:"inputTokens"`
 	OutputTokens   int64      `json:"outputTokens"`
-	// P50Ms and P95Ms are how long tasks took, in milliseconds.
+	// P50Ms and P95Ms are percentiles of the durations of tasks, in milliseconds.
 	P50Ms int64 `json:"p50Ms"`
 	P95Ms int64 `json:"p95Ms"`
-	// Weight is how often the agent is drawn, relative to others.
+	// Weight is the relative probability of drawing the agent.
 	Weight float64 `json:"weight"`
 }
 
-// Confidence sums up how sure an agent was in tasks of a skill.
+// Confidence summarises the confidence of an agent in a skill.
 type Confidence struct {
 	Agent   task.Agent `json:"agent"`
 	Skill   string     `json:"skill"`
 	Samples int        `json:"samples"`
-	// Mean is that of all tasks; OnSuccess and OnFailure those of tasks that have
-	// succeeded or failed.
+	// Mean is the average over all tasks; OnSuccess and OnFailure over successful and failed
+	// tasks.
 	Mean      float64 `json:"mean"`
 	OnSuccess float64 `json:"onSuccess"`
 	OnFailure float64 `json:"onFailure"`
-	// SureFailures is how often the agent has failed where it was sure.
+	// SureFailures counts the failures with high confidence.
 	SureFailures int `json:"sureFailures"`
 }
 
-// Filter says which summaries to return. The zero Filter wants all.
+// Filter selects summaries. The zero Filter selects all.
 type Filter struct {
 	Agent      task.Agent
 	Skill      string
 	MinSamples int
 }
 
-// each calls f for what the filter wants, in order.
+// each calls f for the selected records, sorted by agent and skill.
 func (b *Broker) each(filter Filter, f func(at pair, r *record)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +216,7 @@ func (b *Broker) each(filter Filter, f func(at pair, r *record)) {
 	}
 }
 
-// Costs returns what tasks have cost.
+// Costs returns the costs of the selected agents and skills.
 func (b *Broker) Costs(filter Filter) []Cost {
 	all := []Cost{}
 	b.each(filter, func(at pair, r *record) {
@@ -253,7 +252,7 @@ func (r *record) cost(at pair) Cost {
 	return c
 }
 
-// Confidences returns how sure agents were.
+// Confidences returns the confidences of the selected agents and skills.
 func (b *Broker) Confidences(filter Filter) []Confidence {
 	all := []Confidence{}
 	b.each(filter, func(at pair, r *record) {
@@ -289,15 +288,14 @@ func (r *record) confidence(at pair) Confidence {
 	return c
 }
 
-// kept is a record as it is stored.
+// kept is the stored form of a record.
 type kept struct {
 	Agent   string   `json:"agent"`
 	Skill   string   `json:"skill,omitempty"`
 	Samples []sample `json:"samples"`
 }
 
-// Open takes over what was learned before. What cannot be read is left: it is learned
-// again.
+// Open loads the stored outcomes. Unreadable data is skipped.
 func (b *Broker) Open(ctx context.Context) error {
 	if b.cfg.Notes == nil {
 		return nil
@@ -323,7 +321,7 @@ func (b *Broker) Open(ctx context.Context) error {
 	return nil
 }
 
-// save stores what was learned, if there is something new.
+// save stores the outcomes if they have changed.
 func (b *Broker) save(ctx context.Context) error {
 	if b.cfg.Notes == nil {
 		return nil

@@ -1,20 +1,19 @@
-// Package dirstore is what a directory of agents keeps when the hub stops: the agents that
-// callers have registered, the cards that were seen last, and small notes.
+// Package dirstore stores the data of a directory of agents: the agents that callers have
+// registered, the last known cards, and small notes.
 //
-// A [Store] is owned by whoever composes a hub. [Memory] keeps everything until the
-// process ends; package sqlitestore keeps it in the file with the tasks. Suite ledgertest
-// says what every store has to do.
+// The composition root of a hub owns the [Store]. [Memory] keeps everything until the process
+// ends; package sqlitestore keeps it in the database of the tasks. The conformance suite for
+// stores is package dirstoretest.
 //
 // # Guarantees
 //
-// A record that was put is there as it was put, and replaces the one with its name.
-// Records come back in the order of their names. A store keeps nothing of what it is
-// given and gives nothing away that it keeps.
+// PutRecord replaces the record with the same name. Records are returned unchanged, sorted by
+// name. A store shares no memory with its callers.
 //
 // # What it does not promise
 //
-// A store does not seal secrets: Record.Secret is sealed by whoever makes it. It does not
-// look into documents.
+// A store does not encrypt secrets: the caller seals Record.Secret. A store does not interpret
+// documents.
 //
 // # Concurrency
 //
@@ -37,22 +36,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Record is what is kept of one agent.
+// Record is the stored data of one agent.
 type Record struct {
 	// Name is the agent's name in the hub. It is required.
 	Name task.Agent
-	// Spec is what was registered, as JSON without secrets; nil for an agent that stands
-	// in a file, of which only the card is kept.
+	// Spec is the registration, as JSON without secrets; nil for a configured agent, of which
+	// only the card is stored.
 	Spec []byte
-	// Secret is the agent's credentials, sealed; nil if there are none.
+	// Secret holds the agent's sealed credentials; nil if there are none.
 	Secret []byte
-	// Card is the card that was seen last, as it came; nil if none was. CardURL is the
-	// configured URL that it belongs to, and ETag its tag, or empty.
+	// Card is the last known card as received; nil if there is none. CardURL is the configured
+	// URL of the card. ETag is its tag, or empty.
 	Card    []byte
 	CardURL string
 	ETag    string
-	// SeenAt is when the agent last answered, CreatedAt and UpdatedAt when it was
-	// registered, and when that changed. They have milliseconds; zero means never.
+	// SeenAt is the time of the agent's last answer. CreatedAt and UpdatedAt are the times of
+	// the registration and of its last change. They have a precision of milliseconds; zero
+	// means never.
 	SeenAt, CreatedAt, UpdatedAt time.Time
 }
 
@@ -63,29 +63,29 @@ func (r *Record) Clone() *Record {
 	return &c
 }
 
-// Store keeps records. Methods are called concurrently; nothing that is passed in or out
-// is shared with the store. To drop what is not there is no error.
+// Store stores records. Methods are called concurrently. No argument or result is shared with
+// the store. Dropping a missing record is not an error.
 type Store interface {
-	// Records returns all records in the order of their names.
+	// Records returns all records, sorted by name.
 	Records(ctx context.Context) ([]Record, error)
-	// PutRecord stores r in place of the record with its name.
+	// PutRecord stores r, replacing the record with its name.
 	PutRecord(ctx context.Context, r *Record) error
-	// DropRecord forgets the record with a name.
+	// DropRecord deletes the record with a name.
 	DropRecord(ctx context.Context, name task.Agent) error
 }
 
-// Notes keep small things by their names.
+// Notes stores small values by name.
 type Notes interface {
-	// Note returns what was put last under a name; nil if nothing was.
+	// Note returns the note stored under a name; nil if there is none.
 	Note(ctx context.Context, name string) ([]byte, error)
-	// PutNote stores a note in place of the one with its name; a nil one drops it.
+	// PutNote stores a note, replacing the one with its name; a nil note deletes it.
 	PutNote(ctx context.Context, name string, note []byte) error
 }
 
 // ErrNoName is returned for a record or a note without a name.
 var ErrNoName = errors.New("it has no name")
 
-// Memory is a Store, and Notes, that end with the process.
+// Memory is an in-memory Store and Notes.
 type Memory struct {
 	mu      sync.Mutex // guards the fields below
 	records map[task.Agent]*Record
