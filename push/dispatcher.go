@@ -15,11 +15,11 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/seal"
 )
 
-// errStopping is the cause with which tries end that take longer than the grace.
+// errStopping is the cancel cause of tries that outlast the grace period.
 var errStopping = errors.New("hub is stopping")
 
-// Dispatcher tells webhooks what happens to their tasks. It is the Pusher of an
-// engine. Run does the work.
+// Dispatcher notifies webhooks of the changes of their tasks. It implements the Pusher of an
+// engine. Nothing is sent unless Run is running. Its methods are safe for concurrent use.
 type Dispatcher struct {
 	cfg       Config
 	policy    *safedial.Policy
@@ -31,33 +31,35 @@ type Dispatcher struct {
 	wake      chan struct{}
 	save      chan struct{}
 
-	// saving is held while positions are made durable, and while an operator moves a
-	// hook back; it is taken before all other locks.
+	// saving is held while positions are made durable, and while an operator moves a hook back.
+	// It is locked before all other locks.
 	saving sync.Mutex
 
 	mu     sync.Mutex // guards the fields below, and hooks and lanes; never held while calling out
 	lanes  map[string]*lane
-	ready  []*lane // with something to do and a place free; the first is next
+	ready  []*lane // with work and a free place; the first is next
 	alarms alarms
 	busy   int
 	dirty  []*hook
-	// warm are the hooks whose target is kept, the oldest at the next place.
+	// warm is a ring of the hooks whose target is cached; the oldest is at warmNext.
 	warm     [maxWarm]*hook
 	warmNext int
 	stopping bool
-	// reported counts the dead letters that were reported in the minute since.
+	// reported counts the dead letters that were logged in the minute since the time since.
 	reported struct {
 		since time.Time
 		n     int
 	}
-	// blocked is until when the store is left alone, warned when that was logged.
+	// blocked is the time until which the store is not read, warned the time of the last log
+	// record about that.
 	blocked, warned time.Time
 }
 
-// maxWarm is how many targets are kept beside those of the sessions under way.
+// maxWarm is the number of targets cached beside those of running sessions.
 const maxWarm = 1024
 
-// New returns a Dispatcher. The error is one in the options.
+// New returns a Dispatcher. It fails if the options are invalid or the key file cannot be
+// loaded.
 func New(cfg Config) (*Dispatcher, error) {
 	cfg.Options = cfg.withDefaults()
 	policy, err := safedial.ParsePolicy(cfg.Allow)
@@ -85,7 +87,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// sealer returns the configured Sealer, or one of KeyFile.
+// sealer returns the configured Sealer, one with the key of KeyFile, or one with a random key.
 func (c *Config) sealer() (Sealer, error) {
 	switch {
 	case c.Sealer != nil:
@@ -96,8 +98,8 @@ func (c *Config) sealer() (Sealer, error) {
 	return seal.New(), nil
 }
 
-// Run tells webhooks until ctx ends; then it lets tries under way come to their end
-// for the grace and makes the last positions durable. It returns nil.
+// Run delivers notifications until ctx ends. Then it waits for running tries, at most for the
+// grace period, and saves the last positions. It returns nil. Call it once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -120,8 +122,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Around runs the work of a hub and tells webhooks beside it, until the work has
-// returned. A nil Dispatcher tells nobody.
+// Around calls work and runs the dispatcher beside it until work has returned. A nil Dispatcher
+// only calls work.
 func (d *Dispatcher) Around(ctx context.Context, work func(context.Context) error) error {
 	if d == nil {
 		return work(ctx)
@@ -161,8 +163,8 @@ func (d *Dispatcher) schedule(ctx context.Context, start func(*hook)) {
 	d.mu.Unlock()
 }
 
-// pick returns the hooks whose sessions begin now, and how long it is to the next
-// alarm; negative if there is none.
+// pick returns the hooks whose sessions begin now, and the time until the next alarm; negative
+// if there is none.
 func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,8 +191,8 @@ func (d *Dispatcher) pick(now time.Time) ([]*hook, time.Duration) {
 	return hooks, wait
 }
 
-// ringLocked lets everything happen that is due, and returns how long it is to the
-// next alarm.
+// ringLocked handles all alarms that are due, and returns the time until the next one; negative
+// if there is none.
 func (d *Dispatcher) ringLocked(now time.Time) time.Duration {
 	for len(d.alarms) > 0 {
 		if at := d.alarms[0].due(); at > now.UnixNano() {
@@ -208,7 +210,8 @@ func (d *Dispatcher) ringLocked(now time.Time) time.Duration {
 	return -1
 }
 
-// tidyLocked closes the breaker of a lane that nobody uses, and forgets it.
+// tidyLocked closes the half-open breaker of a lane without hooks, and drops the lane if it is
+// idle.
 func (d *Dispatcher) tidyLocked(l *lane) {
 	if l.hooks == 0 && l.breaker == halfOpen {
 		l.breaker = closed
@@ -216,21 +219,21 @@ func (d *Dispatcher) tidyLocked(l *lane) {
 	d.dropLocked(l)
 }
 
-// dropLocked forgets a lane that has nothing to remember.
+// dropLocked removes a lane that holds no state.
 func (d *Dispatcher) dropLocked(l *lane) {
 	if l.idle() && d.lanes[l.endpoint] == l {
 		delete(d.lanes, l.endpoint)
 	}
 }
 
-// queueLocked puts a hook into the line of its endpoint.
+// queueLocked appends a hook to the queue of its endpoint.
 func (d *Dispatcher) queueLocked(h *hook) {
 	h.phase = queued
 	h.lane.push(h)
 	d.readyLocked(h.lane)
 }
 
-// readyLocked notes that a lane can go on, if it can.
+// readyLocked lists a lane as ready if it has a waiting hook and a free place.
 func (d *Dispatcher) readyLocked(l *lane) {
 	if !l.ready && l.first != nil && l.free(d.cfg.PerEndpoint) {
 		l.ready = true
@@ -239,7 +242,6 @@ func (d *Dispatcher) readyLocked(l *lane) {
 	}
 }
 
-// poke wakes the scheduler.
 func (d *Dispatcher) poke() {
 	select {
 	case d.wake <- struct{}{}:
@@ -247,14 +249,14 @@ func (d *Dispatcher) poke() {
 	}
 }
 
-// sleepLocked wakes a hook after a time.
+// sleepLocked sets an alarm that queues a hook after a wait.
 func (d *Dispatcher) sleepLocked(h *hook, wait time.Duration) {
 	h.phase = asleep
 	h.at = time.Now().Add(wait).UnixNano()
 	d.alarmLocked(h)
 }
 
-// alarmLocked puts something into the heap, or in order there.
+// alarmLocked adds an item to the heap, or moves it to its new place.
 func (d *Dispatcher) alarmLocked(t timed) {
 	if at := *t.slot(); at > 0 {
 		heap.Fix(&d.alarms, int(at)-1)
@@ -266,14 +268,14 @@ func (d *Dispatcher) alarmLocked(t timed) {
 	}
 }
 
-// stirLocked lets a hook go on that has nothing under way, or settles it.
+// stirLocked queues or settles an idle hook, if its state asks for that.
 func (d *Dispatcher) stirLocked(h *hook) {
 	if h.phase != idle || h.settled {
 		return
 	}
 	switch {
 	case h.answered:
-		// The caller was never told of the task.
+		// The caller never learned of the task.
 		h.told = h.last
 		d.settleLocked(h)
 	case h.wants():
@@ -283,13 +285,13 @@ func (d *Dispatcher) stirLocked(h *hook) {
 	}
 }
 
-// settleLocked notes that nothing is left to tell.
+// settleLocked marks a hook as settled: no notification is left to send.
 func (d *Dispatcher) settleLocked(h *hook) {
 	h.settled = true
 	d.dirtyLocked(h)
 }
 
-// joinLocked gives a hook its lane.
+// joinLocked assigns a hook to the lane of its endpoint.
 func (d *Dispatcher) joinLocked(h *hook, endpoint string) {
 	l := d.lanes[endpoint]
 	if l == nil {
@@ -300,8 +302,8 @@ func (d *Dispatcher) joinLocked(h *hook, endpoint string) {
 	h.lane = l
 }
 
-// leaveLocked takes a hook out of everything but the registry and the line of its
-// lane, which skips it.
+// leaveLocked removes a hook from everything but the registry and the queue of its lane; pop
+// skips it there.
 func (d *Dispatcher) leaveLocked(h *hook) {
 	if h.phase == gone {
 		return
@@ -315,15 +317,15 @@ func (d *Dispatcher) leaveLocked(h *hook) {
 	d.tidyLocked(h.lane)
 }
 
-// disarmLocked takes something out of the heap.
+// disarmLocked removes an item from the heap.
 func (d *Dispatcher) disarmLocked(t timed) {
 	if at := *t.slot(); at > 0 {
 		heap.Remove(&d.alarms, int(at)-1)
 	}
 }
 
-// jitter returns a random time up to most, so that what failed together is not tried
-// again together.
+// jitter returns a random time between minRetry and most, so that hooks that failed together do
+// not retry together.
 func jitter(most time.Duration) time.Duration {
 	return minRetry + rand.N(max(most-minRetry, 1))
 }

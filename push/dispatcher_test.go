@@ -129,7 +129,7 @@ func TestOneAtATimeInOrder(t *testing.T) {
 	})
 }
 
-// quiet makes a task that its caller does not know of.
+// quiet creates a task that its caller does not know of.
 func (w *world) quiet(id a2a.TaskID) *job {
 	w.t.Helper()
 	head := tasktest.NewHead("ann", id)
@@ -183,7 +183,7 @@ func TestHooksOfAnEndedTaskAreSettled(t *testing.T) {
 	})
 }
 
-// The engine may say that a task moved before it says that there is a hook.
+// The engine may call Moved for a change before it calls Changed for the hook.
 func TestAMoveThatCameTooEarly(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
@@ -284,14 +284,14 @@ func TestRestartGoesOnFromThePosition(t *testing.T) {
 	})
 }
 
-// A change may fall between the reading of a page of hooks and its arrival here.
+// A change may happen after a page of hooks was read and before its hooks are registered.
 func TestLoadingMissesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.make()
 		j := w.task("t1")
 		h, head := j.put(task.HookRequest{ID: "c", URL: hookURL}), j.head
 		w.d.known.beginLoading()
-		j.work() // nobody knows the hook yet
+		j.work() // the hook is not registered yet
 		w.d.adopt(&task.Hooked{Hook: *h, Head: head})
 		w.d.known.endLoading()
 		w.start()
@@ -384,8 +384,7 @@ func TestABrokenStoreLosesNothing(t *testing.T) {
 	})
 }
 
-// However many hooks wait, a broken store is not asked more often, and the log is not
-// flooded.
+// However many hooks wait, a failing store is not asked more often, and the log is not flooded.
 func TestABrokenStoreIsLeftAlone(t *testing.T) {
 	bubble(t, func(w *world) {
 		var log bytes.Buffer
@@ -418,8 +417,8 @@ func TestABrokenStoreIsLeftAlone(t *testing.T) {
 	})
 }
 
-// A hub that starts with very many webhooks of a dead endpoint has no goroutines for
-// them, and hardly tries; when the endpoint is back, all are told.
+// A hub that starts with very many webhooks of an unreachable endpoint has no goroutines for
+// them, and tries rarely. When the endpoint answers again, all get their notifications.
 func TestManyHooksOfADeadEndpoint(t *testing.T) {
 	alone(t, func(w *world) { // it counts the goroutines of the process
 		w.net.answer = always(0, errBroken)

@@ -85,7 +85,7 @@ func (n *network) count(url string, by int) {
 	n.most[url], n.peak = max(n.most[url], n.now[url]), max(n.peak, n.all)
 }
 
-// got returns what a URL was told, and forgets it.
+// got returns the notifications of a URL, and forgets them.
 func (n *network) got(url string) []post {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +101,7 @@ func (n *network) got(url string) []post {
 	return got
 }
 
-// texts returns the texts that a URL was told, and forgets them.
+// texts returns the texts of the notifications of a URL, and forgets them.
 func (n *network) texts(url string) string {
 	var texts []string
 	for _, p := range n.got(url) {
@@ -146,7 +146,7 @@ type world struct {
 	stop  func()
 }
 
-// store can fail.
+// store is a store that can fail.
 type store struct {
 	*memstore.Store
 	mu       sync.Mutex
@@ -201,7 +201,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// make makes a dispatcher that does not run yet.
+// make creates a dispatcher without running it.
 func (w *world) make() {
 	w.t.Helper()
 	d, err := New(w.cfg)
@@ -211,7 +211,7 @@ func (w *world) make() {
 	w.d = d
 }
 
-// start makes a dispatcher and runs it until halt or the end of the test.
+// start creates a dispatcher and runs it until halt or the end of the test.
 func (w *world) start() {
 	w.t.Helper()
 	if w.d == nil {
@@ -229,7 +229,7 @@ func (w *world) start() {
 	w.t.Cleanup(w.halt)
 }
 
-// halt ends the dispatcher as a signal does.
+// halt stops the dispatcher as a signal does.
 func (w *world) halt() {
 	if w.stop != nil {
 		w.stop()
@@ -243,13 +243,13 @@ type job struct {
 	head task.Head
 }
 
-// pass lets time pass, and waits until nothing more happens. It runs in a bubble.
+// pass sleeps for d, and waits until all goroutines are idle. It runs in a bubble.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// slow answers with 200 after a time. It runs in a bubble.
+// slow answers 200 after d. It runs in a bubble.
 func (n *network) slow(d time.Duration) func(*http.Request, *post) (int, error) {
 	return func(*http.Request, *post) (int, error) {
 		time.Sleep(d)
@@ -257,7 +257,7 @@ func (n *network) slow(d time.Duration) func(*http.Request, *post) (int, error) 
 	}
 }
 
-// task makes a task with the state SUBMITTED.
+// task creates a task with the state SUBMITTED.
 func (w *world) task(id string) *job {
 	w.t.Helper()
 	head := tasktest.Append(w.t, w.store, tasktest.NewHead("ann", a2a.TaskID(id)), tasktest.Created(w.now(), "hello"))
@@ -274,7 +274,7 @@ func (j *job) hook(c task.HookRequest) task.HookRef {
 	return h.Ref()
 }
 
-// put stores a webhook without saying so.
+// put stores a webhook without notifying the dispatcher.
 func (j *job) put(c task.HookRequest) *task.Hook {
 	j.w.t.Helper()
 	d := j.w.d
@@ -294,7 +294,7 @@ func (j *job) put(c task.HookRequest) *task.Hook {
 	return h
 }
 
-// add appends entries and says so if somebody listens.
+// add appends entries and notifies the dispatcher, if it runs.
 func (j *job) add(es ...task.Entry) {
 	j.w.t.Helper()
 	j.head = tasktest.Append(j.w.t, j.w.store, j.head, es...)
@@ -315,7 +315,7 @@ func (j *job) work() { j.add(tasktest.Status(j.w.now(), task.Working, "")) }
 
 func (j *job) complete() { j.add(tasktest.Status(j.w.now(), task.Completed, "")) }
 
-// stored returns a hook as the store has it.
+// stored returns a hook from the store.
 func (w *world) stored(ref task.HookRef) task.Hook {
 	w.t.Helper()
 	hooks, err := w.store.Hooks(context.Background(), ref.Task, "", 100)
@@ -345,7 +345,6 @@ func (w *world) dead(ref task.HookRef) string {
 	return strings.Join(texts, "; ")
 }
 
-// want compares two texts.
 func want(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
@@ -353,14 +352,14 @@ func want(t *testing.T, what, got, want string) {
 	}
 }
 
-// bubble runs f in a synctest bubble with a world that runs.
+// bubble runs f in a synctest bubble with a world.
 func bubble(t *testing.T, f func(w *world)) {
 	t.Helper()
 	t.Parallel()
 	alone(t, f)
 }
 
-// alone is bubble, without other tests beside it.
+// alone is bubble, but no other test runs at the same time.
 func alone(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -381,12 +380,12 @@ func numbers(n int) []string {
 	return texts
 }
 
-// always answers every request alike.
+// always answers every request with the same status or error.
 func always(code int, err error) func(*http.Request, *post) (int, error) {
 	return func(*http.Request, *post) (int, error) { return code, err }
 }
 
-// times answers so often alike, then with 200.
+// times answers the first n requests with a status or an error, then with 200.
 func times(n, code int, err error) func(*http.Request, *post) (int, error) {
 	var mu sync.Mutex
 	return func(*http.Request, *post) (int, error) {

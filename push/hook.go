@@ -7,77 +7,76 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// phase says where a hook is.
+// phase is the scheduling state of a hook.
 type phase uint8
 
 const (
-	idle    phase = iota // nothing to tell
-	queued               // in the line of its lane
-	telling              // a session has it
+	idle    phase = iota // nothing to send
+	queued               // in the queue of its lane
+	telling              // has a running session
 	asleep               // waits for its next try
-	gone                 // forgotten; what a session still finds out does not count
+	gone                 // forgotten; results of its session do not count
 )
 
-// hook is a webhook as the dispatcher knows it. There may be very many, so it holds
-// what scheduling needs and no more; the rest is read when it is needed (target).
+// hook is the state of a webhook in the dispatcher. There may be very many, so it holds only
+// the fields that scheduling needs; a session reads the rest on demand (target).
 type hook struct {
 	key task.Key
 	id  string
 
-	// sibling is the next hook of the same task; guarded by the shard.
 	sibling *hook
 
 	// The fields below are guarded by Dispatcher.mu.
 
 	lane *lane
-	next *hook // behind it in the line of the lane
-	// target is what a session needs, nil until the first and again after a while.
+	next *hook // the next hook in the queue of the lane
+	// target is nil before the first session, and again when it is evicted from the cache.
 	target *target
-	// trouble is nil while all is well.
+	// trouble is nil while no try has failed.
 	trouble *trouble
-	// stop ends the session under way, or is nil.
+	// stop cancels the running session; nil if there is none.
 	stop func(error)
-	// told is the version up to which the webhook was told.
+	// told is the version up to which the webhook was notified.
 	told int64
-	// last and rev are the newest version and revision of the task that were heard
-	// of.
+	// last and rev are the newest known version and revision of the task.
 	last, rev int64
-	// at is when an alarm is due, in nanoseconds since 1970.
+	// at is the time of the next alarm, in nanoseconds since 1970.
 	at    int64
 	alarm int32 // place in the heap, from 1; 0 if in none
 	phase phase
-	// look asks for a session whatever the versions say.
+	// look requests a session regardless of the versions.
 	look bool
-	// quiet, ended and answered are what the newest head said.
+	// quiet, ended and answered come from the newest head.
 	quiet, ended, answered bool
-	// dirty is set while the hook is in the list of what is to be saved; settled, when
-	// nothing is left to tell.
+	// dirty is set while the hook is in the list of positions to save; settled, when no
+	// notification is left to send.
 	dirty, settled bool
 }
 
-// target is what a session needs to know of a hook.
+// target holds the fields of a hook that a session needs.
 type target struct {
 	url     string
 	dialect uint8
 	scheme  string
 	secret  []byte // sealed
 	head    task.Head
-	// origin is that of the entry which is told next.
+	// origin is that of the entry that is sent next.
 	origin origin
-	// story is the task as it was told last, of the session under way, if the webhook
-	// is told whole tasks.
+	// story is the task at the version that was sent last. A session sets it for webhooks that
+	// get whole tasks.
 	story *story
 }
 
-// trouble is what a hook in difficulties carries.
+// trouble is the state of a hook whose tries failed.
 type trouble struct {
-	// tries is how often the version after told was tried.
+	// tries counts the tries of the version after told.
 	tries int
-	// reason is why the last try came to nothing.
+	// reason is the error of the last try.
 	reason string
-	// lost is what was given up and is not durable yet, in order.
+	// lost holds, in order, the dead letters that are not durable yet.
 	lost []task.DeadLetter
-	// run is what was given up last, if all since then was given up, too.
+	// run is the newest dead letter, if no version after it was delivered. Further dropped
+	// versions extend it.
 	run task.DeadLetter
 }
 
@@ -86,7 +85,7 @@ func (h *hook) ref() task.HookRef { return task.HookRef{Task: h.key, ID: h.id} }
 func (h *hook) due() int64   { return h.at }
 func (h *hook) slot() *int32 { return &h.alarm }
 
-// sight is what a head says that matters here.
+// sight holds the fields of a head that matter to hooks.
 type sight struct {
 	version, rev           int64
 	quiet, ended, answered bool
@@ -99,8 +98,7 @@ func sightOf(head *task.Head) sight {
 	}
 }
 
-// see takes in what a head says. One that is older than what is known changes
-// nothing.
+// see updates the hook from a head. An older head than the known one changes nothing.
 func (h *hook) see(s sight) {
 	if s.rev < h.rev {
 		return
@@ -111,15 +109,14 @@ func (h *hook) see(s sight) {
 	h.answered = h.answered || s.answered
 }
 
-// wants reports whether a session has something to do.
 func (h *hook) wants() bool { return h.look || h.told < h.last && !h.quiet }
 
 const shards = 64
 
 // registry finds the hooks of a task.
 type registry struct {
-	// n counts the hooks, and one more while hooks are being loaded. While it is
-	// zero, nobody asks further.
+	// n counts the hooks, plus one while hooks are being loaded. While it is zero, Moved
+	// returns at once.
 	n      atomic.Int64
 	shards [shards]shard
 }
@@ -127,9 +124,8 @@ type registry struct {
 type shard struct {
 	mu    sync.Mutex // guards the fields below; taken before Dispatcher.mu
 	tasks map[task.Key]*hook
-	// missed are the newest heads of unknown tasks, noted while hooks are loaded: a
-	// page of hooks may be older than a change that nobody was told of. Nil when
-	// nothing is loaded.
+	// missed holds the newest heads of changed tasks while hooks are loaded; nil otherwise. A
+	// loaded page may be older than a change that arrived before its hooks were known.
 	missed map[task.Key]sight
 }
 
@@ -145,7 +141,7 @@ func (s *shard) findLocked(ref task.HookRef) *hook {
 	return nil
 }
 
-// addLocked adds a hook that is not there. The caller holds s.mu.
+// addLocked adds a hook that is not in the registry. The caller holds s.mu.
 func (r *registry) addLocked(s *shard, h *hook) {
 	if s.tasks == nil {
 		s.tasks = make(map[task.Key]*hook)
@@ -155,7 +151,7 @@ func (r *registry) addLocked(s *shard, h *hook) {
 	r.n.Add(1)
 }
 
-// removeLocked takes h out, if it is still there. The caller holds s.mu.
+// removeLocked removes h, if it is still registered. The caller holds s.mu.
 func (r *registry) removeLocked(s *shard, h *hook) {
 	first := s.tasks[h.key]
 	if first == h {
@@ -176,7 +172,7 @@ func (r *registry) removeLocked(s *shard, h *hook) {
 	}
 }
 
-// beginLoading makes visits note the tasks that they miss.
+// beginLoading makes Moved record the heads of changed tasks.
 func (r *registry) beginLoading() {
 	r.n.Add(1)
 	for i := range r.shards {

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// raw answers the first connections to a listener with something else than HTTP.
+// raw handles the first connections to a listener with f, which need not speak HTTP.
 func raw(t *testing.T, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,19 +52,19 @@ func served(t *testing.T, f http.HandlerFunc) string {
 // request reads the beginning of a request.
 func request(c net.Conn) { _, _ = c.Read(make([]byte, 64<<10)) }
 
-// receiver is a webhook with manners of its own.
+// receiver is a webhook that may misbehave.
 type receiver struct {
 	url  string
-	want string // a part of the last error, or nothing if it is told
+	want string // a part of the last error; empty if it accepts
 }
 
-// write answers a request with something.
+// write answers a request with raw bytes.
 func write(s string) func(net.Conn) {
 	return func(c net.Conn) { request(c); fmt.Fprint(c, s) }
 }
 
-// Receivers of every kind, over real connections: each is judged, none holds up the
-// others. The time-out is far away, so that it judges nobody on a busy machine.
+// Receivers of every kind, over real connections: each gets its own verdict, none holds up the
+// others. The time-out is long, so that it ends no try on a busy machine.
 func TestHostileReceivers(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
@@ -98,7 +98,7 @@ func TestHostileReceivers(t *testing.T) {
 	})
 }
 
-// Receivers that never come to an answer end at the time-out, however soon it is.
+// Tries at receivers that never respond end at the time-out.
 func TestHangingReceivers(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
@@ -108,8 +108,8 @@ func TestHangingReceivers(t *testing.T) {
 	})
 }
 
-// judged tells receivers something, and checks what is said of them. It closes stop
-// for those that hang.
+// judged sends receivers a notification, and checks the recorded errors. It closes stop to
+// release those that hang.
 func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers map[string]receiver) {
 	t.Helper()
 	store := new(memstore.Store)
@@ -117,7 +117,7 @@ func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers m
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whether an address may be dialed is asked again when it is dialed.
+	// Whether an address may be dialed is checked again when it is dialed.
 	lax, err := New(Config{Store: store, Sealer: d.cfg.Sealer, Options: Options{Allow: []string{"all"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func judged(t *testing.T, stop chan struct{}, timeout time.Duration, receivers m
 	}
 }
 
-// settled waits until a webhook was told, or was tried and is in trouble.
+// settled waits until a webhook was notified, or was tried and is in trouble.
 func settled(t *testing.T, d *Dispatcher, ref task.HookRef, trouble bool) Status {
 	t.Helper()
 	end := time.After(time.Minute)

@@ -7,40 +7,41 @@ import (
 )
 
 const (
-	// openAfter is how many failures in a row open the breaker of an endpoint.
+	// openAfter is the number of consecutive failures that opens the breaker of an endpoint.
 	openAfter = 5
-	// firstOpen and longestOpen are how long it stays open at first and at most.
+	// firstOpen and longestOpen are the first and the longest time for which a breaker stays
+	// open.
 	firstOpen   = 10 * time.Second
 	longestOpen = 5 * time.Minute
 )
 
-// breaker says whether an endpoint is tried.
+// breaker is the state of the circuit breaker of an endpoint.
 type breaker uint8
 
 const (
-	closed   breaker = iota // tried as usual
-	open                    // not tried
-	halfOpen                // one try finds out
+	closed   breaker = iota // tries are allowed
+	open                    // no tries
+	halfOpen                // one try probes the endpoint
 )
 
 func (b breaker) String() string {
 	return [...]string{closed: "closed", open: "open", halfOpen: "half-open"}[b]
 }
 
-// lane is an endpoint: scheme, host and port. The hooks that are due wait in its line
-// for one of its places. All fields are guarded by Dispatcher.mu.
+// lane is the queue of an endpoint: scheme, host and port. Due hooks wait in it for one of its
+// places. All fields are guarded by Dispatcher.mu.
 type lane struct {
 	endpoint string
-	// first and last are the ends of the line.
+	// first and last are the ends of the queue.
 	first, last *hook
 	waiting     int
-	// hooks counts the hooks that belong here, busy the sessions.
+	// hooks counts the hooks of this endpoint, busy the running sessions.
 	hooks, busy int
-	// ready is set while the lane is in the list of those that can go on.
+	// ready is set while the lane is in Dispatcher.ready.
 	ready bool
 
 	breaker breaker
-	fails   int // in a row
+	fails   int // consecutive
 	rest    time.Duration
 	at      int64 // when the breaker becomes half-open
 	alarm   int32
@@ -49,7 +50,7 @@ type lane struct {
 func (l *lane) due() int64   { return l.at }
 func (l *lane) slot() *int32 { return &l.alarm }
 
-// push puts h at the end of the line.
+// push appends h to the queue.
 func (l *lane) push(h *hook) {
 	h.next = nil
 	if l.last == nil {
@@ -61,8 +62,8 @@ func (l *lane) push(h *hook) {
 	l.waiting++
 }
 
-// pop takes the first of the line that still stands in it, or nil. Hooks that were
-// forgotten meanwhile are dropped.
+// pop removes and returns the first hook that is still queued, or nil. It drops hooks that were
+// forgotten meanwhile.
 func (l *lane) pop() *hook {
 	for l.first != nil {
 		h := l.first
@@ -89,16 +90,16 @@ func (l *lane) free(most int) bool {
 	return l.busy < most
 }
 
-// idle reports whether the lane can be forgotten.
+// idle reports whether the lane holds no state and can be dropped.
 func (l *lane) idle() bool { return l.hooks == 0 && l.busy == 0 && l.breaker == closed && !l.ready }
 
-// succeeded notes a try that the endpoint answered.
+// succeeded resets the breaker after a response of a healthy endpoint.
 func (l *lane) succeeded() {
 	l.fails, l.rest, l.breaker = 0, 0, closed
 }
 
-// failed notes a try that says that the endpoint is in trouble, and reports whether
-// that opens the breaker.
+// failed counts a try that failed because of the endpoint, and reports whether that opens the
+// breaker.
 func (l *lane) failed(now time.Time) bool {
 	l.fails++
 	if l.breaker == open || l.breaker == closed && l.fails < openAfter {
@@ -110,8 +111,8 @@ func (l *lane) failed(now time.Time) bool {
 	return true
 }
 
-// endpointOf returns scheme, host and port of a URL. A URL that cannot be read has a
-// lane of its own.
+// endpointOf returns scheme, host and port of a URL. An unreadable URL is returned unchanged
+// and so has a lane of its own.
 func endpointOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -124,11 +125,11 @@ func endpointOf(raw string) string {
 	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port
 }
 
-// alarms is a heap of what is due at some time, the earliest first.
+// alarms is a heap of alarms, the earliest first.
 type alarms []timed
 
-// timed has something due at a time, and remembers its place in the heap from 1, or
-// 0 if it is in none.
+// timed is an item of the heap: a time in nanoseconds since 1970, and its place from 1; 0 if it
+// is not in the heap.
 type timed interface {
 	due() int64
 	slot() *int32

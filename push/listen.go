@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// pageSize is how many hooks are loaded at one time.
+// pageSize is the number of hooks loaded at a time.
 const pageSize = 256
 
 // Moved implements engine.Pusher.
@@ -48,15 +48,15 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 	if h == nil || h.Settled {
 		return
 	}
-	// The task may have moved since the head was read, when nobody knew the hook:
-	// one look into the log finds out.
+	// The task may have changed after the head was read and before the hook was known: a
+	// session reads the log once.
 	d.addLocked(s, h, head).look = true
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stirLocked(s.findLocked(ref))
 }
 
-// addLocked makes a hook known. The caller holds s.mu and stirs it.
+// addLocked registers a hook. The caller holds s.mu, and calls stirLocked afterwards.
 func (d *Dispatcher) addLocked(s *shard, h *task.Hook, head *task.Head) *hook {
 	known := &hook{key: h.Task, id: h.ID, told: h.Told}
 	if head != nil {
@@ -72,8 +72,8 @@ func (d *Dispatcher) addLocked(s *shard, h *task.Hook, head *task.Head) *hook {
 	return known
 }
 
-// load makes the hooks known that an earlier process left. It goes on until it has
-// them all, or ctx ends.
+// load registers the unsettled hooks of earlier processes. It retries until it has them all or
+// ctx ends.
 func (d *Dispatcher) load(ctx context.Context) {
 	d.known.beginLoading()
 	defer d.known.endLoading()
@@ -103,7 +103,7 @@ func (d *Dispatcher) load(ctx context.Context) {
 	}
 }
 
-// adopt makes a hook known that was loaded, unless its caller was faster.
+// adopt registers a loaded hook, unless it was registered meanwhile.
 func (d *Dispatcher) adopt(h *task.Hooked) {
 	s := d.known.shard(h.Task)
 	s.mu.Lock()
@@ -117,7 +117,7 @@ func (d *Dispatcher) adopt(h *task.Hooked) {
 	d.stirLocked(known)
 }
 
-// forget drops a hook that is settled or not there any more.
+// forget drops a hook that is settled or no longer exists.
 func (d *Dispatcher) forget(h *hook) {
 	s := d.known.shard(h.key)
 	s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Kind says what a notification is about.
+// Kind is the kind of a notification.
 type Kind string
 
 // The kinds of notifications.
@@ -24,35 +24,35 @@ const (
 	KindArtifact Kind = "artifact"
 )
 
-// Notification is what a webhook was told.
+// Notification is a notification that a Receiver has accepted.
 type Notification struct {
-	// ID is the same when the same notification is told again; empty if the sender
-	// gives none (header webhook-id).
+	// ID is the same each time the same notification is sent; empty if the sender gives none
+	// (header webhook-id).
 	ID string
-	// At is when it was sent, by the sender's clock; zero if the sender does not say
-	// (header webhook-timestamp).
+	// At is the time of sending by the sender's clock; zero if the sender gives none (header
+	// webhook-timestamp).
 	At time.Time
-	// Kind says which of the four it is.
+	// Kind is one of the four kinds.
 	Kind Kind
 	// TaskID and ContextID are those of the task. A message may have none.
 	TaskID    a2a.TaskID
 	ContextID string
 	// State is that of a task or a status; empty for other kinds.
 	State a2a.TaskState
-	// Old is set for payloads of protocol v0.3, which have another shape.
+	// Old is set for payloads of protocol v0.3, which have another form.
 	Old bool
-	// Proofs are what the sender has proven: "token", "authorization" and
-	// "signature". None if the receiver asks for none.
+	// Proofs lists the checks that the sender has passed: "token", "authorization" and
+	// "signature". It is empty if the receiver requires none.
 	Proofs []string
 	// Repeated is set if a notification with the same ID was handled before.
 	Repeated bool
-	// Body is the payload as it came.
+	// Body is the payload as received.
 	Body json.RawMessage
 }
 
 // Event returns the payload as a value of the SDK: a *a2a.Task, *a2a.Message,
-// *a2a.TaskStatusUpdateEvent or *a2a.TaskArtifactUpdateEvent. It fails for payloads
-// of protocol v0.3.
+// *a2a.TaskStatusUpdateEvent or *a2a.TaskArtifactUpdateEvent. It fails for payloads of protocol
+// v0.3.
 func (n *Notification) Event() (a2a.Event, error) {
 	if n.Old {
 		return nil, fmt.Errorf("notification about task %s: its payload is of protocol v0.3", n.TaskID)
@@ -64,7 +64,7 @@ func (n *Notification) Event() (a2a.Event, error) {
 	return r.Event, nil
 }
 
-// subject is what a payload says of its task.
+// subject holds the fields of a payload that describe its task.
 type subject struct {
 	ID        string `json:"id"`
 	TaskID    string `json:"taskId"`
@@ -74,8 +74,8 @@ type subject struct {
 	} `json:"status"`
 }
 
-// payload is a StreamResponse (specification §3.2.3), or in protocol v0.3 the task or
-// event itself with its kind.
+// payload is a StreamResponse (specification §3.2.3), or in protocol v0.3 the task or event
+// itself with its kind.
 type payload struct {
 	Task           *subject `json:"task"`
 	Message        *subject `json:"message"`
@@ -84,7 +84,6 @@ type payload struct {
 	OldKind        string   `json:"kind"`
 }
 
-// decode reads a payload.
 func decode(body []byte) (*Notification, error) {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -114,7 +113,7 @@ var oldKinds = map[string]Kind{
 	"task": KindTask, "message": KindMessage, "status-update": KindStatus, "artifact-update": KindArtifact,
 }
 
-// old reads a payload of protocol v0.3.
+// old decodes a payload of protocol v0.3.
 func (n *Notification) old(kind string) error {
 	n.Kind, n.Old = oldKinds[kind], true
 	if n.Kind == "" {
@@ -130,7 +129,8 @@ func (n *Notification) old(kind string) error {
 	return n.about(&s)
 }
 
-// about copies what the payload says of its task.
+// about copies the ids and the state of the task, and checks that the required ones are
+// present.
 func (n *Notification) about(s *subject) error {
 	n.TaskID, n.ContextID = a2a.TaskID(s.TaskID), s.ContextID
 	if n.Kind == KindTask {

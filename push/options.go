@@ -10,33 +10,36 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Options say how webhooks are told. The zero Options tell webhooks on public
-// addresses.
+// Options configure the delivery of notifications. The zero Options deliver to webhooks on
+// public addresses.
 type Options struct {
-	// Off switches push notifications off: configs are refused, and cards say so.
+	// Off switches push notifications off: the hub refuses configs, and its cards declare no
+	// support.
 	Off bool
-	// Allow names targets beside public addresses that webhooks may have: an IP
-	// address, a CIDR range, a host name, "host:port", "*.example.internal",
-	// "loopback", "private" or "all".
+	// Allow names further targets beside public addresses that webhooks may have: an IP
+	// address, a CIDR range, a host name, "host:port", "*.example.internal", "loopback",
+	// "private" or "all".
 	Allow []string
 	// RequireHTTPS refuses webhooks without TLS.
 	RequireHTTPS bool
-	// SigningSecrets sign each notification by Standard Webhooks, one signature
-	// each; "whsec_" and base64. If empty, nothing is signed.
+	// SigningSecrets sign each notification by Standard Webhooks, one signature each; "whsec_"
+	// and base64. If empty, notifications are not signed.
 	SigningSecrets []string
-	// KeyFile holds the key that seals tokens and credentials in the store; it is
-	// made if it is not there. If empty, the key ends with the process: webhooks with
-	// secrets that a durable store keeps cannot be told after a restart.
+	// KeyFile holds the key that seals tokens and credentials in the store; it is created if it
+	// does not exist. If empty, the key ends with the process: after a restart, webhooks with
+	// secrets in a durable store cannot be notified.
 	KeyFile string
-	// Timeout ends a try; 15 s.
+	// Timeout limits a try; zero means 15 s.
 	Timeout time.Duration
-	// MaxAge gives up a notification that is older and was tried; 24 h.
+	// MaxAge is the age at which a notification that was tried is dropped; zero means 24 h.
 	MaxAge time.Duration
-	// Concurrency is the number of tries under way at one time; 256.
+	// Concurrency is the largest number of simultaneous tries; zero means 256.
 	Concurrency int
-	// PerEndpoint is the number of tries under way at one scheme, host and port; 8.
+	// PerEndpoint is the largest number of simultaneous tries at one scheme, host and port;
+	// zero means 8.
 	PerEndpoint int
-	// Grace is how long tries may go on when the hub stops; 3 s.
+	// Grace is the time for which running tries may continue when the hub stops; zero means 3
+	// s.
 	Grace time.Duration
 }
 
@@ -49,7 +52,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is what a Dispatcher asks of a store of tasks. Both stores of Parley are one.
+// Store is the part of a task store that a Dispatcher needs. Both stores of Parley implement
+// it.
 type Store interface {
 	task.HookWork
 	task.HookDesk
@@ -59,24 +63,25 @@ type Store interface {
 
 // Sealer encrypts secrets for the store. It is safe for concurrent use.
 type Sealer interface {
-	// Seal encrypts plain, so that Open needs the same context.
+	// Seal encrypts plain. Open needs the same context to decrypt it.
 	Seal(plain, context []byte) []byte
-	// Open returns the plain text of sealed, or an error if it is not of Seal with the same
+	// Open returns the plain text of sealed. It fails if Seal was not called with the same
 	// context.
 	Open(sealed, context []byte) ([]byte, error)
 }
 
-// Config is what a Dispatcher is made of.
+// Config configures a Dispatcher.
 type Config struct {
 	Options
 	// Store is required.
 	Store Store
-	// Sealer seals the secrets of webhooks. If nil, one is made of KeyFile.
+	// Sealer seals the secrets of webhooks. If nil, a Sealer with the key of KeyFile is
+	// created.
 	Sealer Sealer
-	// Transport makes the requests. If nil, one is made that dials the addresses
-	// that Allow permits.
+	// Transport sends the requests. If nil, a transport is created that dials only the
+	// addresses that Allow permits.
 	Transport http.RoundTripper
-	// Version is that of the program, for the User-Agent.
+	// Version is the version of the program, for the User-Agent.
 	Version string
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger

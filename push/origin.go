@@ -7,16 +7,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// origin is whose work a task is: trace context and ids as they came with a message, so
-// that a webhook joins the trace of the caller.
+// origin is the trace context and the ids that came with a message, so that the notification of
+// a webhook joins the trace of the caller.
 type origin map[string][]string
 
-// originOf reads the origin of what follows after version told. It is for people: if it
-// cannot be read, there is none.
+// originOf reads the origin of the entries after version told. It serves tracing alone: if it
+// cannot be read, it is nil.
 func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, told int64) origin {
 	message := h.Asked
 	if message > told {
-		message = 1 // later ones come by on the way
+		message = 1 // the session reads later ones on its way
 	}
 	page, err := d.cfg.Store.Read(ctx, h.Key, message-1)
 	if err != nil || len(page) == 0 {
@@ -25,7 +25,7 @@ func (d *Dispatcher) originOf(ctx context.Context, h *task.Head, told int64) ori
 	return trace.Recorded(page[0].Call)
 }
 
-// passes takes in the origin that an entry brings.
+// passes updates the origin from an entry that carries one.
 func (t *target) passes(e *task.Entry) {
 	if e.Kind == task.Created || e.Kind == task.Message {
 		t.origin = trace.Recorded(e.Call)
@@ -54,23 +54,24 @@ func (v *verdict) observe(ctx context.Context, s trace.Span) {
 	s.End()
 }
 
-// String returns the word for what became of a try.
+// String returns the name of a fate in metrics and spans.
 func (f fate) String() string {
 	return [...]string{told: "told", again: "again", lost: "lost", dropped: "dropped", voided: "voided"}[f]
 }
 
-// Stats are numbers of a Dispatcher for its operator.
+// Stats are current numbers of a Dispatcher, for its operator.
 type Stats struct {
-	// Hooks is how many webhooks have something to be told or may have; Underway how
-	// many are being told now.
+	// Hooks is the number of webhooks that are not settled, Underway the number of running
+	// sessions.
 	Hooks, Underway int
-	// Waiting is how many are in line, Asleep how many wait to be tried again.
+	// Waiting is the number of queued webhooks, Asleep the number of webhooks that wait for a
+	// retry.
 	Waiting, Asleep int
-	// Broken is how many endpoints are left alone, because they do not answer.
+	// Broken is the number of endpoints that are paused because they do not answer.
 	Broken int
 }
 
-// Stats returns the numbers as they are now. A nil Dispatcher has none.
+// Stats returns the current numbers; all are zero for a nil Dispatcher.
 func (d *Dispatcher) Stats() Stats {
 	if d == nil {
 		return Stats{}

@@ -22,7 +22,7 @@ const (
 	maxID          = 128
 )
 
-// secrets is what is kept sealed.
+// secrets is the sealed part of a config.
 type secrets struct {
 	Token       string `json:"token,omitempty"`
 	Credentials string `json:"credentials,omitempty"`
@@ -48,13 +48,13 @@ func (d *Dispatcher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Bound to the URL, the secrets cannot be sent elsewhere by who can write to the
-	// store alone.
+	// The secrets are bound to the URL: write access to the store alone does not suffice to
+	// send them elsewhere.
 	h.Secret = d.cfg.Sealer.Seal(plain, []byte(c.URL))
 	return h, nil
 }
 
-// check says what is wrong with a config.
+// check returns an error if a config is invalid.
 func (d *Dispatcher) check(c *task.HookRequest) error {
 	if c.URL == "" {
 		return wrong("url", "is required")
@@ -94,8 +94,8 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
 }
 
-// headerSafe reports whether s can be the value of a header and comes out as it went
-// in (RFC 9110 §5.5): visible ASCII with spaces inside.
+// headerSafe reports whether s can be the value of a header without being changed (RFC 9110
+// §5.5): visible ASCII with spaces inside.
 func headerSafe(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -113,7 +113,8 @@ func isToken(s string) bool {
 	})
 }
 
-// errSealed is for a person.
+// errSealed is the reason of dead letters whose secrets cannot be opened. Its text is for
+// operators.
 var errSealed = errors.New("its secrets cannot be opened: the hub's master key is another one than when it was registered")
 
 // unseal returns the secrets of a target.

@@ -15,14 +15,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// witness is what a receiver knows of one webhook: the text of each notification is
+// witness is the record that a receiver keeps of its webhooks. The text of each notification is
 // its version.
 type witness struct {
 	mu   sync.Mutex
 	mood int
 	high map[string]int64
 	told map[string]map[int64]bool
-	// wrong is what must not be.
+	// wrong describes the first violation; empty if there was none.
 	wrong string
 }
 
@@ -33,11 +33,11 @@ const (
 	breaks
 	hangs
 	resets
-	loses // takes a notification, but the answer is lost
+	loses // accepts a notification, but the response is lost
 	moods
 )
 
-// answer takes a notification. It runs in a bubble.
+// answer handles a notification. It runs in a bubble.
 func (w *witness) answer(r *http.Request, p *post) (int, error) {
 	version, err := strconv.ParseInt(p.text, 10, 64)
 	w.mu.Lock()
@@ -82,14 +82,14 @@ type trial struct {
 	urls []string
 }
 
-// act is one thing that may happen, with a number that says how.
+// act is a random event, with a number that parametrises it.
 type act struct{ what, how int }
 
 func drawAct(t *rapid.T) act {
 	return act{rapid.IntRange(0, 9).Draw(t, "what"), rapid.IntRange(0, 1<<16).Draw(t, "how")}
 }
 
-// step lets one thing happen.
+// step performs an act.
 func (tr *trial) step(a act) {
 	w := tr.w
 	switch a.what {
@@ -113,8 +113,7 @@ func (tr *trial) step(a act) {
 	}
 }
 
-// restart stops the dispatcher, as a kill does that leaves no time to save anything,
-// or starts one.
+// restart stops the dispatcher, with kill without time to save anything, or starts one.
 func (tr *trial) restart(kill bool) {
 	w := tr.w
 	if w.stop == nil {
@@ -129,7 +128,7 @@ func (tr *trial) restart(kill bool) {
 	w.store.fail(broken)
 }
 
-// finish lets everything come to its end.
+// finish heals the world and lets all deliveries complete.
 func (tr *trial) finish() {
 	w := tr.w
 	w.store.fail(false)
@@ -140,8 +139,8 @@ func (tr *trial) finish() {
 	w.pass(time.Hour)
 }
 
-// TestNothingIsLost: whatever fails, every version is told at least once, in order, or
-// is in a dead letter.
+// TestNothingIsLost checks that every version is delivered at least once, in order, or is in a
+// dead letter, whatever fails.
 func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -155,7 +154,7 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-// try runs in a bubble. It returns what is wrong.
+// try runs one trial in a bubble and returns the first violation, or "".
 func try(t *testing.T, hosts [][]int, acts []act) string {
 	see := &witness{high: make(map[string]int64), told: make(map[string]map[int64]bool)}
 	tr := &trial{w: newWorld(t), see: see}
@@ -182,7 +181,7 @@ func try(t *testing.T, hosts [][]int, acts []act) string {
 	return wrong
 }
 
-// check looks for versions that a webhook was neither told nor not told on record.
+// check looks for versions that were neither delivered nor recorded in a dead letter.
 func (tr *trial) check(i int, ref task.HookRef) string {
 	letters, err := tr.w.store.DeadLetters(tr.w.t.Context(), ref)
 	if err != nil {

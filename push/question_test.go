@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestWebhooksOutlastAQuestion wants a webhook to be told what follows a question, also
-// when it was registered after it.
+// TestWebhooksOutlastAQuestion wants a webhook to get the events that follow a question, even
+// if it was registered after the question.
 func TestWebhooksOutlastAQuestion(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()

@@ -30,35 +30,34 @@ const (
 	headerOldToken = "X-A2A-Notification-Token"
 )
 
-// ErrGone is returned by a handler that wants no more of a task. The sender is told
-// 410, and a hub gives up the config.
+// ErrGone is returned by a handler that wants no more notifications of a task. The receiver
+// answers 410, and a hub ends the config.
 var ErrGone = errors.New("no more notifications are wanted")
 
-// Receiver is a webhook: an http.Handler that takes notifications of a hub or of any
-// A2A server (specification §4.3.3). It proves where they come from before it reads
-// what they say. Its fields must not change once it is in use; it is safe for
-// concurrent use.
+// Receiver is a webhook: an http.Handler that accepts notifications of a hub or of any A2A
+// server (specification §4.3.3). It verifies the sender before it decodes a notification. Its
+// fields must not change once it is in use; it is safe for concurrent use.
 type Receiver struct {
-	// Handle is called for each notification, by several goroutines at once. It is
-	// required. When it returns nil, the sender is told 204 and will not tell again;
-	// after ErrGone 410, after any other error 500, and a hub tries again later. It
-	// must be idempotent: a notification arrives at least once.
+	// Handle is called for each notification, by several goroutines at once. It is required.
+	// When it returns nil, the receiver answers 204 and the sender does not repeat the
+	// notification. The answer is 410 after ErrGone and 500 after any other error; a hub then
+	// tries again later. Handle must be idempotent: a notification arrives at least once.
 	Handle func(ctx context.Context, n *Notification) error
-	// Refused, if set, is told of each request that was not answered with success,
-	// with the reason, for a log.
+	// Refused, if set, is called with each request that was not answered with success and with
+	// the reason, for a log.
 	Refused func(r *http.Request, err error)
 	// Token, if set, must come in A2A-Notification-Token or X-A2A-Notification-Token.
 	Token string
-	// Authorization, if set, is the scheme and the credentials that must come in the
-	// header of that name, such as "Bearer abc".
+	// Authorization, if set, is the scheme and the credentials that must come in the header of
+	// that name, such as "Bearer abc".
 	Authorization string
-	// Secrets, if set, are the keys of which one must have signed; see ParseSecret.
+	// Secrets, if set, are the signing keys, of which one must match the signature; see
+	// ParseSecret.
 	Secrets [][]byte
-	// MaxBody is the largest body in bytes; zero means 1 MiB, more than 10 MiB means
-	// 10 MiB.
+	// MaxBody is the largest body in bytes; zero means 1 MiB, more than 10 MiB means 10 MiB.
 	MaxBody int64
-	// Remember is how many ids of handled notifications are remembered to tell
-	// repeated ones apart; zero means 10,000, less means none.
+	// Remember is the number of ids of handled notifications that are kept to recognise
+	// repeated ones; zero means 10,000, less means none.
 	Remember int
 
 	mu   sync.Mutex // guards the fields below; never held while calling out
@@ -69,7 +68,7 @@ type Receiver struct {
 
 var _ http.Handler = (*Receiver)(nil)
 
-// refusal is an error with the status that answers it.
+// refusal is an error with the HTTP status of its response.
 type refusal struct {
 	status int
 	err    error
@@ -82,7 +81,7 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Errorf(format, args...)}
 }
 
-// ServeHTTP takes a notification.
+// ServeHTTP verifies, decodes and handles a notification.
 func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := rc.take(w, r)
 	if err == nil {
@@ -106,7 +105,7 @@ func (rc *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, text, status)
 }
 
-// take reads, proves and handles a notification.
+// take verifies, decodes and handles a notification.
 func (rc *Receiver) take(w http.ResponseWriter, r *http.Request) error {
 	if err := acceptable(w, r); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (rc *Receiver) take(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// acceptable refuses what is no notification by its form.
+// acceptable refuses requests that cannot be a notification by method, media type or coding.
 func acceptable(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -157,7 +156,8 @@ func acceptable(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// known checks the headers that prove who sends, and returns what they prove.
+// known checks the headers that authenticate the sender, and returns the names of the checks
+// that it passed.
 func (rc *Receiver) known(h http.Header) (proofs []string, err error) {
 	if rc.Token != "" {
 		sent := slices.Concat(h.Values(headerToken), h.Values(headerOldToken))
@@ -182,21 +182,21 @@ func (rc *Receiver) known(h http.Header) (proofs []string, err error) {
 	return proofs, nil
 }
 
-// authorized compares two values of Authorization. The case of a scheme does not
-// matter (RFC 9110, section 11.1).
+// authorized compares two values of Authorization. The case of a scheme does not matter (RFC
+// 9110, section 11.1).
 func authorized(got, want string) bool {
 	gotScheme, gotRest, _ := strings.Cut(strings.TrimSpace(got), " ")
 	wantScheme, wantRest, _ := strings.Cut(strings.TrimSpace(want), " ")
 	return strings.EqualFold(gotScheme, wantScheme) && same(strings.TrimSpace(gotRest), strings.TrimSpace(wantRest))
 }
 
-// same compares secrets in a time that tells nothing about them.
+// same compares secrets in a time that does not depend on them.
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// challenge says how a sender may prove itself.
+// challenge returns the value of WWW-Authenticate.
 func (rc *Receiver) challenge() string {
 	if scheme, _, _ := strings.Cut(strings.TrimSpace(rc.Authorization), " "); scheme != "" {
 		return scheme
@@ -220,7 +220,7 @@ func (rc *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	return body, nil
 }
 
-// stamp reads the headers that tell notifications apart.
+// stamp reads the id and the time of a notification from the headers.
 func (n *Notification) stamp(h http.Header) error {
 	n.ID = h.Get(headerID)
 	if len(n.ID) > longestID {
@@ -238,8 +238,8 @@ func (rc *Receiver) remembers(id string) bool {
 	return rc.seen[id]
 }
 
-// remember keeps the id of a notification that was handled, and forgets the oldest
-// one if there are too many.
+// remember keeps the id of a handled notification, and forgets the oldest one if there are too
+// many.
 func (rc *Receiver) remember(id string) {
 	most := cmp.Or(rc.Remember, defaultRemember)
 	if id == "" || most < 0 {

@@ -24,7 +24,7 @@ const (
 	messageBody  = `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`
 )
 
-// notify makes a request of a body and headers, "name: value".
+// notify returns a request with a body and headers, "name: value".
 func notify(body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -35,14 +35,14 @@ func notify(body string, headers ...string) *http.Request {
 	return r
 }
 
-// deliver gives a request to a receiver and returns the answer.
+// deliver passes a request to a receiver and returns the response.
 func deliver(rc *Receiver, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	rc.ServeHTTP(w, r)
 	return w
 }
 
-// collect returns a receiver and what it has handled.
+// collect returns a receiver and the list of notifications that it has handled.
 func collect() (*Receiver, *[]*Notification) {
 	var got []*Notification
 	rc := &Receiver{Handle: func(_ context.Context, n *Notification) error {
@@ -303,7 +303,7 @@ func TestReceiverTellsRepeatedOnes(t *testing.T) {
 			return err
 		}
 	}
-	deliver(rc, notify(statusBody, "webhook-id: a")) // fails: it is not known then
+	deliver(rc, notify(statusBody, "webhook-id: a")) // fails: the id is not remembered
 	fail = false
 	var want []bool
 	for _, step := range []struct {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer is read so that its connection can be used
-	// again, and answerTime for how long.
+	// maxAnswer is the number of bytes of a response that are read so that its connection can
+	// be reused, and answerTime the time for that.
 	maxAnswer  = 64 << 10
 	answerTime = time.Second
 )
@@ -28,7 +28,7 @@ var (
 	errTimeout   = errors.New("no answer in time")
 )
 
-// try tells a webhook one version.
+// try sends a webhook the notification of one version.
 func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v verdict) {
 	ctx, span := t.follows(ctx)
 	defer func() { v.observe(ctx, span) }()
@@ -47,12 +47,12 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	}
 	enough := time.AfterFunc(answerTime, cancel)
 	defer enough.Stop()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the header has decided already
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // the status has decided already
 	resp.Body.Close()
 	return judge(resp.StatusCode, resp.Header, time.Now())
 }
 
-// request builds the notification of a version. The error is for a person.
+// request builds the notification of a version. The text of its error is for operators.
 func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice) (*http.Request, error) {
 	secret, err := d.unseal(t)
 	if err != nil {
@@ -83,12 +83,12 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 	return req, nil
 }
 
-// notificationID names what a webhook is told: the same for each try, and for nothing
-// else. It is a hash, because the ids in it may hold what a header must not.
+// notificationID returns the id of a notification: the same for each try, and unique otherwise.
+// It is a hash, because its parts may contain characters that a header must not.
 func notificationID(head *task.Head, id string, version int64) string {
 	sum := sha256.New()
 	for _, s := range []string{string(head.Owner), string(head.ID), id} {
-		_ = binary.Write(sum, binary.BigEndian, uint32(len(s))) // a hash takes all
+		_ = binary.Write(sum, binary.BigEndian, uint32(len(s))) // a hash never fails
 		_, _ = io.WriteString(sum, s)
 	}
 	_ = binary.Write(sum, binary.BigEndian, version)

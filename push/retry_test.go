@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// respond changes what the network answers.
+// respond changes the answer function of the network.
 func (n *network) respond(f func(*http.Request, *post) (int, error)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -214,7 +214,7 @@ func TestOldNotificationsAreGivenUp(t *testing.T) {
 		if got := w.dead(ref); !strings.Contains(got, "2-2 given up after") || !strings.Contains(got, "the last: HTTP 503") {
 			t.Errorf("dead letters after 25 h = %q, want the notification", got)
 		}
-		// What was never tried is tried once, however old.
+		// A version that was never tried is tried once, however old it is.
 		w.halt()
 		j.chunk("b")
 		w.pass(48 * time.Hour)
@@ -403,7 +403,7 @@ func TestAHookThatFailsDoesNotHoldUpItsEndpoint(t *testing.T) {
 	})
 }
 
-// With one place, a hook with a long log gives way to another after a while.
+// With one place, a hook with a long log yields to another after a while.
 func TestHooksTakeTurns(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.net.respond(w.net.slow(100 * time.Millisecond))

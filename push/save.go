@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxSteps is how many positions are made durable together.
+	// maxSteps is the number of positions that are saved together.
 	maxSteps = 512
-	// saveEvery is the least time between two such steps; what moves meanwhile goes
+	// saveEvery is the least time between two saves; positions that change meanwhile are saved
 	// together.
 	saveEvery = 20 * time.Millisecond
 )
 
-// dirtyLocked notes that the position of a hook is to be made durable.
+// dirtyLocked marks the position of a hook to be saved.
 func (d *Dispatcher) dirtyLocked(h *hook) {
 	if h.dirty {
 		return
@@ -29,8 +29,8 @@ func (d *Dispatcher) dirtyLocked(h *hook) {
 	}
 }
 
-// keepSaving makes positions durable until ctx ends. One step is under way at a time,
-// and has the newest position of each hook that moved.
+// keepSaving saves positions until ctx ends. One save runs at a time, with the newest position
+// of each hook that moved.
 func (d *Dispatcher) keepSaving(ctx context.Context) {
 	warned := false
 	for {
@@ -55,7 +55,7 @@ func (d *Dispatcher) keepSaving(ctx context.Context) {
 	}
 }
 
-// nudge asks for another round if something is left to save.
+// nudge requests another save if positions are left.
 func (d *Dispatcher) nudge() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +67,7 @@ func (d *Dispatcher) nudge() {
 	}
 }
 
-// saveAll makes durable what is dirty now.
+// saveAll saves all positions that are dirty.
 func (d *Dispatcher) saveAll(ctx context.Context) error {
 	d.saving.Lock()
 	defer d.saving.Unlock()
@@ -86,7 +86,7 @@ func (d *Dispatcher) saveAll(ctx context.Context) error {
 	}
 }
 
-// move is what of a hook is being made durable.
+// move is the state of a hook that is being saved.
 type move struct {
 	hook    *hook
 	told    int64
@@ -94,7 +94,8 @@ type move struct {
 	lost    []task.DeadLetter
 }
 
-// takeDirty takes some of what is dirty, and reports whether there was any.
+// takeDirty removes up to maxSteps hooks from the dirty list, and reports whether there were
+// any.
 func (d *Dispatcher) takeDirty() ([]move, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +119,7 @@ func (d *Dispatcher) takeDirty() ([]move, bool) {
 	return moves, n > 0
 }
 
-// steps are moves as a store takes them: a dead letter each, then the position.
+// steps converts moves to steps of the store: one for each dead letter, then the position.
 func steps(moves []move) []task.HookStep {
 	steps := make([]task.HookStep, 0, len(moves))
 	for i := range moves {
@@ -136,7 +137,7 @@ func steps(moves []move) []task.HookStep {
 	return steps
 }
 
-// saved notes what has become of moves, and returns the hooks that are settled.
+// saved applies the result of a save, and returns the hooks that are settled.
 func (d *Dispatcher) saved(moves []move, err error) []*hook {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,8 +157,7 @@ func (d *Dispatcher) saved(moves []move, err error) []*hook {
 	return settled
 }
 
-// keepLost drops the dead letters that are durable. The last one may have grown
-// since.
+// keepLost drops the dead letters that are durable. The last one may have grown meanwhile.
 func (h *hook) keepLost(durable []task.DeadLetter) {
 	t := h.trouble
 	if t == nil || len(durable) == 0 {

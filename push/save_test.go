@@ -10,7 +10,7 @@ import (
 
 func letter(first, last int64) task.DeadLetter { return task.DeadLetter{First: first, Last: last} }
 
-// A dead letter that has grown while it was being saved is saved again.
+// A dead letter that grew while it was being saved is saved again.
 func TestDeadLettersThatGrowAreSavedAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ lost, durable, want []task.DeadLetter }{

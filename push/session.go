@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// turn is how long a session goes on while other hooks wait for its place.
+	// turn is the time for which a session continues while other hooks wait for its place.
 	turn = time.Second
-	// storeWait is how long to leave a store alone that does not answer.
+	// storeWait is the pause after an error of the store.
 	storeWait = 2 * time.Second
 	// warnEvery is the least time between two records of that.
 	warnEvery = time.Minute
-	// maxReports is how many dead letters are reported in a minute.
+	// maxReports is the number of dead letters that are logged as warnings in a minute.
 	maxReports = 20
-	// maxLost is how many dead letters of a hook may wait to be durable.
+	// maxLost is the number of dead letters of a hook that may wait to be saved.
 	maxLost = 16
 )
 
-// result is how a session ended.
+// result is the outcome of a session.
 type result uint8
 
 const (
-	done     result = iota // nothing is left in the log
+	done     result = iota // the log has no further entries
 	yielded                // another hook is next
-	failed                 // the version after told is to be tried again
+	failed                 // the version after told is to be retried
 	stuck                  // the store does not answer
-	vanished               // the hook or its task is not there any more
+	vanished               // the hook or its task no longer exists
 )
 
-// session tells a webhook what it has not been told.
+// session sends a webhook the notifications that it has not got.
 func (d *Dispatcher) session(ctx context.Context, h *hook) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -47,8 +47,8 @@ func (d *Dispatcher) session(ctx context.Context, h *hook) {
 	d.end(h, r, wait)
 }
 
-// begin returns what is known of the target, nil if it must be read. It reports
-// whether the hook is still wanted.
+// begin returns the cached target of a hook, or nil if it must be read. It reports whether the
+// hook is still registered.
 func (d *Dispatcher) begin(h *hook, stop context.CancelCauseFunc) (*target, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,8 +56,8 @@ func (d *Dispatcher) begin(h *hook, stop context.CancelCauseFunc) (*target, bool
 	return h.target, h.phase != gone
 }
 
-// follow tells the log from where the webhook is to its end, or until something
-// comes between.
+// follow sends the log from the position of the hook to its end, or until a notification fails
+// or the session must yield.
 func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, time.Duration) {
 	if t == nil {
 		var r result
@@ -77,7 +77,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 		case err != nil:
 			return d.unread(err), 0
 		case len(entries) == 0 && from < last:
-			return stuck, 0 // the log is behind what was heard of it
+			return stuck, 0 // the log is behind the newest head that was seen
 		case len(entries) == 0:
 			return done, 0
 		}
@@ -93,7 +93,7 @@ func (d *Dispatcher) follow(ctx context.Context, h *hook, t *target) (result, ti
 	}
 }
 
-// unread returns how a session ends that cannot read the log.
+// unread returns the result of a session that cannot read the log.
 func (d *Dispatcher) unread(err error) result {
 	if errors.Is(err, task.ErrNotFound) {
 		return vanished
@@ -102,15 +102,15 @@ func (d *Dispatcher) unread(err error) result {
 	return stuck
 }
 
-// position returns the version up to which the hook was told, the last one, and
-// whether its task is hidden.
+// position returns the version up to which the hook was notified, the last one, and whether its
+// task is hidden.
 func (d *Dispatcher) position(h *hook) (from, last int64, hidden bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return h.told, h.last, h.quiet || h.answered
 }
 
-// yields reports whether the session has to stop though there is more to tell.
+// yields reports whether the session has to stop before the end of the log.
 func (d *Dispatcher) yields(h *hook, began time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,8 +120,8 @@ func (d *Dispatcher) yields(h *hook, began time.Time) bool {
 	return time.Since(began) >= turn && (h.lane.first != nil || len(d.ready) > 0)
 }
 
-// storeFailed lets no session begin for a while: however many hooks wait, a store
-// that does not answer is not asked more often.
+// storeFailed pauses the start of sessions: a failing store is not asked more often, however
+// many hooks wait.
 func (d *Dispatcher) storeFailed(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,9 +133,9 @@ func (d *Dispatcher) storeFailed(err error) {
 	}
 }
 
-// find reads the target of a hook. If it returns nil, the result says why.
+// find reads the target of a hook. If it returns nil, the result is the reason.
 func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
-	// No id is empty, so this is in front of the hooks of the task.
+	// No id is empty, so this position is before all hooks of the task.
 	after := task.HookRef{Task: h.key}
 	for {
 		page, err := d.cfg.Store.Unsettled(ctx, after, 8)
@@ -158,7 +158,7 @@ func (d *Dispatcher) find(ctx context.Context, h *hook) (*target, result) {
 	}
 }
 
-// keep remembers the target of a hook for a while.
+// keep caches the target of a hook.
 func (d *Dispatcher) keep(h *hook, got *task.Hooked, from origin) *target {
 	t := &target{
 		origin: from,
@@ -180,7 +180,7 @@ func (d *Dispatcher) keep(h *hook, got *task.Hooked, from origin) *target {
 	return t
 }
 
-// tell tries one version if it is one to be told, and moves the hook on.
+// tell sends one version, unless it is skipped, and advances the hook.
 func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry) (result, time.Duration) {
 	t.passes(e)
 	if t.skips(e) {
@@ -215,7 +215,7 @@ func (d *Dispatcher) tell(ctx context.Context, h *hook, t *target, e *task.Entry
 	return yielded, 0
 }
 
-// expired reports whether a version was tried and is too old to be tried again.
+// expired reports whether a version was tried and is too old for another try.
 func (d *Dispatcher) expired(h *hook, e *task.Entry) (string, bool) {
 	if time.Since(e.At.Time()) < d.cfg.MaxAge {
 		return "", false
@@ -228,7 +228,7 @@ func (d *Dispatcher) expired(h *hook, e *task.Entry) (string, bool) {
 	return tooOld(h.trouble.tries, h.trouble.reason), true
 }
 
-// note tells the breaker of the endpoint what a try found out.
+// note updates the breaker of the endpoint with the verdict of a try.
 func (d *Dispatcher) note(h *hook, v *verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -245,7 +245,7 @@ func (d *Dispatcher) note(h *hook, v *verdict) {
 	}
 }
 
-// tried counts a try that came to nothing, and returns how many there were.
+// tried counts a failed try, and returns the number of tries of the version.
 func (d *Dispatcher) tried(h *hook, reason string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -257,7 +257,7 @@ func (d *Dispatcher) tried(h *hook, reason string) int {
 	return h.trouble.tries
 }
 
-// advance moves a hook behind a version that it was told, or that has no frame.
+// advance moves a hook past a version that was delivered or is skipped.
 func (d *Dispatcher) advance(h *hook, version int64) result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -275,7 +275,7 @@ func (d *Dispatcher) advance(h *hook, version int64) result {
 	return done
 }
 
-// giveUp moves a hook behind a version that it will not be told.
+// giveUp moves a hook past a version that becomes a dead letter.
 func (d *Dispatcher) giveUp(h *hook, t *target, version int64, reason string) result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -301,8 +301,8 @@ func (d *Dispatcher) giveUpAll(h *hook, t *target, reason string) result {
 	return yielded
 }
 
-// loseLocked notes that everything up to a version was given up. What follows
-// directly on what was given up before becomes one dead letter with it.
+// loseLocked records all versions up to a version as a dead letter. Versions that directly
+// follow the previous dead letter extend it.
 func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string) {
 	tr := h.trouble
 	if tr.run.First == 0 || tr.run.Last != h.told {
@@ -320,8 +320,8 @@ func (d *Dispatcher) loseLocked(h *hook, t *target, version int64, reason string
 	h.told = version
 }
 
-// reportLocked says that a webhook was not told something: a few times a minute for
-// all of them, because a receiver can refuse every other version.
+// reportLocked logs a dead letter. Only a few a minute are warnings, over all hooks, because a
+// receiver can refuse every other version.
 func (d *Dispatcher) reportLocked(h *hook, t *target, reason string) {
 	now := time.Now()
 	if now.Sub(d.reported.since) > time.Minute {
@@ -336,7 +336,7 @@ func (d *Dispatcher) reportLocked(h *hook, t *target, reason string) {
 		"task", t.head.ID, "hook", h.id, "version", h.told+1, "reason", reason)
 }
 
-// end gives the place of a session back and says what is next for its hook.
+// end frees the place of a session and schedules its hook according to the result.
 func (d *Dispatcher) end(h *hook, r result, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,8 +19,8 @@ const (
 	headerSignature = "Webhook-Signature"
 )
 
-// Tolerance is how far the time of a signed notification may be from that of its
-// receiver.
+// Tolerance is the largest accepted difference between the time of a signed notification and
+// the receiver's clock.
 const Tolerance = 5 * time.Minute
 
 // The bounds of a signing secret in bytes, as in Standard Webhooks.
@@ -34,12 +34,11 @@ const (
 	signaturePrefix = "v1,"
 )
 
-// ErrUnverified is wrapped by errors about notifications that are not proven to come
-// from where they should.
+// ErrUnverified is wrapped by errors about notifications whose sender could not be verified.
 var ErrUnverified = errors.New("notification is not verified")
 
-// ParseSecret reads a signing secret: "whsec_" and 24 to 64 bytes in base64. The
-// error does not repeat the secret. This makes a new one:
+// ParseSecret reads a signing secret: "whsec_" and 24 to 64 bytes in base64. The error does not
+// repeat the secret. This command creates one:
 //
 //	echo "whsec_$(openssl rand -base64 32)"
 func ParseSecret(s string) ([]byte, error) {
@@ -60,9 +59,8 @@ func ParseSecret(s string) ([]byte, error) {
 	return key, nil
 }
 
-// Sign returns the header webhook-signature of a notification with an id and a time
-// in seconds: one signature for each secret, so that receivers can move from one
-// secret to the next.
+// Sign returns the header webhook-signature of a notification with an id and a time in seconds.
+// It has one signature for each secret, so that receivers can move from one secret to the next.
 func Sign(secrets [][]byte, id string, at time.Time, body []byte) string {
 	signatures := make([]string, len(secrets))
 	for i, key := range secrets {
@@ -72,7 +70,7 @@ func Sign(secrets [][]byte, id string, at time.Time, body []byte) string {
 	return strings.Join(signatures, " ")
 }
 
-// signature is the HMAC-SHA256 of "id.timestamp.body".
+// signature returns the HMAC-SHA256 of "id.timestamp.body".
 func signature(key []byte, id, timestamp string, body []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + timestamp + "."))
@@ -80,9 +78,9 @@ func signature(key []byte, id, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Verify checks the signature of a notification by its headers and its body: at
-// least one signature must be made with one of the secrets, and its time must not be
-// further than Tolerance from now. The error wraps ErrUnverified.
+// Verify checks the signature of a notification by its headers and its body. At least one
+// signature must be made with one of the secrets, and the time of the notification must not
+// differ from now by more than Tolerance. The error wraps ErrUnverified.
 func Verify(secrets [][]byte, h http.Header, body []byte, now time.Time) error {
 	id, timestamp, err := signed(h)
 	if err != nil {
@@ -103,7 +101,7 @@ func Verify(secrets [][]byte, h http.Header, body []byte, now time.Time) error {
 	return unverified("%s does not match the body", headerSignature)
 }
 
-// signed returns the headers that are signed with the body. Each must be there once.
+// signed returns the headers that are signed with the body. Each must be present exactly once.
 func signed(h http.Header) (id, timestamp string, err error) {
 	for _, name := range []string{headerID, headerTimestamp, headerSignature} {
 		switch v := h.Values(name); {
@@ -116,7 +114,7 @@ func signed(h http.Header) (id, timestamp string, err error) {
 	return h.Get(headerID), h.Get(headerTimestamp), nil
 }
 
-// signedBy reports whether a list of signatures has mac.
+// signedBy reports whether a list of signatures contains mac.
 func signedBy(mac []byte, list string) bool {
 	found := false
 	for s := range strings.FieldsSeq(list) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// parseSecrets reads signing secrets. The error repeats none.
+// parseSecrets reads signing secrets. The error does not repeat them.
 func parseSecrets(texts []string) ([][]byte, error) {
 	var keys [][]byte
 	for i, s := range texts {

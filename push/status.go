@@ -8,28 +8,28 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Status is how a webhook does, for an operator.
+// Status is the delivery state of a webhook, for an operator.
 type Status struct {
-	// Told is the version up to which the webhook has been told.
+	// Told is the version up to which the webhook has been notified.
 	Told int64
-	// Behind counts the versions after it, those without a notification included.
+	// Behind counts the versions after Told, including those without a notification.
 	Behind int64
-	// Tries is how often the next version was tried.
+	// Tries is the number of tries of the next version.
 	Tries int
-	// Next is when it is tried again; zero if it is not waiting for that.
+	// Next is the time of the next try; zero if no retry is scheduled.
 	Next time.Time
-	// Underway says that it is being tried.
+	// Underway is set while a session is running.
 	Underway bool
-	// LastError says why the last try came to nothing, for a person.
+	// LastError is the reason why the last try failed, as text for operators.
 	LastError string
-	// Breaker is that of the endpoint: closed, open or half-open.
+	// Breaker is the state of the endpoint's circuit breaker: closed, open or half-open.
 	Breaker string
-	// Until is when an open breaker lets one try through; zero if it is not open.
+	// Until is the time at which an open breaker lets one try through; zero if it is not open.
 	Until time.Time
 }
 
-// Status returns how a webhook does. It reports false for one that is not known: it
-// is settled, or was dropped.
+// Status returns the delivery state of a webhook. It reports false if the webhook is unknown,
+// because it is settled or was deleted.
 func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 	s := d.known.shard(ref.Task)
 	s.mu.Lock()
@@ -55,12 +55,12 @@ func (d *Dispatcher) Status(ref task.HookRef) (Status, bool) {
 	return st, true
 }
 
-// Redeliver moves a webhook back in front of its first dead letter and tells it
-// everything from there on again. Without dead letters, it is tried at once if it
-// waits. It returns the hook as it then is, or task.ErrNotFound.
+// Redeliver moves a webhook back in front of its first dead letter, and sends everything from
+// there on again. If there are no dead letters, a waiting webhook is tried at once. It returns
+// the hook in its new state, or an error that wraps task.ErrNotFound.
 func (d *Dispatcher) Redeliver(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	// Steps that are not durable yet come first: they may hold the dead letters, and
-	// must not move the hook forward again afterwards.
+	// Pending steps are saved first: they may hold the dead letters, and must not move the hook
+	// forward afterwards.
 	if err := d.saveAll(ctx); err != nil {
 		return task.Hooked{}, fmt.Errorf("redeliver %s: %w", ref.ID, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// shape is the dialect of the notifications of a webhook: that of the call which
-// registered it. The dialects without notifications of their own have those of v1.0.
+// shape returns the dialect of the notifications: that of the call which registered the
+// webhook. Dialects without notifications of their own use those of v1.0.
 func (t *target) shape() dialect.Shape {
 	switch s := dialect.Shape(t.dialect); s {
 	case dialect.V03, dialect.V03Proto:
@@ -21,11 +21,11 @@ func (t *target) shape() dialect.Shape {
 	return dialect.V1
 }
 
-// whole reports whether each notification has the whole task.
+// whole reports whether each notification contains the whole task.
 func (t *target) whole() bool { return t.shape() == dialect.V03 }
 
-// version is the version of the protocol that the notifications name. RockBot's name
-// none.
+// version returns the protocol version for the header; empty for RockBot, whose notifications
+// have none.
 func (t *target) version() string {
 	switch t.shape() {
 	case dialect.V03:
@@ -36,7 +36,8 @@ func (t *target) version() string {
 	return "1.0"
 }
 
-// mediaType is that of the notifications: v1.0 has one of its own (specification §4.3.3).
+// mediaType returns the Content-Type of the notifications: v1.0 has one of its own
+// (specification §4.3.3).
 func (t *target) mediaType() string {
 	if t.shape() == dialect.V1 {
 		return "application/a2a+json"
@@ -44,28 +45,28 @@ func (t *target) mediaType() string {
 	return "application/json"
 }
 
-// skips reports whether an entry is not sent to a webhook. An event that the protocol does not
-// have is for streams: a receiver that refuses it would hold up the events behind it. One of v0.3 gets the whole
-// task each time, so it does without the chunks inside of an artifact.
+// skips reports whether an entry is not sent to a webhook. Events unknown to the protocol are
+// for streams alone: a receiver that refuses one would hold up the events behind it. A webhook
+// of v0.3 gets the whole task each time, so chunks inside an artifact are skipped.
 func (t *target) skips(e *task.Entry) bool {
 	inside := e.Kind == task.Artifact && e.Append && !e.LastChunk
 	return e.Kind == task.Message || e.Kind == task.Other || inside && t.whole()
 }
 
-// story is a task as it was at a version, for webhooks that are told whole tasks. It
-// lives as long as a session.
+// story is a task at some version, for webhooks that get whole tasks. It lives as long as a
+// session.
 type story struct {
 	fold task.Fold
 	head task.Head
 }
 
-// notice is an entry that a webhook is told, and how.
+// notice is an entry with the body of its notification.
 type notice struct {
 	*task.Entry
 	body []byte
 }
 
-// notice returns what a webhook is told of an entry.
+// notice returns the notification of an entry.
 func (d *Dispatcher) notice(ctx context.Context, h *hook, t *target, e *task.Entry) (*notice, error) {
 	body, err := d.body(ctx, h, t, e)
 	if err != nil {
@@ -80,7 +81,7 @@ func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry
 	}
 	if t.story == nil || t.story.fold.Version > e.Version {
 		t.story = &story{head: t.head}
-		// Which messages a run has read is not in the log; none counts as lost.
+		// The log does not record which messages a run has read; none counts as lost.
 		t.story.head.Read = math.MaxInt64
 	}
 	if err := t.story.advance(ctx, d.cfg.Store, h.key, e.Version); err != nil {
@@ -92,7 +93,7 @@ func (d *Dispatcher) body(ctx context.Context, h *hook, t *target, e *task.Entry
 
 var errShortLog = errors.New("the log ends before the version to tell")
 
-// advance reads the log up to a version.
+// advance folds the log up to a version.
 func (s *story) advance(ctx context.Context, log Store, key task.Key, version int64) error {
 	for s.fold.Version < version {
 		entries, err := log.Read(ctx, key, s.fold.Version)

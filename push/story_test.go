@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// legacyText sums up a notification of v0.3: the state, and the texts of the artifacts.
+// legacyText summarises a notification of v0.3: the state, and the texts of the artifacts.
 func legacyText(t *testing.T, body string) string {
 	t.Helper()
 	var got struct {
@@ -38,7 +38,7 @@ func legacyText(t *testing.T, body string) string {
 	return text
 }
 
-// legacyTexts sums up the notifications that a URL got.
+// legacyTexts summarises the notifications of a URL.
 func legacyTexts(t *testing.T, w *world) string {
 	t.Helper()
 	var texts []string
@@ -48,7 +48,7 @@ func legacyTexts(t *testing.T, w *world) string {
 	return strings.Join(texts, " ")
 }
 
-// last ends an artifact.
+// last returns the last chunk of an artifact.
 func last(at task.Millis, text string) task.Entry {
 	e := tasktest.Chunk(at, "a", text)
 	e.LastChunk = true
@@ -82,8 +82,8 @@ func TestLegacyWebhooksAreToldTheTask(t *testing.T) {
 	}
 }
 
-// TestLegacyWebhookTriesAgain wants each try to be told the task as it was then, also
-// when the task has gone on.
+// TestLegacyWebhookTriesAgain wants each retry to send the task at the version of the
+// notification, even if the task has changed since.
 func TestLegacyWebhookTriesAgain(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.net.answer = times(2, http.StatusServiceUnavailable, nil)
@@ -101,8 +101,8 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 	})
 }
 
-// TestOtherDialectsAreToldEvents wants webhooks of the dialects without notifications
-// of their own to be told as those of v1.0 are.
+// TestOtherDialectsAreToldEvents wants webhooks of the dialects without notifications of their
+// own to get those of v1.0.
 func TestOtherDialectsAreToldEvents(t *testing.T) {
 	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.RockBotTask} {
 		t.Run(shape.String(), func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestOtherDialectsAreToldEvents(t *testing.T) {
 	}
 }
 
-// A webhook that was registered in RockBot's dialect gets the frames of its streams, and
-// its token where RockBot sends it.
+// A webhook that was registered in RockBot's dialect gets the frames of its streams, and its
+// token in the header that RockBot uses.
 func TestRockBotWebhooks(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()
@@ -148,8 +148,8 @@ func TestRockBotWebhooks(t *testing.T) {
 	})
 }
 
-// TestLegacyStoryGoesBack asks for versions in any order, as happens when an operator
-// moves a hook back.
+// TestLegacyStoryGoesBack requests versions in any order, as happens when an operator moves a
+// hook back.
 func TestLegacyStoryGoesBack(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.make()
@@ -171,8 +171,8 @@ func TestLegacyStoryGoesBack(t *testing.T) {
 	})
 }
 
-// TestLegacyStoryIsForgotten wants no task to be held in memory for a webhook that has
-// nothing to do, and none to be told of that the store has lost.
+// TestLegacyStoryIsForgotten wants no task to be held in memory after a session, and an error
+// for a version that is missing from the log.
 func TestLegacyStoryIsForgotten(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.start()

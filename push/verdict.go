@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// minRetry is the least wait before a version is tried again, firstRetry and
-	// longestRetry are the bounds that the random wait has at first and at most.
+	// minRetry is the least wait before a retry. firstRetry and longestRetry are the first and
+	// the largest upper bound of the random wait.
 	minRetry     = 200 * time.Millisecond
 	firstRetry   = time.Second
 	longestRetry = 5 * time.Minute
@@ -21,30 +21,30 @@ const (
 	longestAsked = time.Hour
 )
 
-// fate is what becomes of a version that was tried.
+// fate is the outcome of a try for its version.
 type fate uint8
 
 const (
-	told    fate = iota // the webhook has it
-	again               // to be tried again
-	lost                // given up
-	dropped             // given up with everything behind it
-	voided              // nobody asks any more
+	told    fate = iota // delivered
+	again               // to be retried
+	lost                // dropped into a dead letter
+	dropped             // dropped with all versions behind it
+	voided              // the hook was changed or the hub is stopping
 )
 
-// verdict is what a try came to.
+// verdict is the result of a try.
 type verdict struct {
 	fate fate
-	// reason is for a person; it names no address.
+	// reason is a text for operators; it contains no address.
 	reason string
-	// wait is how long the webhook asked to be left alone.
+	// wait is the Retry-After of the webhook.
 	wait time.Duration
-	// sick says that the endpoint is in trouble, well that it is not. A try that ends
-	// before it got there says neither.
+	// sick is set if the try shows that the endpoint is in trouble, well if it shows that it is
+	// not. A try that ends before a request sets neither.
 	sick, well bool
 }
 
-// judge says what an answer means.
+// judge returns the verdict on an HTTP response.
 func judge(code int, header http.Header, now time.Time) verdict {
 	v := verdict{reason: "HTTP " + strconv.Itoa(code), well: true}
 	switch {
@@ -66,7 +66,7 @@ func judge(code int, header http.Header, now time.Time) verdict {
 	return v
 }
 
-// judgeError says what an error means that came instead of an answer.
+// judgeError returns the verdict on a try without a response.
 func judgeError(err error) verdict {
 	switch {
 	case errors.Is(err, errForgotten), errors.Is(err, errStopping):
@@ -79,12 +79,12 @@ func judgeError(err error) verdict {
 	return verdict{fate: again, reason: safedial.Explain(err), sick: true}
 }
 
-// retryAfter reads the header of that name: seconds or a date (RFC 9110 §10.2.3).
+// retryAfter parses the header of that name: seconds or a date (RFC 9110 §10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
 	return backoff.RetryAfter(value, now, longestAsked)
 }
 
-// patience is the bound of the random wait after so many tries.
+// patience returns the upper bound of the random wait after so many tries.
 func patience(tries int) time.Duration {
 	if tries > 9 {
 		return longestRetry
@@ -92,7 +92,7 @@ func patience(tries int) time.Duration {
 	return min(firstRetry<<max(tries-1, 0), longestRetry)
 }
 
-// tooOld is the reason for giving up a notification of that age.
+// tooOld returns the reason of a dead letter whose notification became too old.
 func tooOld(tries int, reason string) string {
 	return fmt.Sprintf("given up after %d tries; the last: %s", tries, reason)
 }
