@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// allocs are the most objects that an operation may allocate: what it takes today.
-// The detector of races allocates, too, so these tests are not built with it. Whoever
-// makes an operation cheaper lowers its number. Whoever must make one dearer raises it
-// in the same commit, and says in the commit what the allocation buys.
+// allocs are the largest numbers of objects that each operation may allocate, measured today.
+// The race detector allocates, too, so these tests are not built with it. A commit that makes
+// an operation cheaper lowers its number. A commit that must raise a number states in its
+// message what the allocation buys.
 var allocs = map[string]float64{
 	"decode call":   0,
 	"decode send":   8,
@@ -19,8 +19,8 @@ var allocs = map[string]float64{
 	"encode frame":  0,
 }
 
-// TestAllocations does not run in parallel with other tests: it counts for the whole
-// process.
+// TestAllocations does not run in parallel with other tests, because it counts the allocations
+// of the whole process.
 func TestAllocations(t *testing.T) {
 	in := []byte(typicalCall)
 	call, err := dec.Call(in)

@@ -7,17 +7,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Answer is what a caller is shown: a task as it was at one moment, or a bare
-// message.
+// Answer is the result of an operation: the view of a task at one version, or a bare message.
 type Answer struct {
 	// Head is the head of the task at the version of Fold.
 	Head *task.Head
-	// Fold is the whole task. Without it the task is shown without history and
-	// artifacts.
+	// Fold is the whole task. If nil, the task is written without history and artifacts.
 	Fold *task.Fold
 	// Message is a bare message as v1.0 JSON; if set, there is no task.
 	Message []byte
-	// History limits the history to show; nil means all of it.
+	// History is the largest number of history messages to write; nil means all.
 	History *int
 }
 
@@ -27,13 +25,12 @@ type Page struct {
 	NextPageToken string
 	PageSize      int
 	TotalSize     int
-	// Artifacts shows the artifacts of each task, even if there are none.
+	// Artifacts writes the artifacts of each task, even if it has none.
 	Artifacts bool
 }
 
-// AppendTask appends a Task (specification §4.1.1): the result of GetTask and
-// CancelTask. On REST the history is there even when it is empty, unless the
-// caller asked for none.
+// AppendTask appends a Task (specification §4.1.1): the result of GetTask and CancelTask. On
+// REST the history is present even if it is empty, unless the caller requested none.
 func AppendTask(dst []byte, a *Answer, s Surface) []byte {
 	o := taskOptions(a, s)
 	o.Artifacts = true
@@ -45,8 +42,8 @@ func taskOptions(a *Answer, s Surface) task.TaskOptions {
 	return task.TaskOptions{History: a.History, EmptyHistory: s == REST && !none}
 }
 
-// AppendSendResponse appends a SendMessageResponse (specification §3.2.2), which
-// has the shape of a stream's first frame too: {"task":…} or {"message":…}.
+// AppendSendResponse appends a SendMessageResponse (specification §3.2.2), which is also the
+// shape of a stream's first frame: {"task":…} or {"message":…}.
 func AppendSendResponse(dst []byte, a *Answer, s Surface) []byte {
 	if a.Message != nil {
 		dst = append(dst, `{"message":`...)
@@ -55,9 +52,9 @@ func AppendSendResponse(dst []byte, a *Answer, s Surface) []byte {
 	return append(AppendTask(append(dst, `{"task":`...), a, s), '}')
 }
 
-// AppendPage appends a ListTasksResponse (specification §3.1.4). All four fields
-// are always there. The artifacts of a task are absent unless they were asked
-// for, and then present even when there are none.
+// AppendPage appends a ListTasksResponse (specification §3.1.4). All four fields are always
+// present. The artifacts of a task are absent unless the caller requested them; then they are
+// present even if the task has none.
 func AppendPage(dst []byte, p *Page, s Surface) []byte {
 	dst = append(dst, `{"tasks":[`...)
 	for i := range p.Tasks {

@@ -132,8 +132,7 @@ func TestAppendPage(t *testing.T) {
 	}
 }
 
-// The SDK reads a task and a page as they are, but for data that is null, which
-// its decoder refuses.
+// The SDK reads a task and a page unchanged, except for null data, which its decoder refuses.
 func TestAnswersDecodeWithSDK(t *testing.T) {
 	t.Parallel()
 	a := answer(t, false)

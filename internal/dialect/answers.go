@@ -11,31 +11,31 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// What a peer answers is read liberally: an object is known by its kind, its wrapper or
-// its members, states and roles in every spelling of any dialect. Peers mix dialects,
-// and claim versions that they do not speak. Only the parts of messages are read by the
-// dialect, because they would be ambiguous.
+// Answers of peers are read liberally: an object is identified by its kind, its wrapper or its
+// members, and states and roles are accepted in the spelling of any dialect. Peers mix
+// dialects, and claim versions that they do not implement. Only the parts of messages are read
+// strictly by the dialect, because they would be ambiguous.
 
-// maxAnswerParts bounds the parts of one artifact of a peer: servers that append each
-// chunk as a part of its own make many.
+// maxAnswerParts bounds the parts of one artifact of a peer. Servers that append each chunk as
+// a part of its own create many.
 const maxAnswerParts = 1 << 20
 
 // Frame is one event of a peer's stream, or the answer to a send.
 type Frame struct {
-	// JSON is the StreamResponse of v1.0.
+	// JSON is the event as a v1.0 StreamResponse.
 	JSON []byte
-	// Final is set if the peer says that nothing follows, as v0.3 does.
+	// Final is set if the peer marked the event as the last one, as v0.3 does.
 	Final bool
-	// Old is set if the frame shows that its sender speaks v0.3: it has kinds.
+	// Old is set if the frame has kinds, so its sender uses v0.3.
 	Old bool
 }
 
-// ReadFrame reads an event of a stream, or the answer to a send. Fields that nobody
-// knows and the digits of numbers are kept. Errors wrap a2a.ErrInvalidAgentResponse and
-// name the field; a state that nobody knows is one.
+// ReadFrame reads an event of a stream, or the answer to a send. Unknown fields and the digits
+// of numbers are kept. Errors wrap a2a.ErrInvalidAgentResponse and name the field; an unknown
+// state is an error.
 //
-// An event of a kind that the protocol does not have is passed on: an object with the
-// event under the name of its kind.
+// An event of a kind that the protocol does not define is passed on as an object with the event
+// under the name of its kind.
 func (s Shape) ReadFrame(wire []byte) (Frame, error) {
 	r := answers{shape: s}
 	f, err := r.event(wire)
@@ -45,8 +45,8 @@ func (s Shape) ReadFrame(wire []byte) (Frame, error) {
 	return f, nil
 }
 
-// ReadResult reads the result of a call and returns that of v1.0. The result of a send
-// and of a subscription is a StreamResponse. Errors are those of ReadFrame.
+// ReadResult reads the result of a call and returns that of v1.0. The result of a send and of a
+// subscription is a StreamResponse. Errors are those of ReadFrame.
 func (s Shape) ReadResult(o Operation, wire []byte) ([]byte, error) {
 	r := answers{shape: s}
 	out, err := r.result(o, wire)
@@ -56,7 +56,7 @@ func (s Shape) ReadResult(o Operation, wire []byte) ([]byte, error) {
 	return out, nil
 }
 
-// blamePeer makes the error of a decoder that of an agent.
+// blamePeer converts a decoder's error into an invalid response of the agent.
 func blamePeer(err error) error {
 	text := err.Error()
 	if f, ok := err.(*apierror.Error); ok {
@@ -65,7 +65,7 @@ func blamePeer(err error) error {
 	return apierror.New(a2a.ErrInvalidAgentResponse, "%s", text)
 }
 
-// answers reads what a peer of a dialect says.
+// answers reads the answers of a peer that uses the given dialect.
 type answers struct{ shape Shape }
 
 func (r answers) result(o Operation, wire []byte) ([]byte, error) {
@@ -90,7 +90,7 @@ func (r answers) result(o Operation, wire []byte) ([]byte, error) {
 	return rawjson.AppendCompact(nil, wire), nil
 }
 
-// wholeTask reads a task that may be wrapped.
+// wholeTask reads a task with or without a wrapper.
 func (r answers) wholeTask(wire []byte) ([]byte, error) {
 	if inner := member(wire, "task"); rawjson.KindOf(inner) == rawjson.Object && member(wire, "status") == nil {
 		wire = inner
@@ -174,14 +174,14 @@ func (r answers) reader(name string) func(dst, obj []byte) ([]byte, error) {
 	return nil
 }
 
-// nameless reports whether a task has no id but an answer: that is how a dialect
-// without bare messages shows one.
+// nameless reports whether a task has no id but an answer. A dialect without bare messages
+// writes a message in this form.
 func nameless(t []byte) bool {
 	id := member(t, "id")
 	return (id == nil || isText(id, "")) && rawjson.KindOf(member(member(t, "status"), "message")) == rawjson.Object
 }
 
-// arms are the members of a StreamResponse, with the other names that they have.
+// arms maps the members of a StreamResponse, in all spellings, to their v1.0 names.
 var arms = map[string]string{
 	"task": "task", "message": "message", "msg": "message",
 	"statusUpdate": "statusUpdate", "status_update": "statusUpdate",
@@ -192,8 +192,8 @@ var kinds = map[string]string{
 	"task": "task", "message": "message", "status-update": "statusUpdate", "artifact-update": "artifactUpdate",
 }
 
-// armOf returns what wire holds, by its v1.0 name: the object of that kind, the wrapper
-// around one, or an object that is known by its members.
+// armOf returns the event in wire with its v1.0 name. The event is wire itself, identified by
+// its kind or its members, or the member of a wrapper.
 func armOf(wire []byte) (string, []byte) {
 	if kind, ok := rawjson.String(member(wire, "kind")); ok && kinds[kind] != "" {
 		return kinds[kind], wire
@@ -209,7 +209,7 @@ func armOf(wire []byte) (string, []byte) {
 		return "message", wire
 	}
 	if member(wire, "kind") != nil && member(wire, "taskId") != nil {
-		return "", nil // an event of v0.3 of another kind, whatever is in it
+		return "", nil // an event of v0.3 of another kind, with any content
 	}
 	for name, v := range rawjson.Fields(wire) {
 		if arm := arms[name]; arm != "" && rawjson.KindOf(v) == rawjson.Object {
@@ -273,8 +273,8 @@ func (r answers) task(dst, obj []byte) ([]byte, error) {
 // isReply reports whether v, a member of a task, is a message.
 func isReply(v []byte) bool { return member(v, "parts") != nil }
 
-// withReply returns a status with the message that stands beside it in the task, if it has
-// none itself: protoWorkstacean reads the reply there.
+// withReply returns a status with the message that is beside it in the task, unless the status
+// has one itself. protoWorkstacean puts the reply there.
 func withReply(status, reply []byte) []byte {
 	if !isReply(reply) || rawjson.KindOf(status) != rawjson.Object || rawjson.KindOf(member(status, "message")) == rawjson.Object {
 		return status
@@ -322,7 +322,7 @@ func (r answers) status(dst, obj []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// stateNames are the states by their words, without what dialects put between them.
+// stateNames maps the words of a state, without separators, to the state.
 var stateNames = map[string]a2a.TaskState{
 	"submitted": a2a.TaskStateSubmitted, "working": a2a.TaskStateWorking, "completed": a2a.TaskStateCompleted,
 	"failed": a2a.TaskStateFailed, "canceled": a2a.TaskStateCanceled, "cancelled": a2a.TaskStateCanceled,
@@ -330,15 +330,15 @@ var stateNames = map[string]a2a.TaskState{
 	"authrequired": a2a.TaskStateAuthRequired,
 }
 
-// stateNumbers are the states by their numbers in the proto.
+// stateNumbers maps the proto's numbers to the states.
 var stateNumbers = map[string]a2a.TaskState{
 	"1": a2a.TaskStateSubmitted, "2": a2a.TaskStateWorking, "3": a2a.TaskStateCompleted, "4": a2a.TaskStateFailed,
 	"5": a2a.TaskStateCanceled, "6": a2a.TaskStateInputRequired, "7": a2a.TaskStateRejected, "8": a2a.TaskStateAuthRequired,
 }
 
 // ReadState reads a state in the spelling of any dialect: "TASK_STATE_INPUT_REQUIRED",
-// "input-required", "input_required", "inputRequired", "InputRequired", or the number of
-// the proto. A state that nobody knows is an error, never an end.
+// "input-required", "input_required", "inputRequired", "InputRequired", or the number in the
+// proto. An unknown state is an error and never counts as terminal.
 func ReadState(v []byte) (a2a.TaskState, error) {
 	if state, ok := stateNumbers[string(v)]; ok {
 		return state, nil
@@ -354,8 +354,8 @@ func ReadState(v []byte) (a2a.TaskState, error) {
 	return "", a2ajson.Invalid("%q is not a state that can be followed", clip(s))
 }
 
-// appendTimestamp appends a timestamp in UTC; one that is none is left out. v0.3 lets
-// servers write any time zone, or none.
+// appendTimestamp appends a timestamp in UTC and omits an invalid one. v0.3 allows any time
+// zone, or none.
 func appendTimestamp(dst, v []byte) []byte {
 	s, _ := rawjson.String(v)
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -391,7 +391,7 @@ func (r answers) artifactUpdate(dst, obj []byte) ([]byte, error) {
 	return r.update(dst, obj, "artifact")
 }
 
-// update appends an event with the content that it must have.
+// update appends an event with its required content.
 func (r answers) update(dst, obj []byte, content string) ([]byte, error) {
 	dst = append(dst, '{')
 	var id, whole bool
@@ -445,7 +445,7 @@ func appendMetadata(dst, v []byte) ([]byte, error) {
 	return dst, err
 }
 
-// appendUnlessEmpty appends a string unless it says nothing.
+// appendUnlessEmpty appends a string unless it is empty.
 func appendUnlessEmpty(dst []byte, name string, v []byte) ([]byte, error) {
 	if isText(v, "") {
 		return dst, nil
@@ -461,7 +461,7 @@ func readList(dst, arr []byte, read func(dst, v []byte) ([]byte, error)) ([]byte
 	return readParts(dst, arr, read)
 }
 
-// liberal are the options of the canonicalisers for what peers say.
+// liberal are the options of the canonicalisers for data of peers.
 var liberal = a2ajson.Options{Fill: true, EmptyParts: true, Checked: true, MaxParts: maxAnswerParts}
 
 func (r answers) message(dst, obj []byte) ([]byte, error) {
@@ -482,8 +482,8 @@ func (r answers) artifact(dst, obj []byte) ([]byte, error) {
 	return dst, err
 }
 
-// withParts returns a message or an artifact with the parts of v1.0. In the proto of
-// v0.3 those of a message are its content.
+// withParts returns a message or an artifact with the parts of v1.0. In the proto of v0.3 the
+// parts of a message are called content.
 func (r answers) withParts(obj []byte) ([]byte, error) {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return nil, a2ajson.Invalid("must be an object")

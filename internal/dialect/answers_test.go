@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// A drawer makes events of v1.0 that the hub could send.
+// drawer draws v1.0 events that the hub could send.
 type drawer struct{ *rapid.T }
 
 func (d drawer) word(label string) string {
@@ -143,8 +143,8 @@ func generic(t interface{ Fatalf(string, ...any) }, b []byte) any {
 	return v
 }
 
-// Whatever the hub's encoders write is read back the same by its caller's side, where the
-// dialect can carry it.
+// The client side reads the output of the hub's encoders back unchanged, as far as the dialect
+// can carry it.
 func TestAnswersAreReadBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit, dialect.RockBot} {
@@ -169,7 +169,7 @@ func TestAnswersAreReadBack(t *testing.T) {
 	}
 }
 
-// carried returns what a dialect carries of an event.
+// carried returns the part of an event that a dialect can carry.
 func carried(s dialect.Shape, event any) any {
 	e := event.(map[string]any)
 	if s != dialect.PromptKit {
@@ -180,7 +180,7 @@ func carried(s dialect.Shape, event any) any {
 		chunk["append"] = true
 	}
 	if task, ok := e["task"].(map[string]any); ok {
-		// A snapshot is shown as its status, and a task works from its first event on.
+		// A snapshot is sent as its status, and a task is working from its first event on.
 		if status := task["status"].(map[string]any); status["state"] == "TASK_STATE_SUBMITTED" {
 			status["state"] = "TASK_STATE_WORKING"
 		}
@@ -189,7 +189,7 @@ func carried(s dialect.Shape, event any) any {
 	return e
 }
 
-// The answer to a send is read back, too.
+// The answer to a send is read back as well.
 func TestSendResultsAreReadBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit} {
@@ -214,7 +214,7 @@ func TestSendResultsAreReadBack(t *testing.T) {
 	}
 }
 
-// What a caller asks is understood by the hub's own reader.
+// The hub's own reader accepts the params that the client side writes.
 func TestAsksAreUnderstood(t *testing.T) {
 	t.Parallel()
 	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit, dialect.RockBot} {
@@ -357,9 +357,8 @@ func TestReadFrameRefuses(t *testing.T) {
 	}
 }
 
-// TestOtherEventsGoRound: events of kinds that the protocol does not have, and members that
-// it does not have, come back in v1.0 and v0.3; the shapes with a closed set of members leave
-// them out.
+// TestOtherEventsGoRound: events and members that the protocol does not define survive a round
+// trip in v1.0 and v0.3. The shapes with a closed set of members omit them.
 func TestOtherEventsGoRound(t *testing.T) {
 	t.Parallel()
 	const (
@@ -369,7 +368,7 @@ func TestOtherEventsGoRound(t *testing.T) {
 	for _, v1 := range []string{other, status, `{"ping":{},"n":1}`} {
 		for _, s := range []dialect.Shape{dialect.V1, dialect.V03} {
 			if s == dialect.V03 && v1[2] == 'p' {
-				continue // beside the event v0.3 has no place
+				continue // v0.3 has no members beside the event
 			}
 			frames := s.Frames()([]byte(v1))
 			if len(frames) != 1 {

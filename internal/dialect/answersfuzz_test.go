@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// What a peer says is refused, or becomes valid v1.0 that is read the same once more.
+// A peer's frame is refused, or becomes valid v1.0 that reads as the same frame again.
 func FuzzReadFrame(f *testing.F) {
 	for _, wire := range []string{
 		`{"kind":"task","id":"t","contextId":"c","status":{"state":"working"},"artifacts":[{"artifactId":"a","parts":[{"kind":"file","file":{"bytes":"AA=="}}]}]}`,
@@ -47,7 +47,7 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// What is written for a peer is JSON, whatever the valid params are.
+// AppendParams writes valid JSON for all valid params.
 func FuzzAppendParams(f *testing.F) {
 	for _, params := range []string{
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x","metadata":{"skill":"s"}},{"raw":"AA==","filename":"f"}],"metadata":{"skillId":"s"}}}`,

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// readPushAnswer appends a TaskPushNotificationConfig of any dialect: flat, or as a
-// member beside the id of the task or the name of a resource.
+// readPushAnswer appends a TaskPushNotificationConfig of any dialect. The config is flat, or a
+// member beside the id of the task or a resource name.
 func readPushAnswer(dst, obj []byte) ([]byte, error) {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return dst, a2ajson.Invalid("must be an object")
@@ -40,7 +40,7 @@ func readPushAnswer(dst, obj []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendFirst appends the first of the values that is a string, or else the default.
+// appendFirst appends the first of the values that is a string, or else otherwise.
 func appendFirst(dst []byte, name, otherwise string, values ...[]byte) []byte {
 	for _, v := range values {
 		if rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
@@ -53,7 +53,7 @@ func appendFirst(dst []byte, name, otherwise string, values ...[]byte) []byte {
 	return rawjson.AppendString(appendName(dst, name), otherwise)
 }
 
-// appendAuthAnswer appends an authentication with one scheme, if it has any.
+// appendAuthAnswer appends an authentication with one scheme, if v has any.
 func appendAuthAnswer(dst, v []byte) []byte {
 	scheme := member(v, "scheme")
 	for s := range rawjson.Elements(member(v, "schemes")) {
@@ -89,19 +89,19 @@ func readPushAnswers(wire []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// JobAnswer is what an agent of RockBot says to a job.
+// JobAnswer is the answer of a RockBot agent to a job.
 type JobAnswer struct {
-	// JSON is the StreamResponse of v1.0, if the job has not failed to begin.
+	// JSON is the v1.0 StreamResponse; it is nil if the agent refused the job.
 	JSON []byte
 	// Code and Message are those of an AgentTaskError; Code is empty for a result.
 	Code, Message string
-	// Retryable is set if the error says that the same request may succeed later.
+	// Retryable is set if the error states that the same request may succeed later.
 	Retryable bool
 }
 
-// ReadJobAnswer reads the answer to POST /tasks/send: an AgentTaskResult, or an
-// AgentTaskError. job is the id that was sent, and task the one that the result gets.
-// Errors are those of ReadFrame; the result of another job is one.
+// ReadJobAnswer reads the answer to POST /tasks/send: an AgentTaskResult or an AgentTaskError.
+// job is the id that the hub sent, and task is the id to give to the resulting task. Errors are
+// those of ReadFrame; the result of another job is an error, too.
 func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 	if err := a2ajson.Check(wire, 0); err != nil {
 		return JobAnswer{}, blamePeer(err)
@@ -121,7 +121,7 @@ func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 	return JobAnswer{JSON: append(out, '}')}, nil
 }
 
-// jobTask returns an AgentTaskResult with the places of a task.
+// jobTask converts an AgentTaskResult into a task.
 func jobTask(id a2a.TaskID, wire []byte) []byte {
 	out := rawjson.AppendString([]byte(`{"id":`), string(id))
 	status := []byte{'{'}
@@ -144,7 +144,7 @@ func jobTask(id a2a.TaskID, wire []byte) []byte {
 	return append(append(append(appendName(out, "status"), status...), '}'), '}')
 }
 
-// Sentinel returns the error of the protocol that the code of an AgentTaskError means.
+// Sentinel returns the protocol error that corresponds to the code of an AgentTaskError.
 func (a *JobAnswer) Sentinel() error {
 	switch a.Code {
 	case "task_not_found":

@@ -5,10 +5,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// What a caller asks of a peer is the other direction of what its server reads: params
-// of v1.0 go in, and params of the peer's dialect come out.
+// The functions below write calls to peers, the reverse of the request readers: v1.0 params go
+// in, and params of the peer's dialect come out.
 
-// oldMethods are the names that v0.3 has for the operations. It has no list.
+// oldMethods are the v0.3 names of the operations. v0.3 has no list operation.
 var oldMethods = [numOperations]string{
 	SendMessage:          "message/send",
 	SendStreamingMessage: "message/stream",
@@ -44,10 +44,10 @@ func (s Shape) Method(o Operation) string {
 	return o.String()
 }
 
-// AppendParams appends the params of a call to a peer of the dialect, from those of
-// v1.0, which must be valid. A send says in every dialect whether it waits, because
-// dialects differ in what silence means. The skill that the metadata names stands where
-// the peers of the dialect look for it.
+// AppendParams appends the params of a call to a peer of the dialect, converted from v1.0
+// params, which must be valid. A send states in every dialect whether it blocks, because the
+// dialects have different defaults. The skill named in the metadata is written where peers of
+// the dialect look for it.
 func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
 	if len(v1) == 0 {
 		v1 = []byte("{}")
@@ -66,10 +66,10 @@ func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
 	return rawjson.AppendCompact(dst, v1)
 }
 
-// skillNames are what the skill may be called, the name that counts first in front.
+// skillNames are the accepted names of the skill member, in order of precedence.
 var skillNames = [...]string{"skill", "skillId", "skillHint"}
 
-// askedSkill returns the skill that params ask for, as JSON, or nil.
+// askedSkill returns the skill requested in params, as JSON, or nil.
 func askedSkill(params []byte) []byte {
 	for _, metadata := range [...][]byte{member(member(params, "message"), "metadata"), member(params, "metadata")} {
 		for _, name := range skillNames {
@@ -86,8 +86,8 @@ type asker struct {
 	shape     Shape
 	operation Operation
 	skill     []byte
-	// parts is set for gRPC of v0.3, whose messages have parts where HTTP+JSON has
-	// content.
+	// parts is set for gRPC of v0.3, whose messages hold their parts in "parts" where HTTP+JSON
+	// uses "content".
 	parts bool
 }
 
@@ -102,7 +102,7 @@ func (a *asker) send(dst, v1 []byte) []byte {
 			configuration = v
 		case "metadata":
 			metadata = v
-		case "contextId": // beside the message it stands in v0.3 alone
+		case "contextId": // only v0.3 writes it beside the message
 			if a.shape == V03 {
 				dst = rawjson.AppendCompact(appendName(dst, name), v)
 			}
@@ -124,8 +124,8 @@ func (a *asker) send(dst, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
-// outerSkills are the names of the skill beside the message. protoWorkstacean has the
-// hint there, RockBot's gateway the skill.
+// outerSkills returns the names of the skill beside the message. protoWorkstacean reads
+// skillHint there, RockBot's gateway skill.
 func (a *asker) outerSkills() []string {
 	if a.shape == PromptKit {
 		return nil
@@ -133,7 +133,7 @@ func (a *asker) outerSkills() []string {
 	return []string{"skill", "skillHint"}
 }
 
-// innerSkills are the names of the skill in the message.
+// innerSkills returns the names of the skill in the message's metadata.
 func (a *asker) innerSkills() []string {
 	if a.shape == PromptKit {
 		return []string{"skillId"}
@@ -141,7 +141,8 @@ func (a *asker) innerSkills() []string {
 	return []string{"skill"}
 }
 
-// metadata appends an object with the skill under the names that it lacks.
+// metadata appends a metadata object and adds the skill under each of the names that is
+// missing.
 func (a *asker) metadata(dst, metadata []byte, skills []string) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(metadata) {
@@ -196,7 +197,8 @@ func (a *asker) withSkill(msg []byte) []byte {
 	return append(out, '}')
 }
 
-// configuration appends a configuration. All dialects but v1.0 call waiting blocking.
+// configuration appends a configuration. All dialects but v1.0 have "blocking" instead of
+// "returnImmediately".
 func (a *asker) configuration(dst, configuration []byte) []byte {
 	if a.shape == V1 || a.shape == RockBot {
 		return rawjson.AppendCompact(dst, append([]byte(nil), orEmpty(configuration)...))
@@ -244,8 +246,8 @@ func jsonBool(b bool) string {
 	return "false"
 }
 
-// oldPushConfig appends a PushNotificationConfig of v0.3, with its secrets: it goes to
-// the peer that is to use them.
+// oldPushConfig appends a PushNotificationConfig of v0.3, including its secrets, which the peer
+// needs to send notifications.
 func oldPushConfig(dst, c []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(c) {
@@ -292,13 +294,13 @@ func oldPushParams(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
-// protoPushParams appends the whole request of the proto: some servers want it, and
-// others take its config.
+// protoPushParams appends the complete request message of the proto. Some servers require it;
+// others read only its config.
 func protoPushParams(dst, v1 []byte) []byte {
 	task, _ := rawjson.String(member(v1, "taskId"))
 	id, _ := rawjson.String(member(v1, "id"))
 	if id == "" {
-		id = task // the proto requires one; v0.3 says that the task's is the default
+		id = task // the proto requires one; in v0.3 it defaults to the task's id
 	}
 	name := "tasks/" + task + "/pushNotificationConfigs/" + id
 	dst = rawjson.AppendString(append(dst, `{"parent":`...), "tasks/"+task)
@@ -309,7 +311,7 @@ func protoPushParams(dst, v1 []byte) []byte {
 }
 
 // appendJob appends an AgentTaskRequest. The ids are those of the params, or else of the
-// message; a job without one is refused.
+// message. RockBot refuses a job without them.
 func appendJob(dst, v1 []byte) []byte {
 	msg := member(v1, "message")
 	dst = append(dst, '{')
@@ -347,11 +349,11 @@ func appendJob(dst, v1 []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-// GeneralSkill is the skill of a job whose caller names none: RockBot requires one, and its
-// gateway takes this.
+// GeneralSkill is the skill of a job whose caller names none. RockBot requires a skill, and its
+// gateway uses this default.
 const GeneralSkill = "general"
 
-// jobMetadataOf returns metadata without the skill, which stands beside it.
+// jobMetadataOf returns metadata without the skill, which a job carries in a field of its own.
 func jobMetadataOf(metadata []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(metadata) {
@@ -377,8 +379,8 @@ func CheckAsk(params []byte) error {
 	return nil
 }
 
-// AppendLegacyMessage appends the message of a call over gRPC of v0.3 as ProtoJSON, from
-// the params of v1.0. It names tasks and push notification configs like resources.
+// AppendLegacyMessage appends the request message of a gRPC call of v0.3 as ProtoJSON,
+// converted from v1.0 params. Tasks and push notification configs are named by resource names.
 func AppendLegacyMessage(dst []byte, o Operation, v1 []byte) []byte {
 	task, config := textOf(v1, "id"), ""
 	switch {

@@ -10,27 +10,26 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// maxRPCID is the largest length of a request id: it is written in front of each
-// frame of a stream.
+// maxRPCID is the largest length of a request id in bytes. The id is repeated in each frame of
+// a stream.
 const maxRPCID = 1024
 
 // Call is a JSON-RPC request (specification §9.1). Its slices alias the body.
 type Call struct {
-	// ID is the id exactly as the caller wrote it: a string, an integer or null. It
-	// is nil if the request has none, or none that could be used, which is written as null.
+	// ID is the id byte for byte as the caller wrote it: a string, an integer or null. It is
+	// nil if the request has no id or an invalid one; responses then carry null.
 	ID []byte
-	// Method is the name of the method; Lookup knows the operation.
+	// Method is the name of the method; Lookup returns its operation.
 	Method string
-	// Params is an object, or nil if there is none.
+	// Params is a JSON object, or nil if the request has no params.
 	Params []byte
 }
 
-// Call reads a JSON-RPC request. Its errors wrap a2a.ErrParseError if body is not
-// exactly one JSON value, a2a.ErrInvalidRequest if it is not a request (a batch is none,
-// as A2A does not define batches), and
-// a2a.ErrInvalidParams if params is something else than an object. A2A does not define
-// notifications either: a request without an id is performed and answered. With an error
-// the Call has at least the id, if there is one, so that the answer can carry it.
+// Call reads a JSON-RPC request. Its errors wrap a2a.ErrParseError if body is not exactly one
+// JSON value, a2a.ErrInvalidRequest if it is not a request, and a2a.ErrInvalidParams if params
+// is not an object. A2A defines no batches, so a batch is not a request. A2A defines no
+// notifications either: the hub executes and answers a request without an id. On error the Call
+// still has the id if it could be read, so that the response can carry it.
 func (d *Decoder) Call(body []byte) (Call, error) {
 	if err := d.check(body); err != nil {
 		return Call{}, err
@@ -49,7 +48,7 @@ func (d *Decoder) Call(body []byte) (Call, error) {
 	return e.call()
 }
 
-// envelope is the members of a request as they came.
+// envelope holds the raw members of a request.
 type envelope struct {
 	version, id, method, params []byte
 }
@@ -109,8 +108,8 @@ func isText(v []byte, s string) bool {
 	return ok && got == s
 }
 
-// methodOf returns the name of a method, or the empty string. Names that the protocol
-// has cost no allocation.
+// methodOf returns the name of a method, or the empty string. Method names of the protocol are
+// returned without an allocation.
 func methodOf(v []byte) string {
 	if len(v) > 2 && v[0] == '"' {
 		if o, ok := operations[string(v[1:len(v)-1])]; ok && methods[o] == string(v[1:len(v)-1]) {

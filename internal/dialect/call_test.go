@@ -178,7 +178,7 @@ func TestVersion(t *testing.T) {
 			}
 			continue
 		}
-		r, supported := dialect.Explain(err, ""), "1.0,0.3" // at the address of JSON-RPC
+		r, supported := dialect.Explain(err, ""), "1.0,0.3" // JSON-RPC serves both at one address
 		if tc.s == dialect.REST {
 			supported = "1.0"
 		}

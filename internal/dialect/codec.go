@@ -6,33 +6,33 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// codec turns one shape into v1.0 and back, as text. Its functions are pure and want
-// JSON that has been checked; they write valid JSON on one line.
+// codec converts one shape into v1.0 and back, as text. Its functions are pure. They require
+// checked JSON and write valid JSON on one line.
 type codec struct {
-	// request returns the v1.0 params of a call, for a Decoder with Fill. Params may be
-	// nil. Errors name the field as the caller wrote it.
+	// request returns the v1.0 params of a call, for a Decoder with Fill. Params may be nil.
+	// Errors name the field as the caller spelled it.
 	request func(o Operation, params []byte) ([]byte, error)
-	// result appends the result of a call from that of v1.0.
+	// result appends the result of a call, converted from v1.0.
 	result func(dst []byte, o Operation, v1 []byte) []byte
-	// stream begins a stream.
+	// stream returns a framer for a new stream.
 	stream func() framer
-	// field returns the name that a field of the v1.0 params has in this shape. If nil,
-	// all names are the same.
+	// field returns the name of a v1.0 params field in this shape. If nil, all names are the
+	// same.
 	field func(o Operation, v1 string) string
 }
 
-// framer shows the frames of one stream.
+// framer converts the frames of one stream.
 type framer interface {
-	// frames returns what shows a v1.0 frame: none, one or several frames.
+	// frames converts a v1.0 frame into zero or more frames of the shape.
 	frames(v1 []byte) [][]byte
 }
 
-// framerFunc is a framer that remembers nothing.
+// framerFunc is a stateless framer.
 type framerFunc func(v1 []byte) [][]byte
 
 func (f framerFunc) frames(v1 []byte) [][]byte { return f(v1) }
 
-// blame returns err with the names that its fields have in the shape.
+// blame returns err with its field names replaced by those of the shape.
 func (c *codec) blame(o Operation, err error) error {
 	var told *apierror.Error
 	if c.field == nil || !errors.As(err, &told) || len(told.Violations) != 1 {
@@ -48,8 +48,8 @@ func (c *codec) blame(o Operation, err error) error {
 	return renamed
 }
 
-// codecs are those of all shapes. A job of RockBot is no call, and is read and answered
-// by functions of its own.
+// codecs holds the codec of each shape. RockBot jobs are not calls; functions of their own read
+// and answer them.
 var codecs = [numShapes]codec{
 	V1:          {sameRequest, sameResult, always(sameFrames), nil},
 	V03:         {v03Request, v03Result, always(v03Frames), v03Field},
@@ -59,17 +59,17 @@ var codecs = [numShapes]codec{
 	RockBotTask: {sameRequest, sameResult, always(sameFrames), jobField},
 }
 
-// V1 stays as it is.
+// The codec of V1 changes nothing.
 func sameRequest(_ Operation, params []byte) ([]byte, error) { return params, nil }
 
 func sameResult(dst []byte, _ Operation, v1 []byte) []byte { return append(dst, v1...) }
 
 func sameFrames(v1 []byte) [][]byte { return [][]byte{v1} }
 
-// always begins streams whose frames remember nothing.
+// always returns a constructor of streams that use the stateless framer f.
 func always(f framerFunc) func() framer { return func() framer { return f } }
 
-// codec returns the codec of s. A number that a later version has stored is answered as
+// codec returns the codec of s. A shape number stored by a later version gets the codec of
 // v1.0.
 func (s Shape) codec() *codec {
 	if s < numShapes {

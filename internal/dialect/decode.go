@@ -11,35 +11,35 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// DefaultPageSize is how many tasks a page has if the caller does not say
+// DefaultPageSize is the number of tasks of a page if the caller sets no page size
 // (specification §3.1.4).
 const DefaultPageSize = 50
 
 const maxPageSize = 100
 
-// Decoder turns v1.0 requests into operations. The zero Decoder is ready to use,
-// and strict where the specification is. Its methods are safe for concurrent use.
+// Decoder converts v1.0 requests into operations. The zero Decoder is ready to use, and strict
+// where the specification is. Its methods are safe for concurrent use.
 //
-// Methods that take params want a JSON object that Call or Body has checked, or
-// nothing, which is an empty object. Methods whose names end in At belong to
-// HTTP+JSON: they take what the path says and the query or the body as it came.
-// Errors wrap a2a.ErrInvalidParams and name the field as the caller wrote it,
-// unless said otherwise.
+// Methods with a params argument require a JSON object that Call or Body has checked. Nil
+// params count as an empty object. Methods whose names end in At serve HTTP+JSON: their
+// arguments are the values of the path and the unparsed query or body. Errors wrap
+// a2a.ErrInvalidParams and name the field as the caller spelled it, unless documented
+// otherwise.
 type Decoder struct {
 	// MaxParts is the largest number of parts of a message; zero means
 	// a2ajson.DefaultMaxParts.
 	MaxParts int
-	// MaxDepth is how deep JSON may be nested; zero means a2ajson.DefaultMaxDepth.
+	// MaxDepth is the largest nesting depth of JSON; zero means a2ajson.DefaultMaxDepth.
 	MaxDepth int
 	// PageSize is the default page size of ListTasks; zero means DefaultPageSize.
 	PageSize int
-	// Fill completes a message that lacks its id or its role instead of refusing it.
+	// Fill completes a message that lacks its id or its role instead of refusing it. The zero
+	// value refuses it.
 	Fill bool
 }
 
-// Body checks the body of an HTTP+JSON request. It returns an error that wraps
-// a2a.ErrParseError if b is not JSON, and a2a.ErrInvalidRequest if it is something
-// else than an object.
+// Body checks the body of an HTTP+JSON request. Its errors wrap a2a.ErrParseError if b is not
+// JSON, and a2a.ErrInvalidRequest if it is not an object.
 func (d *Decoder) Body(b []byte) error {
 	if err := d.check(b); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (d *Decoder) check(b []byte) error {
 	return nil
 }
 
-// optionalBody is Body for operations that need none. White space is none, and so is null,
-// which the official Go SDK sends where it has no parameters.
+// optionalBody is Body for operations that need no body. White space and null count as no body:
+// the official Go SDK sends null for operations without parameters.
 func (d *Decoder) optionalBody(b []byte) ([]byte, error) {
 	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" {
 		return nil, nil
@@ -72,7 +72,7 @@ func (d *Decoder) optionalBody(b []byte) ([]byte, error) {
 
 var noParams = []byte("{}")
 
-// each visits the fields of params, which may be absent.
+// each visits the fields of params, which may be nil.
 func each(s *a2ajson.Schema, params []byte, visit func(i int, name string, v []byte) error) error {
 	if len(params) == 0 {
 		params = noParams
@@ -90,7 +90,7 @@ func readInto(to *string, v []byte) (err error) {
 	return err
 }
 
-// readTenant reads the routing string, which some callers name agentId.
+// readTenant reads the routing string, which some clients call agentId.
 func readTenant(t *op.Target, v []byte) error {
 	s, err := a2ajson.ReadString(v)
 	if err != nil {
@@ -105,8 +105,8 @@ func readTenant(t *op.Target, v []byte) error {
 	return nil
 }
 
-// readTaskID reads the id of a task. On HTTP+JSON the path has one already, and
-// the payload must not have another.
+// readTaskID reads the id of a task. On HTTP+JSON id already holds the path's value, and a
+// different one in the payload is refused.
 func readTaskID(id *a2a.TaskID, v []byte) error {
 	s, err := a2ajson.ReadString(v)
 	if err != nil {
@@ -121,8 +121,7 @@ func readTaskID(id *a2a.TaskID, v []byte) error {
 	return nil
 }
 
-// readHistory reads historyLength, whose zero differs from its absence
-// (specification §3.2.4).
+// readHistory reads historyLength. Zero and absent differ (specification §3.2.4).
 func readHistory(n **int, v []byte) error {
 	i, err := readCount(v)
 	if err != nil {

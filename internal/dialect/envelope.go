@@ -17,9 +17,9 @@ func appendEnvelope(dst, id []byte) []byte {
 	return append(dst, ',')
 }
 
-// Envelope is what stands around the results of one JSON-RPC request. A stream
-// makes it once and writes it around each of its frames (specification §9.4.2).
-// The zero Envelope stands around nothing: it is that of HTTP+JSON.
+// Envelope is the JSON text around the results of one JSON-RPC request. A stream creates it
+// once and writes it around each of its frames (specification §9.4.2). The zero Envelope is
+// empty, as HTTP+JSON requires.
 type Envelope struct {
 	open []byte
 	shut string
@@ -31,10 +31,10 @@ func NewEnvelope(id []byte) Envelope {
 	return Envelope{open: append(appendEnvelope(open, id), `"result":`...), shut: "}"}
 }
 
-// Open appends what stands in front of a result.
+// Open appends the text before a result.
 func (e Envelope) Open(dst []byte) []byte { return append(dst, e.open...) }
 
-// Close appends what stands behind a result.
+// Close appends the text after a result.
 func (e Envelope) Close(dst []byte) []byte { return append(dst, e.shut...) }
 
 // Append appends a frame in its envelope.

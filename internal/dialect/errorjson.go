@@ -12,15 +12,15 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// AppendRPCError appends a JSON-RPC response with what Explain says about err
-// (specification §9.5). A nil id is written as null.
+// AppendRPCError appends a JSON-RPC response with the report of Explain for err (specification
+// §9.5). A nil id is written as null.
 func AppendRPCError(dst, id []byte, err error, ref string) []byte {
 	r := Explain(err, ref)
 	return r.AppendRPC(dst, id)
 }
 
-// AppendRESTError appends the body of an HTTP+JSON error with what Explain says
-// about err (specification §11.6).
+// AppendRESTError appends the body of an HTTP+JSON error with the report of Explain for err
+// (specification §11.6).
 func AppendRESTError(dst []byte, err error, ref string) []byte {
 	r := Explain(err, ref)
 	return r.AppendREST(dst)
@@ -51,8 +51,8 @@ const (
 	typeRetryInfo  = `{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"`
 )
 
-// AppendDetails appends the list of details: an ErrorInfo, then a BadRequest if
-// fields are wrong, then a RetryInfo if the caller is told when to come back.
+// AppendDetails appends the list of details: an ErrorInfo, a BadRequest if fields are wrong,
+// and a RetryInfo if the report has a retry delay. FieldsFirst swaps the first two.
 func (r *Report) AppendDetails(dst []byte) []byte {
 	dst = append(dst, '[')
 	first := r.FieldsFirst && len(r.Violations) > 0

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Row says how one kind of error looks on each wire (specification §5.4).
+// Row maps one kind of error to each wire format (specification §5.4).
 type Row struct {
-	// Sentinel is what an error must wrap.
+	// Sentinel is the error that an error of this kind wraps.
 	Sentinel error
 	// Code is the JSON-RPC error code.
 	Code int
@@ -27,14 +27,13 @@ type Row struct {
 	Reason string
 }
 
-// statusClientGone is what proxies log for a request whose caller went away.
+// statusClientGone is the status that proxies log for a request whose client disconnected.
 const statusClientGone = 499
 
-// errorTable holds every error that a caller may be told about. For an error that
-// wraps several sentinels the first row counts, so what says most stands first.
-// Codes outside of JSON-RPC's reserved range are those of the official SDKs; they go
-// by the HTTP status 401, so that a caller who is not known gets the code that other
-// clients look for.
+// errorTable holds every error that callers may see. For an error that wraps several sentinels
+// the first row counts, so the most specific rows are first. Codes outside of JSON-RPC's
+// reserved range are those of the official SDKs. The SDKs derive them from HTTP status 401, so
+// an unauthenticated caller gets the code that other clients expect.
 var errorTable = []Row{
 	{a2a.ErrTaskNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},
 	{task.ErrNotFound, -32001, http.StatusNotFound, NotFound, "TASK_NOT_FOUND"},
@@ -80,9 +79,8 @@ func find(err error) (Row, bool) {
 	return internalRow, false
 }
 
-// Sentinel returns the error of the table with the given reason, or nil. It is
-// how a client reads an error back: by its reason, because statuses differ between
-// versions of the protocol.
+// Sentinel returns the error of the table with the given reason, or nil. Clients identify an
+// error by its reason, because statuses differ between versions of the protocol.
 func Sentinel(reason string) error {
 	for _, row := range errorTable {
 		if row.Reason == reason {
@@ -92,7 +90,7 @@ func Sentinel(reason string) error {
 	return nil
 }
 
-// Report is what a caller is told about an error. A surface with statuses of its
+// Report is the description of an error that a caller receives. A surface with statuses of its
 // own may change HTTP and GRPC before it writes the report.
 type Report struct {
 	Row
@@ -101,17 +99,16 @@ type Report struct {
 	// Meta is ErrorInfo.metadata.
 	Meta       map[string]string
 	RetryAfter time.Duration
-	// FieldsFirst puts the fields that are wrong before the reason.
+	// FieldsFirst puts the invalid fields before the reason.
 	FieldsFirst bool
-	// Hidden is set when the error's text was kept from the caller. The operator
-	// finds it in the log by the reference.
+	// Hidden is set if the error's text was withheld from the caller. The operator finds it in
+	// the log by the reference.
 	Hidden bool
 }
 
-// Explain decides what a caller is told about err: the words of a apierror.Error or
-// an a2a.Error, which were written for callers, or else the text of the sentinel.
-// An error that is not in the table leaves as "internal error" with ref, and
-// nothing of its own text.
+// Explain returns the report of err for a caller: the text of an apierror.Error or an
+// a2a.Error, which were written for callers, or else the text of the sentinel. An error that is
+// not in the table is reported as "internal error" with ref, and without its own text.
 func Explain(err error, ref string) Report {
 	var told *apierror.Error
 	if errors.As(err, &told) {
@@ -145,8 +142,8 @@ func hidden(row Row, ref string) Report {
 	return r
 }
 
-// RPCStatus returns the HTTP status of a JSON-RPC answer with this report: 200,
-// except where HTTP itself is asked about credentials, sizes, types and rates.
+// RPCStatus returns the HTTP status of a JSON-RPC answer with this report: 200, except for
+// errors of HTTP itself about credentials, sizes, types and rates.
 func (r *Report) RPCStatus() int {
 	switch r.HTTP {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge,

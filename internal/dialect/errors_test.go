@@ -26,8 +26,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// told is every sentinel that a caller may be told about, by the package and name
-// of its declaration, with its row of the specification's table (version 1.0.1).
+// told has every sentinel that callers may see, by the package and name of its declaration,
+// with its row of the specification's table (version 1.0.1).
 var told = map[string]struct {
 	err    error
 	code   int
@@ -81,8 +81,8 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// And back: every row of the table has a sentinel that this test knows, and its
-// status is one that gRPC knows by the same name.
+// The reverse: this test knows a sentinel for every row of the table, and gRPC knows its status
+// by the same name.
 func TestErrorTableBackwards(t *testing.T) {
 	t.Parallel()
 	for _, row := range dialect.ErrorTable() {
@@ -111,8 +111,8 @@ func TestErrorTableBackwards(t *testing.T) {
 	}
 }
 
-// A sentinel that is declared in one of these packages must have a row, or be one
-// that callers never see.
+// Each sentinel declared in one of these packages has a row, or is listed as one that callers
+// never see.
 func TestEverySentinelHasARow(t *testing.T) {
 	t.Parallel()
 	inner := map[string]bool{
@@ -184,7 +184,7 @@ func TestExplainFirstRowWins(t *testing.T) {
 	}
 }
 
-// Invariant: what a caller reads was written for callers.
+// Invariant: callers see only text that was written for callers.
 func TestExplainHides(t *testing.T) {
 	t.Parallel()
 	secret := errors.New("pq: password authentication failed")
@@ -272,7 +272,7 @@ func TestErrorShapes(t *testing.T) {
 	}
 }
 
-// The details are what google.rpc says they are.
+// google.rpc's types read the details.
 func TestErrorDetailsAreProtoJSON(t *testing.T) {
 	t.Parallel()
 	err := &apierror.Error{
@@ -312,7 +312,7 @@ func TestReportOverride(t *testing.T) {
 	}
 }
 
-// Rule 75: JSON-RPC errors travel with 200, except those of HTTP itself.
+// Rule 75: JSON-RPC errors are sent with status 200, except those of HTTP itself.
 func TestRPCStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// FuzzCall checks that the id of a request comes back as it was, whatever the
-// outcome, and that an answer is always valid JSON.
+// FuzzCall checks that the id of a request is returned unchanged, whatever the outcome, and
+// that an answer is always valid JSON.
 func FuzzCall(f *testing.F) {
 	for _, s := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}`,
@@ -43,7 +43,7 @@ func FuzzCall(f *testing.F) {
 	})
 }
 
-// checkTold checks that an error of a decoder was written for callers.
+// checkTold checks that the text of a decoder's error was written for callers.
 func checkTold(t *testing.T, err error) {
 	t.Helper()
 	var e *apierror.Error
@@ -87,7 +87,7 @@ func FuzzSend(f *testing.F) {
 	})
 }
 
-// FuzzParams runs the decoders of all other operations over the same params.
+// FuzzParams runs the decoders of all other operations on the same params.
 func FuzzParams(f *testing.F) {
 	for _, s := range []string{
 		`{"tenant":"a","id":"t","historyLength":1,"metadata":{"k":1}}`,
@@ -133,8 +133,8 @@ func FuzzParams(f *testing.F) {
 	})
 }
 
-// checkShown checks that what is shown of a push config is JSON that the SDK reads,
-// without its secrets.
+// checkShown checks that the public view of a push config is JSON that the SDK reads, without
+// its secrets.
 func checkShown(t *testing.T, in *op.PushConfig) {
 	t.Helper()
 	b := dialect.AppendPushConfig(nil, &dialect.PushConfig{TaskID: in.TaskID, ID: in.ID, URL: in.URL, Scheme: in.Scheme})

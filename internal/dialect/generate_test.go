@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The functions of this file draw objects of v1.0 as the log has them.
+// The functions of this file draw v1.0 objects as the log contains them.
 
 // anyState draws the name of a state.
 func anyState(t *rapid.T) string {
@@ -16,8 +16,8 @@ func anyState(t *rapid.T) string {
 	}).Draw(t, "state")
 }
 
-// anyTask draws a task. Where there is no room, nothing has members that nobody knows,
-// and only files have a media type and a name.
+// anyTask draws a task. Without room, objects have no unknown members, and only files have a
+// media type and a name.
 func anyTask(t *rapid.T, room bool) []byte {
 	out := append([]byte(`{"id":"t","contextId":"c","status":`), anyStatus(t, room)...)
 	if n := rapid.IntRange(0, 2).Draw(t, "artifacts"); n > 0 {
@@ -126,10 +126,10 @@ func anyPart(t *rapid.T, room bool) []byte {
 	return append(out, '}')
 }
 
-// anyConfig draws a push notification config as callers are shown it.
+// anyConfig draws the public view of a push notification config.
 func anyConfig(t *rapid.T) []byte {
 	id := rapid.SampledFrom([]string{"p", "a/b", "é\u2028", "pushNotificationConfigs"}).Draw(t, "id")
-	quoted, _ := json.Marshal(id) // a string has always JSON
+	quoted, _ := json.Marshal(id) // encoding a string never fails
 	out := append(append([]byte(`{"taskId":"t","id":`), quoted...), `,"url":"https://a.example/?a=b&c"`...)
 	if scheme := rapid.SampledFrom([]string{"", "Bearer", "x y"}).Draw(t, "scheme"); scheme != "" {
 		out = append(append(append(out, `,"authentication":{"scheme":"`...), scheme...), `"}`...)

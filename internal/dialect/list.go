@@ -23,7 +23,7 @@ const (
 	listArtifacts
 )
 
-// The Go SDK calls the time lastUpdatedAfter on HTTP+JSON.
+// The Go SDK calls the timestamp lastUpdatedAfter on HTTP+JSON.
 var listSchema = a2ajson.NewSchema("tenant", "agentId", "contextId", "status", "pageSize",
 	"pageToken", "historyLength", "statusTimestampAfter:lastUpdatedAfter", "includeArtifacts")
 
@@ -81,9 +81,8 @@ func readPageSize(v []byte) (int, error) {
 	return n, err
 }
 
-// readState reads a state to filter by: its name, its number, or its short name
-// in any spelling that the known systems use. The empty name and the unspecified
-// state do not filter.
+// readState reads a state to filter by: its name, its number, or its short name in any spelling
+// of the supported dialects. The empty name and the unspecified state do not filter.
 func readState(v []byte) (task.State, error) {
 	s, ok := rawjson.String(v)
 	if !ok {
@@ -119,8 +118,8 @@ var otherStates = map[string]string{
 	"CANCELLED":     "CANCELED",
 }
 
-// readTime reads a timestamp with any offset (specification §5.6.1). Stored times
-// are cut to milliseconds, so a finer one means the next millisecond.
+// readTime reads a timestamp with any offset (specification §5.6.1). Stored times are truncated
+// to milliseconds, so a more precise timestamp is rounded up.
 func readTime(v []byte) (task.Millis, error) {
 	s, ok := rawjson.String(v)
 	if !ok {

@@ -41,8 +41,8 @@ var methods = [numOperations]string{
 	GetExtendedAgentCard: "GetExtendedAgentCard",
 }
 
-// operations is methods the other way round, with the singular by which some
-// clients call the list of push configs.
+// operations is the reverse of methods, plus the singular name by which some clients call the
+// list of push configs.
 var operations = func() map[string]Operation {
 	m := map[string]Operation{"ListTaskPushNotificationConfig": ListPushConfigs}
 	for o := SendMessage; o < numOperations; o++ {
@@ -74,7 +74,7 @@ func Lookup(method string) (Operation, error) {
 	return 0, apierror.New(a2a.ErrMethodNotFound, "method not found: %q", clip(method))
 }
 
-// clip keeps what a caller wrote from filling an error message.
+// clip shortens a caller's text for an error message.
 func clip(s string) string {
 	const most = 64
 	if len(s) <= most {

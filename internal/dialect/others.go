@@ -7,13 +7,13 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// notEvents are names of what servers send that is no event.
+// notEvents are names of top-level objects that servers send besides events.
 var notEvents = rawjson.Reserved{
 	"error", "result", "jsonrpc", "task", "message", "msg", "statusUpdate", "artifactUpdate", "kind", "status", "artifact", "parts",
 }
 
-// otherEvent returns an event that the protocol does not have, in the form of v1.0: with a
-// name around it. It is nil if there is none.
+// otherEvent returns an event of a kind that the protocol does not define, in the form of v1.0:
+// wrapped in an object under its name. It returns nil if wire is no such event.
 func otherEvent(wire []byte) []byte {
 	if kind, _ := rawjson.String(member(wire, "kind")); kind != "" {
 		name := camel(kind)
@@ -38,8 +38,7 @@ func otherEvent(wire []byte) []byte {
 	return rawjson.AppendCompact(nil, wire)
 }
 
-// camel returns the name that the kind of an event of v0.3 has in v1.0, such as
-// "messageUpdate".
+// camel converts the kind of a v0.3 event to its name in v1.0, such as "messageUpdate".
 func camel(kind string) string {
 	words := strings.Split(kind, "-")
 	for i, w := range words[1:] {
@@ -53,7 +52,7 @@ func camel(kind string) string {
 	return kind
 }
 
-// kebab is the other direction of camel.
+// kebab is the inverse of camel.
 func kebab(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -66,7 +65,7 @@ func kebab(name string) string {
 	return b.String()
 }
 
-// appendBeside appends what stands beside the event of a StreamResponse of v1.0.
+// appendBeside appends the members beside the event of a v1.0 StreamResponse.
 func appendBeside(dst, wire []byte) []byte {
 	var others a2ajson.Others
 	for name, v := range rawjson.Fields(wire) {

@@ -1,6 +1,6 @@
 package dialect
 
-// Readers of parts, for tests that read what the writers wrote.
+// Readers of parts, for tests that read the writers' output.
 var (
 	ReadV03Part   = readV03Part
 	ReadProtoPart = readProtoPart

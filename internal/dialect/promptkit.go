@@ -9,11 +9,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// PromptKit writes parts like v1.0, states in snake case, roles as user and agent,
-// tasks and events without a wrapper and without a kind. Its decoder refuses every
-// other spelling of a state, and drops events that it cannot read without a word.
+// PromptKit writes parts like v1.0, states in snake case, roles as user and agent, and tasks
+// and events without a wrapper and without a kind. Its decoder refuses every other spelling of
+// a state, and silently drops events that it cannot read.
 
-// promptKitPage is the size of a page whose caller does not name another.
+// promptKitPage is the page size of a call that names none.
 const promptKitPage = "100"
 
 // promptKitRequest returns the v1.0 params of a PromptKit call.
@@ -27,8 +27,8 @@ func promptKitRequest(o Operation, params []byte) ([]byte, error) {
 	return params, nil
 }
 
-// withArtifacts asks for whole tasks in a list, as PromptKit's server shows them, unless
-// the caller says otherwise.
+// withArtifacts requests the artifacts of listed tasks, as PromptKit's server includes them,
+// unless the caller set includeArtifacts.
 func withArtifacts(params []byte) []byte {
 	if member(params, "includeArtifacts") != nil {
 		return params
@@ -57,8 +57,8 @@ func promptKitSend(params []byte) ([]byte, error) {
 	return out, nil
 }
 
-// appendBlocking appends a configuration with returnImmediately in the place of
-// blocking. A call that does not say waits: PromptKit's own executor never polls.
+// appendBlocking appends a configuration with returnImmediately instead of blocking. A call
+// without the field blocks: PromptKit's own executor never polls.
 func appendBlocking(dst, configuration []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(configuration) {
@@ -78,8 +78,8 @@ func appendBlocking(dst, configuration []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// pageOf gives a page the size that callers of a dialect are used to, unless they name
-// one. A larger one than there is becomes the largest.
+// pageOf sets the default page size of a dialect unless the caller names one. It reduces a size
+// above the maximum to the maximum.
 func pageOf(params []byte, size string) []byte {
 	sized := false
 	out := rewriteObject(nil, params, func(dst []byte, name string, v []byte) []byte {
@@ -101,7 +101,7 @@ func pageOf(params []byte, size string) []byte {
 	return append(append(appendName(out[:len(out)-1], "pageSize"), size...), '}')
 }
 
-// promptKitField returns the name of a field that a dialect with blocking calls so.
+// promptKitField returns the name of a v1.0 field in the dialects whose calls have "blocking".
 func promptKitField(_ Operation, v1 string) string {
 	if v1 == "configuration.returnImmediately" {
 		return "configuration.blocking"
@@ -109,7 +109,7 @@ func promptKitField(_ Operation, v1 string) string {
 	return v1
 }
 
-// promptKitResult appends the result of a call from that of v1.0.
+// promptKitResult appends the result of a call, converted from v1.0.
 func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
 	case SendMessage, SendStreamingMessage, SubscribeToTask:
@@ -122,8 +122,8 @@ func promptKitResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// promptKitFrame appends a SendMessageResponse, or one frame of a stream without regard
-// to the frames before it.
+// promptKitFrame appends a SendMessageResponse, or one frame of a stream regardless of the
+// frames before it.
 func promptKitFrame(dst, v1 []byte) []byte {
 	switch name, v := arm(v1); name {
 	case "task", "statusUpdate":
@@ -139,8 +139,8 @@ func promptKitFrame(dst, v1 []byte) []byte {
 	return promptKitAnswer(dst, v1)
 }
 
-// promptKitAnswer shows a bare message, which the dialect has no place for, as the
-// status of a task that has ended.
+// promptKitAnswer appends a bare message as the status of a finished task, because the dialect
+// has no bare messages.
 func promptKitAnswer(dst, v1 []byte) []byte {
 	_, msg := arm(v1)
 	context := member(msg, "contextId")
@@ -213,11 +213,11 @@ func appendPlainRole(dst, role []byte) []byte {
 	return append(dst, `"agent"`...)
 }
 
-// dataCompat is the member of a part's metadata that says that its data was put into
-// an object, because readers of the dialect know no other data.
+// dataCompat is the member of a part's metadata which marks data that was wrapped in an object,
+// because readers of the dialect accept no other data.
 const dataCompat = "data_part_compat"
 
-// wrapPart appends a part. Data that is no object becomes the value of one.
+// wrapPart appends a part. Data that is not an object becomes the value of one.
 func wrapPart(dst, part []byte) []byte {
 	data := member(part, "data")
 	if data == nil || rawjson.KindOf(data) == rawjson.Object {
@@ -241,7 +241,7 @@ func wrapPart(dst, part []byte) []byte {
 	return append(dst, '}')
 }
 
-// unwrapParts rewrites the members of a message: the other way round.
+// unwrapParts rewrites the members of a message and reverses wrapPart.
 func unwrapParts(dst []byte, name string, v []byte) []byte {
 	if name != "parts" || rawjson.KindOf(v) != rawjson.Array {
 		return append(dst, v...)
@@ -249,8 +249,8 @@ func unwrapParts(dst []byte, name string, v []byte) []byte {
 	return rewriteList(dst, v, readPart)
 }
 
-// readPart appends a part of a caller. The result of a tool that the caller has executed
-// may be metadata alone; it gets an empty text, because v1.0 wants some content.
+// readPart appends a part of a caller. The result of a tool that the caller has executed may be
+// metadata alone; it gets an empty text, because v1.0 requires content.
 func readPart(dst, part []byte) []byte {
 	for _, name := range []string{"text", "raw", "url", "data"} {
 		if member(part, name) != nil {

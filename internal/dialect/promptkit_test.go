@@ -72,7 +72,7 @@ func TestPromptKitResult(t *testing.T) {
 	}
 }
 
-// A reader of PromptKit's stream sees no transition that PromptKit has not.
+// A reader of PromptKit's stream sees only transitions that PromptKit defines.
 func TestPromptKitTransitions(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{

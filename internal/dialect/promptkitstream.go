@@ -2,17 +2,17 @@ package dialect
 
 import "github.com/parley-a2a/parley/internal/json/rawjson"
 
-// promptKitStream rewrites the frames of one stream into the order of PromptKit's server:
-// a task is working from its first event on, and each chunk of an artifact appends.
+// promptKitStream rewrites the frames of one stream into the order of PromptKit's server: a
+// task is working from its first event on, and each chunk of an artifact appends.
 type promptKitStream struct {
-	// state is the last one shown, so that the reader sees only transitions that
-	// PromptKit has.
+	// state is the last state sent, so that the reader sees only transitions that PromptKit
+	// defines.
 	state string
-	// shown are the artifacts of which the reader has got a chunk.
+	// shown holds the ids of the artifacts of which a chunk was sent.
 	shown map[string]bool
 }
 
-// frames returns the events that show a v1.0 frame.
+// frames returns the events for a v1.0 frame.
 func (s *promptKitStream) frames(v1 []byte) [][]byte {
 	switch name, v := arm(v1); name {
 	case "task":
@@ -27,8 +27,8 @@ func (s *promptKitStream) frames(v1 []byte) [][]byte {
 	return nil
 }
 
-// task shows a snapshot: its status, and then what an open task has made so far. Of a
-// task that has ended the status is all.
+// task converts a snapshot: the status of the task, followed by its artifacts if the task is
+// open. A finished task is sent as its status alone.
 func (s *promptKitStream) task(t []byte) [][]byte {
 	status := member(t, "status")
 	s.state = promptKitState(member(status, "state"))
@@ -53,7 +53,7 @@ func (s *promptKitStream) task(t []byte) [][]byte {
 	return events
 }
 
-// first reports whether nothing of an artifact was shown before, and notes that it is now.
+// first reports whether this is the first chunk of an artifact, and records it.
 func (s *promptKitStream) first(artifact []byte) bool {
 	id, _ := rawjson.String(member(artifact, "artifactId"))
 	if s.shown[id] {
@@ -66,8 +66,8 @@ func (s *promptKitStream) first(artifact []byte) bool {
 	return true
 }
 
-// chunk shows a chunk of an artifact. The first one appends like all others; an artifact
-// that takes the place of an earlier one does not.
+// chunk converts a chunk of an artifact. The first chunk has append set, like all later ones; a
+// chunk that replaces an earlier artifact does not.
 func (s *promptKitStream) chunk(v []byte) []byte {
 	appends := s.first(member(v, "artifact")) || string(member(v, "append")) == "true"
 	dst := append([]byte(nil), '{')
@@ -106,7 +106,7 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 	status := member(v, "status")
 	next := promptKitState(member(status, "state"))
 	if next == "working" && s.state == next && member(status, "message") == nil && member(v, "metadata") == nil {
-		return nil // the reader knows
+		return nil // the reader has this state
 	}
 	if missesWorking(s.state, next) {
 		events = append(events, workingEvent(v, member(status, "timestamp")))
@@ -120,7 +120,7 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 	}))
 }
 
-// resume shows that a task that has waited works again, if v is the first sign of it.
+// resume returns a working event if v is the first event after an interrupted state.
 func (s *promptKitStream) resume(v []byte) [][]byte {
 	if s.state != "input_required" && s.state != "auth_required" {
 		return nil
@@ -129,7 +129,7 @@ func (s *promptKitStream) resume(v []byte) [][]byte {
 	return [][]byte{workingEvent(v, nil)}
 }
 
-// missesWorking reports whether PromptKit has a working between two states.
+// missesWorking reports whether PromptKit requires a working state between two states.
 func missesWorking(from, to string) bool {
 	if from == to || to == "working" {
 		return false
@@ -141,7 +141,7 @@ func missesWorking(from, to string) bool {
 	return false
 }
 
-// workingEvent returns the event that is missing in front of the update v.
+// workingEvent returns the working event to insert before the update v.
 func workingEvent(v, timestamp []byte) []byte {
 	dst := append(eventIDs(v), `,"status":{"state":"working"`...)
 	if timestamp != nil {

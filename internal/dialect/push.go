@@ -29,7 +29,7 @@ const (
 	authSchemes
 )
 
-// v0.3 has a list of schemes, and clients of v1.0 that came from there still do.
+// v0.3 has a list of schemes, and v1.0 clients migrated from v0.3 still send one.
 var authenticationSchema = a2ajson.NewSchema("scheme", "credentials", "schemes")
 
 // CreatePush reads the params of CreateTaskPushNotificationConfig (specification
@@ -58,8 +58,8 @@ func decodePushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
 	return r, nil
 }
 
-// readPushConfig reads a TaskPushNotificationConfig (specification §4.3.1), which
-// may leave the task open.
+// readPushConfig reads a TaskPushNotificationConfig (specification §4.3.1), which may omit the
+// task.
 func readPushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
 	r := &op.PushConfig{TaskID: id}
 	err := each(pushSchema, params, func(i int, _ string, v []byte) (err error) {
@@ -88,8 +88,8 @@ func readPushConfig(id a2a.TaskID, params []byte) (*op.PushConfig, error) {
 	return r, nil
 }
 
-// readAuthentication reads an AuthenticationInfo (specification §4.3.2). Of a list
-// of schemes the first one counts, which is the one that the caller likes best.
+// readAuthentication reads an AuthenticationInfo (specification §4.3.2). Of a list of schemes
+// the first one counts, which the caller prefers.
 func readAuthentication(r *op.PushConfig, v []byte) error {
 	var schemes []string
 	err := authenticationSchema.Each(v, func(i int, _ string, v []byte) (err error) {

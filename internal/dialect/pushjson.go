@@ -6,14 +6,13 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// PushConfig is what a caller is shown of a push notification config. It has no
-// place for a token or for credentials: whoever registered them knows them, and
-// nobody else is to learn them.
+// PushConfig is the public view of a push notification config. It has no fields for tokens and
+// credentials: the caller that registered them has them, and no other caller may read them.
 type PushConfig struct {
 	TaskID a2a.TaskID
 	ID     string
 	URL    string
-	// Scheme is the authentication scheme, or empty if there is none.
+	// Scheme is the authentication scheme; it is empty if the config has none.
 	Scheme string
 }
 
@@ -37,8 +36,8 @@ func AppendPushConfig(dst []byte, c *PushConfig) []byte {
 	return append(dst, '}')
 }
 
-// AppendPushPage appends a ListTaskPushNotificationConfigsResponse (specification
-// §3.1.9). The list is there even when it is empty.
+// AppendPushPage appends a ListTaskPushNotificationConfigsResponse (specification §3.1.9). The
+// list is present even if it is empty.
 func AppendPushPage(dst []byte, p *PushPage) []byte {
 	dst = append(dst, `{"configs":[`...)
 	for i := range p.Configs {
@@ -54,6 +53,5 @@ func AppendPushPage(dst []byte, p *PushPage) []byte {
 	return append(dst, '}')
 }
 
-// AppendEmpty appends the result of an operation that has none (specification
-// §3.1.10).
+// AppendEmpty appends the empty result of an operation (specification §3.1.10).
 func AppendEmpty(dst []byte) []byte { return append(dst, "{}"...) }

@@ -31,7 +31,7 @@ func TestAppendPushConfig(t *testing.T) {
 	}
 }
 
-// The SDK's types and ProtoJSON read a page back, and nothing is unknown to them.
+// The SDK's types and ProtoJSON read a page back, and know all of its members.
 func TestAppendPushPage(t *testing.T) {
 	t.Parallel()
 	empty := string(dialect.AppendPushPage(nil, &dialect.PushPage{}))

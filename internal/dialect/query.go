@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// queryObject writes the parameters of a query that s knows as a JSON object, so
-// that they are read by the rules for params (specification §11.3). A parameter
-// that is repeated or cannot be unescaped is refused.
+// queryObject converts the parameters of a query that s knows into a JSON object, so that the
+// rules for params apply to them (specification §11.3). It refuses a parameter that is repeated
+// or cannot be unescaped.
 func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
 	if query == "" {
 		return nil, nil
@@ -42,8 +42,8 @@ func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
 	return append(obj, '}'), nil
 }
 
-// appendParameter writes a parameter as a string, which numbers and enums may be
-// too, or as a truth value if it is one.
+// appendParameter writes a parameter as a string, which is also valid for numbers and enums, or
+// as a boolean if truth is set and s is one.
 func appendParameter(dst []byte, s string, truth bool) []byte {
 	if b, err := strconv.ParseBool(s); truth && err == nil {
 		return strconv.AppendBool(dst, b)

@@ -10,36 +10,35 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Signs are what a JSON-RPC call says about its dialect.
+// Signs are the properties of a JSON-RPC call that identify its dialect.
 type Signs struct {
 	// Method and Params are those of the call.
 	Method string
 	Params []byte
 	// Versions are the values of the A2A-Version header.
 	Versions []string
-	// Root is set if the call came to the path "/".
+	// Root is set if the call was sent to the path "/".
 	Root bool
-	// Keyed is set if the caller shows a key in X-Api-Key, as callers of RockBot's
-	// gateway do.
+	// Keyed is set if the request has a key in X-Api-Key, as requests of RockBot gateway
+	// clients do.
 	Keyed bool
-	// Lenient takes a v1.0 method without a version for v1.0.
+	// Lenient treats a v1.0 method without a version as v1.0.
 	Lenient bool
-	// Profiles are the dialects that somebody has set for the caller and for the
-	// agent. The first one that has the method counts.
+	// Profiles are the dialects that the operator configured for the caller and for the agent.
+	// The first one that has the method counts.
 	Profiles []Shape
-	// Recall returns the dialect in which the caller's task was made, and whether the
-	// caller has the task. It is called only where nothing else decides; it may be nil.
+	// Recall returns the dialect in which the caller's task was created, and whether the caller
+	// has the task. It is called only if nothing else decides; it may be nil.
 	Recall func(id a2a.TaskID) (Shape, bool)
 }
 
-// Recognize finds the operation and the dialect of a call: by the method's name, then
-// by the version that it names, then by the kinds and the role of its message, then by
-// a profile, then by the task's own dialect, and each only among the dialects that have
-// the method. A method with a slash that nothing decides is one of v0.3; a v1.0 method
-// must name its version.
+// Recognize finds the operation and the dialect of a call. It looks at the method's name, the
+// version that the call names, the kinds and the role of its message, a profile, and the task's
+// own dialect, in that order, and each time only among the dialects that have the method. An
+// undecided method with a slash is one of v0.3; a v1.0 method must name its version.
 //
-// Errors wrap a2a.ErrVersionNotSupported, a2a.ErrMethodNotFound, or a2a.ErrInvalidParams
-// if a message mixes dialects. The dialect is the one to answer in, also with an error.
+// Errors wrap a2a.ErrVersionNotSupported, a2a.ErrMethodNotFound, or a2a.ErrInvalidParams if a
+// message mixes dialects. The returned dialect is the one to answer in, also on error.
 func Recognize(s *Signs) (Operation, Shape, error) {
 	if strings.Contains(s.Method, "/") {
 		return s.slash()
@@ -51,8 +50,9 @@ func Recognize(s *Signs) (Operation, Shape, error) {
 	return s.unknown(err)
 }
 
-// unknown refuses a method that no dialect has. A version that is not served comes first;
-// a call that names none is one of v0.3, which is served at every path of JSON-RPC.
+// unknown returns the error for a method that no dialect has. A version that is not served is
+// reported first. A call that names no version counts as v0.3, which is served at every
+// JSON-RPC path.
 func (s *Signs) unknown(err error) (Operation, Shape, error) {
 	if !versioned(s.Versions) && !s.Lenient || NamesLegacy(s.Versions) {
 		return 0, V03, err
@@ -93,11 +93,12 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 	if s.gateway() {
 		return o, RockBot, nil
 	}
-	// A task of v1.0 does not stand for the version that its callers must name.
+	// The dialect of a v1.0 task does not replace the version that the call must name.
 	return o, V1, Version(s.Versions, s.surface())
 }
 
-// gateway reports whether a call without a version comes the way of RockBot's callers.
+// gateway reports whether a call without a version has the path and the key of a RockBot
+// client.
 func (s *Signs) gateway() bool { return s.Root && s.Keyed && !s.Lenient }
 
 // versioned reports whether a call names a version at all.
@@ -110,10 +111,10 @@ func versioned(values []string) bool {
 	return false
 }
 
-// sends reports whether o has a message.
+// sends reports whether o sends a message.
 func (o Operation) sends() bool { return o == SendMessage || o == SendStreamingMessage }
 
-// profiled returns the first of the profiles that is one of the dialects.
+// profiled returns the first profile that is in among.
 func (s *Signs) profiled(among shapes) (Shape, bool) {
 	for _, shape := range s.Profiles {
 		if among.has(shape) {
@@ -165,7 +166,7 @@ func setOf(all ...Shape) shapes {
 
 func (set shapes) has(s Shape) bool { return set&(1<<s) != 0 }
 
-// slashMethod is a method of v0.3, or of a dialect that grew out of it.
+// slashMethod is a method of v0.3, or of a dialect derived from it.
 type slashMethod struct {
 	operation Operation
 	in        shapes
@@ -227,7 +228,7 @@ func (s *Signs) slashShape(m *slashMethod) (Shape, error) {
 	return PromptKit, nil
 }
 
-// marked returns the dialect that the kinds of a message tell, or V1 if they tell none.
+// marked returns the dialect that the kinds of a message indicate, or V1 if there are none.
 func (s *Signs) marked(m *slashMethod, marks marks) Shape {
 	switch {
 	case marks.kinds:
@@ -240,7 +241,7 @@ func (s *Signs) marked(m *slashMethod, marks marks) Shape {
 	return PromptKit
 }
 
-// marks are what a message shows of its dialect.
+// marks are the properties of a message that depend on its dialect.
 type marks struct {
 	// kinds is set if the message or one of its parts has a kind.
 	kinds bool
@@ -264,7 +265,7 @@ func marksOf(params []byte) marks {
 	return found
 }
 
-// mixed returns the error for a message that has something of two dialects.
+// mixed returns the error for a message that mixes two dialects.
 func (m *marks) mixed() error {
 	if m.kinds && m.bare >= 0 {
 		field := "message.parts[" + strconv.Itoa(m.bare) + "].kind"
@@ -276,8 +277,8 @@ func (m *marks) mixed() error {
 // legacy is the version whose methods have a slash.
 const legacy = "0.3"
 
-// LegacyVersion checks the version of a request of HTTP+JSON of v0.3. A request that
-// names none counts as v0.3; errors wrap a2a.ErrVersionNotSupported.
+// LegacyVersion checks the version of an HTTP+JSON request of v0.3. A request that names no
+// version counts as v0.3; errors wrap a2a.ErrVersionNotSupported.
 func LegacyVersion(values []string) error {
 	for _, v := range values {
 		if v = strings.TrimSpace(v); v != "" && !servedAs(v, legacy) {
@@ -289,8 +290,8 @@ func LegacyVersion(values []string) error {
 	return nil
 }
 
-// NamesLegacy reports whether a call names v0.3 and no other version. Whatever is wrong
-// with such a call is told in v0.3, also before the call could be read.
+// NamesLegacy reports whether a call names v0.3 and no other version. All errors of such a call
+// are reported in v0.3, including those found before the call could be read.
 func NamesLegacy(values []string) bool {
 	named := false
 	for _, v := range values {

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Whatever a call says, its dialect is one that has answers, and what its request is
-// rewritten into is JSON that the decoder takes or refuses with a reason.
+// Every call gets a dialect that can answer. Its request is rewritten into JSON that the
+// decoder accepts or refuses with a reason.
 func FuzzRecognize(f *testing.F) {
 	for _, method := range []string{"message/send", "message/sendStream", "tasks/list", "tasks/get", "SendMessage", "tasks/pushNotificationConfig/set"} {
 		for _, params := range []string{kindless, kinded, roleOfV1, aboutTask, `{"pageSize":null}`, `{"message":{"parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]},"configuration":{"blocking":false}}`} {
@@ -54,7 +54,7 @@ func FuzzRecognize(f *testing.F) {
 	})
 }
 
-// checkToldMore is checkTold for errors that are about more than params.
+// checkToldMore is checkTold for errors about more than params.
 func checkToldMore(t *testing.T, err error) {
 	t.Helper()
 	if r := dialect.Explain(err, "ref"); r.Hidden || r.Code == 0 || len(r.Message) > 1000 {

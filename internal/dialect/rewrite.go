@@ -5,11 +5,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// A rewriter appends v, the value of the member name, in another dialect.
+// rewriter appends v, the value of the member name, in another dialect.
 type rewriter func(dst []byte, name string, v []byte) []byte
 
-// rewriteObject appends obj with the values of its members rewritten. Names and
-// their order stay.
+// rewriteObject appends obj with the values of its members rewritten. Names and their order are
+// unchanged.
 func rewriteObject(dst, obj []byte, value rewriter) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(obj) {
@@ -42,7 +42,8 @@ func rewritePage(dst, page []byte, task func(dst, v []byte) []byte) []byte {
 	})
 }
 
-// member returns the value of a member of obj, or nil. The first one counts.
+// member returns the value of a member of obj, or nil. Of repeated members the first one
+// counts.
 func member(obj []byte, name string) []byte { return rawjson.Member(obj, name) }
 
 // without returns obj without a member.
@@ -56,8 +57,8 @@ func without(obj []byte, name string) []byte {
 	return append(out, '}')
 }
 
-// arm returns the name and the value of the first member of obj: the one that a
-// StreamResponse and a SendMessageResponse have.
+// arm returns the name and the value of the first member of obj, the only one of a
+// StreamResponse and a SendMessageResponse.
 func arm(obj []byte) (string, []byte) {
 	for name, v := range rawjson.Fields(obj) {
 		return name, v
@@ -65,7 +66,7 @@ func arm(obj []byte) (string, []byte) {
 	return "", nil
 }
 
-// onlyArm returns a StreamResponse without what stands beside its event.
+// onlyArm returns a StreamResponse without the members beside its event.
 func onlyArm(obj []byte) []byte {
 	name, v := arm(obj)
 	if len(name)+len(v)+len(`{"":}`) == len(obj) {
@@ -74,8 +75,8 @@ func onlyArm(obj []byte) []byte {
 	return append(append(append(rawjson.AppendString([]byte{'{'}, name), ':'), v...), '}')
 }
 
-// userOnly refuses a role that a caller of a dialect with the roles user and agent
-// must not have. A role that is absent is not refused.
+// userOnly refuses roles that a caller must not use, in dialects with the roles user and agent.
+// It accepts an absent role.
 func userOnly(role []byte) error {
 	if role == nil || isText(role, "user") || rawjson.KindOf(role) == rawjson.Null {
 		return nil

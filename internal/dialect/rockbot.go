@@ -25,7 +25,7 @@ func rockBotRequest(o Operation, params []byte) ([]byte, error) {
 }
 
 // rockBotPush returns the v1.0 params of a call about a webhook. The .NET SDK of RockBot's
-// gateway has the config in a member of its own, and its id beside that.
+// gateway nests the config in a member, with its id beside that member.
 func rockBotPush(params []byte) []byte {
 	config, id := member(params, "config"), member(params, "configId")
 	if config == nil {
@@ -53,8 +53,8 @@ func rockBotPush(params []byte) []byte {
 	return append(out, '}')
 }
 
-// rockBotConfig appends a config: that of v1.0, and the member in which the .NET SDK of
-// RockBot's gateway has it.
+// rockBotConfig appends a config twice: flat as in v1.0, and nested as the .NET SDK of
+// RockBot's gateway reads it.
 func rockBotConfig(dst, c []byte) []byte {
 	if len(c) < 2 || c[len(c)-1] != '}' {
 		return append(dst, c...)
@@ -68,7 +68,7 @@ func rockBotConfig(dst, c []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-// rockBotResult appends the result of a call from that of v1.0.
+// rockBotResult appends the result of a call, converted from v1.0.
 func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
 	case SendMessage:
@@ -94,8 +94,8 @@ func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// AppendFrame appends a StreamResponse of v1.0 as the body of a notification: RockBot's
-// dialect has names of its own, the other ones keep it.
+// AppendFrame appends a v1.0 StreamResponse as the body of a notification. RockBot's dialect
+// renames its values; the other dialects use it unchanged.
 func (s Shape) AppendFrame(dst, v1 []byte) []byte {
 	if s == RockBot {
 		return rockBotFrame(dst, v1)
@@ -124,8 +124,8 @@ func rockBotFrame(dst, v1 []byte) []byte {
 	})
 }
 
-// rockBotFinal appends the answer of a task that has ended: the message of its status,
-// or one with what it has made.
+// rockBotFinal appends the answer of a finished task: the message of its status, or else a
+// message with its artifacts.
 func rockBotFinal(dst, t []byte) []byte {
 	if msg := member(member(t, "status"), "message"); msg != nil {
 		return promptKitMessage(dst, msg)
@@ -183,5 +183,5 @@ func rockBotState(v []byte) string {
 	return first + strings.ToUpper(second[:1]) + second[1:]
 }
 
-// ended reports whether v is the v1.0 name of a state that nothing follows.
+// ended reports whether v is the v1.0 name of a terminal state.
 func ended(v []byte) bool { return promptKitEnded(promptKitState(v)) }

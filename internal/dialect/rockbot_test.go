@@ -84,7 +84,7 @@ func TestRockBotRequest(t *testing.T) {
 	}
 }
 
-// What a task has made is its answer, unless its status has one.
+// A stream ends with the task's artifacts as the answer, unless its status has a message.
 func TestRockBotStreamsEndWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	const (

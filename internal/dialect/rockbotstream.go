@@ -8,27 +8,27 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// maxRockBotAnswer is how many bytes of what a task makes a stream keeps for the
-// message that ends it. A task that makes more ends without one: its readers have seen
-// it all.
+// maxRockBotAnswer is the number of bytes of artifacts that a stream keeps for its final
+// message. A stream of a task with larger artifacts ends without that message: its readers have
+// received all of the content.
 const maxRockBotAnswer = 64 << 10
 
-// rockBotStream rewrites the frames of one stream. RockBot's streams end with the answer
-// as a message: that of the status, or else what the task has made.
+// rockBotStream rewrites the frames of one stream. RockBot's streams end with the answer as a
+// message: the message of the status, or else the content of the artifacts.
 type rockBotStream struct {
-	// whole is set if the stream began with the task: who resumes one has seen a part of
-	// the answer already.
+	// whole is set if the stream began with the task. A client that resumes a stream has
+	// already received a part of the answer.
 	whole bool
 	made  []rockBotArtifact
 	size  int
 }
 
 type rockBotArtifact struct {
-	// id is the artifact's as JSON, parts the inside of its list of parts, rewritten.
+	// id is the artifact's id as JSON; parts is the content of its rewritten list of parts.
 	id, parts []byte
 }
 
-// frames returns the events that show a v1.0 frame.
+// frames returns the events for a v1.0 frame.
 func (s *rockBotStream) frames(v1 []byte) [][]byte {
 	if name, _ := arm(v1); arms[name] == "" {
 		return nil // RockBot has no other events
@@ -50,7 +50,7 @@ func (s *rockBotStream) frames(v1 []byte) [][]byte {
 	return events
 }
 
-// keep remembers the parts of an artifact.
+// keep stores the parts of an artifact.
 func (s *rockBotStream) keep(artifact []byte, more bool) {
 	if !s.whole || s.size > maxRockBotAnswer {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// An agent of RockBot over HTTP has one operation, POST /tasks/send: a request with the
-// caller's own task id, answered with the result when the task has ended. It is the
-// same object that RockBot's bus carries.
+// An agent of RockBot over HTTP has one operation, POST /tasks/send. The request carries the
+// caller's own task id, and the response is the result once the task has ended. RockBot's bus
+// carries the same object.
 
 const (
 	jobTaskID = iota
@@ -71,8 +71,8 @@ func jobParams(body []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// jobField returns the name that a field of the v1.0 params has in a job, which has the
-// ids of its message beside it.
+// jobField returns the name of a v1.0 params field in a job, which has the ids of its message
+// at the top level.
 func jobField(_ Operation, v1 string) string {
 	switch v1 {
 	case "message.taskId", "message.contextId":
@@ -81,7 +81,8 @@ func jobField(_ Operation, v1 string) string {
 	return v1
 }
 
-// appendJobMetadata appends the metadata of a job with the skill that stands beside it.
+// appendJobMetadata appends the metadata of a job including its skill, which jobs have in a
+// field of their own.
 func appendJobMetadata(dst, metadata, skill []byte) ([]byte, error) {
 	if skill != nil && rawjson.KindOf(skill) != rawjson.Text {
 		return dst, a2ajson.Under("skill", a2ajson.Invalid("must be a string"))
@@ -109,7 +110,7 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 	for name, v := range rawjson.Fields(msg) {
 		switch name {
 		case "taskId", "contextId":
-			// Those of the job count.
+			// The ids of the job count.
 		case "parts":
 			var err error
 			if dst, err = readParts(appendName(dst, name), v, readJobPart); err != nil {
@@ -124,9 +125,9 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// readJobPart appends a part in the shape of v1.0: what its kind names, without the
-// other members, which RockBot may write as null. Data is the JSON that its string holds; a
-// string that holds none stays one, and the part says so.
+// readJobPart appends a part in the shape of v1.0: the member named by its kind, without the
+// other members, which RockBot may write as null. Data is the JSON parsed from its string. A
+// string without valid JSON stays a string, and the part's metadata records that.
 func readJobPart(dst, part []byte) ([]byte, error) {
 	kind, ok := rawjson.String(member(part, "kind"))
 	if !ok || kind != "text" && kind != "data" {
@@ -160,8 +161,8 @@ func readJobPart(dst, part []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// AppendJobResult appends an AgentTaskResult of a v1.0 Task. The id is the one that the
-// caller gave to the job.
+// AppendJobResult appends the AgentTaskResult of a v1.0 Task. The id is the caller's id of the
+// job.
 func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	status := member(v1, "status")
 	dst = rawjson.AppendString(append(dst, `{"taskId":`...), string(id))
@@ -178,8 +179,8 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendJobStatus appends an AgentTaskStatusUpdate of a job that is worked on, with a v1.0
-// message unless that is nil.
+// AppendJobStatus appends an AgentTaskStatusUpdate of a running job, with a v1.0 message unless
+// that is nil.
 func AppendJobStatus(dst []byte, id a2a.TaskID, message []byte) []byte {
 	dst = append(rawjson.AppendString(append(dst, `{"taskId":`...), string(id)), `,"state":1`...)
 	if message != nil {
@@ -188,15 +189,15 @@ func AppendJobStatus(dst []byte, id a2a.TaskID, message []byte) []byte {
 	return append(dst, '}')
 }
 
-// jobStates are the states of RockBot's jobs in the order of their numbers. RockBot writes
-// the number, and its readers take nothing else.
+// jobStates are the states of RockBot's jobs in the order of their numbers. RockBot writes the
+// number, and its readers accept nothing else.
 var jobStates = [...]a2a.TaskState{
 	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired,
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled,
 }
 
-// jobState returns the number that RockBot has for a v1.0 state. It has none for a task
-// that was rejected or wants credentials.
+// jobState returns RockBot's number for a v1.0 state. Rejected tasks and tasks that require
+// credentials have none of their own.
 func jobState(v []byte) int {
 	name, _ := rawjson.String(v)
 	state := a2a.TaskState(name)
@@ -209,8 +210,8 @@ func jobState(v []byte) int {
 	return max(slices.Index(jobStates[:], state), 0)
 }
 
-// readJobState returns a state of a job as JSON: the v1.0 name for RockBot's number,
-// anything else as it is.
+// readJobState returns a state of a job as JSON: the v1.0 name for RockBot's number, any other
+// value unchanged.
 func readJobState(v []byte) []byte {
 	if len(v) == 1 && v[0] >= '0' && int(v[0]-'0') < len(jobStates) {
 		return rawjson.AppendString(nil, string(jobStates[v[0]-'0']))
@@ -221,7 +222,7 @@ func readJobState(v []byte) []byte {
 	return v
 }
 
-// appendJobArtifact appends an artifact, which RockBot wants to have a name.
+// appendJobArtifact appends an artifact. RockBot requires it to have a name.
 func appendJobArtifact(dst, artifact []byte) []byte {
 	named := false
 	dst = rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
@@ -253,8 +254,8 @@ func appendJobAnswer(dst, msg []byte) []byte {
 	})
 }
 
-// appendJobPart appends a part with its kind. Data becomes a string that holds the JSON. A
-// file becomes data, because RockBot has no other place for one.
+// appendJobPart appends a part with its kind. Data becomes a string of JSON. A file becomes
+// data, because RockBot has no kind for files.
 func appendJobPart(dst, part []byte) []byte {
 	name, _ := contentOf(part)
 	switch name {
@@ -281,8 +282,8 @@ func appendJobPart(dst, part []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendJobError appends the AgentTaskError that answers the request in body, as far as
-// that can be read.
+// AppendJobError appends the AgentTaskError that answers the request in body, with the ids that
+// can be read from body.
 func (r *Report) AppendJobError(dst, body []byte) []byte {
 	dst = append(dst, '{')
 	for _, name := range [...]string{"taskId", "contextId"} {
@@ -296,7 +297,7 @@ func (r *Report) AppendJobError(dst, body []byte) []byte {
 	return append(dst, '}')
 }
 
-// jobCode returns the code that RockBot has for the error.
+// jobCode returns RockBot's code for the error.
 func (r *Report) jobCode() string {
 	switch r.Sentinel {
 	case a2a.ErrTaskNotFound:

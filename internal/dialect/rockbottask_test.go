@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// A job's result has parts of text and data alone, so what is a file elsewhere is data
-// there. Data is a string that holds JSON, metadata a dictionary of strings, and an artifact
-// has a name: RockBot's records refuse all else.
+// A job's result has only text and data parts, so a file becomes data. Data is a string of
+// JSON, metadata is a dictionary of strings, and an artifact has a name: RockBot's records
+// refuse everything else.
 func TestJobParts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -31,7 +31,7 @@ func TestJobParts(t *testing.T) {
 	}
 }
 
-// A job is sent with nothing but strings in its metadata, and with a skill.
+// A job is sent with only strings in its metadata, and with a skill.
 func TestJobMetadata(t *testing.T) {
 	t.Parallel()
 	const (
@@ -62,8 +62,8 @@ func TestJobMetadata(t *testing.T) {
 	}
 }
 
-// Data of RockBot is the JSON that its string holds. A string that holds none stays, and
-// the part says so.
+// RockBot's data is the JSON parsed from its string. A string without valid JSON is kept, and
+// the part's metadata records that.
 func TestJobData(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -5,21 +5,21 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// RockBot's records have strings where v1.0 has any JSON: the data of a part is a string
-// that holds JSON, and metadata is a dictionary of strings. Its serializer refuses all else.
+// RockBot's records have strings where v1.0 allows any JSON: the data of a part is a string of
+// JSON, and metadata is a dictionary of strings. Its serializer refuses everything else.
 
-// carriedKey is the one string in which metadata for RockBot carries the members that are
-// no strings there, so that another hub reads them as they were.
+// carriedKey is the string member of metadata for RockBot that holds the original values of all
+// members that are not strings, so that another hub can restore them.
 const carriedKey = "parley.carried"
 
-// hubPrefix begins the names that mean nothing to others than hubs.
+// hubPrefix is the prefix of metadata names that only hubs interpret.
 const hubPrefix = "parley."
 
-// notJSON is in the metadata of a part whose data was a string that holds no JSON.
+// notJSON marks a part, in its metadata, whose data was a string without valid JSON.
 const notJSON = "data_not_json"
 
-// appendTextMetadata appends metadata as a dictionary of strings. Other values become
-// their JSON text, as RockBot's own gateway does it, and are carried as they are.
+// appendTextMetadata appends metadata as a dictionary of strings. Other values become their
+// JSON text, as in RockBot's own gateway, and the originals are kept under carriedKey.
 func appendTextMetadata(dst, metadata []byte) []byte {
 	if rawjson.KindOf(metadata) != rawjson.Object {
 		return append(dst, metadata...)
@@ -53,8 +53,8 @@ func appendTextMetadata(dst, metadata []byte) []byte {
 	return append(dst, '}')
 }
 
-// untexted returns metadata with the members that it carries as they were. Something else
-// under that name stays a string.
+// untexted returns metadata with its carried members restored. A value under carriedKey that is
+// not valid stays a string.
 func untexted(metadata []byte) []byte {
 	text, ok := rawjson.String(member(metadata, carriedKey))
 	carried := []byte(text)
@@ -79,10 +79,10 @@ func untexted(metadata []byte) []byte {
 	return append(out, '}')
 }
 
-// heldDepth is how deep JSON may be that a string holds.
+// heldDepth is the largest nesting depth of JSON in a string.
 const heldDepth = 60
 
-// heldJSON returns the JSON that a string holds, or nil.
+// heldJSON returns the JSON in a string, or nil.
 func heldJSON(text []byte) []byte {
 	s, _ := rawjson.String(text)
 	if a2ajson.Check([]byte(s), heldDepth) != nil {
@@ -91,12 +91,12 @@ func heldJSON(text []byte) []byte {
 	return rawjson.AppendCompact(nil, []byte(s))
 }
 
-// appendHeld appends a string that holds JSON.
+// appendHeld appends v as a string of JSON.
 func appendHeld(dst, v []byte) []byte {
 	return rawjson.AppendString(dst, string(rawjson.AppendCompact(nil, v)))
 }
 
-// withMark returns the metadata of a part with a mark that is true.
+// withMark returns the metadata of a part with mark set to true.
 func withMark(metadata []byte, mark string) []byte {
 	out := rewriteObject(nil, metadata, keepValue)
 	if member(metadata, mark) != nil {

@@ -19,16 +19,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// client reads what the writers of a shape wrote, as a client of it would, with the
+// client reads the output of a shape's writers, as a client of the shape would, with the
 // decoder's own readers of parts.
 type client struct {
 	shape dialect.Shape
 	part  func(dst, part []byte) ([]byte, error)
-	// room says that the shape carries members that nobody knows.
+	// room is set if the shape carries unknown members.
 	room bool
 }
 
-// clients has every dialect of HTTP but RockBot's jobs, which have no tasks.
+// clients has every HTTP dialect except RockBot's jobs, which have no tasks.
 var clients = []client{
 	{dialect.V1, asItIs, true},
 	{dialect.V03, dialect.ReadV03Part, true},
@@ -78,7 +78,7 @@ func (c *client) readPart(t *rapid.T, v []byte) []byte {
 	return got
 }
 
-// stateOfV1 returns the name that v1.0 has for a state of any dialect.
+// stateOfV1 returns the v1.0 name of a state of any dialect.
 func stateOfV1(v []byte) []byte {
 	s, _ := rawjson.String(v)
 	var name strings.Builder
@@ -125,8 +125,8 @@ func onEveryClient(t *testing.T, f func(t *rapid.T, c *client)) {
 	}
 }
 
-// stable fails unless what was read lacks nothing of what was written, and is written
-// again byte for byte.
+// stable fails unless the object read has everything that was written, and is written again
+// byte for byte.
 func stable(t *rapid.T, v1, once, read, twice []byte) {
 	if err := rawjson.Check(once, 100); err != nil {
 		t.Fatalf("%s is not JSON: %v", once, err)
@@ -142,8 +142,8 @@ func stable(t *rapid.T, v1, once, read, twice []byte) {
 	}
 }
 
-// Tasks are written, read back and written again in every dialect: nothing is lost, and
-// not a byte differs.
+// Tasks are written, read back and written again in every dialect without loss and byte for
+// byte.
 func TestRoundTripOfTasks(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := anyTask(t, c.room)
@@ -153,7 +153,7 @@ func TestRoundTripOfTasks(t *testing.T) {
 	})
 }
 
-// So are lists, where there are any.
+// The same for lists, in the dialects that have them.
 func TestRoundTripOfLists(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		if c.shape == dialect.V03 || c.shape == dialect.V03Proto {
@@ -166,8 +166,7 @@ func TestRoundTripOfLists(t *testing.T) {
 	})
 }
 
-// So is what an agent says instead of a task. PromptKit has no place for that and is
-// shown a task.
+// The same for bare messages. PromptKit has none and gets a task instead.
 func TestRoundTripOfMessages(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := append(append([]byte(`{"message":`), anyMessage(t, c.room)...), '}')
@@ -184,12 +183,12 @@ func TestRoundTripOfMessages(t *testing.T) {
 	})
 }
 
-// So are the events of streams.
+// The same for the events of streams.
 func TestRoundTripOfEvents(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := anyUpdate(t, c.room)
 		if c.shape == dialect.PromptKit && bytes.HasPrefix(v1, []byte(`{"artifactUpdate"`)) && !bytes.Contains(v1, []byte(`"append":true`)) {
-			// Its first chunk of an artifact appends like all others.
+			// PromptKit's first chunk of an artifact appends like all others.
 			v1 = append(v1[:len(v1)-2], `,"append":true}}`...)
 		}
 		once := c.shownEvent(v1)
@@ -198,8 +197,8 @@ func TestRoundTripOfEvents(t *testing.T) {
 	})
 }
 
-// shownEvent returns the event that shows an update. A working in front of it, for
-// PromptKit, and an answer behind it, for RockBot, are not it.
+// shownEvent returns the event for an update, without the working event that PromptKit gets
+// before it and the answer that RockBot gets after it.
 func (c *client) shownEvent(v1 []byte) []byte {
 	events := c.shape.Frames()(v1)
 	if c.shape == dialect.RockBot {
@@ -208,8 +207,8 @@ func (c *client) shownEvent(v1 []byte) []byte {
 	return events[len(events)-1]
 }
 
-// What a client is shown of its own message, it can send again: the decoder makes the
-// same message of it.
+// A client can send its own message again as it received it: the decoder reads the same
+// message.
 func TestRoundTripOfRequests(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := anyMessageOf(t, "ROLE_USER", anyParts(t, c.room), c.room)
@@ -229,7 +228,7 @@ func TestRoundTripOfRequests(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", params, err)
 		}
-		// The proto has its own order of a file's members.
+		// The proto orders the members of a file differently.
 		if diff := cmp.Diff(decoded(t, want), decoded(t, got.(*op.Send).Message.Body)); diff != "" {
 			t.Fatalf("%s is read as another message (-want +got):\n%s", params, diff)
 		}
@@ -250,8 +249,8 @@ func (c *client) request(o dialect.Operation, params []byte) (any, error) {
 	return perform(o, params)
 }
 
-// What a client is shown of a push notification config, it can register again: it is
-// shown the same. PromptKit has none.
+// A client can register a push notification config again as it received it, and receives the
+// same config back. PromptKit has none.
 func TestRoundTripOfPushConfigs(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		if c.shape == dialect.PromptKit {
@@ -269,12 +268,12 @@ func TestRoundTripOfPushConfigs(t *testing.T) {
 	})
 }
 
-// A job of RockBot is shown less than a task, but what it is shown is read and written
-// again byte for byte, and its parts can be sent again.
+// A RockBot job carries less than a task, but its members are read and written again byte for
+// byte, and its parts can be sent again.
 func TestRoundTripOfJobs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// RockBot writes null for what is not there.
+		// RockBot writes null for absent members.
 		v1 := bytes.ReplaceAll(anyTask(t, true), []byte(`"x-own":null`), []byte(`"x-own":0`))
 		once := dialect.AppendJobResult(nil, "j", v1)
 		read := readJob(t, once)
@@ -284,7 +283,7 @@ func TestRoundTripOfJobs(t *testing.T) {
 	})
 }
 
-// readJob returns the task of v1.0 that a result shows.
+// readJob returns the v1.0 task of a job's result.
 func readJob(t *rapid.T, result []byte) []byte {
 	c := client{dialect.RockBotTask, readJobPart, true}
 	out, status := []byte(`{"id":"t"`), []byte(`{"state":""`)
@@ -326,8 +325,8 @@ func readJobPart(dst, part []byte) ([]byte, error) {
 	return dialect.UnwrapPart(dst, read), err
 }
 
-// What v1.0 shows of a task is enough to make its log again, which is shown byte for byte
-// the same over JSON-RPC and HTTP+JSON.
+// The v1.0 form of a task suffices to rebuild its log. The rebuilt task is written byte for
+// byte the same over JSON-RPC and HTTP+JSON.
 func TestRoundTripOfTheLog(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -346,7 +345,7 @@ func TestRoundTripOfTheLog(t *testing.T) {
 	})
 }
 
-// shownOn returns a task as a surface shows it.
+// shownOn returns a task in the encoding of a surface.
 func shownOn(s dialect.Surface, v any) any {
 	if o := v.(map[string]any); s == dialect.REST && o["history"] == nil {
 		o["history"] = []any{}
@@ -354,8 +353,8 @@ func shownOn(s dialect.Surface, v any) any {
 	return v
 }
 
-// logged returns a task that was made by entries: its history, its artifacts, and then its
-// status, read as those of callers and agents are.
+// logged returns a task built from entries: its history, its artifacts, and then its status,
+// read like those of callers and agents.
 func logged(t *rapid.T, v1 []byte) dialect.Answer {
 	h := task.Head{ID: "t", ContextID: "c", Read: 100}
 	f := new(task.Fold)

@@ -22,9 +22,9 @@ const (
 var sendSchema = a2ajson.NewSchema(
 	"tenant", "agentId", "message", "configuration", "metadata", "contextId", "taskId")
 
-// Send reads the params of SendMessage and SendStreamingMessage (specification
-// §3.2.1). contextId and taskId are read from the params too, where some clients
-// put them; those of the message count first.
+// Send reads the params of SendMessage and SendStreamingMessage (specification §3.2.1). It also
+// reads contextId and taskId from the params, where some clients put them; the ids in the
+// message take precedence.
 func (d *Decoder) Send(params []byte) (*op.Send, error) {
 	r := &op.Send{}
 	var outer op.Message
@@ -84,7 +84,7 @@ func (d *Decoder) SendAt(body []byte) (*op.Send, error) {
 	return d.Send(body)
 }
 
-// inherit gives m the ids that stand beside it and that it lacks.
+// inherit copies the ids beside the message into m where m has none.
 func inherit(m, outer *op.Message) {
 	if m.TaskID == "" {
 		m.TaskID = outer.TaskID
@@ -94,7 +94,7 @@ func inherit(m, outer *op.Message) {
 	}
 }
 
-// message reads a message. It returns the ids that its metadata names.
+// message reads a message. It returns the trace ids in its metadata.
 func (d *Decoder) message(m *op.Message, v []byte) (trace.IDs, error) {
 	body, facts, err := a2ajson.Message(make([]byte, 0, len(v)+16), v, a2ajson.Options{
 		Role:     a2a.MessageRoleUser,
@@ -122,12 +122,12 @@ const (
 	configPush
 )
 
-// Some clients leave out the "task" of the push config's name.
+// Some clients omit "task" in the name of the push config.
 var configSchema = a2ajson.NewSchema("acceptedOutputModes", "historyLength", "returnImmediately",
 	"taskPushNotificationConfig:pushNotificationConfig")
 
-// readConfiguration reads a SendMessageConfiguration (specification §3.2.2). It
-// returns the name under which the caller wrote the push config.
+// readConfiguration reads a SendMessageConfiguration (specification §3.2.2). It returns the
+// caller's spelling of the push config's name.
 func readConfiguration(r *op.Send, v []byte, others *a2ajson.Others) (push string, err error) {
 	err = configSchema.Each(v, func(i int, name string, v []byte) (err error) {
 		switch i {
@@ -150,8 +150,8 @@ func readConfiguration(r *op.Send, v []byte, others *a2ajson.Others) (push strin
 	return push, err
 }
 
-// The names that are not passed on with a message: agents elsewhere would read them as
-// what the hub alone says, in one dialect or another.
+// The names that are not passed on with a message: agents elsewhere would interpret them, in
+// one dialect or another, as statements of the hub.
 var (
 	paramsReserved = rawjson.Reserved{
 		"tenant", "agentId", "message", "request", "configuration", "metadata", "contextId", "taskId", "id",
@@ -162,10 +162,10 @@ var (
 	}
 )
 
-// sendOthers are the members of a request that the protocol does not have.
+// sendOthers are the members of a request that the protocol does not define.
 type sendOthers struct{ params, configuration a2ajson.Others }
 
-// object returns them as op.Send has them.
+// object returns the members as a JSON object for op.Send.
 func (o *sendOthers) object() []byte {
 	var all a2ajson.Others
 	if b := o.params.Object(); b != nil {
@@ -177,11 +177,10 @@ func (o *sendOthers) object() []byte {
 	return all.Object()
 }
 
-// skillKeys are the names under which clients ask for a skill, the first one
-// found counts.
+// skillKeys are the names under which clients request a skill; the first one found counts.
 var skillKeys = [...]string{"skill", "skillId", "skillHint"}
 
-// skillOf returns the skill that a metadata object asks for, or the empty string.
+// skillOf returns the skill requested in a metadata object, or the empty string.
 func skillOf(metadata []byte) string {
 	var found [len(skillKeys)]string
 	for name, v := range rawjson.Fields(metadata) {

@@ -18,7 +18,7 @@ func ptr(n int) *int { return &n }
 
 const okMessage = `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}`
 
-// okBody is what okMessage becomes.
+// okBody is the canonical form of okMessage.
 const okBody = `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}`
 
 func sent(change func(*op.Send)) *op.Send {
@@ -226,7 +226,7 @@ func TestSendAliasesNothing(t *testing.T) {
 	}
 }
 
-// What the SDK's client sends is understood.
+// The decoder reads the requests of the SDK's client.
 func TestSendFromSDK(t *testing.T) {
 	t.Parallel()
 	n := 3
@@ -260,8 +260,8 @@ func TestSendFromSDK(t *testing.T) {
 	}
 }
 
-// A role may be spelt as in the protocol, as its number, or as v0.3 and others
-// spell it; it is always written as the protocol does.
+// A role may be spelled as in the protocol, as its number, or as in v0.3 and other dialects; it
+// is always written in the protocol's spelling.
 func TestRolesOfEverySpelling(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{`"ROLE_USER"`, `1`, `"user"`, `"\u0075ser"`} {

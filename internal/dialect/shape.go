@@ -6,9 +6,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Shape is a dialect as it is stored with tasks and webhooks: the concrete shape of
-// what a caller sends and is sent. The zero Shape is v1.0. The numbers are stored and
-// must not change.
+// Shape is a dialect as it is stored with tasks and webhooks: the wire format of a caller's
+// requests and responses. The zero Shape is v1.0. The numbers are stored and must not change.
 type Shape uint8
 
 // The shapes.
@@ -19,7 +18,7 @@ const (
 	V03
 	// V03Proto is ProtoJSON of the proto of v0.3, which its HTTP+JSON clients write.
 	V03Proto
-	// PromptKit is PromptKit's offspring of v0.3.
+	// PromptKit is PromptKit's derivative of v0.3.
 	PromptKit
 	// RockBot is the gateway of RockBot.
 	RockBot
@@ -38,8 +37,8 @@ func (s Shape) String() string {
 	return shapeNames[s]
 }
 
-// ParseShape returns the dialect with the given name, such as "v0.3", and whether there
-// is one.
+// ParseShape returns the dialect with the given name, such as "v0.3". The result is false if
+// there is none.
 func ParseShape(name string) (Shape, bool) {
 	for s := V1; s < numShapes; s++ {
 		if shapeNames[s] == name {
@@ -49,28 +48,28 @@ func ParseShape(name string) (Shape, bool) {
 	return V1, false
 }
 
-// Request returns the v1.0 params of a call in the dialect s. They are for a Decoder
-// with Fill. Errors wrap a2a.ErrInvalidParams and name the field as the caller wrote it.
+// Request returns the v1.0 params of a call in the dialect s, for a Decoder with Fill. Errors
+// wrap a2a.ErrInvalidParams and name the field as the caller spelled it.
 func (s Shape) Request(o Operation, params []byte) ([]byte, error) {
 	return s.codec().request(o, params)
 }
 
-// Blame returns an error about a field of the v1.0 params with the name that the field
-// has in the dialect. Other errors stay as they are.
+// Blame returns an error about a field of the v1.0 params with the dialect's name of the field.
+// Other errors are returned unchanged.
 func (s Shape) Blame(o Operation, err error) error { return s.codec().blame(o, err) }
 
-// AppendResult appends the result of a call from that of v1.0. In V03 and PromptKit the
-// result of an operation that streams is one frame, rewritten by itself; Frames rewrites
-// the frames of a whole stream.
+// AppendResult appends the result of a call, converted from v1.0. In V03 and PromptKit the
+// result of a streaming operation is one frame, converted on its own; Frames converts the
+// frames of a whole stream.
 func (s Shape) AppendResult(dst []byte, o Operation, v1 []byte) []byte {
 	return s.codec().result(dst, o, v1)
 }
 
-// Frames returns what rewrites the frames of one stream, in their order: a v1.0 frame
-// becomes none, one or several.
+// Frames returns a function that converts the frames of one stream in their order: a v1.0 frame
+// becomes zero or more frames.
 func (s Shape) Frames() func(v1 []byte) [][]byte { return s.codec().stream().frames }
 
-// Codes that not every dialect knows, and what stands for them there.
+// Codes that some dialects lack, and their replacements.
 const (
 	codeNotFound       = -32001
 	codeNotCancelable  = -32002
@@ -78,10 +77,10 @@ const (
 	codeNeedsExtension = -32008
 )
 
-// Adapt gives a report the code that callers of a dialect know: v0.3 has none for an
-// extension that is required, and PromptKit none for a task that cannot be canceled. In
-// the proto's shape it is the gRPC status: those of v0.3 read FAILED_PRECONDITION as a
-// task that cannot be canceled, whatever else is said.
+// Adapt replaces codes of a report that the dialect lacks: v0.3 has none for a required
+// extension, and PromptKit none for a task that cannot be canceled. In the shape of the proto
+// it replaces the gRPC status, because clients of v0.3 read every FAILED_PRECONDITION as a task
+// that cannot be canceled.
 func (s Shape) Adapt(r *Report) {
 	switch {
 	case s == V03 && r.Code == codeNeedsExtension:

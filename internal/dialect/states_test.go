@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// No reader meets a state that it does not know: RockBot's takes an unknown one for
-// completed, PromptKit's fails.
+// No reader gets a state that it does not know: RockBot's reads an unknown one as completed,
+// PromptKit's fails.
 func TestStatesOfEveryDialect(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

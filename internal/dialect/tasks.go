@@ -15,7 +15,7 @@ const (
 	taskMetadata
 )
 
-// taskSchema is the fields of the requests about one task.
+// taskSchema has the fields of the requests about one task.
 var taskSchema = a2ajson.NewSchema("tenant", "agentId", "id", "historyLength", "metadata")
 
 // Get reads the params of GetTask (specification §3.1.3).
@@ -44,8 +44,7 @@ func decodeGet(id a2a.TaskID, params []byte) (*op.Get, error) {
 	return r, nil
 }
 
-// decodeTask reads what all calls about one task have in common; more reads the
-// rest.
+// decodeTask reads the common fields of all calls about one task and passes the others to more.
 func decodeTask(t *op.Target, id *a2a.TaskID, params []byte, more func(i int, v []byte) error) error {
 	err := each(taskSchema, params, func(i int, _ string, v []byte) error {
 		switch i {
@@ -89,14 +88,14 @@ func decodeCancel(id a2a.TaskID, params []byte) (*op.Cancel, error) {
 	return r, nil
 }
 
-// Subscribe reads the params of SubscribeToTask (specification §3.1.6). The
-// Last-Event-ID is not among them; the binding adds it.
+// Subscribe reads the params of SubscribeToTask (specification §3.1.6). The binding sets the
+// Last-Event-ID, which is not part of the params.
 func (d *Decoder) Subscribe(params []byte) (*op.Subscribe, error) {
 	return decodeSubscribe("", params)
 }
 
-// SubscribeAt reads GET or POST /tasks/{id}:subscribe. A body is not needed and
-// may carry a tenant; errors are also those of Body.
+// SubscribeAt reads GET or POST /tasks/{id}:subscribe. The body is optional and may carry a
+// tenant; errors are also those of Body.
 func (d *Decoder) SubscribeAt(id a2a.TaskID, query string, body []byte) (*op.Subscribe, error) {
 	params, err := d.optionalBody(body)
 	if err == nil && params == nil {

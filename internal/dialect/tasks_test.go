@@ -17,7 +17,7 @@ import (
 
 var dec = new(dialect.Decoder)
 
-// check compares what a decoder returned.
+// check compares the result of a decoder with want.
 func check[T any](t *testing.T, name string, want *T, got *T, err error) {
 	t.Helper()
 	if err != nil {
@@ -177,7 +177,7 @@ func TestListStates(t *testing.T) {
 	}
 }
 
-// Rule 32, and rule 77 for queries: what cannot be parsed is not ignored.
+// Rule 32, and rule 77 for queries: values that cannot be parsed are not ignored.
 func TestListRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ params, field, problem string }{
@@ -209,8 +209,7 @@ func TestListRefused(t *testing.T) {
 	}
 }
 
-// Stored timestamps have milliseconds; a finer filter must not let an earlier task
-// in.
+// Stored timestamps have milliseconds; a more precise filter must not include an earlier task.
 func TestListSinceRoundsUp(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -298,7 +297,7 @@ func TestPushList(t *testing.T) {
 	wantField(t, err, "pageSize", "integer")
 }
 
-// What the SDK's client sends for the other operations is understood.
+// The decoder reads the params of the SDK's client for the other operations.
 func TestParamsFromSDK(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 31, 10, 0, 0, 5e6, time.FixedZone("", 3600))

@@ -6,13 +6,13 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// v0.3 over JSON-RPC has the objects of v1.0 with a kind in most of them, states in
-// kebab case, the roles user and agent, files in an object of their own, and results
-// without a wrapper. What it has no name for keeps that of v1.0: its readers ignore
-// what they do not know.
+// v0.3 over JSON-RPC has the objects of v1.0 with these differences: most have a kind, states
+// are in kebab case, roles are user and agent, a file is an object of its own, and results have
+// no wrapper. Members without a v0.3 name keep the name of v1.0: readers of v0.3 ignore unknown
+// members.
 
-// v03Result appends the result of a call from that of v1.0. Servers of v0.3 that list
-// tasks put whole ones into the list.
+// v03Result appends the result of a call, converted from v1.0. Servers of v0.3 with a list
+// operation return whole tasks.
 func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
 	case SendMessage, SendStreamingMessage, SubscribeToTask:
@@ -31,12 +31,12 @@ func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// v03Frames returns the one event that shows a v1.0 frame.
+// v03Frames returns the single event for a v1.0 frame.
 func v03Frames(v1 []byte) [][]byte {
 	dst := v03Frame(make([]byte, 0, len(v1)+64), v1)
 	_, inner := arm(v1)
 	first := true
-	for name, v := range rawjson.Fields(v1) { // beside the event, where v0.3 has no place
+	for name, v := range rawjson.Fields(v1) { // members beside the event, which v0.3 cannot carry
 		if !first && member(inner, name) == nil && name != "kind" && name != "final" {
 			dst = append(appendName(dst[:len(dst)-1], name), v...)
 			dst = append(dst, '}')
@@ -46,7 +46,7 @@ func v03Frames(v1 []byte) [][]byte {
 	return [][]byte{dst}
 }
 
-// v03Frame appends what a SendMessageResponse or a StreamResponse holds.
+// v03Frame appends the content of a SendMessageResponse or a StreamResponse.
 func v03Frame(dst, v1 []byte) []byte {
 	switch name, v := arm(v1); name {
 	case "task":
@@ -68,8 +68,8 @@ func v03Frame(dst, v1 []byte) []byte {
 // keepValue is the rewriter that changes nothing.
 func keepValue(dst []byte, _ string, v []byte) []byte { return append(dst, v...) }
 
-// v03Object appends obj with a kind in front and the values of its members rewritten.
-// A member of obj that is called kind gives way: v1.0 has none.
+// v03Object appends obj with a kind in front and the values of its members rewritten. It drops
+// an existing member called kind, which v1.0 does not define.
 func v03Object(dst []byte, kind string, obj []byte, value rewriter) []byte {
 	dst = append(append(append(dst, `{"kind":"`...), kind...), '"')
 	for name, v := range rawjson.Fields(obj) {
@@ -80,7 +80,7 @@ func v03Object(dst []byte, kind string, obj []byte, value rewriter) []byte {
 	return append(dst, '}')
 }
 
-// appendName begins a member of an object that dst ends in.
+// appendName begins a member of the object at the end of dst.
 func appendName(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -129,8 +129,8 @@ func v03State(v []byte) string {
 	return strings.ToLower(strings.ReplaceAll(s, "_", "-"))
 }
 
-// v03Final reports whether a reader of v0.3 is told that nothing follows a status:
-// the task has ended, or its caller is asked.
+// v03Final reports whether a status closes a v0.3 stream: the task has ended, or it requires
+// input or credentials.
 func v03Final(status []byte) bool {
 	switch v03State(member(status, "state")) {
 	case "completed", "failed", "canceled", "rejected", "input-required":
@@ -151,7 +151,7 @@ func v03Message(dst, msg []byte) []byte {
 	})
 }
 
-// v03Artifact appends an artifact, which has no kind.
+// v03Artifact appends an artifact. Artifacts have no kind.
 func v03Artifact(dst, artifact []byte) []byte {
 	return rewriteObject(dst, artifact, func(dst []byte, name string, v []byte) []byte {
 		if name == "parts" {
@@ -170,7 +170,7 @@ func v03StatusUpdate(dst, update []byte) []byte {
 	})
 }
 
-// appendFinal says behind a status whether anything follows.
+// appendFinal appends the member final after a status.
 func appendFinal(dst, status []byte) []byte {
 	if v03Final(status) {
 		return append(dst, `,"final":true`...)
@@ -193,7 +193,7 @@ func v03PushConfig(dst, c []byte) []byte {
 	return append(legacyPushConfig(dst, c), '}')
 }
 
-// legacyPushConfig appends a PushNotificationConfig, whose schemes are a list.
+// legacyPushConfig appends a PushNotificationConfig, which has a list of schemes.
 func legacyPushConfig(dst, c []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(c) {

@@ -14,14 +14,14 @@ const everyPart = `[{"text":"hi","mediaType":"text/markdown","metadata":{"n":123
 	`{"raw":"aGk=","filename":"a.txt","mediaType":"text/plain","x-n":1.10},{"metadata":{"k":"v"},"url":"https://a.example/"},` +
 	`{"data":{"k":[1]}},{"data":[1,2],"metadata":{"k":"v"}},{"data":null}]`
 
-// v03Parts is what everyPart is in v0.3.
+// v03Parts is everyPart in v0.3.
 const v03Parts = `[{"kind":"text","text":"hi","mediaType":"text/markdown","metadata":{"n":12345678901234567890}},` +
 	`{"kind":"file","file":{"bytes":"aGk=","name":"a.txt","mimeType":"text/plain"},"x-n":1.10},` +
 	`{"kind":"file","file":{"uri":"https://a.example/"},"metadata":{"k":"v"}},` +
 	`{"kind":"data","data":{"k":[1]}},{"kind":"data","data":{"value":[1,2]},"metadata":{"k":"v","data_part_compat":true}},` +
 	`{"kind":"data","data":{"value":null},"metadata":{"data_part_compat":true}}]`
 
-// protoParts is what it is in the proto of v0.3, whose readers refuse other members.
+// protoParts is everyPart in the proto of v0.3, whose readers refuse other members.
 const protoParts = `[{"text":"hi","metadata":{"n":12345678901234567890}},` +
 	`{"file":{"fileWithBytes":"YUdrPQ==","mimeType":"text/plain","name":"a.txt"}},` +
 	`{"file":{"fileWithUri":"https://a.example/"},"metadata":{"k":"v"}},` +
@@ -94,7 +94,7 @@ func TestLegacyResults(t *testing.T) {
 	}
 }
 
-// A frame alone is what the stream shows of it where streams remember nothing.
+// A frame converted alone equals the stream's frame in dialects with stateless streams.
 func TestFrameAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, v1, v03, promptKit string }{

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// AppendV03 appends the JSON-RPC response with this error for callers of v0.3. Its data
-// is one object: some of their decoders refuse the list that v1.0 has.
+// AppendV03 appends the JSON-RPC response with this error for callers of v0.3. Its data is one
+// object, because some decoders of v0.3 refuse the list of v1.0.
 func (r *Report) AppendV03(dst, id []byte) []byte {
 	dst = append(appendEnvelope(dst, id), `"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(r.Code), 10)

@@ -9,11 +9,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// LegacyMessage returns the v1.0 params of a call of gRPC of v0.3: of the request
-// message as ProtoJSON, which Body has checked. Messages name tasks and push
-// notification configs like resources. Errors are those of Shape.Request.
+// LegacyMessage returns the v1.0 params of a gRPC call of v0.3. The request message is
+// ProtoJSON that Body has checked. Messages name tasks and push notification configs by
+// resource names. Errors are those of Shape.Request.
 //
-// The proto has no member for the agent; a caller who knows it adds "tenant".
+// The proto has no member for the agent; a caller that knows the agent adds "tenant".
 func (d *Decoder) LegacyMessage(o Operation, message []byte) ([]byte, error) {
 	if o.sends() {
 		return readSend(message, &messageReader)
@@ -34,7 +34,7 @@ var messageReader = sendReader{
 	configuration: readMessageConfiguration,
 }
 
-// readMessageConfiguration is readProtoConfiguration where the shape is known.
+// readMessageConfiguration is readProtoConfiguration for requests of known shape.
 func readMessageConfiguration(dst, _, configuration []byte) ([]byte, error) {
 	dst, said, err := appendProtoConfiguration(append(dst, '{'), configuration)
 	if !said {
@@ -43,13 +43,13 @@ func readMessageConfiguration(dst, _, configuration []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// The names of resources in the proto.
+// The segments of resource names in the proto.
 const (
 	taskPrefix   = "tasks/"
 	configsInfix = "/pushNotificationConfigs/"
 )
 
-// resourceOf returns the ids in the name that a request has.
+// resourceOf returns the ids in the resource name of a request.
 func resourceOf(o Operation, message []byte) (LegacyPath, error) {
 	member, form := "name", taskPrefix+"{id}"
 	switch o {
@@ -73,8 +73,8 @@ func textOf(obj []byte, name string) string {
 	return s
 }
 
-// parseResource reads the name of a task, or for the calls that are about one, of a
-// config. Ids may have a slash.
+// parseResource reads the resource name of a task or, for push operations that need one, of a
+// config. Ids may contain a slash.
 func parseResource(o Operation, name string) (LegacyPath, bool) {
 	id, ok := strings.CutPrefix(name, taskPrefix)
 	var config string

@@ -20,7 +20,7 @@ func TestLegacyMessage(t *testing.T) {
 	}{
 		{"message", dialect.SendMessage, `{` + hi + `}`, `{` + hi + `}`},
 		{"content", dialect.SendMessage, `{` + protoHi + `,"tenant":"a"}`, `{` + hi + `,"tenant":"a"}`},
-		// Protocol buffers do not tell false from absent.
+		// Protocol buffers do not distinguish false from absent.
 		{
 			"does not wait", dialect.SendStreamingMessage, `{` + hi + `,"configuration":{"acceptedOutputModes":["x"]}}`,
 			`{` + hi + `,"configuration":{"acceptedOutputModes":["x"],"returnImmediately":true}}`,
@@ -78,7 +78,7 @@ func TestLegacyMessageErrors(t *testing.T) {
 	}
 }
 
-// The statuses of gRPC of v0.3 differ where its clients read one error into a status.
+// The gRPC statuses of v0.3 differ where its clients map one error to a status.
 func TestStatusesOfV03(t *testing.T) {
 	t.Parallel()
 	got := map[string]dialect.Status{}
@@ -104,8 +104,8 @@ func TestStatusesOfV03(t *testing.T) {
 	}
 }
 
-// TestMessageWithoutID shows where v0.3 requires an id: in a message that has a kind. The
-// message of protoWorkstacean's documents has kinds on its parts alone, and none.
+// TestMessageWithoutID: v0.3 requires an id in a message that has a kind. The message of
+// protoWorkstacean's documents has kinds only on its parts, and no id.
 func TestMessageWithoutID(t *testing.T) {
 	t.Parallel()
 	const parts = `"role":"user","parts":[{"kind":"text","text":"<content>"}]`
@@ -129,7 +129,7 @@ func TestMessageWithoutID(t *testing.T) {
 	}
 }
 
-// fieldOf returns the field for which a call is refused; empty if it is not.
+// fieldOf returns the field of an error; it is empty if the call was accepted.
 func fieldOf(t *testing.T, o dialect.Operation, params []byte, err error) string {
 	t.Helper()
 	if err == nil {

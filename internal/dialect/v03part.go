@@ -28,8 +28,7 @@ func v03Part(dst, part []byte) []byte {
 	return v03Object(dst, "text", part, keepValue)
 }
 
-// v03FileNames are the members of a v1.0 part that belong into the file, and what they
-// are called there.
+// v03FileNames maps the members of a v1.0 part that belong to the file to their names in v0.3.
 var v03FileNames = map[string]string{"raw": "bytes", "url": "uri", "filename": "name", "mediaType": "mimeType"}
 
 func v03File(dst, part []byte) []byte {
@@ -48,8 +47,8 @@ func v03File(dst, part []byte) []byte {
 	return append(dst, '}')
 }
 
-// readV03Part appends a part of v0.3 in the shape of v1.0. A part without a kind is
-// known by its members.
+// readV03Part appends a part of v0.3 in the shape of v1.0. A part without a kind is identified
+// by its members.
 func readV03Part(dst, part []byte) ([]byte, error) {
 	if rawjson.KindOf(part) != rawjson.Object {
 		return append(dst, part...), nil
@@ -78,7 +77,7 @@ func readV03Part(dst, part []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// checkKind refuses a part whose kind is none, or whose content is of another kind.
+// checkKind refuses a part with an unknown kind, or without the content of its kind.
 func checkKind(part []byte) error {
 	v := member(part, "kind")
 	if v == nil {
@@ -94,8 +93,8 @@ func checkKind(part []byte) error {
 	return a2ajson.Under("kind", a2ajson.Invalid("must be text, file or data"))
 }
 
-// compatValue returns the value that was wrapped into an object because a reader knows
-// no other data, or nil.
+// compatValue returns the original of data that was wrapped in an object for readers that
+// accept nothing else, or nil.
 func compatValue(data, metadata []byte) []byte {
 	if string(member(metadata, dataCompat)) != "true" {
 		return nil
@@ -103,8 +102,8 @@ func compatValue(data, metadata []byte) []byte {
 	return member(data, "value")
 }
 
-// appendUnwrapped appends the metadata of a part whose data was wrapped, if there is
-// more in it than that.
+// appendUnwrapped appends the metadata of a part whose data was wrapped, without the mark. It
+// omits metadata that holds nothing else.
 func appendUnwrapped(dst, metadata []byte) []byte {
 	if m := without(metadata, dataCompat); len(m) > len("{}") {
 		return append(appendName(dst, "metadata"), m...)
@@ -112,12 +111,12 @@ func appendUnwrapped(dst, metadata []byte) []byte {
 	return dst
 }
 
-// fileSchema is the members of a file.
+// fileSchema describes the members of a file.
 type fileSchema struct {
 	*a2ajson.Schema
-	// content says which of them there must be exactly one of.
+	// content names the members of which exactly one is required.
 	content string
-	// bytes reads the bytes as v1.0 writes them.
+	// bytes appends the file's bytes in the encoding of v1.0.
 	bytes func(dst, v []byte) ([]byte, error)
 }
 
@@ -134,8 +133,7 @@ var v03FileSchema = fileSchema{
 	bytes:   func(dst, v []byte) ([]byte, error) { return append(dst, v...), nil },
 }
 
-// readFile appends the members of a file to its part. Members that nobody knows are
-// kept.
+// readFile appends the members of a file to its part. Unknown members are kept.
 func readFile(dst, file []byte, s *fileSchema) ([]byte, error) {
 	contents := 0
 	err := s.Each(file, func(i int, name string, v []byte) (err error) {

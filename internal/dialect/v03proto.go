@@ -6,12 +6,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// The proto of v0.3 has the wrappers and the names of v1.0, but for parts, which are a
-// message's content and have files and data in objects of their own, for one state,
-// and for push notification configs, which are named like resources. Some of its
-// readers refuse members that they do not know, so nothing else is written.
+// The proto of v0.3 has the wrappers and the names of v1.0 except for parts, one state, and
+// push notification configs. Parts are the content of a message and hold files and data in
+// nested objects. Push notification configs have resource names. Some readers refuse unknown
+// members, so no others are written.
 
-// protoResult appends the result of a call from that of v1.0.
+// protoResult appends the result of a call, converted from v1.0.
 func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
 	case SendMessage:
@@ -31,8 +31,8 @@ func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// protoFrames returns the one event that shows a v1.0 frame, or none if the proto has no
-// such event.
+// protoFrames returns the single event for a v1.0 frame, or none if the proto has no such
+// event.
 func protoFrames(v1 []byte) [][]byte {
 	if name, _ := arm(v1); arms[name] == "" {
 		return nil
@@ -57,11 +57,11 @@ func protoFrame(dst, v1 []byte) []byte {
 	})
 }
 
-// protoMembers are the members that an object of the proto has, by their names in
-// v1.0, with what appends them.
+// protoMembers maps the v1.0 names of an object's members to functions that append them in the
+// shape of the proto.
 type protoMembers map[string]func(dst, v []byte) []byte
 
-// append appends the members of obj that the proto has.
+// append appends the members of obj that the proto defines.
 func (m protoMembers) append(dst, obj []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(obj) {
@@ -101,7 +101,7 @@ func protoTask(dst, t []byte) []byte     { return protoTaskMembers.append(dst, t
 func protoStatus(dst, s []byte) []byte   { return protoStatusMembers.append(dst, s) }
 func protoArtifact(dst, a []byte) []byte { return protoArtifactParts.append(dst, a) }
 
-// protoState appends a state, of which one has another spelling.
+// protoState appends a state. Only the canceled state has another spelling.
 func protoState(dst, v []byte) []byte {
 	if isText(v, "TASK_STATE_CANCELED") {
 		return append(dst, `"TASK_STATE_CANCELLED"`...)
@@ -109,8 +109,8 @@ func protoState(dst, v []byte) []byte {
 	return append(dst, v...)
 }
 
-// protoMessage appends a message. Its parts are its content, and it cannot refer to
-// other tasks.
+// protoMessage appends a message. Its parts are called content, and it cannot refer to other
+// tasks.
 func protoMessage(dst, msg []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(msg) {
@@ -160,9 +160,9 @@ func protoFile(dst []byte, content string, part []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendBase64Twice appends the base64 of a string that is base64 itself. The SDKs of
-// v0.3 put the string of JSON-RPC into the proto as it is, and ProtoJSON encodes it
-// again; they read nothing else.
+// appendBase64Twice appends the base64 of a string that already is base64. The SDKs of v0.3 put
+// the base64 string of JSON-RPC into the bytes field of the proto, which ProtoJSON encodes
+// again. They accept no other encoding.
 func appendBase64Twice(dst, v []byte) []byte {
 	s, _ := rawjson.String(v)
 	return base64.StdEncoding.AppendEncode(dst, []byte(s))

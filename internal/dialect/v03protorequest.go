@@ -10,18 +10,17 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// LegacyPath is what a call of HTTP+JSON of v0.3 says in its path, its query and its
-// body.
+// LegacyPath holds the path, the query and the body of an HTTP+JSON call of v0.3.
 type LegacyPath struct {
 	// Task and Config are ids from the path, or empty.
 	Task   a2a.TaskID
 	Config string
 	Query  string
-	// Body is the body as it came, or nil.
+	// Body is the unparsed body, or nil.
 	Body []byte
 }
 
-// The parameters that queries of v0.3 may have.
+// The query parameters of v0.3.
 var legacyQuerySchema = a2ajson.NewSchema("tenant", "agentId", "historyLength", "pageSize", "pageToken")
 
 const (
@@ -30,11 +29,11 @@ const (
 	legacyCallHistory
 )
 
-// legacyCallSchema is the members of the requests that name a task or a config.
+// legacyCallSchema has the members of the requests that name a task or a config.
 var legacyCallSchema = a2ajson.NewSchema("name", "parent", "historyLength", "tenant", "agentId", "metadata", "pageSize", "pageToken")
 
-// LegacyAt returns the v1.0 params of a call of HTTP+JSON of v0.3. Its errors are those
-// of Body, and of Shape.Request.
+// LegacyAt returns the v1.0 params of an HTTP+JSON call of v0.3. Its errors are those of Body
+// and of Shape.Request.
 func (d *Decoder) LegacyAt(o Operation, p *LegacyPath) ([]byte, error) {
 	if o.sends() || o == CreatePushConfig {
 		if err := d.Body(p.Body); err != nil {
@@ -55,8 +54,8 @@ func (d *Decoder) LegacyAt(o Operation, p *LegacyPath) ([]byte, error) {
 	return legacyCall(o, p, obj)
 }
 
-// legacyCall returns the v1.0 params of a call that names a task or a config. A name
-// in the body must be that of the path.
+// legacyCall returns the v1.0 params of a call that names a task or a config. A name in the
+// body must match the path.
 func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
 	out := append(make([]byte, 0, len(obj)+len(p.Task)+len(p.Config)+32), '{')
 	switch {
@@ -85,7 +84,7 @@ func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// sameTask refuses the name of a resource that is not the task or below it.
+// sameTask refuses a resource name that is neither the task nor below it.
 func sameTask(id a2a.TaskID, v []byte) error {
 	if v == nil {
 		return nil
@@ -101,15 +100,14 @@ func sameTask(id a2a.TaskID, v []byte) error {
 	return nil
 }
 
-// zero reports whether v is the number zero, which is how the proto says that a number
-// is absent.
+// zero reports whether v is the number zero, which means "absent" in the proto.
 func zero(v []byte) bool {
 	n, err := a2ajson.ReadInt(v)
 	return err == nil && n == 0
 }
 
-// protoRequest returns the v1.0 params of a call. Only those of messages differ; the
-// others come from LegacyAt.
+// protoRequest returns the v1.0 params of a call. It converts only requests with a message;
+// LegacyAt has converted the others.
 func protoRequest(o Operation, params []byte) ([]byte, error) {
 	if !o.sends() || len(params) == 0 {
 		return params, nil
@@ -117,7 +115,7 @@ func protoRequest(o Operation, params []byte) ([]byte, error) {
 	return readSend(params, &protoReader)
 }
 
-// protoField returns the name that a field of the v1.0 params has in the proto.
+// protoField returns the name of a v1.0 params field in the proto.
 func protoField(o Operation, v1 string) string {
 	switch {
 	case o == CreatePushConfig && ofConfig(v1):
@@ -148,14 +146,14 @@ func ofConfig(v1 string) bool {
 	return v1 == "id" || v1 == "url" || v1 == "token" || strings.HasPrefix(v1, "authentication")
 }
 
-// The proto calls the message of a request so, too.
+// The proto calls the message of a request "request"; "message" is accepted as well.
 var protoReader = sendReader{
 	schema:        a2ajson.NewSchema("message:request", "configuration"),
 	message:       readProtoMessage,
 	configuration: readProtoConfiguration,
 }
 
-// The message may have either shape of v0.3.
+// The message may have either of the v0.3 shapes.
 var protoMessageSchema = a2ajson.NewSchema("kind", "role", "content:parts", "messageId")
 
 func readProtoMessage(dst, msg []byte) ([]byte, error) {
@@ -177,8 +175,8 @@ func readProtoMessage(dst, msg []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// readProtoPart appends a part that may have either shape: the kind tells them apart,
-// and without one the names inside.
+// readProtoPart appends a part of either shape. The kind identifies the shape; without a kind
+// the member names do.
 func readProtoPart(dst, part []byte) ([]byte, error) {
 	if rawjson.KindOf(part) != rawjson.Object || member(part, "kind") != nil {
 		return readV03Part(dst, part)
@@ -207,14 +205,13 @@ func readProtoPart(dst, part []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// partReserved are the names that a part has in some dialect.
+// partReserved are the member names of parts in all dialects.
 var partReserved = rawjson.Reserved{
 	"text", "raw", "url", "file", "data", "metadata", "filename", "mediaType", "kind", "bytes", "uri", "name", "mimeType",
 }
 
-// innerData returns the data of a DataPart, and the members of the DataPart that the
-// protocol does not have, without braces: v1.0 has them in the part. Data that is not in
-// a DataPart is taken as it is.
+// innerData returns the data of a DataPart, and its other members, without braces: v1.0 keeps
+// them in the part. Data that is not in a DataPart is returned unchanged.
 func innerData(v []byte) (data, others []byte) {
 	n := 0
 	others = []byte{'{'}
@@ -239,8 +236,8 @@ var protoFileSchema = fileSchema{
 	bytes:   appendBase64Once,
 }
 
-// appendBase64Once appends bytes that may have been encoded twice, as the SDKs of v0.3
-// do, encoded once. What becomes base64 when it is decoded was.
+// appendBase64Once appends bytes encoded once. The SDKs of v0.3 encode them twice: bytes that
+// decode to valid base64 are taken as encoded twice.
 func appendBase64Once(dst, v []byte) ([]byte, error) {
 	s, _ := rawjson.String(v)
 	once, err := base64.StdEncoding.DecodeString(s)
@@ -255,9 +252,9 @@ func appendBase64Once(dst, v []byte) ([]byte, error) {
 
 var protoConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotification:pushNotificationConfig", "historyLength")
 
-// readProtoConfiguration appends a configuration. In the proto, a call that does not
-// say does not wait, and a length of zero is none; in the JSON-RPC shape, whose
-// messages have kinds, it waits.
+// readProtoConfiguration appends a configuration. In the proto, a call without the blocking
+// field does not block, and a length of zero means absent. In the shape of JSON-RPC, whose
+// messages have kinds, it blocks.
 func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
 	dst, said, err := appendProtoConfiguration(append(dst, '{'), configuration)
 	if !said && inProto(params) {
@@ -266,8 +263,8 @@ func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// appendProtoConfiguration appends the members of a configuration, and reports whether
-// it says if the call blocks.
+// appendProtoConfiguration appends the members of a configuration. The boolean reports whether
+// the configuration has the blocking field.
 func appendProtoConfiguration(dst, configuration []byte) (_ []byte, said bool, _ error) {
 	err := protoConfigurationSchema.Each(configuration, func(i int, name string, v []byte) (err error) {
 		switch i {
@@ -303,8 +300,8 @@ const (
 	numProtoPush
 )
 
-// protoPushSchema is the members of a CreateTaskPushNotificationConfigRequest and of the
-// config in it, which may come alone.
+// protoPushSchema has the members of a CreateTaskPushNotificationConfigRequest and of its
+// config, which may be sent alone.
 var protoPushSchema = a2ajson.NewSchema("parent", "configId", "config", "tenant", "name", "pushNotificationConfig")
 
 // protoPushMembers are the values of the members of protoPushSchema.
@@ -323,8 +320,8 @@ func readProtoPushMembers(obj []byte) (m protoPushMembers, err error) {
 	return m, err
 }
 
-// readProtoPush returns the v1.0 params of setting a push notification config. The
-// body is the whole request of the proto, its config, or the params of JSON-RPC.
+// readProtoPush returns the v1.0 params of setting a push notification config. The body is the
+// complete request of the proto, its config, or the params of JSON-RPC.
 func readProtoPush(id a2a.TaskID, body []byte) ([]byte, error) {
 	request, err := readProtoPushMembers(body)
 	if err != nil {
@@ -360,8 +357,8 @@ func named(c []byte) bool {
 	return id != nil && rawjson.KindOf(id) != rawjson.Null && !isText(id, "")
 }
 
-// idBeside returns the id that stands beside a config, as JSON: the configId of
-// the request, or the end of the config's name. It is nil if there is none.
+// idBeside returns the id beside a config, as JSON: the configId of the request, or the end of
+// the config's name. It is nil if there is none.
 func idBeside(request, config *protoPushMembers) []byte {
 	if v := request[protoConfigID]; rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
 		return v

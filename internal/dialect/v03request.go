@@ -23,7 +23,7 @@ func v03Request(o Operation, params []byte) ([]byte, error) {
 	return params, nil
 }
 
-// v03Field returns the name that a field of the v1.0 params has in v0.3.
+// v03Field returns the name of a v1.0 params field in v0.3.
 func v03Field(o Operation, v1 string) string {
 	switch {
 	case o.sends():
@@ -54,8 +54,8 @@ func v03SendField(v1 string) string {
 	return legacyScheme(v1)
 }
 
-// legacyScheme returns the path of a field of a push notification config with the list
-// of schemes that older versions have.
+// legacyScheme returns the path of a push notification config's field with the list of schemes
+// that older versions have.
 func legacyScheme(field string) string {
 	if strings.HasSuffix(field, "authentication.scheme") {
 		return field + "s"
@@ -133,8 +133,9 @@ func readV03Message(dst, msg []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// identified refuses a message that has a kind and no id: v0.3 requires both (§6.4). One
-// with kinds on its parts alone may be protoWorkstacean's, whose messages have no id.
+// identified refuses a message that has a kind and no id: v0.3 requires both (§6.4). A message
+// without a kind whose parts have kinds is accepted, because messages of protoWorkstacean have
+// no id.
 func identified(s *a2ajson.Schema, msg []byte) error {
 	var has [legacyMessageID + 1]bool
 	for name, v := range rawjson.Fields(msg) {
@@ -155,8 +156,8 @@ func messageKind(v []byte) error {
 	return a2ajson.Invalid(`must be "message"`)
 }
 
-// readParts appends a list of parts. Something else stays what it is; the decoder
-// complains.
+// readParts appends a list of parts. A value that is not a list is appended unchanged; the
+// decoder refuses it later.
 func readParts(dst, parts []byte, read func(dst, part []byte) ([]byte, error)) ([]byte, error) {
 	if rawjson.KindOf(parts) != rawjson.Array {
 		return append(dst, parts...), nil
@@ -184,8 +185,8 @@ const (
 
 var v03ConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotificationConfig")
 
-// readV03Configuration appends a configuration. A call that does not say waits, as it
-// does in the SDKs.
+// readV03Configuration appends a configuration. A call without the blocking field blocks, as in
+// the SDKs.
 func readV03Configuration(dst, _, configuration []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	err := v03ConfigurationSchema.Each(configuration, func(i int, name string, v []byte) (err error) {
@@ -202,14 +203,14 @@ func readV03Configuration(dst, _, configuration []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// appendReturn appends the opposite of blocking.
+// appendReturn appends returnImmediately, the negation of blocking.
 func appendReturn(dst, blocking []byte) ([]byte, error) {
 	b, err := a2ajson.ReadBool(blocking)
 	return strconv.AppendBool(appendName(dst, "returnImmediately"), !b), err
 }
 
-// readPush appends a PushNotificationConfig without an authentication that says
-// nothing: an empty list of schemes.
+// readPush appends a PushNotificationConfig and omits an authentication with an empty list of
+// schemes.
 func readPush(dst, c []byte) []byte {
 	if rawjson.KindOf(c) != rawjson.Object {
 		return append(dst, c...)
@@ -277,8 +278,8 @@ func readV03PushConfig(params []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// appendPush appends the members of a PushNotificationConfig, and none that v1.0 has
-// beside them.
+// appendPush appends the members of a PushNotificationConfig, except those that v1.0 has beside
+// it.
 func appendPush(dst, c []byte) []byte {
 	for name, v := range rawjson.Fields(c) {
 		switch name {
@@ -302,8 +303,8 @@ const (
 
 var v03RefSchema = a2ajson.NewSchema("id", "pushNotificationConfigId", "tenant", "agentId")
 
-// readV03PushRef returns the v1.0 params of the calls that name a task and perhaps a
-// push notification config.
+// readV03PushRef returns the v1.0 params of the calls that name a task and optionally a push
+// notification config.
 func readV03PushRef(params []byte) ([]byte, error) {
 	out := append(make([]byte, 0, len(params)+8), '{')
 	err := v03RefSchema.Each(params, func(i int, name string, v []byte) error {
@@ -323,8 +324,8 @@ func readV03PushRef(params []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// AnyPush reports whether the v1.0 params of getting a push notification config name
-// none. v0.3 allows that.
+// AnyPush reports whether the v1.0 params of getting a push notification config omit its id,
+// which v0.3 allows.
 func AnyPush(params []byte) bool {
 	id := member(params, "id")
 	return id == nil || rawjson.KindOf(id) == rawjson.Null || isText(id, "")

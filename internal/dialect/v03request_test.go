@@ -129,8 +129,7 @@ func field(t *testing.T, err error) string {
 	return told.Violations[0].Field
 }
 
-// TestV03Errors wants errors to name the field as the caller wrote it, whoever found
-// it.
+// TestV03Errors checks that errors of all layers name the field as the caller spelled it.
 func TestV03Errors(t *testing.T) {
 	t.Parallel()
 	send := func(part string) string {
@@ -357,8 +356,8 @@ func TestLegacyAtErrors(t *testing.T) {
 	}
 }
 
-// TestOriginalNames reads each request with the names that the proto itself has, which every
-// reader of ProtoJSON takes beside those in camelCase.
+// TestOriginalNames reads each request with the proto's original field names, which every
+// ProtoJSON reader accepts besides camelCase.
 func TestOriginalNames(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -398,8 +397,8 @@ func originalName(name string) string {
 	return regexp.MustCompile(`[A-Z]`).ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
 }
 
-// TestProtoIsThatOfTheSDK lets the SDK's types of v0.3 write what is read here, and
-// read what is written.
+// TestProtoIsThatOfTheSDK lets the SDK's types of v0.3 write the input of the readers and read
+// the output of the writers.
 func TestProtoIsThatOfTheSDK(t *testing.T) {
 	t.Parallel()
 	msg := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi"), a2a.NewRawPart([]byte("raw")), a2a.NewDataPart(map[string]any{"k": "v"}))
@@ -445,14 +444,14 @@ func TestAppendV03Error(t *testing.T) {
 		string(r.AppendV03(nil, nil)))
 }
 
-// legacyOperations are all that v0.3 has.
+// legacyOperations are all operations of v0.3.
 var legacyOperations = []dialect.Operation{
 	dialect.SendMessage, dialect.GetTask, dialect.CancelTask, dialect.SubscribeToTask, dialect.CreatePushConfig,
 	dialect.GetPushConfig, dialect.ListPushConfigs, dialect.DeletePushConfig, dialect.GetExtendedAgentCard,
 }
 
-// FuzzLegacy checks that whatever comes becomes params of v1.0 or an error for the
-// caller, and that what the decoder takes can be written in each shape and read back.
+// FuzzLegacy checks that any input becomes v1.0 params or an error for the caller, and that
+// each shape can write accepted requests and read them back.
 func FuzzLegacy(f *testing.F) {
 	for _, s := range []string{
 		`{` + v03Hi + `,"configuration":{"blocking":true,"pushNotificationConfig":{"url":"u","authentication":{"schemes":[]}}}}`,

@@ -11,7 +11,7 @@ import (
 // Supported lists the protocol versions that the v1.0 surfaces serve.
 const Supported = "1.0"
 
-// Surface is where a request came in.
+// Surface is the HTTP surface that received a request.
 type Surface uint8
 
 const (
@@ -23,11 +23,10 @@ const (
 	REST
 )
 
-// Version checks the values of the A2A-Version header and query parameter
-// (specification §3.6). "1.0" is served, and so is every patch of it; the patch
-// number does not count. A version that is not served gives an error wrapping
-// a2a.ErrVersionNotSupported, and so does none at all on RPC, where it would mean
-// 0.3.
+// Version checks the values of the A2A-Version header and query parameter (specification §3.6).
+// It accepts "1.0" and every patch version of it. A version that is not served gives an error
+// wrapping a2a.ErrVersionNotSupported. A missing version gives the same error on RPC, where the
+// specification reads it as 0.3.
 func Version(values []string, s Surface) error {
 	named := false
 	for _, v := range values {
@@ -52,8 +51,8 @@ func Version(values []string, s Surface) error {
 	return nil
 }
 
-// unsupported returns an error that names the versions which are served at the address of
-// the surface: JSON-RPC of both is at the same one.
+// unsupported returns an error that names the versions served at the address of the surface.
+// Both versions of JSON-RPC share one address.
 func (s Surface) unsupported(format string, args ...any) *apierror.Error {
 	all := []string{Supported, legacy}
 	if s == REST {
