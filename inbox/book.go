@@ -10,22 +10,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Why something is not done. Callers test with errors.Is.
+// Errors of an inbox. Callers test for them with errors.Is.
 var (
-	// ErrNotFound: there is no such item.
+	// ErrNotFound is returned if the item does not exist.
 	ErrNotFound = errors.New("no such item in the inbox")
-	// ErrSettled: somebody else came first. The error is a *Settled.
+	// ErrSettled is returned if the item is already settled. The error is a *Settled.
 	ErrSettled = errors.New("the item is settled")
-	// ErrLate: the time of the item is over.
+	// ErrLate is returned for a settlement after the item has expired.
 	ErrLate = errors.New("the time of the item is over")
-	// ErrInvalid: the item, or what is to be done with it, makes no sense.
+	// ErrInvalid is returned for an invalid item, or a settlement that does not fit the item.
 	ErrInvalid = errors.New("invalid")
 )
 
-// Settled says how an item was settled by somebody else. It is ErrSettled.
+// Settled reports the earlier settlement of an item. It wraps ErrSettled.
 type Settled struct{ Item Item }
 
-// Error says who has won.
+// Error implements error. It names the settlement, its user and its time.
 func (s *Settled) Error() string {
 	switch {
 	case s.Item.State == Expired && s.Item.Answer != "":
@@ -41,50 +41,49 @@ func (s *Settled) Error() string {
 // Unwrap returns ErrSettled.
 func (s *Settled) Unwrap() error { return ErrSettled }
 
-// Book keeps items. Methods are called concurrently; nothing that is passed in or out is
-// shared with the book.
+// Book stores items. Its methods are called concurrently. No argument or result is shared with
+// the book.
 type Book interface {
-	// PutItem stores an item that Item.Check finds nothing wrong with, and returns it
-	// and true. If there is one with its id, that is returned as it is, and false.
+	// PutItem stores an item that passes Item.Check, and returns it and true. If an item with
+	// the id exists, PutItem returns that item unchanged, and false.
 	PutItem(ctx context.Context, it *Item) (Item, bool, error)
-	// SettleItem changes an open item as Item.Settles says, and returns it. Of several
-	// that settle one item, one wins; the others get a *Settled. If there is no such
-	// item, it returns ErrNotFound.
+	// SettleItem changes an open item as Item.Settles describes, and returns it. Of several
+	// concurrent settlements one wins; the other callers get a *Settled. If the item does not
+	// exist, SettleItem returns ErrNotFound.
 	SettleItem(ctx context.Context, id ID, s *Settlement) (Item, error)
-	// Items returns what is asked for.
+	// Items returns the items that q selects.
 	Items(ctx context.Context, q *Query) ([]Item, error)
 }
 
-// Sweeper is the ability of a book to forget.
+// Sweeper is implemented by a Book that can delete old items.
 type Sweeper interface {
-	// SweepItems forgets at most limit items that were settled before a time, the
-	// oldest first, and returns how many.
+	// SweepItems deletes at most limit items that were settled before a time, oldest first, and
+	// returns the number deleted.
 	SweepItems(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// MaxPage is the most items that one query gives.
+// MaxPage is the maximum number of items returned for one query.
 const MaxPage = 500
 
-// Query asks for items. The zero Query asks for the newest of all.
+// Query selects items. The zero Query selects all, newest first.
 type Query struct {
-	// ID, Owner and State select, unless they are empty. Kinds selects, unless there
-	// are none.
+	// ID, Owner and State select items with the same values; empty fields select all. Kinds
+	// selects items of these kinds; none means all.
 	ID    ID
 	Owner task.Owner
 	State State
 	Kinds []Kind
-	// Due selects open items whose time is over then, unless it is zero. They come in
-	// the order of that time. Soonest gives only items with an end, in its order.
+	// Due, if not zero, selects open items that expire at or before it, ordered by that time.
+	// Soonest selects open items that expire, in the same order.
 	Due     time.Time
 	Soonest bool
-	// After continues a list behind the item with this id. An id that is not there
-	// gives nothing.
+	// After starts the list behind the item with this id. An unknown id gives an empty list.
 	After ID
-	// Limit is the largest number of items; MaxPage if it is zero or more than that.
+	// Limit is the maximum number of items; MaxPage if it is zero or larger.
 	Limit int
 }
 
-// Most returns how many items q gives at most.
+// Most returns the maximum number of items for q.
 func (q *Query) Most() int {
 	if q.Limit <= 0 || q.Limit > MaxPage {
 		return MaxPage
@@ -92,10 +91,10 @@ func (q *Query) Most() int {
 	return q.Limit
 }
 
-// ByEnd reports whether items come in the order of their end, and not the newest first.
+// ByEnd reports whether q orders items by their expiry instead of newest first.
 func (q *Query) ByEnd() bool { return q.Soonest || !q.Due.IsZero() }
 
-// matches reports whether q selects it, leaving After aside.
+// matches reports whether q selects it, ignoring After.
 func (q *Query) matches(it *Item) bool {
 	switch {
 	case q.ID != "" && it.ID != q.ID,

@@ -1,35 +1,35 @@
-// Package inbox is what a person has to look at: questions of agents, approvals that
-// callers wait for, and notices of what was done or refused.
+// Package inbox manages the items that need a person's attention: questions of agents,
+// approvals that callers wait for, and notices of completed or refused actions.
 //
-// An [Item] is kept in a [Book], until it is settled or its time is over. [Inbox] puts
-// items there, settles them, and wakes who waits for them. [Memory] is a book that ends
-// with the process; package sqlitestore has one in the file with the tasks.
+// An [Item] is stored in a [Book] until it is settled or expires. [Inbox] puts and settles
+// items and wakes the callers that wait for them. [Memory] is an in-memory Book; package
+// sqlitestore has one in the database of the tasks.
 //
 // # Guarantees
 //
-// An item is durable before anybody hears of it. Whoever asks puts the same item again
-// after a restart, by an id that it can make again ([IDOf]); that changes nothing. One
-// answer wins, however many come at one time: the others get a [Settled] error with the
-// item as it was settled. What comes after the time of an item is refused, too. An item
-// that was settled while nobody waited is found by Get.
+// An item is durable before any watcher is notified. After a restart, the asking code can
+// derive the same id ([IDOf]) and put the same item again without effect. Of several concurrent
+// answers one wins: the other callers get a [Settled] error with the settled item. A settlement
+// after the expiry of an item is refused, too. Get returns an item that was settled while no
+// caller waited.
 //
-// A question may be answered elsewhere, too, by who was asked in the first place. Where
-// [Inbox.Deliver] is set, an answer is delivered before it is stored in the book: one
-// place decides which answer comes first, and who answers here is told if it was another.
+// A question may also be answered outside the inbox, by the original caller of the task. With
+// [Inbox.Deliver] set, an answer is delivered before it is stored in the book: the task decides
+// which answer comes first, and a person whose answer came second is notified.
 //
 // # What it does not promise
 //
-// It does not know who may see or settle an item; whoever serves it to others does
-// ([Query.Owner]). A watcher that does not read for long is cut off and has to list
-// anew. Settled items are forgotten after a while.
+// The inbox does not authorize access to items; its caller does ([Query.Owner]). A watcher that
+// does not read for a long time is disconnected and must list again. Settled items are deleted
+// after the retention time.
 //
 // # Concurrency
 //
-// An Inbox and its books are safe for concurrent use. Run must be running for items to
-// expire by themselves.
+// An Inbox and its books are safe for concurrent use. Items expire on their own only while Run
+// is running.
 //
 // # Testing
 //
-// Suite inboxtest says what every book has to do. The zero Inbox keeps its items in
-// memory. The tests of the inbox run in bubbles of fake time.
+// Suite inboxtest defines the behaviour required of every book. The zero Inbox keeps its items
+// in memory. The tests of the inbox run in bubbles of fake time (testing/synctest).
 package inbox

@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// Inbox is a book with those who wait for what stands in it. The zero Inbox keeps its
-// items in memory. Its fields must not change once it is in use.
+// Inbox manages the items of a Book and the callers that wait for them. The zero Inbox keeps
+// its items in memory. Its fields must not change after the first call.
 type Inbox struct {
-	// Book keeps the items. If nil, they end with the process.
+	// Book stores the items. If nil, they are kept in memory.
 	Book Book
-	// Retention is how long a settled item is kept; 30 days if zero.
+	// Retention is the time for which a settled item is kept; zero means 30 days.
 	Retention time.Duration
-	// Deliver is given what settles an open question of a task, unless it is its time,
-	// before that is stored: who has asked decides whether it comes first. It returns ErrOver if the
-	// question needs no answer any more; any other error leaves the item open. It is
-	// called for one item after the other. If nil, the item alone decides, and who has
-	// asked waits for it.
+	// Deliver, if set, is called before the settlement of a task's open question is stored,
+	// unless the question expires. The asking task decides which answer comes first. Deliver
+	// returns ErrOver if the question needs no answer any more; any other error leaves the item
+	// open. Calls are serialised. If nil, the item alone decides, and the asking code waits for
+	// it.
 	Deliver func(ctx context.Context, it *Item, s *Settlement) error
-	// Logger receives a record when the book does not work. If nil, nothing is logged.
+	// Logger receives errors of the book. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	// deciding is held over what settles a question, its delivery included.
+	// deciding is held while a question is settled, including its delivery.
 	deciding sync.Mutex
 
 	once    sync.Once
 	memory  Memory
-	changed chan struct{} // of capacity 1: the next end may be another one
+	changed chan struct{} // capacity 1: signals that the earliest end may have changed
 
 	mu       sync.Mutex // guards the fields below
 	waiters  map[ID]*waiter
@@ -38,17 +38,16 @@ type Inbox struct {
 	closed   bool // Run has ended
 }
 
-// waiter is who waits for an item.
+// waiter holds the callers of Wait for one item.
 type waiter struct {
-	n     int           // how many
+	n     int           // number of callers
 	again chan struct{} // closed when the item is to be read again
 }
 
 // ErrOver is returned by Inbox.Deliver for a question that needs no answer any more.
 var ErrOver = errors.New("the question needs no answer any more")
 
-// Over is an ErrOver that says what was delivered before, by a process that could not
-// write it down any more.
+// Over is an ErrOver with the answer that an earlier process delivered but did not store.
 type Over struct{ Answer string }
 
 // Error implements error.
@@ -57,7 +56,7 @@ func (*Over) Error() string { return ErrOver.Error() }
 // Is reports whether target is ErrOver.
 func (*Over) Is(target error) bool { return target == ErrOver }
 
-// ErrClosed is returned to those who wait or watch when the inbox stops.
+// ErrClosed is returned to callers of Wait and Watch when the inbox stops.
 var ErrClosed = errors.New("the inbox stops")
 
 const (
@@ -75,9 +74,9 @@ func (b *Inbox) book() Book {
 	return b.Book
 }
 
-// Put stores an item and returns it as it is then. State and Created are filled in, and
-// texts that are too long are cut. If there is one with its id, that is returned, settled
-// or not, and nothing changes.
+// Put stores an item and returns its stored form. Put sets State and Created, and cuts texts
+// that are too long. If an item with the id exists, Put changes nothing and returns that item,
+// settled or not.
 func (b *Inbox) Put(ctx context.Context, it *Item) (Item, error) {
 	c := *it
 	c.State = Open
@@ -120,8 +119,8 @@ func (b *Inbox) List(ctx context.Context, q *Query) ([]Item, error) {
 	return found, nil
 }
 
-// Answer answers a question. by is who does it. If the question is settled, the error
-// is a *Settled, which says who came first.
+// Answer answers a question in the name of by. If the question is already settled, the error is
+// a *Settled with the settlement.
 func (b *Inbox) Answer(ctx context.Context, id ID, by, text string) (Item, error) {
 	if text == "" {
 		return Item{}, fmt.Errorf("%w: an answer has a text", ErrInvalid)
@@ -129,19 +128,20 @@ func (b *Inbox) Answer(ctx context.Context, id ID, by, text string) (Item, error
 	return b.settle(ctx, id, Settlement{State: Answered, Answer: text, By: by})
 }
 
-// Approve approves what waits for that, or takes the draft for the answer to a question.
-// text may be empty; for a question it must be.
+// Approve approves an Approval, or accepts the draft as the answer to a Question. text is an
+// optional remark; for a Question it must be empty.
 func (b *Inbox) Approve(ctx context.Context, id ID, by, text string) (Item, error) {
 	return b.settle(ctx, id, Settlement{State: Approved, Answer: text, By: by})
 }
 
-// Refuse refuses an approval, or to answer a question. text says why, or is empty.
+// Refuse refuses an Approval, or refuses to answer a Question. text is the reason and may be
+// empty.
 func (b *Inbox) Refuse(ctx context.Context, id ID, by, text string) (Item, error) {
 	return b.settle(ctx, id, Settlement{State: Refused, Answer: text, By: by})
 }
 
-// Withdraw makes an item expire that is not needed any more, for a reason. One that is
-// settled, or not there, is left as it is.
+// Withdraw expires an item that is not needed any more, with a reason. An item that is settled
+// or missing is unchanged.
 func (b *Inbox) Withdraw(ctx context.Context, id ID, reason string) error {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
@@ -152,7 +152,7 @@ func (b *Inbox) Withdraw(ctx context.Context, id ID, reason string) error {
 	return err
 }
 
-// settle does what a person wants with an item, if it can be done with one of its kind.
+// settle applies a person's settlement, if it fits the kind of the item.
 func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	if len(s.Answer) > MaxAnswer {
 		return Item{}, fmt.Errorf("%w: a text of %d bytes is longer than %d", ErrInvalid, len(s.Answer), MaxAnswer)
@@ -177,7 +177,7 @@ func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	return b.conclude(ctx, id, &s)
 }
 
-// hand settles a question after who has asked was told.
+// hand settles a question after the settlement was delivered to the asking task.
 func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
@@ -189,7 +189,7 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	if _, err := it.Settles(s); err == nil {
 		switch err := b.Deliver(ctx, &it, s); {
 		case delivered(err) != "" && s.State == Answered && delivered(err) == s.Answer:
-			// It is said again, because nobody knew that it counts.
+			// The same answer was delivered before, without confirmation; it counts.
 		case errors.Is(err, ErrOver):
 			return b.over(ctx, id, delivered(err))
 		case err != nil:
@@ -199,7 +199,7 @@ func (b *Inbox) hand(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	return b.conclude(ctx, id, s)
 }
 
-// delivered returns the answer that an error of Deliver speaks of.
+// delivered returns the earlier answer in an error of Deliver; empty if there is none.
 func delivered(err error) string {
 	var o *Over
 	if errors.As(err, &o) {
@@ -208,7 +208,7 @@ func delivered(err error) string {
 	return ""
 }
 
-// over settles an item that was found to need no answer, and says so.
+// over settles an item that needs no answer any more, and returns a *Settled.
 func (b *Inbox) over(ctx context.Context, id ID, answer string) (Item, error) {
 	s := Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"}
 	if answer != "" {
@@ -221,8 +221,8 @@ func (b *Inbox) over(ctx context.Context, id ID, answer string) (Item, error) {
 	return got, err
 }
 
-// Mend settles an open item of which an earlier process could not write down what has
-// become: answered, by somebody who is not known any more, or without an answer expired.
+// Mend settles an open item whose outcome an earlier process delivered but did not store: as
+// answered (by an unknown user) if answer is set, as expired otherwise.
 func (b *Inbox) Mend(ctx context.Context, id ID, answer string) error {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
@@ -233,7 +233,7 @@ func (b *Inbox) Mend(ctx context.Context, id ID, answer string) error {
 	return err
 }
 
-// conclude settles an item, or makes it expire if that comes too late.
+// conclude settles an item, or expires it if the settlement is too late.
 func (b *Inbox) conclude(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	got, err := b.change(ctx, id, s)
 	if errors.Is(err, ErrLate) {
@@ -245,8 +245,8 @@ func (b *Inbox) conclude(ctx context.Context, id ID, s *Settlement) (Item, error
 	return got, err
 }
 
-// change settles an item in the book and tells of it. Whoever waits looks again even if
-// it is unknown whether the change was stored.
+// change settles an item in the book and notifies waiters and watchers. Waiters read the item
+// again even on an error, because the change may have been stored.
 func (b *Inbox) change(ctx context.Context, id ID, s *Settlement) (Item, error) {
 	if s.At.IsZero() {
 		s.At = time.Now()
@@ -260,8 +260,8 @@ func (b *Inbox) change(ctx context.Context, id ID, s *Settlement) (Item, error) 
 	return got, nil
 }
 
-// Wait returns an item once it is settled. It returns ErrNotFound if there is none, and
-// ErrClosed when the inbox stops.
+// Wait returns an item as soon as it is settled. It returns ErrNotFound if the item does not
+// exist, and ErrClosed when the inbox stops.
 func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 	for {
 		again, leave := b.join(id)
@@ -283,7 +283,7 @@ func (b *Inbox) Wait(ctx context.Context, id ID) (Item, error) {
 	}
 }
 
-// join makes the caller one of those who wait for an item.
+// join registers the caller as a waiter for an item.
 func (b *Inbox) join(id ID) (again <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -309,7 +309,7 @@ func (b *Inbox) join(id ID) (again <-chan struct{}, leave func()) {
 	}
 }
 
-// wake makes those read an item again who wait for it.
+// wake makes the waiters for an item read it again.
 func (b *Inbox) wake(id ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -325,7 +325,7 @@ func (b *Inbox) stopped() bool {
 	return b.closed
 }
 
-// reschedule tells Run that the next end may be another one.
+// reschedule notifies Run that the earliest end may have changed.
 func (b *Inbox) reschedule() {
 	select {
 	case b.changed <- struct{}{}:
@@ -333,8 +333,8 @@ func (b *Inbox) reschedule() {
 	}
 }
 
-// Run makes items expire, and forgets old ones, until ctx ends. Then those who wait or
-// watch get ErrClosed. It is called once.
+// Run expires items and deletes old ones, until ctx ends. Then callers of Wait and Watch get
+// ErrClosed. Run must be called at most once.
 func (b *Inbox) Run(ctx context.Context) error {
 	defer b.close()
 	b.book()
@@ -355,7 +355,7 @@ func (b *Inbox) Run(ctx context.Context) error {
 	}
 }
 
-// close ends the waiting and watching.
+// close ends all waits and watches.
 func (b *Inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -369,7 +369,8 @@ func (b *Inbox) close() {
 	}
 }
 
-// expire settles the items whose time is over, and returns how long it is to the next.
+// expire settles the items whose time has passed, and returns the time until the next one
+// expires.
 func (b *Inbox) expire(ctx context.Context) time.Duration {
 	b.deciding.Lock()
 	defer b.deciding.Unlock()
@@ -390,7 +391,7 @@ func (b *Inbox) expire(ctx context.Context) time.Duration {
 	return max(0, min(sweepEvery, time.Until(next[0].Expires)))
 }
 
-// sweep forgets items that were settled long ago.
+// sweep deletes items that were settled before the retention time.
 func (b *Inbox) sweep(ctx context.Context) {
 	s, ok := b.book().(Sweeper)
 	if !ok {

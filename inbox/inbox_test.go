@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/inbox"
 )
 
-// run runs an inbox until the test is over, or stop is called.
+// run runs an inbox until the test ends or stop is called.
 func run(t *testing.T, b *inbox.Inbox) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -226,7 +226,7 @@ func TestItemsExpire(t *testing.T) {
 	})
 }
 
-// TestLateWithoutRun: nobody makes the item expire but the one who comes too late.
+// Without Run, a settlement that comes too late expires the item.
 func TestLateWithoutRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,7 +301,7 @@ func TestSlowWatcherIsCutOff(t *testing.T) {
 	}
 }
 
-// broken is a book that does not work for a while.
+// broken is a book that fails while err is set.
 type broken struct {
 	inbox.Memory
 	err atomic.Pointer[error]
@@ -309,14 +309,13 @@ type broken struct {
 
 func (b *broken) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settlement) (inbox.Item, error) {
 	if err := b.err.Load(); err != nil {
-		_, _ = b.Memory.SettleItem(ctx, id, s) // it is stored, but nobody knows
+		_, _ = b.Memory.SettleItem(ctx, id, s) // the change is stored, but the caller gets an error
 		return inbox.Item{}, *err
 	}
 	return b.Memory.SettleItem(ctx, id, s)
 }
 
-// TestUnknownOutcomeWakes: who waits finds an answer that was stored although the book
-// said that it might not be.
+// Wait returns an answer that was stored although the book reported an error.
 func TestUnknownOutcomeWakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -338,7 +337,7 @@ func TestUnknownOutcomeWakes(t *testing.T) {
 	})
 }
 
-// TestModel compares the inbox with a simple one, step by step.
+// TestModel compares the inbox with a simple model, step by step.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,53 +12,54 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ID identifies an item. It has no meaning beyond that.
+// ID identifies an item. It is opaque.
 type ID string
 
-// maxID is the longest id in bytes.
+// maxID is the maximum length of an id, in bytes.
 const maxID = 128
 
-// IDOf returns the id of the item that belongs to a version of a task: always the same,
-// and another one for each. Tasks of two owners may have one id, so the owner counts.
+// IDOf returns the id of the item for a version of a task. Equal arguments give equal ids,
+// different arguments different ones. The owner is included because tasks of two owners may
+// have the same id.
 func IDOf(owner task.Owner, id a2a.TaskID, version int64) ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "parley inbox %q %q %d", owner, id, version))
 	return ID(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])))
 }
 
-// Kind says what an item wants.
+// Kind is the kind of an item.
 type Kind string
 
-// The kinds of items.
+// Kinds of items.
 const (
-	// Question is an agent's; an answer settles it.
+	// Question is a question of an agent; an answer settles it.
 	Question Kind = "question"
-	// Approval is for somebody's request, which runs once it is approved.
+	// Approval is a request that runs only after it is approved.
 	Approval Kind = "approval"
-	// Notice tells something. It wants nothing, and expires.
+	// Notice is an information. It needs no answer, and expires.
 	Notice Kind = "notice"
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Question, Approval, Notice} }
 
-// State says how far an item is.
+// State is the state of an item.
 type State string
 
-// The states of an item. It begins as Open; all others are final.
+// States of an item. A new item is Open; all other states are final.
 const (
 	Open     State = "open"
 	Answered State = "answered"
 	Approved State = "approved"
 	Refused  State = "refused"
-	// Expired items were settled by nobody in time, or are not needed any more.
+	// Expired items were not settled in time, or are not needed any more.
 	Expired State = "expired"
 )
 
 // States returns all states.
 func States() []State { return []State{Open, Answered, Approved, Refused, Expired} }
 
-// Limits of what an item holds, in bytes. What is longer is cut by Inbox.Put and refused
-// by Inbox.Answer.
+// Limits of an item, in bytes. Inbox.Put cuts longer texts; Inbox.Answer rejects longer
+// answers.
 const (
 	MaxText   = 64 << 10
 	MaxDraft  = 64 << 10
@@ -66,56 +67,58 @@ const (
 	maxName   = 1 << 10
 )
 
-// Item is one thing to look at.
+// Item is a question, approval or notice for a person.
 type Item struct {
 	// ID is required. See IDOf.
 	ID ID `json:"id"`
 	// Kind is required.
 	Kind Kind `json:"kind"`
-	// Owner is the scope of Task; Version is that of the task where the item belongs.
+	// Owner is the owner of Task; Version is the version of the task at which the item was
+	// created.
 	Owner   task.Owner `json:"owner"`
 	Task    a2a.TaskID `json:"task,omitempty"`
 	Version int64      `json:"version,omitempty"`
-	// Agent is the agent that the item is about.
+	// Agent is the agent to which the item refers.
 	Agent task.Agent `json:"agent,omitempty"`
-	// Caller is the id of the principal who called the agent; CallerName is for people.
+	// Caller is the id of the principal that called the agent; CallerName is its display name.
 	Caller     string `json:"caller,omitempty"`
 	CallerName string `json:"callerName,omitempty"`
-	// Skill is the skill that was asked for, or empty.
+	// Skill is the requested skill; it may be empty.
 	Skill string `json:"skill,omitempty"`
-	// Text is what there is to read.
+	// Text is the text for the person.
 	Text string `json:"text"`
-	// Draft is an answer that somebody proposes to a question, or empty.
+	// Draft is a proposed answer to a question; it may be empty.
 	Draft string `json:"draft,omitempty"`
-	// Created is when the item was put; Expires is when its time is over, zero means
-	// never. They have milliseconds.
+	// Created is the time at which the item was put; Expires is the time at which it expires,
+	// zero means never. Both have a precision of milliseconds.
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"`
-	// State begins as Open.
+	// State is the state of the item; a new item is Open.
 	State State `json:"state"`
-	// Answer is the answer, or what was said with an approval or a refusal.
+	// Answer is the answer, or the remark on an approval, refusal or expiry.
 	Answer string `json:"answer,omitempty"`
-	// By is who settled the item, and Settled when. An item that expired has nobody.
+	// By is the user that settled the item, and Settled the time. By is empty for an expired
+	// item.
 	By      string    `json:"by,omitempty"`
 	Settled time.Time `json:"settled,omitzero"`
 }
 
-// overdue reports whether the time of an item is over.
+// overdue reports whether the item has expired at now.
 func (it *Item) overdue(now time.Time) bool {
 	return !it.Expires.IsZero() && !now.Before(it.Expires)
 }
 
-// Settlement is how an item is settled.
+// Settlement is the final decision on an item.
 type Settlement struct {
 	// State is Answered, Approved, Refused or Expired.
 	State State
-	// Answer, By and At are for Item.Answer, Item.By and Item.Settled.
+	// Answer, By and At become Item.Answer, Item.By and Item.Settled.
 	Answer string
 	By     string
 	At     time.Time
 }
 
-// Check reports what is wrong with a settlement: an error that wraps ErrInvalid.
+// Check returns an error that wraps ErrInvalid if the settlement is invalid.
 func (s *Settlement) Check() error {
 	switch s.State {
 	case Answered, Approved, Refused, Expired:
@@ -124,8 +127,8 @@ func (s *Settlement) Check() error {
 	return fmt.Errorf("%w: no item can be settled as %q", ErrInvalid, s.State)
 }
 
-// Settles returns the item as s settles it: an error if it is settled, or if s comes
-// too late. Books call it where nothing can come between it and the change.
+// Settles returns the item with s applied. It returns a *Settled if the item is settled, and
+// ErrLate if s is too late. A Book must call it atomically with the change.
 func (it *Item) Settles(s *Settlement) (Item, error) {
 	next := *it
 	if it.State != Open {
@@ -138,7 +141,7 @@ func (it *Item) Settles(s *Settlement) (Item, error) {
 	return next, nil
 }
 
-// Check reports what is wrong with an item that is new: an error that wraps ErrInvalid.
+// Check returns an error that wraps ErrInvalid if a new item is invalid.
 func (it *Item) Check() error {
 	switch {
 	case it.ID == "" || len(it.ID) > maxID:
@@ -151,7 +154,7 @@ func (it *Item) Check() error {
 	return nil
 }
 
-// millis is what a book keeps of a time.
+// millis returns the precision of a time that a book stores.
 func millis(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -159,14 +162,14 @@ func millis(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// fit cuts what is too long, and makes times what a book keeps of them.
+// fit cuts texts that are too long, and rounds times to the precision of a book.
 func (it *Item) fit() {
 	it.Text, it.Draft = clip(it.Text, MaxText), clip(it.Draft, MaxDraft)
 	it.Caller, it.CallerName, it.Skill = clip(it.Caller, maxName), clip(it.CallerName, maxName), clip(it.Skill, maxName)
 	it.Created, it.Expires = millis(it.Created), millis(it.Expires)
 }
 
-// clip returns at most n bytes of s, whole runes, with a mark where it was cut.
+// clip returns at most n bytes of s, in whole runes, with a mark at the cut.
 func clip(s string, n int) string {
 	const mark = "…"
 	s = strings.ToValidUTF8(s, "\uFFFD")

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Memory is a Book that ends with the process. The zero Memory is empty and ready to use.
+// Memory is a Book that keeps its items in memory. The zero Memory is empty and ready to use.
+// It is safe for concurrent use.
 type Memory struct {
 	mu    sync.Mutex // guards the fields below
-	items []*Item    // in the order in which they came
+	items []*Item    // oldest first
 	byID  map[ID]*Item
 }
 
@@ -83,7 +84,7 @@ func (m *Memory) Items(ctx context.Context, q *Query) ([]Item, error) {
 	return found, ctx.Err()
 }
 
-// orderedLocked returns all items in the order that q wants.
+// orderedLocked returns all items in the order that q requests.
 func (m *Memory) orderedLocked(q *Query) []*Item {
 	all := slices.Clone(m.items)
 	if q.ByEnd() {

@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// maxBehind is how many items a watcher may be behind.
+// maxBehind is the maximum number of unread items of a watcher.
 const maxBehind = 1000
 
-// ErrBehind is returned to a watcher that did not read for too long. It lists anew.
+// ErrBehind is returned to a watcher that did not read for too long. It must list the items
+// again.
 var ErrBehind = errors.New("too many items of the inbox have changed meanwhile")
 
-// watcher is somebody who watches.
+// watcher is the state of one call of Watch.
 type watcher struct {
 	wake chan struct{} // of capacity 1
 
@@ -22,8 +23,8 @@ type watcher struct {
 	err   error
 }
 
-// Watch gives each item that is put or settled from now on, as it is then, until ctx
-// ends. The last element is an error: the cause of ctx, ErrBehind or ErrClosed.
+// Watch yields each item that is put or settled from now on, in its state at that time, until
+// ctx ends. The last element is an error: the cause of ctx, ErrBehind or ErrClosed.
 func (b *Inbox) Watch(ctx context.Context) iter.Seq2[Item, error] {
 	w := b.watch()
 	return func(yield func(Item, error) bool) {
@@ -69,7 +70,7 @@ func (b *Inbox) unwatch(w *watcher) {
 	delete(b.watchers, w)
 }
 
-// tell gives an item to all who watch.
+// tell sends an item to all watchers.
 func (b *Inbox) tell(it *Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +93,7 @@ func (w *watcher) add(it *Item) {
 	w.poke()
 }
 
-// end makes err the last that the watcher gets.
+// end makes err the final error of the watcher.
 func (w *watcher) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +110,7 @@ func (w *watcher) poke() {
 	}
 }
 
-// take returns what has come, and how it ends.
+// take returns the unread items, and the final error if there is one.
 func (w *watcher) take() ([]Item, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 )
 
-// inbox puts a question into the inbox and waits until it is settled: there, by a message
-// of the caller, or by the end of the task.
+// inbox puts a question into the inbox and waits until it is settled there, by a message of the
+// caller, or by the end of the task.
 func (d *Desk) inbox(ctx context.Context, q *engine.Question) (engine.Reply, error) {
 	if n := circle(q, lastAnswer(q)); n >= orElse(d.Repetition, DefaultRepetition) {
 		return circled(q, n), nil
@@ -35,7 +35,7 @@ func (d *Desk) inbox(ctx context.Context, q *engine.Question) (engine.Reply, err
 	return replyOf(q, &it), nil
 }
 
-// lastAnswer returns the answer that the agent got last.
+// lastAnswer returns the last answer that the agent got.
 func lastAnswer(q *engine.Question) string {
 	if len(q.Turns) == 0 {
 		return ""
@@ -43,7 +43,7 @@ func lastAnswer(q *engine.Question) string {
 	return q.Turns[len(q.Turns)-1].Answer
 }
 
-// put returns the item of a question, which it makes if there is none.
+// put returns the item of a question and creates it if necessary.
 func (d *Desk) put(ctx context.Context, q *engine.Question) (inbox.Item, error) {
 	it, err := d.Inbox.Get(ctx, itemID(q))
 	if !errors.Is(err, inbox.ErrNotFound) {
@@ -60,7 +60,7 @@ func (d *Desk) put(ctx context.Context, q *engine.Question) (inbox.Item, error) 
 	})
 }
 
-// letter is what the person reads.
+// letter returns the text for the person.
 func letter(q *engine.Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s asks", q.Agent)
@@ -74,7 +74,7 @@ func letter(q *engine.Question) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// name is the caller for a person.
+// name returns the display name of the caller.
 func name(q *engine.Question) string {
 	if q.Caller.DisplayName == "" || q.Caller.DisplayName == q.Caller.ID {
 		return q.Caller.ID
@@ -82,7 +82,7 @@ func name(q *engine.Question) string {
 	return q.Caller.DisplayName + " (" + q.Caller.ID + ")"
 }
 
-// told is what callers are told while a person is waited for.
+// told returns the status message for callers while a question waits for a person.
 func told(q *engine.Question) string {
 	return "This question waits for the owner of this hub. Who has sent the request may answer it, too, with a message to this task: " +
 		q.Text + besides(q)
@@ -96,16 +96,16 @@ func (d *Desk) await(ctx context.Context, it inbox.Item) (inbox.Item, error) {
 	got, err := d.Inbox.Wait(ctx, it.ID)
 	switch {
 	case errors.Is(err, inbox.ErrNotFound):
-		it.State = inbox.Expired // somebody has removed it
+		it.State = inbox.Expired // the item was deleted
 		return it, nil
 	case errors.Is(err, inbox.ErrClosed):
-		<-ctx.Done() // it stops with the hub
+		<-ctx.Done() // wait for the end of the hub
 		return it, context.Cause(ctx)
 	}
 	return got, err
 }
 
-// withdraw takes a question out of the inbox that was settled elsewhere.
+// withdraw removes a question that was settled outside the inbox.
 func (d *Desk) withdraw(ctx context.Context, q *engine.Question) error {
 	why := "the caller has answered"
 	if errors.Is(context.Cause(ctx), engine.ErrTaskEnded) {
@@ -114,7 +114,7 @@ func (d *Desk) withdraw(ctx context.Context, q *engine.Question) error {
 	return d.Inbox.Withdraw(context.WithoutCancel(ctx), itemID(q), why)
 }
 
-// replyOf returns what an item that is settled means for its question.
+// replyOf returns the reply for a settled item.
 func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
 	switch it.State {
 	case inbox.Answered:
@@ -129,8 +129,8 @@ func replyOf(q *engine.Question, it *inbox.Item) engine.Reply {
 	return broken(q, expired, "asks, and the owner of this hub has not answered in time: "+question(q))
 }
 
-// Deliver returns what an inbox has to do with questions of the tasks of e: e is told
-// first, and knows whether somebody else was faster. See inbox.Inbox.Deliver.
+// Deliver returns the function for inbox.Inbox.Deliver that delivers settlements to the tasks
+// of e. The engine decides whether another answer came first.
 func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
 	return func(ctx context.Context, it *inbox.Item, s *inbox.Settlement) error {
 		if it.Version == 0 {
@@ -152,9 +152,8 @@ func Deliver(e *engine.Engine) func(ctx context.Context, it *inbox.Item, s *inbo
 	}
 }
 
-// Mend settles the questions in an inbox that are answered, or whose tasks have ended,
-// while nobody could write that down: the hub was killed in between. It is for the time
-// after e has recovered.
+// Mend settles the questions in an inbox that were answered, or whose tasks have ended, before
+// the hub could store that because it was killed. Call it after e has recovered.
 func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 	q := &inbox.Query{State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}}
 	for {
@@ -171,10 +170,10 @@ func Mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine) error {
 	}
 }
 
-// mend settles an item if its question waits no more.
+// mend settles an item whose question is not open any more.
 func mend(ctx context.Context, b *inbox.Inbox, e *engine.Engine, it *inbox.Item) error {
 	if it.Task == "" {
-		return nil // who has asked waits for the item alone
+		return nil // the asking code waits for the item alone
 	}
 	if it.Version == 0 {
 		if _, err := waiting(ctx, e, it); errors.Is(err, inbox.ErrOver) {

@@ -24,24 +24,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// office is what outlives a hub whose questions people answer.
+// office holds the state that survives a restart of the hub.
 type office struct {
 	t     testing.TB
 	store task.Store
 	book  inbox.Memory
-	// kills loses what settles items.
+	// kills drops settlements while it is off.
 	kills forgetful
 	trust trust.Book
 	desk  question.Desk
 	all   agents
-	// drain is how long the hub lets runs go on; zero means not at all.
+	// drain is the time that the hub gives running tasks at shutdown; zero means none.
 	drain time.Duration
 
 	*hub
 	in *inbox.Inbox
 }
 
-// newOffice has an agent main that asks n questions, and a clerk.
+// newOffice returns an office with an agent main that asks n questions, and an answering agent
+// clerk.
 func newOffice(t testing.TB, n int) *office {
 	return &office{
 		t: t, store: new(memstore.Store), desk: question.Desk{Answerer: "clerk"},
@@ -49,7 +50,7 @@ func newOffice(t testing.TB, n int) *office {
 	}
 }
 
-// open starts a hub, as after a restart if there was one.
+// open starts a hub, or restarts it.
 func (o *office) open() {
 	o.t.Helper()
 	o.kills.Book = &o.book
@@ -66,7 +67,7 @@ func (o *office) set(level trust.Level, skills ...string) {
 	}
 }
 
-// begin sends a message to main and does not wait.
+// begin sends a message to main without waiting for the task.
 func (o *office) begin() a2a.TaskID {
 	o.t.Helper()
 	r := say("main", "go")
@@ -74,7 +75,7 @@ func (o *office) begin() a2a.TaskID {
 	return o.send(r).Head.ID
 }
 
-// items returns the items of the inbox, the oldest first.
+// items returns the items of the inbox, oldest first.
 func (o *office) items() []inbox.Item {
 	o.t.Helper()
 	all, err := o.in.List(o.t.Context(), new(inbox.Query))
@@ -87,7 +88,7 @@ func (o *office) items() []inbox.Item {
 	return all
 }
 
-// asked returns the only open item once nothing moves. It runs in a bubble.
+// asked returns the only open item after all goroutines are idle. It must run in a bubble.
 func (o *office) asked() inbox.Item {
 	o.t.Helper()
 	settle()
@@ -98,10 +99,11 @@ func (o *office) asked() inbox.Item {
 	return all[0]
 }
 
-// settle waits until nothing moves. It runs in a bubble.
+// settle waits until all goroutines are idle. It must run in a bubble.
 func settle() { pass(20 * time.Millisecond) }
 
-// pass lets time pass, and waits until nothing moves. It runs in a bubble.
+// pass advances the fake time, and waits until all goroutines are idle. It must run in a
+// bubble.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -127,9 +129,8 @@ func inOffice(t *testing.T, questions int, f func(*office)) {
 	})
 }
 
-// TestTrust: an agent that is trusted to act gets its answers from the answering agent for
-// the skills that were approved, and from a person otherwise. It is what happens unless
-// something else is said.
+// An agent that is trusted to act gets its answers from the answering agent for the approved
+// skills, and from a person otherwise. That is the default policy.
 func TestTrust(t *testing.T) {
 	for name, tt := range map[string]struct {
 		level    trust.Level
@@ -183,7 +184,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestAskWaitsForAPerson shows what the person and the caller see.
+// Checks the item for the person and the status for the caller.
 func TestAskWaitsForAPerson(t *testing.T) {
 	inOffice(t, 2, func(o *office) {
 		drafts := make(chan *a2a.Message, 10)
@@ -234,8 +235,8 @@ func TestAskWaitsForAPerson(t *testing.T) {
 	})
 }
 
-// TestTheCallerMayAnswer: a message of the caller is an answer, and the person is told who
-// comes second.
+// A message of the caller counts as an answer, and a person whose answer comes second is
+// notified.
 func TestTheCallerMayAnswer(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.open()
@@ -263,7 +264,7 @@ func TestTheCallerMayAnswer(t *testing.T) {
 	})
 }
 
-// TestStaleItems: an item that was left behind by a crash takes no answer.
+// An item left over from a crash accepts no answer.
 func TestStaleItems(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.open()
@@ -284,7 +285,7 @@ func TestStaleItems(t *testing.T) {
 	})
 }
 
-// TestOneOfManyAnswersWins lets people and the caller answer at one time.
+// People and the caller answer concurrently.
 func TestOneOfManyAnswersWins(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.open()
@@ -314,8 +315,8 @@ func TestOneOfManyAnswersWins(t *testing.T) {
 			})
 			all.Wait()
 			settle()
-			// Where the caller was first, nobody has won at the inbox. A message of a caller that
-			// comes second is one more message, which is read or is too late.
+			// If the caller was first, no answer has won at the inbox. A caller's message that
+			// comes second is one more message, which the agent reads or which is too late.
 			want := "TASK_STATE_COMPLETED caller"
 			if len(won) > 0 {
 				want = "TASK_STATE_COMPLETED " + won[0]
@@ -327,7 +328,7 @@ func TestOneOfManyAnswersWins(t *testing.T) {
 	})
 }
 
-// TestUnansweredItems: who refuses, or is too late, ends the task.
+// A refusal or an expiry ends the task.
 func TestUnansweredItems(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.desk.AskTime = time.Hour
@@ -350,7 +351,7 @@ func TestUnansweredItems(t *testing.T) {
 	})
 }
 
-// TestDraftsMayFail: a question waits for a person, whatever becomes of its draft.
+// A question waits for a person even if its draft fails.
 func TestDraftsMayFail(t *testing.T) {
 	for name, x := range map[string]a2asrv.AgentExecutor{
 		"it is not there": nil,
@@ -384,7 +385,7 @@ func TestDraftsMayFail(t *testing.T) {
 	}
 }
 
-// TestAskWithoutAnAnsweringAgent needs none.
+// Ask works without an answering agent.
 func TestAskWithoutAnAnsweringAgent(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.desk = question.Desk{Default: question.Ask}
@@ -398,7 +399,7 @@ func TestAskWithoutAnAnsweringAgent(t *testing.T) {
 	})
 }
 
-// TestLimitsForPeople: a peer does not fill the inbox for ever.
+// The limits of loops apply to questions for a person, too.
 func TestLimitsForPeople(t *testing.T) {
 	for name, tt := range map[string]struct {
 		ask  func(int) string
@@ -429,7 +430,7 @@ func TestLimitsForPeople(t *testing.T) {
 	}
 }
 
-// TestTrustThatRises leaves the question with the person who was asked.
+// A question in the inbox remains with the person if the agent's trust level rises.
 func TestTrustThatRises(t *testing.T) {
 	inOffice(t, 2, func(o *office) {
 		o.open()
@@ -449,8 +450,8 @@ func TestTrustThatRises(t *testing.T) {
 	})
 }
 
-// TestAskSurvivesKills kills a hub before each change of a dialogue with a person, and lets
-// the next one go on.
+// Kills a hub before each change of a dialogue with a person, and lets the restarted hub
+// continue.
 func TestAskSurvivesKills(t *testing.T) {
 	t.Parallel()
 	kills := 0
@@ -504,7 +505,7 @@ func TestAskSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestAnswersWhileNoHubIsThere are found by the next one.
+// A restarted hub finds answers that were given while no hub was running.
 func TestAnswersWhileNoHubIsThere(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.open()
@@ -522,7 +523,7 @@ func TestAnswersWhileNoHubIsThere(t *testing.T) {
 	})
 }
 
-// TestPeopleDoNotHoldUpADrain stops at once.
+// Questions that wait for a person do not delay a shutdown.
 func TestPeopleDoNotHoldUpADrain(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		o.drain = time.Hour
@@ -537,8 +538,8 @@ func TestPeopleDoNotHoldUpADrain(t *testing.T) {
 	})
 }
 
-// TestAgentsThatGoOnSeeTheirQuestion: an agent that goes on gets its task as it has left
-// it, and not what the hub has told the caller.
+// An agent that continues gets its task with its own question, not with the hub's status for
+// the caller.
 func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
 	inOffice(t, 1, func(o *office) {
 		seen := make(chan string, 10)
@@ -564,8 +565,7 @@ func TestAgentsThatGoOnSeeTheirQuestion(t *testing.T) {
 	})
 }
 
-// forgetful is a book that loses what settles items, like a hub that is killed before it
-// could write it down.
+// forgetful is a book that drops settlements, like a hub killed before it could store them.
 type forgetful struct {
 	inbox.Book
 	off bool
@@ -581,9 +581,9 @@ func (f *forgetful) SettleItem(ctx context.Context, id inbox.ID, s *inbox.Settle
 	return f.Book.SettleItem(ctx, id, s)
 }
 
-// TestAnswersThatWereNotWrittenDown: the agent has got an answer, and the hub was killed
-// before the inbox could say so. Who says it again is told that it counts, who says
-// something else what was first, and where nobody says anything the inbox is mended.
+// The agent has got an answer, and the hub was killed before the inbox stored it. A repeated
+// equal answer is accepted. A different answer gets the first one in the error. Without a
+// further answer, Mend settles the item.
 func TestAnswersThatWereNotWrittenDown(t *testing.T) {
 	for name, again := range map[string]string{"the same": "blue", "another": "red", "nothing": "", "the caller": "caller"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,17 +14,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// QuestionKey is the metadata of a message to an answering agent: an object with the
-// agent that asks, the skill that it was asked for, the number and the text of its
-// question, "draft", which is true if a person decides what is answered, and "said", the end
-// of the message that is the words of others.
+// QuestionKey is the metadata key of a message to an answering agent. Its value is an object
+// with these members: "agent" is the asking agent, "skill" the skill requested from it, and
+// "request" the request. "number" and "text" belong to its question. "draft" is true if a
+// person decides on the answer. "said" is the end of the message, which consists of the words
+// of others.
 const QuestionKey = "parley.asked"
 
-// draftTime is how long a draft is waited for.
+// draftTime limits the time for a draft.
 const draftTime = time.Minute
 
-// consult returns what the answering agent says, or why it says nothing. A draft is for a
-// person.
+// consult returns the answer of the answering agent, or the reason why there is none. A draft
+// is meant for a person.
 func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (text, problem string, err error) {
 	said := brief(q)
 	words, key := said, fmt.Sprintf("question %d", q.Version)
@@ -49,12 +50,12 @@ func (d *Desk) consult(ctx context.Context, q *engine.Question, draft bool) (tex
 	return got.Text, "", nil
 }
 
-// draftBrief is what an answering agent is told that drafts.
+// draftBrief is the instruction of an answering agent for a draft.
 const draftBrief = "Draft the answer to a question that another agent has asked. The owner of this hub reads the draft, " +
 	"and sends it, changes it or throws it away; nothing is sent without them. Where only they can know or decide, " +
 	"say in the draft what they have to fill in. "
 
-// request returns the request at which the agent works that asks.
+// request returns the request on which the asking agent works, for a draft.
 func request(q *engine.Question) string {
 	if q.Request == "" {
 		return ""
@@ -62,8 +63,8 @@ func request(q *engine.Question) string {
 	return "The agent was asked:\n\n" + q.Request + "\n\n"
 }
 
-// draft returns what the answering agent would answer; empty if it is not there, or has
-// nothing to say in time.
+// draft returns the draft of the answering agent; empty if the agent is missing or gives none
+// in time.
 func (d *Desk) draft(ctx context.Context, q *engine.Question) (string, error) {
 	if d.Answerer == "" || d.Answerer == q.Agent || strings.TrimSpace(q.Text) == "" {
 		return "", nil
@@ -72,12 +73,12 @@ func (d *Desk) draft(ctx context.Context, q *engine.Question) (string, error) {
 	defer cancel()
 	text, _, err := d.consult(within, q, true)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return "", nil // it takes too long
+		return "", nil // the draft takes too long
 	}
 	return text, err
 }
 
-// brief returns the question with the conversation that has led to it.
+// brief returns the question, preceded by the conversation so far.
 func brief(q *engine.Question) string {
 	if len(q.Turns) == 0 {
 		return q.Text + besides(q)
@@ -85,7 +86,7 @@ func brief(q *engine.Question) string {
 	return conversation(q) + q.Text + besides(q)
 }
 
-// conversation returns the turns before a question, each with an empty line behind it.
+// conversation returns the turns before a question, each followed by an empty line.
 func conversation(q *engine.Question) string {
 	var b strings.Builder
 	for _, t := range q.Turns {

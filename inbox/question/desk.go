@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// Why a loop is given up, for those who measure.
+// Reasons for ending a loop, as labels of metrics.
 const (
 	maxRounds  = "max_rounds"
 	repetition = "repetition"
@@ -44,7 +44,7 @@ func (d *Desk) Reply(ctx context.Context, q *engine.Question) (engine.Reply, err
 	return r, err
 }
 
-// by replies as a policy says that is not Trust.
+// by replies according to a policy other than Trust.
 func (d *Desk) by(ctx context.Context, p Policy, q *engine.Question) (engine.Reply, error) {
 	switch p {
 	case Fail:
@@ -62,8 +62,8 @@ func (d *Desk) by(ctx context.Context, p Policy, q *engine.Question) (engine.Rep
 	return d.inbox(ctx, q)
 }
 
-// trusted returns Auto or Ask, as far as the agent is trusted that asks. A question that
-// waits in the inbox stays there. One without words is for a person.
+// trusted returns Auto or Ask, depending on the trust level of the asking agent. A question
+// that is in the inbox remains there. A question without text goes to a person.
 func (d *Desk) trusted(ctx context.Context, q *engine.Question) Policy {
 	who := trust.Who(q.Agent)
 	d.Judge.Contact(who, time.Now())
@@ -79,7 +79,7 @@ func (d *Desk) trusted(ctx context.Context, q *engine.Question) Policy {
 
 func itemID(q *engine.Question) inbox.ID { return inbox.IDOf(q.Owner, q.Task, q.Version) }
 
-// auto lets the answering agent answer, as long as that leads anywhere.
+// auto requests the answer from the answering agent, within the limits of the loop.
 func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return broken(q, unanswered, "asks without words"+besides(q)+", and only words can be answered for it; let a person answer (questions: ask)"), nil
@@ -97,19 +97,19 @@ func (d *Desk) auto(ctx context.Context, q *engine.Question) (engine.Reply, erro
 	return engine.Reply{Text: text}, nil
 }
 
-// broken ends a loop.
+// broken ends a loop with a reason.
 func broken(q *engine.Question, reason, what string) engine.Reply {
 	return engine.Reply{Fail: fmt.Sprintf("agent %q %s", q.Agent, what), Break: reason}
 }
 
-// circled ends a loop that goes round in a circle.
+// circled ends a loop that repeats itself.
 func circled(q *engine.Question, times int) engine.Reply {
 	return broken(q, repetition, fmt.Sprintf(
 		"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
 		times, question(q)))
 }
 
-// circle returns how often in a row the question has got an answer up to now.
+// circle returns the number of consecutive turns in which the question got the same answer.
 func circle(q *engine.Question, answer string) (n int) {
 	asked, answer := normal(q.Text), normal(answer)
 	for i := len(q.Turns) - 1; i >= 0 && normal(q.Turns[i].Question) == asked && normal(q.Turns[i].Answer) == answer; i-- {
@@ -118,17 +118,17 @@ func circle(q *engine.Question, answer string) (n int) {
 	return n
 }
 
-// normal returns the words of a text in small letters.
+// normal returns the words of a text in lower case.
 func normal(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
 	}), " ")
 }
 
-// question returns what was asked, for an error.
+// question returns the question for an error text.
 func question(q *engine.Question) string { return clip.Runes(q.Text, maxQuoted) + besides(q) }
 
-// besides says what a question has beside its text.
+// besides describes the parts of a question other than text.
 func besides(q *engine.Question) string {
 	switch q.Others {
 	case 0:
@@ -139,7 +139,7 @@ func besides(q *engine.Question) string {
 	return fmt.Sprintf(" [and %d parts that are not text]", q.Others)
 }
 
-// orElse returns n, or another number if it is zero.
+// orElse returns n, or otherwise if n is zero.
 func orElse[T int | time.Duration](n, otherwise T) T {
 	if n == 0 {
 		return otherwise
@@ -147,5 +147,5 @@ func orElse[T int | time.Duration](n, otherwise T) T {
 	return n
 }
 
-// maxQuoted is how much of a text an error repeats, in characters.
+// maxQuoted limits quoted text in errors, in characters.
 const maxQuoted = 300

@@ -72,7 +72,7 @@ func TestQuestionLimits(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers has an answering agent that does not.
+// The answering agent gives no answer.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]a2asrv.AgentExecutor{
@@ -93,8 +93,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestOneAnswerWins answers a question while the answering agent thinks, and lets it
-// answer then.
+// A question is answered while the answering agent is working; its own answer comes later.
 func TestOneAnswerWins(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -120,7 +119,7 @@ func TestOneAnswerWins(t *testing.T) {
 	h.stop()
 }
 
-// now returns a task as it is.
+// now returns the current state of a task.
 func (h *hub) now(id a2a.TaskID) *engine.Answer {
 	h.t.Helper()
 	a, err := h.Get(h.t.Context(), alice, &op.Get{ID: id})
@@ -130,7 +129,7 @@ func (h *hub) now(id a2a.TaskID) *engine.Answer {
 	return a
 }
 
-// TestCancelOfAQuestion cancels a task whose question is being answered.
+// A task is canceled while its question is being answered.
 func TestCancelOfAQuestion(t *testing.T) {
 	t.Parallel()
 	asked, ended := make(chan struct{}), make(chan struct{})
@@ -163,7 +162,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestKills kills a hub before each change of a dialogue, and lets the next one go on.
+// Kills a hub before each change of a dialogue, and lets the restarted hub continue.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	desk := &question.Desk{Answerer: "clerk", Default: question.Auto}
@@ -217,7 +216,7 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// TestRoundsSurviveARestart counts the rounds of a dialogue that was interrupted.
+// The rounds of an interrupted dialogue are counted across a restart.
 func TestRoundsSurviveARestart(t *testing.T) {
 	t.Parallel()
 	disk, desk := new(memstore.Store), &question.Desk{Answerer: "clerk", Default: question.Auto, MaxRounds: 4}
@@ -234,11 +233,11 @@ func TestRoundsSurviveARestart(t *testing.T) {
 	}
 }
 
-// TestMessagesThatCameBeforeTheQuestion answer it, also if the hub is killed in between.
+// A message that arrived before the question answers it, even if the hub is killed in between.
 func TestMessagesThatCameBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	disk, ask := new(memstore.Store), make(chan struct{})
-	store := newMortal(disk, 3) // the message, the further one, the question
+	store := newMortal(disk, 3) // the message, the second message, the question
 	inner := asker(1, numbered)
 	main := agent.With(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		<-ask

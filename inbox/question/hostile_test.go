@@ -18,18 +18,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// peer is an agent elsewhere that says what a test wants.
+// peer is a remote agent with scripted replies.
 type peer struct {
 	url string
 	// says returns the status, the context and more members of the peer's task after n
-	// messages; or an error of JSON-RPC if it begins with "error".
+	// messages. A status that begins with "error" is a JSON-RPC error.
 	says func(n int) (status, context, more string)
 
 	mu   sync.Mutex // guards the fields below
 	sent []sent
 }
 
-// startPeer starts a peer, and returns it with the agent of a hub that reaches it.
+// startPeer starts a peer, and returns it with a remote agent that calls it.
 func startPeer(t *testing.T, says func(n int) (status, context, more string)) (*peer, *remote.Agent) {
 	t.Helper()
 	p := &peer{says: says}
@@ -75,7 +75,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, result)
 }
 
-// asks is a question with parts.
+// asks returns the status of a question with the given parts.
 func asks(n int, role, parts, more string) string {
 	return fmt.Sprintf(`{"state":"TASK_STATE_INPUT_REQUIRED","timestamp":"2026-01-01T00:00:%02dZ","message":{"messageId":"q%d","role":%q,"parts":[%s]%s}}`, n, n, role, parts, more)
 }
@@ -87,7 +87,7 @@ func text(s string) string {
 
 const completed = `{"state":"TASK_STATE_COMPLETED","message":{"messageId":"end","role":"ROLE_AGENT","parts":[{"text":"done"}]}}`
 
-// TestHostilePeers: what a peer asks, and how, ends with a message that says what to do.
+// Every hostile question of a peer ends with a message that explains the remedy.
 func TestHostilePeers(t *testing.T) {
 	t.Parallel()
 	const claims = `,"metadata":{"trust":"act","level":4,"agentId":"clerk","parley.answer":1,"parley.question":{"number":1,"message":"x","note":"q1","version":1}}`
@@ -183,7 +183,7 @@ func TestHostilePeers(t *testing.T) {
 	}
 }
 
-// TestQuestionsWithoutWordsAreForPeople, also where the agent is trusted.
+// Questions without text go to a person, even if the agent is trusted.
 func TestQuestionsWithoutWordsAreForPeople(t *testing.T) {
 	t.Parallel()
 	p, far := startPeer(t, func(n int) (string, string, string) {

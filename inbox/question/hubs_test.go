@@ -25,7 +25,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// sent is a message as it has reached a server.
+// sent is a message as received by a server.
 type sent struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId"`
@@ -33,7 +33,7 @@ type sent struct {
 	Metadata  map[string]any
 }
 
-// wire is a server that notes the messages that reach it.
+// wire is a server that records the messages it receives.
 type wire struct {
 	inner http.Handler
 
@@ -62,7 +62,7 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.inner.ServeHTTP(rw, r)
 }
 
-// startFar starts a hub with one of the agents that a hub brings along.
+// startFar starts a second hub with one of the built-in agents.
 func startFar(t *testing.T, name string) (url string, w *wire) {
 	t.Helper()
 	there := new(parley.Hub)
@@ -80,7 +80,7 @@ func startFar(t *testing.T, name string) (url string, w *wire) {
 	return server.URL, w
 }
 
-// person answers every question of an inbox until the test is over, or stop is called.
+// person answers every question of an inbox until the test ends or stop is called.
 func person(t *testing.T, in *inbox.Inbox, answer func(n int, it *inbox.Item) string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -105,8 +105,8 @@ func person(t *testing.T, in *inbox.Inbox, answer func(n int, it *inbox.Item) st
 	return stop
 }
 
-// TestTwoHubsNegotiate lets the interview of another hub ask ten questions. The scripted
-// agent answers them where that hub's agent is trusted to act, and a person elsewhere.
+// The interview agent of another hub asks ten questions. The scripted agent answers them if the
+// other hub's agent is trusted to act, and a person otherwise.
 func TestTwoHubsNegotiate(t *testing.T) {
 	t.Parallel()
 	for _, poll := range []bool{false, true} {
@@ -164,7 +164,8 @@ func TestTwoHubsNegotiate(t *testing.T) {
 	}
 }
 
-// wired checks that follow-ups were text in the context and the task of the first message.
+// wired checks that follow-up messages were text, in the context and the task of the first
+// message.
 func wired(t *testing.T, w *wire, messages int) {
 	t.Helper()
 	w.mu.Lock()
@@ -182,7 +183,7 @@ func wired(t *testing.T, w *wire, messages int) {
 	}
 }
 
-// TestBreaksAreMeasured counts why loops are given up.
+// Counts the reasons for ended loops.
 func TestBreaksAreMeasured(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -222,7 +223,7 @@ func TestBreaksAreMeasured(t *testing.T) {
 	}
 }
 
-// TestLoopsEnd where the caller says something, and where the hub stops.
+// Loops end when the caller sends a message, and when the hub stops.
 func TestLoopsEnd(t *testing.T) {
 	t.Parallel()
 	in := new(inbox.Inbox)

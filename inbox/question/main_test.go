@@ -45,7 +45,7 @@ func startHub(t testing.TB, store task.Store, desk *question.Desk, agents map[ta
 	return startConfigured(t, engine.Config{Store: store, Questions: desk, DrainTimeout: -1}, agents)
 }
 
-// startConfigured starts a hub whose Questions are a desk.
+// startConfigured starts a hub whose cfg.Questions is a *question.Desk.
 func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
 	t.Helper()
 	desk := cfg.Questions.(*question.Desk)
@@ -75,7 +75,7 @@ func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2as
 	return h
 }
 
-// say is a message to an agent.
+// say returns a message to an agent.
 func say(to task.Agent, text string) *op.Send {
 	body, _ := json.Marshal(map[string]any{"messageId": "m-" + text, "role": "ROLE_USER", "parts": []any{map[string]string{"text": text}}})
 	return &op.Send{Target: op.Target{Agent: to}, Message: op.Message{ID: "m-" + text, MediaTypes: []string{""}, Body: body}}
@@ -119,7 +119,7 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 	return a2a.NewStatusUpdateEvent(ec, s, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(text)))
 }
 
-// answers are those that an agent has got so far.
+// answers returns the answers that an agent has got so far.
 func answers(ec *a2asrv.ExecutorContext) []string {
 	var all []string
 	if ec.StoredTask != nil {
@@ -135,7 +135,7 @@ func answers(ec *a2asrv.ExecutorContext) []string {
 	return all[1:]
 }
 
-// asker asks n questions, which ask returns, and ends with the answers.
+// asker returns an agent that asks n questions, taken from ask, and completes with the answers.
 func asker(n int, ask func(i int) string) a2asrv.AgentExecutor {
 	return agent.With(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		got := answers(ec)
@@ -158,7 +158,7 @@ func clerk(t testing.TB) *scripted.Script {
 	return s
 }
 
-// mortal is a store that dies after a number of changes.
+// mortal is a store that fails after a number of changes.
 type mortal struct {
 	*memstore.Store
 	left atomic.Int64

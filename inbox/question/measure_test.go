@@ -17,34 +17,34 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// What the hubs of all tests say of themselves. A test looks for the spans of its own trace
-// and for the counters of its own agents.
+// Telemetry of the hubs of all tests. A test looks for the spans of its own trace and the
+// counters of its own agents.
 var (
 	spans  = tracetest.NewInMemoryExporter()
 	meters = sdkmetric.NewManualReader()
 )
 
-// measure makes the global providers keep everything in memory.
+// measure installs global providers that keep everything in memory.
 func measure() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(meters), sdkmetric.WithCardinalityLimit(0)))
 }
 
-// caller is somebody with a trace.
+// tracer is the trace context of a caller.
 type tracer struct{ trace, span string }
 
 func newTracer() *tracer {
 	return &tracer{fmt.Sprintf("%016x%016x", rand.Uint64()|1, rand.Uint64()), fmt.Sprintf("%016x", rand.Uint64()|1)}
 }
 
-// caller is alice with a trace of her own.
+// caller returns the caller alice with this trace context.
 func (tr *tracer) caller() *op.Caller {
 	return &op.Caller{Principal: &auth.Principal{ID: "alice"}, Params: map[string][]string{
 		"traceparent": {"00-" + tr.trace + "-" + tr.span + "-01"}, "x-correlation-id": {"c-" + tr.span},
 	}}
 }
 
-// named returns the spans of the trace with a name, in the order in which they began.
+// named returns the spans of the trace with a name, ordered by start.
 func (tr *tracer) named(name string) []tracetest.SpanStub {
 	var found []tracetest.SpanStub
 	for _, s := range spans.GetSpans() {
@@ -56,7 +56,7 @@ func (tr *tracer) named(name string) []tracetest.SpanStub {
 	return found
 }
 
-// of returns an attribute of a span.
+// of returns the value of an attribute of a span.
 func of(s *tracetest.SpanStub, key string) string {
 	for _, kv := range s.Attributes {
 		if string(kv.Key) == key {
@@ -66,7 +66,7 @@ func of(s *tracetest.SpanStub, key string) string {
 	return ""
 }
 
-// counted returns a counter for an agent, and for a reason if there is one.
+// counted returns a counter of an agent, for a reason if it is not empty.
 func counted(t *testing.T, name, agent, reason string) (n int64) {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -91,7 +91,7 @@ func counted(t *testing.T, name, agent, reason string) (n int64) {
 	return n
 }
 
-// looped checks the spans of a row of questions: one loop below the caller's span with the
+// looped checks the spans of consecutive questions: one loop below the caller's span, with the
 // rounds in it.
 func (tr *tracer) looped(t *testing.T, rounds int, policy, outcome string) {
 	t.Helper()

@@ -12,20 +12,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Policy says who answers the questions of an agent. The zero Policy is that of the Desk.
+// Policy selects who answers the questions of an agent. The empty Policy selects the default of
+// the Desk.
 type Policy string
 
-// The policies.
+// Policies for questions.
 const (
-	// Suspend leaves questions to the caller: the task waits for input.
+	// Suspend returns questions to the caller: the task waits for input.
 	Suspend Policy = "suspend"
 	// Auto lets the answering agent answer.
 	Auto Policy = "auto"
-	// Ask puts questions into the inbox, with a draft of the answering agent if there is
-	// one, and waits for a person.
+	// Ask puts questions into the inbox, with a draft of the answering agent if there is one,
+	// and waits for a person.
 	Ask Policy = "ask"
-	// Trust is Auto for an agent that is trusted to act, for the skills that were approved,
-	// and Ask for all others.
+	// Trust is Auto for an agent that is trusted to act, for its approved skills, and Ask for
+	// all others.
 	Trust Policy = "trust"
 	// Fail ends the task, with the question in the reason.
 	Fail Policy = "fail"
@@ -41,49 +42,49 @@ const (
 	DefaultAskTime    = 7 * 24 * time.Hour
 )
 
-// What a policy needs and a Desk does not have.
+// Errors of Check for a policy that needs a missing field.
 var (
 	ErrNoAnswerer = errors.New("there is no answering agent")
 	ErrNoInbox    = errors.New("there is no inbox")
 	ErrNoJudge    = errors.New("nobody knows who is trusted")
 )
 
-// Judge knows how far agents are trusted. A trust.Book is one.
+// Judge returns the trust levels of agents. A trust.Book is one.
 type Judge interface {
-	// Level returns what is known of somebody.
+	// Level returns the trust entry of an agent.
 	Level(ctx context.Context, who trust.Who) trust.Entry
-	// Contact counts that somebody had to do with the hub.
+	// Contact counts a contact of an agent with the hub.
 	Contact(who trust.Who, at time.Time)
 }
 
-// Desk answers the questions of agents. The zero Desk leaves them all to the callers.
-// Fields must not change once it is in use.
+// Desk decides on the answers to the questions of agents. The zero Desk returns all questions
+// to the callers. Its fields must not change after the first call.
 type Desk struct {
-	// Answerer is the agent that answers, and drafts. If empty, no agent can have Auto or
-	// Trust, and there are no drafts.
+	// Answerer is the agent that answers and drafts. If empty, the policies Auto and Trust are
+	// not available, and there are no drafts.
 	Answerer task.Agent
-	// Policies are those of single agents.
+	// Policies are the policies of single agents.
 	Policies map[task.Agent]Policy
-	// Default is the policy of all others. Empty means Trust if there is an Answerer, and
-	// else Suspend. It is never that of the Answerer.
+	// Default is the policy of all other agents. Empty means Trust if there is an Answerer, and
+	// Suspend otherwise. Default does not apply to the Answerer, whose default is Suspend.
 	Default Policy
-	// Inbox is where a person looks. Ask and Trust need it.
+	// Inbox holds the questions for a person. Ask and Trust require it.
 	Inbox *inbox.Inbox
-	// Judge knows which agents may get answers that no person has seen. Trust needs it.
+	// Judge decides which agents may get answers that no person has seen. Trust requires it.
 	Judge Judge
-	// AskTime is how long a question waits in the inbox; zero means DefaultAskTime.
+	// AskTime is the time for which a question waits in the inbox; zero means DefaultAskTime.
 	AskTime time.Duration
-	// MaxRounds is how many questions of a task are answered in a row; zero means
+	// MaxRounds limits the consecutive questions of a task that are answered; zero means
 	// DefaultRounds.
 	MaxRounds int
-	// Repetition is how often in a row the same question may get the same answer before
-	// that is taken for a circle; zero means DefaultRepetition.
+	// Repetition is the number of consecutive equal questions and answers that ends a loop;
+	// zero means DefaultRepetition.
 	Repetition int
 }
 
 var _ engine.Questions = (*Desk)(nil)
 
-// Check returns what is wrong with the fields.
+// Check returns the first error in the fields.
 func (d *Desk) Check() error {
 	for name, p := range d.Policies {
 		if err := d.check(p); err != nil {

@@ -13,29 +13,29 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Surfaced is a question that a task of the caller asks the caller, and which the owner of the
-// hub may answer in the inbox as well. All fields but Skill and Draft are required.
+// Surfaced is a question of a task to its caller that the owner of the hub may answer in the
+// inbox as well. All fields except Skill and Draft are required.
 type Surfaced struct {
 	Owner task.Owner
-	// Task asks the caller, with the message that has the id Message.
+	// Task asks the caller, in the message with the id Message.
 	Task    a2a.TaskID
 	Message string
-	// Agent is the agent whose question it is, Skill what it was asked for.
+	// Agent is the asking agent, Skill the skill requested from it.
 	Agent task.Agent
 	Skill string
-	// Text is the question, Draft the answer that is proposed.
+	// Text is the question, Draft a proposed answer.
 	Text, Draft string
 }
 
 // item returns the id of the item.
 func (s *Surfaced) item() inbox.ID { return surfacedID(s.Owner, s.Task, s.Message) }
 
-// surfacedID returns the id of the item of a question that a message of a task asks its caller.
+// surfacedID returns the id of the item for a question in a message of a task.
 func surfacedID(owner task.Owner, id a2a.TaskID, message string) inbox.ID {
 	return inbox.IDOf(owner, id+"/"+a2a.TaskID(message), 0)
 }
 
-// Surface puts a question into the inbox. The item of one that is there stays as it is.
+// Surface puts a question into the inbox. An existing item is unchanged.
 func (d *Desk) Surface(ctx context.Context, s *Surfaced) error {
 	_, err := d.Inbox.Put(ctx, &inbox.Item{
 		ID: s.item(), Kind: inbox.Question, Owner: s.Owner, Task: s.Task, Agent: s.Agent, Skill: s.Skill,
@@ -45,13 +45,13 @@ func (d *Desk) Surface(ctx context.Context, s *Surfaced) error {
 	return err
 }
 
-// Withdraw takes a question out of the inbox that the caller has answered.
+// Withdraw removes a question from the inbox after the caller has answered.
 func (d *Desk) Withdraw(ctx context.Context, s *Surfaced) error {
 	return d.Inbox.Withdraw(ctx, s.item(), "the caller has answered")
 }
 
-// waiting returns the question of the task of an item; an inbox.ErrOver if the task does not
-// wait with it any more.
+// waiting returns the open question of an item's task; inbox.ErrOver if the task does not wait
+// for its answer any more.
 func waiting(ctx context.Context, e *engine.Engine, it *inbox.Item) (*engine.Question, error) {
 	q, err := e.Waiting(ctx, &engine.Question{Owner: it.Owner, Task: it.Task})
 	switch {
@@ -65,8 +65,7 @@ func waiting(ctx context.Context, e *engine.Engine, it *inbox.Item) (*engine.Que
 	return q, nil
 }
 
-// deliverSurfaced gives the task of an item what settles it, as a message in the name of its
-// caller.
+// deliverSurfaced sends a settlement to the task of an item, as a message of its caller.
 func deliverSurfaced(ctx context.Context, e *engine.Engine, it *inbox.Item, s *inbox.Settlement) error {
 	q, err := waiting(ctx, e, it)
 	if err != nil {
