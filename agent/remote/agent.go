@@ -18,72 +18,73 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// DefaultTimeout is how long a message may take if Agent does not say otherwise.
+// DefaultTimeout is how long a message may take if Agent.Timeout is zero.
 const DefaultTimeout = 300 * time.Second
 
-// Agent lets another agent perform its tasks. Fields must not change once it is in use.
+// Agent delegates its tasks to another agent over A2A. Fields must not change after the first
+// use.
 type Agent struct {
 	// URL is the address of the agent or of its card. It is required.
 	URL string
-	// Target is the tenant under which the agent is asked (specification §3.3.3), such
-	// as the name of one of several agents behind an address. If empty, that of the card
-	// counts.
+	// Target is the tenant under which the agent is called (specification §3.3.3), such as the
+	// name of one of several agents behind an address. If empty, the tenant of the card is
+	// used.
 	Target string
-	// Credentials are what the agent is shown. If nil, nothing.
+	// Credentials are sent to the agent. If nil, no credentials are sent.
 	Credentials *transport.Credentials
-	// Identity tells the agent on whose behalf it is called; see peer.Options. If nil, it is
-	// not told.
+	// Identity adds headers that identify the original caller to the agent; see peer.Options.
+	// If nil, the caller is not identified.
 	Identity transport.Identity
-	// Timeout is how long a message may take, from its first sending to a state that is
-	// final or waits for the caller. Then the remote task is canceled. Zero means
+	// Timeout is how long a message may take, from its first sending to a state that is final
+	// or waits for the caller. After that the remote task is canceled. Zero means
 	// DefaultTimeout; negative means no limit.
 	Timeout time.Duration
-	// Poll is the time between two looks at a task that the agent can neither stream nor
-	// tell about. Zero means a time that doubles, from PollInitial to PollMax.
+	// Poll is the time between two polls of a task for which the agent offers neither streams
+	// nor webhooks. Zero means a time that doubles, from PollInitial to PollMax.
 	Poll time.Duration
-	// PollInitial and PollMax are the first and the longest such time: two seconds, and
-	// thirty.
+	// PollInitial and PollMax are the first and the longest such time. Zero means two seconds
+	// and thirty seconds.
 	PollInitial, PollMax time.Duration
-	// HistoryLength is how much of its history a task brings along; nil leaves that to
-	// the agent.
+	// HistoryLength is the number of history messages requested with a task; nil means the
+	// agent's default.
 	HistoryLength *int
 	// ReturnImmediately asks the agent to answer a send at once.
 	ReturnImmediately bool
-	// Awaited says that the agent need not run yet: a message that it has certainly not
-	// received is tried until the Timeout, and not for some seconds only. It waits across a
-	// restart of the hub, until the same moment.
+	// Awaited states that the agent may be down when a message arrives. A message that the
+	// agent has certainly not received is then retried until the Timeout, and not for some
+	// seconds only. The retries continue after a restart of the hub, until the same deadline.
 	Awaited bool
-	// Idempotent declares that the agent takes a message with the same id once, so that
-	// it may be sent again when it is unknown whether it has arrived.
+	// Idempotent declares that the agent accepts a message with the same id once. The message
+	// is then resent when it is unknown whether it has arrived.
 	Idempotent bool
-	// NoStreaming looks at tasks from time to time instead of reading streams.
+	// NoStreaming polls tasks instead of reading streams.
 	NoStreaming bool
-	// NoContext leaves it to the agent to name a context: the first message of a context is
-	// sent without one, and later messages with the context that the agent has answered with.
+	// NoContext lets the agent choose the context id: the first message of a context is sent
+	// without one, and later messages with the context id of the agent's answer.
 	NoContext bool
-	// ParamsContext sends the context id beside the message as well, to agents of v0.3 that
+	// ParamsContext sends the context id beside the message as well, for agents of v0.3 that
 	// read it there.
 	ParamsContext bool
-	// Direct says how the agent is called when its card does not say it.
+	// Direct sets how the agent is called when its card does not state it.
 	Direct Direct
-	// Unpinned goes to any host that the card names. Otherwise the host, scheme and port
-	// of URL count, whatever the card says.
+	// Unpinned allows calls to any host that the card names. Otherwise the host, scheme and
+	// port of URL are used, whatever the card states.
 	Unpinned bool
 	// Header is added to each request.
 	Header http.Header
-	// HTTP sends the requests. If nil, a client of the agent's own does. It decides which
-	// addresses can be reached.
+	// HTTP sends the requests. If nil, a client of the Agent sends them. The client decides
+	// which addresses can be reached.
 	HTTP *http.Client
-	// Transports adds bindings, such as gRPC, for an agent whose card offers none over
-	// HTTP. HTTP does not guard them.
+	// Transports adds bindings, such as gRPC, for an agent whose card offers none over HTTP.
+	// The restrictions of HTTP do not apply to them.
 	Transports map[a2a.TransportProtocol]transport.Factory
-	// Callbacks take what the agent says about tasks that it cannot stream. If nil, such
-	// tasks are looked at from time to time.
+	// Callbacks receives the webhook notifications of agents that cannot stream. If nil, the
+	// tasks of such agents are polled.
 	Callbacks *Callbacks
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	once  sync.Once // makes line
+	once  sync.Once // initializes line
 	line  line
 	runs  runs
 	named named
@@ -94,16 +95,15 @@ var (
 	_ agent.Described      = (*Agent)(nil)
 )
 
-// Traits implements agent.Described. A silent peer is no reason to end a run: Timeout
-// is.
+// Traits implements agent.Described. Silence never ends a run, because Timeout does.
 func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: true, Confirms: true}
 }
 
-// Kind returns "remote": how the agent is reached, for people.
+// Kind returns "remote", the kind of agent that is shown to users.
 func (a *Agent) Kind() string { return "remote" }
 
-// Close gives up the connections to the agent. Runs must have ended.
+// Close closes the connections to the agent. Runs must have ended.
 func (a *Agent) Close() error { return a.closeLine() }
 
 func (a *Agent) logger() *slog.Logger {
@@ -127,7 +127,7 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 	}
 }
 
-// runKey finds the run of a task. A task id alone is unique within its owner only.
+// runKey identifies the runs of a task. A task id alone is unique within its owner only.
 type runKey struct {
 	owner task.Owner
 	id    a2a.TaskID
@@ -140,7 +140,7 @@ func ownerOf(ctx context.Context) task.Owner {
 	return ""
 }
 
-// runs are those that are under way. The zero runs is empty.
+// runs holds the runs in progress. The zero runs is empty.
 type runs struct {
 	mu  sync.Mutex // guards the field below
 	all map[runKey][]*run

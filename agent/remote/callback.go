@@ -18,21 +18,21 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// CallbackPath is where a hub serves Callbacks; the id of a run follows.
+// CallbackPath is the path at which a hub serves Callbacks; the id of a run follows it.
 const CallbackPath = "/api/a2a/callback/"
 
-// Callbacks is the webhook of remote agents that can tell about their tasks and not
-// stream them. It is an http.Handler for CallbackPath. Its fields must not change once it
-// is in use; it is safe for concurrent use.
+// Callbacks is the webhook for remote agents that send push notifications but cannot stream. It
+// is an http.Handler for CallbackPath. Its fields must not change after the first use; it is
+// safe for concurrent use.
 //
-// A notification is a hint: whatever it says, and in whatever dialect, the task is then
-// read where it is. So nobody can tell lies with it, and nothing is lost if it does not
-// come, because the task is looked at from time to time all the same.
+// A notification is only a hint: its content is ignored, and the task is read from the agent. A
+// forged notification therefore changes nothing, and a missing one only delays the next read,
+// because the task is polled as well.
 type Callbacks struct {
-	// URL is CallbackPath as the agents can reach it. It is required.
+	// URL is the address of CallbackPath as the agents can reach it. It is required.
 	URL string
-	// Key makes the tokens, a different one for each task: random bytes that stay the
-	// same when the hub is started again. It is required.
+	// Key derives the tokens, a different one for each task. It holds random bytes that must
+	// survive a restart of the hub. It is required.
 	Key []byte
 
 	mu    sync.Mutex // guards the field below
@@ -53,9 +53,9 @@ const (
 	maxNesting  = 100
 )
 
-// ServeHTTP takes a notification: a StreamResponse of v1.0, a task or event of v0.3 or of
-// any other spelling. It answers 204; 404 if no task waits under that id; 401 if the
-// token is wrong, which comes as a bearer token or in X-A2A-Notification-Token.
+// ServeHTTP receives a notification: a StreamResponse of v1.0, a task or event of v0.3, or any
+// other JSON object. The token is a bearer token or the header X-A2A-Notification-Token. The
+// answer is 204; 404 if no run waits under the id; 401 if the token is missing or wrong.
 func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -84,12 +84,12 @@ func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case to.told <- struct{}{}:
-	default: // it knows already
+	default: // the run is already signaled
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// proven reports whether a header has the token, and no other.
+// proven reports whether a header has the token and no other token.
 func proven(h http.Header, token string) bool {
 	sent := append(h.Values("X-A2A-Notification-Token"), h.Values("A2A-Notification-Token")...)
 	for _, v := range h.Values("Authorization") {
@@ -128,19 +128,19 @@ func (c *Callbacks) leave(id string, to *callee) {
 	}
 }
 
-// secret returns what only the hub can know about a task.
+// secret derives a value for a task that cannot be computed without the hub's key.
 func (c *Callbacks) secret(kind string, r *run) string {
 	h := hmac.New(sha256.New, c.Key)
 	h.Write([]byte(derived(kind, r.owner, string(r.call.Agent), string(r.ec.TaskID))))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// tellable reports whether the peer can tell the run about its task.
+// tellable reports whether the peer can send notifications about its task to the run.
 func (r *run) tellable(p *link) bool {
 	return p.tells && r.agent.Callbacks != nil && !r.deaf
 }
 
-// listen makes the run reachable for callbacks.
+// listen registers the run for callbacks.
 func (r *run) listen() {
 	if r.told != nil {
 		return
@@ -150,7 +150,7 @@ func (r *run) listen() {
 	c.enter(r.hook, &callee{token: c.secret(idToken, r), told: r.told})
 }
 
-// deafen undoes listen.
+// deafen reverts listen.
 func (r *run) deafen() {
 	if r.told != nil {
 		c := r.agent.Callbacks
@@ -159,7 +159,7 @@ func (r *run) deafen() {
 	}
 }
 
-// pushConfig returns where the peer is to tell about its task.
+// pushConfig returns the push notification configuration that the peer gets for the task.
 func (r *run) pushConfig() []byte {
 	c := r.agent.Callbacks
 	token := c.secret(idToken, r)
@@ -169,13 +169,13 @@ func (r *run) pushConfig() []byte {
 	return append(b, `}}`...)
 }
 
-// sendTold sends the message to a peer that will tell what becomes of it.
+// sendTold sends the message to a peer that reports the progress of the task by callbacks.
 func (r *run) sendTold(ctx context.Context, p *link) (done bool, err error) {
 	r.listen()
 	ev, err := p.Send(ctx, r.params(r.pushConfig()))
 	if refused(err) {
-		// Perhaps it is the webhook that it does not like: another hub may not call
-		// addresses like this hub's. If it is the message, that is refused again.
+		// The peer may have refused the webhook alone, for example a hub that must not call
+		// addresses like this hub's. If it refuses the message itself, it will refuse it again.
 		r.deaf = true
 		r.deafen()
 		return r.sendOpenly(ctx, p)
@@ -186,10 +186,10 @@ func (r *run) sendTold(ctx context.Context, p *link) (done bool, err error) {
 	return r.arrive(ctx, &ev), nil
 }
 
-// safety is how often a task is looked at of which the peer should tell.
+// safety is the longest time between two polls of a task whose peer sends callbacks.
 const safety = 30 * time.Second
 
-// awaitCallbacks looks at the task each time that the peer has told something.
+// awaitCallbacks reads the task after each notification of the peer.
 func (r *run) awaitCallbacks(ctx context.Context, p *link) (done bool, err error) {
 	r.listen()
 	for {

@@ -31,7 +31,7 @@ func wired(t *testing.T, x a2asrv.AgentExecutor) (*pair, *httptest.Server, *requ
 	return p, hook, seen
 }
 
-// requests remembers the requests that a handler got.
+// requests records the requests that a handler got.
 type requests struct {
 	came chan struct{} // closed with the first
 	mu   sync.Mutex    // guards the field below
@@ -49,7 +49,7 @@ func (s *requests) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// last waits for the first request: what the peer says may be known without it.
+// last waits for the first request: the result of the task may be known before it arrives.
 func (s *requests) last(t *testing.T) *http.Request {
 	t.Helper()
 	select {
@@ -62,7 +62,7 @@ func (s *requests) last(t *testing.T) *http.Request {
 	return s.all[len(s.all)-1]
 }
 
-// TestCallbacks: without them the task would be looked at after 30 s.
+// TestCallbacks checks that callbacks end the wait, which would be 30 s without them.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{}, 3)
@@ -102,7 +102,7 @@ func TestCallbacks(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", tt.name, resp.StatusCode, tt.want)
 		}
 	}
-	p.hub.again() // the address and the token stay
+	p.hub.again() // the address and the token stay valid
 	turns(turn, 2)
 	p.hub.wait(id, task.Completed)
 	if got := strings.Join(p.hub.chunks(id), ""); got != "a b c" || time.Since(began) > 20*time.Second {
@@ -118,7 +118,7 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestCallbacksAreRefused asks a peer that may not call back.
+// TestCallbacksAreRefused sends to a peer that may not call back.
 func TestCallbacksAreRefused(t *testing.T) {
 	t.Parallel()
 	calls := &remote.Callbacks{Key: []byte("k"), URL: "http://127.0.0.1:1" + remote.CallbackPath}

@@ -13,8 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// Cancel implements a2asrv.AgentExecutor. It cancels the task at the peer, and confirms
-// what the peer confirms. A task that has ended there first ends here as it did there.
+// Cancel implements a2asrv.AgentExecutor. It cancels the task at the peer, and confirms the
+// cancellation when the peer does. If the task has already ended at the peer, it ends here in
+// the same state.
 func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		c := &cancellation{agent: a, ec: ec, call: agent.CallFrom(ctx), run: a.runs.last(runKey{ownerOf(ctx), ec.TaskID})}
@@ -29,7 +30,7 @@ type cancellation struct {
 	agent *Agent
 	ec    *a2asrv.ExecutorContext
 	call  *agent.Call
-	// run is the one that is under way; nil if there is none.
+	// run is the run in progress; nil if none exists.
 	run *run
 }
 
@@ -61,19 +62,19 @@ func (c *cancellation) perform(ctx context.Context, yield func(a2a.Event, error)
 	}
 }
 
-// canceling lets the run that is under way know whether its task may be canceled there.
+// canceling notifies the run in progress whether its task may be canceled at the peer.
 func (c *cancellation) canceling(on bool) {
 	if c.run != nil {
 		c.run.canceling.Store(on)
 	}
 }
 
-// soon is how long the answer to a message on its way is waited for before the peer is
-// asked whether it has arrived.
+// soon is how long Cancel waits for the answer to a message in flight before it asks the peer
+// whether the message has arrived.
 const soon = 500 * time.Millisecond
 
-// task returns the id of the peer's task; it is empty if the peer has none. If the
-// message is on its way, its answer is waited for, or it is looked for at the peer.
+// task returns the id of the peer's task; it is empty if the peer has none. If the message is
+// in flight, task waits for its answer or searches the tasks of the peer for it.
 func (c *cancellation) task(ctx context.Context) (a2a.TaskID, error) {
 	if c.run == nil {
 		h, err := decodeHandle(c.call.Saved)
@@ -99,7 +100,7 @@ func (c *cancellation) task(ctx context.Context) (a2a.TaskID, error) {
 	}
 }
 
-// cancel asks the peer until it has answered, and then until the task has ended.
+// cancel retries until the peer has answered, and then until the task has ended.
 func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, error) {
 	asked := false
 	for tries := 1; ; tries++ {
@@ -110,7 +111,7 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 		case err == nil:
 			asked = true
 		case errors.Is(err, a2a.ErrTaskNotCancelable):
-			// It may have ended in the meantime.
+			// The task may have ended in the meantime.
 			if ev, other := c.ask(ctx, id, true); other == nil && ev.State.Terminal() {
 				return ev, nil
 			}
@@ -127,7 +128,7 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 	}
 }
 
-// ask asks the peer to cancel its task, or only how it is.
+// ask asks the peer to cancel its task, or, if asked is set, reads the task only.
 func (c *cancellation) ask(ctx context.Context, id a2a.TaskID, asked bool) (*peer.Event, error) {
 	p, err := c.agent.peer(ctx)
 	if err != nil {
@@ -142,11 +143,11 @@ func (c *cancellation) ask(ctx context.Context, id a2a.TaskID, asked bool) (*pee
 	return &ev, err
 }
 
-// lastWords is how long a run may take to tell how its task has ended.
+// lastWords is how long a run may take to report the end of its task.
 const lastWords = 2 * time.Second
 
-// ends lets the run that is under way tell how the task has ended, so that nothing is
-// lost of what it had to say before.
+// ends lets the run in progress report the end of the task, so that its pending events are not
+// lost.
 func (c *cancellation) ends(ctx context.Context, ev *peer.Event, yield func(a2a.Event, error) bool) {
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -161,7 +162,7 @@ func (c *cancellation) ends(ctx context.Context, ev *peer.Event, yield func(a2a.
 	}
 }
 
-// tell passes on how the task has ended.
+// tell passes on the final state of the task.
 func (c *cancellation) tell(ev *peer.Event, yield func(a2a.Event, error) bool) {
 	var r relay
 	r.restore(c.call.Task, c.call.Sealed)

@@ -10,19 +10,18 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// content is what was passed on of the parts of an artifact: how much, and a hash of it.
-// Peers cut text into chunks as they like, and put it together again in snapshots, so
-// that texts without anything beside them count as one long text. The zero content is
-// nothing.
+// content is the size and the hash of the parts of an artifact that were passed on. Peers split
+// text into chunks arbitrarily and join it again in snapshots. Parts with nothing but text
+// therefore count as one long text. The zero content is empty.
 type content struct {
 	size int64
 	sum  hash.Hash
 }
 
-// partMark stands in front of a part that is more than text. No UTF-8 has the byte.
+// partMark precedes a part that has more than text. The byte never occurs in UTF-8.
 const partMark = 0xff
 
-// add notes that a part was passed on.
+// add records that a part was passed on.
 func (c *content) add(part []byte) {
 	if c.sum == nil {
 		c.sum = sha256.New()
@@ -32,7 +31,7 @@ func (c *content) add(part []byte) {
 	c.size += int64(len(b))
 }
 
-// flat returns what a part counts as.
+// flat returns the bytes of a part that are counted and hashed.
 func flat(part []byte) []byte {
 	if text, ok := plainText(part); ok {
 		return []byte(text)
@@ -41,7 +40,7 @@ func flat(part []byte) []byte {
 	return append(b, part...)
 }
 
-// plainText returns the text of a part that has nothing but text.
+// plainText returns the text of a part whose only member is text.
 func plainText(part []byte) (text string, ok bool) {
 	for name, value := range rawjson.Fields(part) {
 		if ok || name != "text" {
@@ -56,15 +55,15 @@ func textPart(text string) []byte {
 	return append(rawjson.AppendString([]byte(`{"text":`), text), '}')
 }
 
-// How a snapshot compares with what was passed on.
+// Results of comparing a snapshot with the content that was passed on.
 const (
-	same  = iota // there is nothing new
-	more         // it goes on where that ends
-	older        // it is shorter: the peer was slower to take it than to say it
-	other        // it is something else
+	same  = iota // nothing is new
+	more         // the snapshot continues the content
+	older        // the snapshot is shorter: the peer's snapshots lag behind its stream
+	other        // the contents differ
 )
 
-// compare returns how parts compare with c, and those that are new if they are more.
+// compare compares parts with c; if the verdict is more, rest holds the new parts.
 func (c *content) compare(parts [][]byte) (verdict int, rest [][]byte) {
 	h, left := sha256.New(), c.size
 	for i, part := range parts {
@@ -98,8 +97,8 @@ func (c *content) equals(h hash.Hash) bool {
 	return c.size == 0 || bytes.Equal(c.sum.Sum(nil), h.Sum(nil))
 }
 
-// traits are the members of an artifact beside its parts, those of its metadata among
-// them, as they were passed on.
+// traits are the members of an artifact beside its parts, including those of its metadata, as
+// they were passed on.
 type traits map[string]string
 
 // traitsOf returns the members of an artifact and its parts.
@@ -136,7 +135,7 @@ func (t traits) merge(prefix string, obj []byte) traits {
 	return t
 }
 
-// has reports whether all that u says was passed on.
+// has reports whether all members of u were passed on.
 func (t traits) has(u traits) bool {
 	for name, value := range u {
 		if had, ok := t[name]; !ok || had != value {
@@ -146,7 +145,7 @@ func (t traits) has(u traits) bool {
 	return true
 }
 
-// and returns t with what u says.
+// and returns t with the members of u.
 func (t traits) and(u traits) traits {
 	if t == nil {
 		return u

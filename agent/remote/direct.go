@@ -15,29 +15,30 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// Direct says how an agent is called at Agent.URL when its card does not say it. The zero
-// Direct has no binding: then an agent without a card cannot be called.
+// Direct sets how an agent is called at Agent.URL when its card does not state it. The zero
+// Direct has no binding, so that an agent without a card cannot be called.
 type Direct struct {
 	// Binding and Version are those of the interface at the URL.
 	Binding a2a.TransportProtocol
 	Version a2a.ProtocolVersion
-	// Fixed calls the URL alone, if it has a path, whatever other addresses the card lists.
-	// The card still says how the URL is called, if it lists it.
+	// Fixed calls only the URL, if it has a path, whatever other addresses the card lists. If
+	// the card lists the URL, the binding and version of the card are used.
 	Fixed bool
 	// Blind never fetches a card.
 	Blind bool
-	// Streaming says that the agent streams although it has no card.
+	// Streaming states that the agent streams although it has no card.
 	Streaming bool
 }
 
 const (
-	// cardlessAge is how long a missing card is not asked for again.
+	// cardlessAge is how long a missing card is not fetched again.
 	cardlessAge = time.Minute
-	// cardWithin is how long the card may take of an agent that can be called without one.
+	// cardWithin is how long fetching the card may take for an agent that can be called without
+	// one.
 	cardWithin = 10 * time.Second
 )
 
-// card returns the card of an agent that has none.
+// card returns a substitute for a missing card.
 func (d *Direct) card(rawURL, name string) *card.Card {
 	return &card.Card{A2A: &a2a.AgentCard{
 		Name: name, SupportedInterfaces: []*a2a.AgentInterface{d.at(rawURL)},
@@ -49,15 +50,15 @@ func (d *Direct) at(rawURL string) *a2a.AgentInterface {
 	return &a2a.AgentInterface{URL: rawURL, ProtocolBinding: d.Binding, ProtocolVersion: d.Version}
 }
 
-// stands reports whether the agent can be called although its card could not be fetched
-// for the reason err. An agent that cannot be connected to cannot be called either, and a
-// URL that names a card is no address of calls.
+// stands reports whether the agent can be called although its card could not be fetched for the
+// reason err. An unreachable agent cannot be called either, and a URL that names a card is not
+// an endpoint.
 func (d *Direct) stands(ctx context.Context, u *url.URL, err error) bool {
 	return d.Binding != "" && !cardURL(u) && ctx.Err() == nil && !errors.Is(err, httpcall.ErrUnreachable) && !untold(err)
 }
 
-// fetch returns the card of the agent, or one in its place if the configuration says all
-// that a call needs. It reports false for the latter.
+// fetch returns the card of the agent, or a substitute if the configuration suffices for calls.
+// It reports false for the substitute.
 func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, error) {
 	u, err := httpcall.ParseURL(a.URL)
 	if err != nil {
@@ -83,9 +84,9 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 	return a.Direct.card(u.String(), o.Name), false, nil
 }
 
-// fix leaves the card the interfaces at u alone. If there are none, u is called as Direct
-// says, in the version that the card has for that binding. A card without any interface
-// over HTTP stays as it is.
+// fix removes from the card all interfaces except those at u. If there are none, u is called as
+// Direct states, in the version that the card has for that binding. A card without any
+// interface over HTTP stays unchanged.
 func (a *Agent) fix(c *card.Card, u *url.URL) {
 	if pathOf(u) == "" || cardURL(u) || !slices.ContainsFunc(c.A2A.SupportedInterfaces, overHTTP) {
 		return
@@ -110,8 +111,8 @@ func (a *Agent) fix(c *card.Card, u *url.URL) {
 	c.A2A.SupportedInterfaces = there
 }
 
-// names reports whether an address of the card is u, or u with the target behind it. Hosts
-// are not compared: behind proxies and in containers agents have several names.
+// names reports whether an address of the card is u, or u followed by the target. Hosts are not
+// compared, because agents behind proxies and in containers have several names.
 func (a *Agent) names(address string, u *url.URL) bool {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// lonely is a server that has a card or none, completes what is sent to one path, and
-// notes the path of each POST and the ids of contexts in it.
+// lonely is a server with or without a card. It completes the messages sent to one path, and
+// records the path of each POST and the context ids in it.
 type lonely struct {
 	*httptest.Server
 	mu       sync.Mutex // guards the fields below
@@ -71,7 +71,7 @@ func startLonely(t *testing.T, card func(url string) string, path string) *lonel
 	return l
 }
 
-// hubOf returns a hub that asks a.
+// hubOf returns a hub whose only agent is a.
 func hubOf(t *testing.T, a *remote.Agent) *hub {
 	t.Cleanup(func() { a.Close() })
 	return startHub(t, map[string]a2asrv.AgentExecutor{"far": a}, nil)
@@ -108,7 +108,8 @@ func TestCallsWithoutACard(t *testing.T) {
 	}
 }
 
-// A message and its credentials go to no other path of the host than the configured one.
+// TestFixedAddress checks that a message and its credentials go to no other path of the host
+// than the configured one.
 func TestFixedAddress(t *testing.T) {
 	t.Parallel()
 	card := func(url string) string {
@@ -145,8 +146,8 @@ func TestFixedAddress(t *testing.T) {
 	}
 }
 
-// The agent names its context with its first answer; later messages of the caller's
-// context are sent there, after a restart of the hub, too.
+// TestAgentNamesTheContext checks that the agent names its context with its first answer, and
+// that later messages of the caller's context are sent there, also after a restart of the hub.
 func TestAgentNamesTheContext(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/task", "/message"} {

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// hold keeps the status that ends the task back, because the hub's own task takes nothing
-// after it, and there are agents that say first that they are done, and then what they
-// have done. It returns the news without it.
+// hold keeps back the status that ends the task, because the hub's own task accepts nothing
+// after it, and some agents send their final status before their artifacts. It returns the
+// other news.
 func (r *run) hold(ev *peer.Event, news [][]byte) [][]byte {
 	r.complete = ev.Whole && !r.agent.ReturnImmediately
 	if !hasStatus(news) {
@@ -27,9 +27,8 @@ func (r *run) hold(ev *peer.Event, news [][]byte) [][]byte {
 	return news[:last]
 }
 
-// mergedEnd returns the status that two updates of an end come to: the later one, with the
-// message and the other members of the first that it does not have, and the metadata of
-// both.
+// mergedEnd merges two final status updates: the later status, with the message and the other
+// members that only the first has, and the metadata of both.
 func mergedEnd(first, later []byte) []byte {
 	if first == nil {
 		return later
@@ -43,7 +42,7 @@ func mergedEnd(first, later []byte) []byte {
 		}
 	}
 	c := change{
-		status: append(status, last[1:]...), // it has a state
+		status: append(status, last[1:]...), // the status has a state
 		meta:   traits(nil).merge("", member(before, "metadata")).merge("", member(after, "metadata")),
 		others: traits(nil).rest(before).rest(after),
 		frame:  frameOf(first).and(frameOf(later)),
@@ -51,7 +50,7 @@ func mergedEnd(first, later []byte) []byte {
 	return c.json()
 }
 
-// bodyOf returns what is inside of an event.
+// bodyOf returns the body inside of an event.
 func bodyOf(event []byte) []byte {
 	for _, body := range rawjson.Fields(event) {
 		return body
@@ -59,16 +58,16 @@ func bodyOf(event []byte) []byte {
 	return nil
 }
 
-// How long an agent that says nothing but that it is done has time for its answer, and how
-// long if it calls back.
+// How long the hub waits for the answer of an agent that has reported nothing but its
+// completion, and how long if the agent calls back.
 const (
 	lateAnswer   = 250 * time.Millisecond
 	lateCallback = time.Second
 )
 
-// finish passes on how the task has ended, once the peer has said all; it reports whether
-// it has ended. A task that is completed without any answer is looked at once more, unless
-// the agent was waited for.
+// finish passes on the final status of the task, after the last event of the peer; it reports
+// whether the task has ended. A task that is completed without any answer is read once more,
+// unless the send blocked until the end.
 func (r *run) finish(ctx context.Context) (done bool) {
 	if r.held == nil {
 		return false
@@ -86,7 +85,7 @@ func (r *run) silent() bool {
 	return len(r.relay.artifacts) == 0 && member(status, "message") == nil
 }
 
-// lookLate looks at a task that has ended; it reports whether nothing more is wanted.
+// lookLate reads a task that has ended; it reports whether the run is over.
 func (r *run) lookLate(ctx context.Context) (stopped bool) {
 	if r.told == nil {
 		_ = pause(ctx, lateAnswer)

@@ -14,8 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestAnswerAfterTheEnd asks peers that say first that they are done, and then what they
-// have done.
+// TestAnswerAfterTheEnd calls peers that send their final status before their artifacts.
 func TestAnswerAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	begun, ended := task0(snap("WORKING", "", "")), statusUpdated("COMPLETED", "", "")
@@ -66,7 +65,7 @@ func TestAnswerAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestEndlessAfterTheEnd asks a peer that never stops to add to what it has done.
+// TestEndlessAfterTheEnd calls a peer that never stops adding to its artifacts after the end.
 func TestEndlessAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	s := &stranger{turns: []turn{{
@@ -88,14 +87,14 @@ func TestEndlessAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLateArtifactOfAPoll asks peers whose tasks are done before their artifacts are there.
+// TestLateArtifactOfAPoll polls peers whose tasks are completed before their artifacts exist.
 func TestLateArtifactOfAPoll(t *testing.T) {
 	t.Parallel()
 	bare := snap("COMPLETED", "", "")
 	full := snap("COMPLETED", "", artifacts(artifact("a", "here")))
 	for _, w := range fourWays {
 		if w.block {
-			continue // its answer is the last word
+			continue // the answer of a blocking send is final
 		}
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,8 +110,8 @@ func TestLateArtifactOfAPoll(t *testing.T) {
 	}
 }
 
-// TestLateArtifactOfACallback is the same for a peer that calls back, which it does here
-// only to say that it has begun.
+// TestLateArtifactOfACallback is the same for a peer that calls back, here only to report that
+// it has begun.
 func TestLateArtifactOfACallback(t *testing.T) {
 	t.Parallel()
 	calls := &remote.Callbacks{Key: []byte(rand.Text())}

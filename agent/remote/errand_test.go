@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// startRing starts hubs with one agent each, which asks that of the next hub. The last
-// one asks the first, unless there is a worker, which is its agent then.
+// startRing starts hubs with one agent each, which calls the agent of the next hub. The agent
+// of the last hub calls the first, unless worker is given, which then is that agent.
 func startRing(t *testing.T, worker a2asrv.AgentExecutor, names ...string) []*hub {
 	t.Helper()
 	agents, hubs := make([]*remote.Agent, len(names)), make([]*hub, len(names))
@@ -37,8 +37,8 @@ func startRing(t *testing.T, worker a2asrv.AgentExecutor, names ...string) []*hu
 	return hubs
 }
 
-// TestCircleIsRefused asks an agent that asks a second one that asks a third one, which
-// asks the first one again.
+// TestCircleIsRefused calls an agent that calls a second one that calls a third one, which
+// calls the first one again.
 func TestCircleIsRefused(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, nil, "one", "two", "three")
@@ -62,7 +62,7 @@ func TestCircleIsRefused(t *testing.T) {
 	}
 }
 
-// TestHopsAreLeft asks with two hops left, which the second hub spends.
+// TestHopsAreLeft calls with two hops left, which the second hub uses up.
 func TestHopsAreLeft(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, counting(nil), "one", "two", "three", "four")
@@ -127,7 +127,7 @@ func TestDeadlineTravels(t *testing.T) {
 	}
 }
 
-// delegating asks the agent "far" of its hub.
+// delegating calls the agent "far" of its hub.
 func delegating() agent.Func {
 	return func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, "asking"), nil) {
@@ -142,9 +142,9 @@ func delegating() agent.Func {
 	}
 }
 
-// TestCancelReachesTheThirdHub cancels a task whose agent has asked an agent elsewhere,
-// which has done the same. It ends within a second; what else this machine does may take that
-// from one task, but not from three.
+// TestCancelReachesTheThirdHub cancels a task whose agent has called an agent elsewhere, which
+// has done the same. The third task must end within a second in one of three attempts, because
+// other load of the machine may delay a single one.
 func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Parallel()
 	var took time.Duration
@@ -156,8 +156,8 @@ func TestCancelReachesTheThirdHub(t *testing.T) {
 	t.Errorf("the task of the third hub went on for %v, want at most a second", took)
 }
 
-// cancelOfTheThird returns how long the task of a third hub went on after that of the first was
-// canceled.
+// cancelOfTheThird returns how long the task of a third hub continued after that of the first
+// was canceled.
 func cancelOfTheThird(t *testing.T) time.Duration {
 	t.Helper()
 	began, ended := make(chan struct{}), make(chan time.Time, 1)
@@ -195,8 +195,9 @@ func cancelOfTheThird(t *testing.T) time.Duration {
 	}
 }
 
-// TestAnswerToATaskThatHasEnded answers a question whose task has ended there meanwhile:
-// what became of it is told, unless it claims that it was completed without the answer.
+// TestAnswerToATaskThatHasEnded answers a question whose task has ended at the peer meanwhile.
+// The caller gets the final state, unless it claims that the task was completed without the
+// answer.
 func TestAnswerToATaskThatHasEnded(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {

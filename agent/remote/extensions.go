@@ -11,17 +11,17 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// extensionsOf returns the URIs of the extensions that the caller has named. They go on as
-// they are: which of them are active is for the agent to say. They are those of the record
-// of the call, and not those that the agent's card declares, which may not have been read
-// again after a restart.
+// extensionsOf returns the URIs of the extensions that the caller has named. They are passed on
+// unchanged: the agent decides which of them are active. The URIs are those of the call's
+// record, and not those of the agent's card, which may not have been read again after a
+// restart.
 func extensionsOf(ec *a2asrv.ExecutorContext) []string {
 	uris, _ := ec.ServiceParams.Get(a2a.SvcParamExtensions)
 	return uris
 }
 
-// naming returns a context whose calls name the extensions of the caller, and in which the run
-// takes in what the peer confirms.
+// naming returns a context whose calls name the caller's extensions, and through which the run
+// receives the extensions that the peer confirms.
 func (r *run) naming(ctx context.Context) context.Context {
 	uris := extensionsOf(r.ec)
 	if len(uris) == 0 {
@@ -30,9 +30,9 @@ func (r *run) naming(ctx context.Context) context.Context {
 	return peer.WithConfirmed(peer.WithExtensions(ctx, uris), r.confirm)
 }
 
-// confirms makes the run confirm, before its first event, what the peer has confirmed in an
-// earlier execution, or nothing, unless it has confirmed something by then. What an earlier
-// message has come to does not count.
+// confirms makes the run confirm extensions before its first event: those that the peer has
+// confirmed by then, else those of an earlier execution, else none. Confirmations for an
+// earlier message do not count.
 func (r *run) confirms() {
 	if r.h.Key != r.call.Key {
 		r.h.Confirmed = ""
@@ -52,7 +52,8 @@ func (r *run) confirms() {
 // maxKept is the largest list of extensions that goes into a checkpoint, in bytes.
 const maxKept = 16 << 10
 
-// confirm takes in what the peer has confirmed, without what the caller has not named.
+// confirm records the extensions that the peer has confirmed, without those that the caller has
+// not named.
 func (r *run) confirm(uris []string) {
 	named := extensionsOf(r.ec)
 	var active []string

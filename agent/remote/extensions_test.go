@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TestExtensionsOfARepeatedSend kills the hub while its message is on the way: the next one
-// sends it again, with the extensions of its caller beside those of the configuration.
+// TestExtensionsOfARepeatedSend kills the hub while its message is in flight: the next hub
+// resends it, with the extensions of its caller beside those of the configuration.
 func TestExtensionsOfARepeatedSend(t *testing.T) {
 	t.Parallel()
 	s := &stranger{hung: make(chan struct{}), turns: []turn{asks("COMPLETED", "", artifacts(artifact("a", "here")))}}
@@ -49,7 +49,7 @@ func TestExtensionsOfARepeatedSend(t *testing.T) {
 	}
 }
 
-// naming is alice who names three extensions.
+// naming is alice naming three extensions.
 func naming() *op.Caller {
 	return &op.Caller{Principal: alice.Principal, Extensions: []string{"urn:x:one", "urn:x:two", "urn:x:three"}}
 }
@@ -59,8 +59,9 @@ func active(h *hub, a *engine.Answer) string {
 	return strings.Join(h.ActiveIn("far", naming().Extensions, a.Confirmed), ",")
 }
 
-// TestConfirmedByTheAnswer: what the answer to a message confirms counts for that message,
-// whatever way the peer is asked. Later looks at its task, which confirm nothing, change nothing.
+// TestConfirmedByTheAnswer checks that the extensions confirmed in the answer to a message
+// apply to that message, in every way of calling the peer. Later polls of its task, which
+// confirm nothing, change nothing.
 func TestConfirmedByTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, w := range fourWays {
@@ -95,8 +96,8 @@ func TestConfirmedByTheAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusedConfirmsNothing: what was confirmed for an earlier message of the task does not count
-// for one that the peer refuses.
+// TestRefusedConfirmsNothing checks that extensions confirmed for an earlier message of the
+// task do not apply to a message that the peer refuses.
 func TestRefusedConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	question := snap("INPUT_REQUIRED", `,"message":{"messageId":"q","role":"ROLE_AGENT","parts":[{"text":"which?"}]}`, "")
@@ -114,8 +115,8 @@ func TestRefusedConfirmsNothing(t *testing.T) {
 	}
 }
 
-// TestConfirmedBeforeARestart: a hub that is started again while an agent works knows what the
-// agent has confirmed.
+// TestConfirmedBeforeARestart checks that a hub restarted while an agent works knows the
+// extensions that the agent has confirmed.
 func TestConfirmedBeforeARestart(t *testing.T) {
 	t.Parallel()
 	for _, confirms := range []string{"urn:x:two", ""} {
@@ -132,7 +133,7 @@ func TestConfirmedBeforeARestart(t *testing.T) {
 			}
 			h.wait(first.Head.ID, task.Working)
 			h.again()
-			// A reader keeps the task in memory until the caller has come back.
+			// A reader keeps the task in memory until the caller has reconnected.
 			reader, err := h.Subscribe(t.Context(), naming(), &op.Subscribe{ID: first.Head.ID})
 			if err != nil {
 				t.Fatal(err)

@@ -18,12 +18,11 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// errAsked ends a look at a task whose caller has something to say.
+// errAsked ends a poll of a task whose caller has sent a further message.
 var errAsked = errors.New("a message of the caller waits")
 
-// follow passes on what becomes of the peer's task, over as many connections as it
-// takes. A task that waits for something else than a message is followed until the
-// caller has something to say.
+// follow passes on the progress of the peer's task, over as many connections as necessary. A
+// task that waits for something else than a message is followed until the caller sends one.
 func (r *run) follow(ctx context.Context) bool {
 	for failures, looks := 0, 0; ; {
 		before := r.relay.status
@@ -61,7 +60,7 @@ func (r *run) follow(ctx context.Context) bool {
 	}
 }
 
-// gap is how long to wait after a look that did not bring the end of the task.
+// gap returns the time to wait after a poll that did not bring the end of the task.
 func (r *run) gap(looks int) time.Duration {
 	if r.waiting != nil && r.agent.Poll > 0 {
 		return r.agent.Poll
@@ -69,8 +68,8 @@ func (r *run) gap(looks int) time.Duration {
 	return retryGap(looks)
 }
 
-// forgotten ends a task that the peer does not know any more. There are peers that forget
-// what they cancel.
+// forgotten ends a task that the peer does not know any more. Some peers forget the tasks that
+// they cancel.
 func (r *run) forgotten(err error) bool {
 	if !r.canceling.Load() {
 		return r.fail("has lost the task: " + reason(err))
@@ -79,8 +78,8 @@ func (r *run) forgotten(err error) bool {
 	return true
 }
 
-// followAsked follows the task until the connection ends. It reports whether it has
-// waited for a task that was looked at and goes nowhere.
+// followAsked follows the task until the connection ends. It reports in waits whether it has
+// paused after a poll without progress.
 func (r *run) followAsked(ctx context.Context, looks int) (done, waits bool, err error) {
 	if r.state != a2a.TaskStateAuthRequired {
 		done, err = r.followOnce(ctx)
@@ -97,8 +96,8 @@ func (r *run) followAsked(ctx context.Context, looks int) (done, waits bool, err
 	return done, waits, err
 }
 
-// untilAsked returns a context that ends with errAsked when a message of the caller
-// waits for the end of the run.
+// untilAsked returns a context that ends with errAsked when a message of the caller waits for
+// the end of the run.
 func (r *run) untilAsked(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watcher sync.WaitGroup
@@ -128,7 +127,7 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// look passes on the task as it is.
+// look reads the task and passes on the result.
 func (r *run) look(ctx context.Context, p *link) (done bool, err error) {
 	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
 	if err != nil {
@@ -137,8 +136,8 @@ func (r *run) look(ctx context.Context, p *link) (done bool, err error) {
 	return r.arrive(ctx, &ev), nil
 }
 
-// find finds out whether the peer has accepted a message that an earlier execution, or
-// a send that broke, may have brought there.
+// find determines whether the peer has accepted a message that an earlier execution, or a send
+// that failed midway, may have delivered.
 func (r *run) find(ctx context.Context) bool {
 	for tries := 1; ; tries++ {
 		found, err := r.findOnce(ctx)
@@ -159,11 +158,10 @@ func (r *run) find(ctx context.Context) bool {
 	}
 }
 
-// findTries is how often an agent is asked about a message that answers, but with what
-// is no answer.
+// findTries is how often an agent is queried about a message if its responses are invalid.
 const findTries = 5
 
-// because returns what went wrong with the send, for the end of a sentence.
+// because returns the failure of the send, as the end of a sentence.
 func (r *run) because() string {
 	if r.doubt == nil {
 		return ""
@@ -171,26 +169,25 @@ func (r *run) because() string {
 	return ": " + reason(r.doubt)
 }
 
-// resends is how often a message is sent again to an agent that takes it once, before it
-// is given up: the connection may break each time.
+// resends is how often a message is resent to an idempotent agent before the task fails: the
+// connection may break each time.
 const resends = 5
 
-// unknown sends the message again if that does no harm.
+// unknown resends the message if the agent is idempotent, and else ends the run.
 func (r *run) unknown(ctx context.Context) bool {
 	switch {
 	case r.agent.Idempotent && r.resent < resends:
 		r.resent++
 		return r.send(ctx)
 	case peer.Interrupted(r.state):
-		return r.again() // it waits, and does not have the answer
+		return r.again() // the task waits, and does not have the answer
 	case r.h.Task != "":
 		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.because())
 	}
 	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.because())
 }
 
-// findOnce looks for the message at the peer: in its task, or in the tasks of its
-// context.
+// findOnce searches the peer for the message: in its task, or in the tasks of its context.
 func (r *run) findOnce(ctx context.Context) (*peer.Event, error) {
 	p, err := r.agent.peer(ctx)
 	if err != nil {
@@ -206,8 +203,8 @@ func (r *run) findOnce(ctx context.Context) (*peer.Event, error) {
 	return found, err
 }
 
-// continued returns the task of a further message that is not in its history, if it does
-// not wait for one any more.
+// continued returns the task of a further message that is missing in its history, if the task
+// does not wait for a message any more.
 func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
 	ev, err := p.Get(ctx, r.h.Task, nil)
 	if err != nil {
@@ -219,8 +216,8 @@ func (r *run) continued(ctx context.Context, p *link) (*peer.Event, error) {
 	return &ev, nil
 }
 
-// sought looks for the message in the newest tasks of its context, or of all contexts if
-// the peer was to name it.
+// sought searches for the message in the newest tasks of its context, or of all contexts if the
+// peer was to name the context.
 func (r *run) sought(ctx context.Context, p *link) (*peer.Event, error) {
 	params := []byte(`{"pageSize":50`)
 	if id := r.freshContext(); id != "" {
@@ -253,8 +250,8 @@ func (r *run) seen(ctx context.Context, p *link, id a2a.TaskID) (*peer.Event, er
 	return nil, nil
 }
 
-// timeout ends the task at its deadline, there and here. One that waits for somebody
-// goes on waiting: people may take long to give a permission or an answer.
+// timeout ends the task at its deadline, remotely and locally. A task that waits for a person
+// continues to wait, because a permission or an answer may take long.
 func (r *run) timeout(ctx context.Context) {
 	switch {
 	case r.state == a2a.TaskStateAuthRequired:
@@ -284,8 +281,8 @@ func (r *run) timeout(ctx context.Context) {
 // cancelWithin is how long the cancellation at a deadline may take.
 const cancelWithin = 5 * time.Second
 
-// refuse ends a task whose message the peer does not accept. What is the caller's fault
-// is told in the protocol's words.
+// refuse ends a task whose message the peer does not accept. Errors that the caller caused are
+// returned as errors of the protocol.
 func (r *run) refuse(err error) bool {
 	for _, sentinel := range []error{
 		a2a.ErrInvalidParams, a2a.ErrInvalidRequest, a2a.ErrUnsupportedContentType, a2a.ErrUnsupportedOperation,
@@ -302,8 +299,8 @@ func (r *run) refuse(err error) bool {
 	return r.fail("does not accept the message: " + reason(err))
 }
 
-// refused reports whether err is the agent's answer, which will not be another next
-// time.
+// refused reports whether err is a permanent error from the agent, which a retry does not
+// change.
 func refused(err error) bool {
 	var e *transport.Error
 	if !errors.As(err, &e) {
@@ -316,8 +313,8 @@ func refused(err error) bool {
 	return !errors.Is(err, a2a.ErrInternalError) && !errors.Is(err, a2a.ErrServerError)
 }
 
-// turnedAway reports whether err, of a send, is the answer of an agent that has no time:
-// it has not accepted the message, and may do so later.
+// turnedAway reports whether err, of a send, is the answer of an overloaded agent: it has not
+// accepted the message, and may accept it later.
 func turnedAway(err error) bool {
 	var e *transport.Error
 	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
@@ -326,7 +323,7 @@ func turnedAway(err error) bool {
 // lost reports whether the peer does not know the task.
 func lost(err error) bool { return errors.Is(err, a2a.ErrTaskNotFound) }
 
-// reason returns what went wrong, for the caller.
+// reason returns the text of err for the caller, shortened.
 func reason(err error) string {
 	if err == nil {
 		return "it did not say why"
@@ -339,17 +336,17 @@ func reason(err error) string {
 	return s
 }
 
-// retryGap is the time to wait after a number of failures: a quarter of a second,
-// doubling up to five, a half of it by chance.
+// retryGap returns the time to wait after a number of failures: a quarter of a second, doubling
+// up to five seconds, of which up to half is subtracted at random.
 func retryGap(failures int) time.Duration {
 	d := min(250*time.Millisecond<<min(failures-1, 10), 5*time.Second)
 	return d - rand.N(d/2)
 }
 
-// pause waits; it reports whether there is still somebody to wait for.
+// pause waits for d; it reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool { return backoff.Sleep(ctx, d) == nil }
 
-// poll is the time before the next look, after tries of them.
+// poll returns the time before the next poll, after tries polls.
 func (a *Agent) poll(tries int) time.Duration {
 	if a.Poll > 0 {
 		return a.Poll

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// FuzzRelay gives a relay whatever JSON a peer may send, twice, and then the task that
-// the hub has of it: nothing is passed on that is not an event.
+// FuzzRelay feeds a relay arbitrary JSON of a peer, twice, and then the resulting task of the
+// hub: only valid events may be passed on.
 func FuzzRelay(f *testing.F) {
 	for _, s := range []string{
 		snapshot("WORKING", whole(`{"text":"one"},{"data":{"n":1}}`), `,"metadata":{"k":1}`),
@@ -22,7 +22,7 @@ func FuzzRelay(f *testing.F) {
 		var r relay
 		for _, b := range [][]byte{first, first, second} {
 			if rawjson.Check(b, 100) != nil {
-				return // peers are read before
+				return // such JSON is refused when the peer is read
 			}
 			ev := peer.NewEvent(b)
 			news, err := r.take(&ev, false)
@@ -40,7 +40,7 @@ func FuzzRelay(f *testing.F) {
 	})
 }
 
-// FuzzHandle reads checkpoints that somebody has damaged.
+// FuzzHandle decodes damaged checkpoints.
 func FuzzHandle(f *testing.F) {
 	f.Add((&handle{Key: "k/1", Task: "t", Context: "c", Event: "7", Deadline: 5}).encode())
 	f.Add([]byte(`{"task":7}`))

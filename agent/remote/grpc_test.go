@@ -23,8 +23,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// startGRPC serves the agent echo over gRPC, and a card at the URL that offers nothing
-// else. who finds out who calls, nil for nobody.
+// startGRPC serves the agent echo over gRPC, and a card at the URL that offers nothing else.
+// who authenticates the callers; nil accepts all.
 func startGRPC(t *testing.T, version string, who auth.Authenticator) (cardURL string) {
 	t.Helper()
 	e := engine.New(engine.Config{Store: new(memstore.Store)})
@@ -57,7 +57,8 @@ func startGRPC(t *testing.T, version string, who auth.Authenticator) (cardURL st
 	return srv.URL
 }
 
-// An agent whose card offers gRPC alone is called over it, if that is there.
+// TestAgentOverGRPC checks that an agent whose card offers gRPC alone is called over gRPC, if
+// the transport is configured.
 func TestAgentOverGRPC(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1.0", "0.3.0"} {
@@ -79,7 +80,7 @@ func TestAgentOverGRPC(t *testing.T) {
 	}
 }
 
-// TestToldOverGRPC: who the caller is goes along as metadata, with each call another time.
+// TestToldOverGRPC checks that the caller's identity is sent as metadata, anew with each call.
 func TestToldOverGRPC(t *testing.T) {
 	t.Parallel()
 	told := make(chan []string, 100)

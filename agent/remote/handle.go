@@ -12,28 +12,28 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// handle is what a run must know to go on after a crash: its checkpoint.
+// handle is the checkpoint of a run, with which it resumes after a crash.
 type handle struct {
 	// Key is agent.Call.Key of the last message that the peer has certainly accepted.
 	Key string `json:"key"`
-	// Task and Context are the peer's.
+	// Task and Context are the peer's ids.
 	Task    a2a.TaskID `json:"task"`
 	Context string     `json:"context,omitempty"`
 	// Event is the id of the last event that was passed on.
 	Event string `json:"event,omitempty"`
-	// Asked is the question that the task waits for an answer to, or may still be shown to
-	// wait for.
+	// Asked is the question that the task waits for an answer to, or that the peer may still
+	// show.
 	Asked question `json:"asked,omitzero"`
-	// Confirmed are the extensions that the peer has confirmed for the message of Key, with
-	// commas between.
+	// Confirmed are the extensions that the peer has confirmed for the message of Key,
+	// separated by commas.
 	Confirmed string `json:"confirmed,omitempty"`
-	// Deadline is when the message must be done, in milliseconds since 1970.
+	// Deadline is the deadline of the message, in milliseconds since 1970.
 	Deadline int64 `json:"deadline"`
-	// Theirs says that the deadline came with the message, and not from the agent's own
+	// Theirs states that the deadline came with the message, and not from the agent's own
 	// timeout.
 	Theirs bool `json:"theirs,omitempty"`
-	// Unsent is agent.Call.Key of a message that waits for the agent: certainly nothing of
-	// it was sent. Empty says nothing of the kind.
+	// Unsent is agent.Call.Key of a message that waits for the agent: certainly nothing of it
+	// was sent. Empty means that nothing is known.
 	Unsent string `json:"unsent,omitempty"`
 }
 
@@ -51,14 +51,14 @@ func decodeHandle(b []byte) (handle, error) {
 func (h *handle) encode() []byte {
 	b, err := json.Marshal(h)
 	if err != nil {
-		panic(err) // strings and a number can be encoded
+		panic(err) // strings, numbers and booleans can be encoded
 	}
 	return b
 }
 
 func (h *handle) deadline() time.Time { return time.UnixMilli(h.Deadline) }
 
-// The names of the ids that are derived, so that no two kinds of ids are the same.
+// Kinds of derived ids, so that ids of two kinds are never equal.
 const (
 	idMessage = "message"
 	idContext = "context"
@@ -66,8 +66,8 @@ const (
 	idHook    = "hook"
 )
 
-// derived returns an id that is always the same for the same words, and that nobody can
-// guess a word from.
+// derived returns an id that is always the same for the same words, and that does not reveal
+// them.
 func derived(kind string, owner task.Owner, words ...string) string {
 	h := sha256.New()
 	for _, w := range append([]string{"parley", kind, string(owner)}, words...) {
@@ -75,7 +75,7 @@ func derived(kind string, owner task.Owner, words ...string) string {
 	}
 	var id uuid.UUID
 	copy(id[:], h.Sum(nil))
-	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): of one's own making
+	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562): custom
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
 }

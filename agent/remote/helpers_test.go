@@ -28,8 +28,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// hub is a hub that can be stopped and started again on what it has stored, at the same
-// address.
+// hub is a hub that can be stopped and restarted with the same store, at the same address.
 type hub struct {
 	t      testing.TB
 	store  task.Store
@@ -88,7 +87,7 @@ func (h *hub) start() {
 	<-h.Recovered()
 }
 
-// again stops the hub and starts it once more.
+// again restarts the hub.
 func (h *hub) again() {
 	h.t.Helper()
 	h.stop()
@@ -134,7 +133,7 @@ func (h *hub) get(id a2a.TaskID) *engine.Answer {
 	return a
 }
 
-// only returns the only task of the anonymous caller: that of a peer that was asked once.
+// only returns the only task of the anonymous caller: that of a peer that was called once.
 func (h *hub) only() *engine.Answer {
 	h.t.Helper()
 	all := h.all()
@@ -154,7 +153,7 @@ func (h *hub) all() []engine.Answer {
 	return page.Tasks
 }
 
-// wait follows a task until it is in a state.
+// wait follows a task until it reaches the state want.
 func (h *hub) wait(id a2a.TaskID, want task.State) *engine.Answer {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
@@ -246,8 +245,8 @@ func status(ec *a2asrv.ExecutorContext, s a2a.TaskState, text string) a2a.Event 
 	return a2a.NewStatusUpdateEvent(ec, s, m)
 }
 
-// counting says the words of its message one by one. Before each it waits for a token
-// from turn, if that is not nil.
+// counting sends the words of its message one by one. Before each it waits for a token from
+// turn, if that is not nil.
 func counting(turn <-chan struct{}) agent.Func {
 	return func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) {
@@ -291,12 +290,12 @@ func startPair(t testing.TB, x a2asrv.AgentExecutor, alter func(*remote.Agent)) 
 	return p
 }
 
-// quick makes an agent look often, and only look if poll is set.
+// quick makes an agent poll often, and never stream if poll is set.
 func quick(poll bool) func(*remote.Agent) {
 	return func(a *remote.Agent) { a.Poll, a.NoStreaming, a.ReturnImmediately = 20*time.Millisecond, poll, poll }
 }
 
-// stubborn does not let itself be canceled.
+// stubborn refuses to be canceled.
 type stubborn struct{ agent.Func }
 
 func (stubborn) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

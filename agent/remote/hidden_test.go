@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// forgetting drops what some names begin with from headers and metadata, as a peer does
-// that hides through whom work has come.
+// forgetting drops the entries with some names from headers and metadata, like a peer that
+// hides the chain of callers.
 func forgetting(next http.Handler, names ...string) http.Handler {
 	hides := func(name string) bool {
 		for _, n := range names {
@@ -57,14 +57,15 @@ func forgetting(next http.Handler, names ...string) http.Handler {
 	})
 }
 
-// TestHiddenChains: a circle through a peer that hides the chain ends all the same: by the
-// hops if it hides the chain alone, and if it hides everything by the time of the first
-// hub, and until then by what a hub gives one caller. Who waits is told why.
+// TestHiddenChains checks that a circle through a peer that hides the chain ends all the same.
+// If the peer hides the chain alone, the hop limit ends it. If the peer hides everything, the
+// first hub's deadline ends it, and until then the quota of one caller bounds it. The waiting
+// caller gets the reason.
 func TestHiddenChains(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		hidden []string
-		within time.Duration // the first hub's time
+		within time.Duration // the first hub's deadline
 		want   string
 		most   int
 	}{
@@ -98,8 +99,8 @@ func TestHiddenChains(t *testing.T) {
 	}
 }
 
-// TestInventedErrands: a peer gains nothing by what it says of its work. More than the hub
-// allows is as much as that; an agent that it names stands in the chain.
+// TestInventedErrands checks that a peer gains nothing by false statements about its work.
+// Values beyond the hub's limits are capped, and an agent that it names is in the chain.
 func TestInventedErrands(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, counting(nil), "one", "two")

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// addresses are those that errors of a connection name: URLs, and IP addresses with a
-// port or without. An index in the name of a member, such as parts[0], is none.
+// addresses matches the addresses in errors of a connection: URLs, and IP addresses with or
+// without a port. An index in the name of a member, such as parts[0], does not match.
 var addresses = regexp.MustCompile(`https?://[^\s"]*[^\s":,;.]|\[[0-9a-fA-F:.]*:[0-9a-fA-F:.]*\](:\d+)?|\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b`)
 
-// hidden stands where an address was.
+// hidden replaces an address.
 const hidden = "(address)"
 
-// hide returns text without the addresses in it: where the agents of a hub are, and whom
-// the hub asks for names, is the operator's business, who finds it in the log.
+// hide returns text without the addresses in it. The addresses of a hub's agents and name
+// servers are for the operator only, who finds them in the log.
 func (a *Agent) hide(text string) string {
 	text = addresses.ReplaceAllString(text, hidden)
 	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {

@@ -2,7 +2,7 @@ package remote
 
 import "testing"
 
-// What callers are told names no address; what it says stays readable.
+// TestAddressesAreHidden checks that messages to callers contain no address and stay readable.
 func TestAddressesAreHidden(t *testing.T) {
 	t.Parallel()
 	a := &Agent{URL: "https://research.internal:8443/a2a"}

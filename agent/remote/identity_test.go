@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// desk notes who a peer is told that its callers are, by the path of the request.
+// desk records the caller identities that a peer receives, by the path of the request.
 type desk struct {
 	mu   sync.Mutex // guards the field below
 	told map[string][]string
@@ -43,7 +43,8 @@ func (d *desk) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// heard returns what the peer was told with calls, and with requests of its card.
+// heard returns the identities that the peer received with calls, and with requests of its
+// card.
 func (d *desk) heard() (calls, cards []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +67,7 @@ type teller func(context.Context) (http.Header, error)
 func (f teller) Header(ctx context.Context) (http.Header, error) { return f(ctx) }
 func (teller) Refused(context.Context)                           {}
 
-// numbered says who the caller is, with another number each time.
+// numbered identifies the caller, with another number each time.
 func numbered() teller {
 	var n atomic.Int32
 	return func(ctx context.Context) (http.Header, error) {
@@ -74,18 +75,18 @@ func numbered() teller {
 	}
 }
 
-// TestToldWhoCalls: each call to the agent says on whose behalf it is made, with an assertion
-// of its own; requests of its card, which are nobody's, say nothing. After a restart of the
-// hub that is so again.
+// TestToldWhoCalls checks that each call to the agent identifies the caller, with an assertion
+// of its own. Requests of the card, which have no caller, carry none. A restart of the hub
+// changes nothing.
 func TestToldWhoCalls(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
 	p, d := startTold(t, counting(turn), func(a *remote.Agent) { a.Identity = numbered() })
 	id := p.hub.send(now(say("one two three"))).Head.ID
 	turn <- struct{}{}
-	p.hub.awaitWords(id, 1) // only then has the hub the answer to its message
+	p.hub.awaitWords(id, 1) // only then the hub has the answer to its message
 	p.hub.stop()
-	before, _ := d.heard() // nothing calls now
+	before, _ := d.heard() // no calls happen now
 	p.hub.start()
 	turn <- struct{}{}
 	turn <- struct{}{}
@@ -131,9 +132,9 @@ func passing(ctx context.Context) (http.Header, error) {
 	return nil, errors.New("there is no token")
 }
 
-// TestForwardedToken: a caller's token goes along while the hub runs, with answers, too. It
-// is not stored: after a restart the task fails, and says why. Who was told nothing is sent
-// nothing.
+// TestForwardedToken checks that a caller's token is forwarded while the hub runs, also with
+// answers. The token is not stored: after a restart the task fails with that reason. An agent
+// that never got a token gets no further request.
 func TestForwardedToken(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{})
@@ -182,7 +183,7 @@ func (h *hub) stored(id a2a.TaskID) []task.Entry {
 	return page
 }
 
-// TestToldLater: an authority that is down for a moment does not fail a task.
+// TestToldLater checks that an authority that is down for a moment does not fail a task.
 func TestToldLater(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
@@ -199,7 +200,7 @@ func TestToldLater(t *testing.T) {
 	}
 }
 
-// TestToldNobodyInClear: identities do not travel where others can read them.
+// TestToldNobodyInClear checks that identities are not sent over unencrypted connections.
 func TestToldNobodyInClear(t *testing.T) {
 	t.Parallel()
 	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = numbered() })
@@ -223,7 +224,7 @@ func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// renewing says a token that is good until it is refused.
+// renewing sends a token that is valid until it is refused.
 type renewing struct{ n atomic.Int32 }
 
 func (r *renewing) Header(context.Context) (http.Header, error) {
@@ -231,7 +232,7 @@ func (r *renewing) Header(context.Context) (http.Header, error) {
 }
 func (r *renewing) Refused(context.Context) { r.n.Add(1) }
 
-// TestToldIsRefused: a token that the agent does not take is not used again.
+// TestToldIsRefused checks that a token that the agent refuses is not used again.
 func TestToldIsRefused(t *testing.T) {
 	t.Parallel()
 	p, d := startTold(t, counting(nil), func(a *remote.Agent) { a.Identity = new(renewing) })

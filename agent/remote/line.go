@@ -19,20 +19,20 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// asker brings messages to a peer.
+// asker sends messages to a peer.
 type asker interface {
 	Run(ctx context.Context, params []byte) iter.Seq2[peer.Event, error]
 	Send(ctx context.Context, params []byte) (peer.Event, error)
 }
 
-// teller says what became of them.
+// teller reports the progress of tasks at a peer.
 type teller interface {
 	Follow(ctx context.Context, at transport.Position) iter.Seq2[peer.Event, error]
 	Get(ctx context.Context, id a2a.TaskID, historyLength *int) (peer.Event, error)
 	List(ctx context.Context, params []byte) ([]byte, error)
 }
 
-// remotePeer is the connection to a peer: what a run asks of *peer.Peer.
+// remotePeer is the connection to a peer: the methods of *peer.Peer that a run uses.
 type remotePeer interface {
 	asker
 	teller
@@ -41,34 +41,34 @@ type remotePeer interface {
 
 var _ remotePeer = (*peer.Peer)(nil)
 
-// link is the connection to a peer with what its card says.
+// link is the connection to a peer with a capability of its card.
 type link struct {
 	remotePeer
-	// tells says that the peer has webhooks and no streams.
+	// tells states that the peer has webhooks and no streams.
 	tells bool
 }
 
-// cardAge is how long a card counts.
+// cardAge is how long a card is used before it is read again.
 const cardAge = 10 * time.Minute
 
-// line keeps the connection to a peer. The zero line has none.
+// line holds the connection to a peer. The zero line has none.
 type line struct {
-	// changed says that the card is known to be another one than the one below.
+	// changed states that the card is known to differ from the one below.
 	changed atomic.Bool
-	// turn is taken by who looks for the peer; its capacity is 1.
+	// turn is held while a goroutine looks up the peer; its capacity is 1.
 	turn chan struct{}
 
-	// The fields below belong to who has the turn.
+	// The fields below are guarded by turn.
 	card *card.Card
 	read time.Time
-	// age is how long card counts.
+	// age is how long card is used before it is read again.
 	age  time.Duration
 	peer *peer.Peer
-	// old are connections that runs may still use.
+	// old holds connections that runs may still use.
 	old []*peer.Peer
 }
 
-// peer returns the connection to the agent, whose card is read again from time to time.
+// peer returns the connection to the agent, whose card is read again periodically.
 func (a *Agent) peer(ctx context.Context) (*link, error) {
 	a.once.Do(func() { a.line.turn = make(chan struct{}, 1) })
 	l := &a.line
@@ -86,22 +86,23 @@ func (a *Agent) peer(ctx context.Context) (*link, error) {
 	return &link{l.peer, l.card.A2A.Capabilities.PushNotifications && !l.card.A2A.Capabilities.Streaming}, nil
 }
 
-// CardChanged lets the next call read the card of the agent again, before its time, because
-// another one was seen. Calls in progress keep their connection.
+// CardChanged makes the next call read the card of the agent again, before its time, because a
+// different card was seen. Calls in progress keep their connection. It is safe for concurrent
+// use.
 func (a *Agent) CardChanged() { a.line.changed.Store(true) }
 
-// connect reads the card, and makes a new connection if it has changed.
+// connect reads the card, and creates a new connection if the card has changed.
 func (a *Agent) connect(ctx context.Context) error {
 	l, o := &a.line, a.options()
 	if call := agent.CallFrom(ctx); call != nil {
-		o.Name = string(call.Agent) // what the card says may be another name each time
+		o.Name = string(call.Agent) // the name in the card may change
 	}
 	c, found, err := a.fetch(ctx, o)
 	if l.age = cardAge; err == nil && !found {
 		l.age = cardlessAge
 	}
 	if err != nil || !found && l.peer != nil {
-		l.read = time.Now() // an older card counts a while longer
+		l.read = time.Now() // an older card is used a while longer
 		return err
 	}
 	if l.peer != nil && bytes.Equal(c.Raw, l.card.Raw) {
@@ -120,14 +121,14 @@ func (a *Agent) connect(ctx context.Context) error {
 	return nil
 }
 
-// options are those of the connection. Runs have a deadline of their own, and leave the
-// remote task alone when they end early.
+// options returns the options of the connection. Runs have a deadline of their own, and do not
+// cancel the remote task when they end early.
 func (a *Agent) options() *peer.Options {
 	o := &peer.Options{
 		URL: a.URL, Target: a.Target, FollowCard: a.Unpinned, Deadline: -1, Retries: connectTries - 1, Detach: true,
 		Poll:       peer.Poll{Interval: a.Poll, Initial: a.PollInitial, Max: a.PollMax, HistoryLength: a.HistoryLength},
 		Idempotent: a.Idempotent, Logger: a.Logger, Header: a.Header, HTTP: a.HTTP, Identity: a.Identity,
-		// Over gRPC numbers are doubles and unknown fields are lost, so it comes last.
+		// gRPC comes last, because it carries numbers as doubles and loses unknown fields.
 		Bindings:   []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON},
 		Transports: a.Transports,
 	}
@@ -137,8 +138,8 @@ func (a *Agent) options() *peer.Options {
 	return o
 }
 
-// adapt makes the card say what the configuration says. A target is the tenant of each
-// interface, unless its URL has it: an agent must not be told twice.
+// adapt applies the configuration to the card. A target is the tenant of each interface, unless
+// its URL contains it already.
 func (a *Agent) adapt(c *card.Card) {
 	if a.NoStreaming {
 		c.A2A.Capabilities.Streaming = false
@@ -155,7 +156,7 @@ func (a *Agent) adapt(c *card.Card) {
 	}
 }
 
-// close gives up the connections.
+// closeLine closes the connections.
 func (a *Agent) closeLine() error {
 	a.once.Do(func() { a.line.turn = make(chan struct{}, 1) })
 	l := &a.line
@@ -171,5 +172,5 @@ func (a *Agent) closeLine() error {
 	return errors.Join(errs...)
 }
 
-// timeout returns how long a message may take; zero means any time.
+// timeout returns how long a message may take; zero means no limit.
 func (a *Agent) timeout() time.Duration { return max(0, cmp.Or(a.Timeout, DefaultTimeout)) }

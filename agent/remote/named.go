@@ -11,14 +11,14 @@ import (
 // maxNamed is how many contexts without a task are remembered.
 const maxNamed = 10_000
 
-// contextKey is a context of a caller.
+// contextKey identifies a context of a caller.
 type contextKey struct {
 	owner task.Owner
 	id    string
 }
 
-// named are the contexts that the agent has named in bare messages, of which no task
-// remains. The zero named is empty.
+// named holds the contexts that the agent has named in bare messages, of which no task remains.
+// The zero named is empty.
 type named struct {
 	mu  sync.Mutex // guards the field below
 	all map[contextKey]string

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// params returns the SendMessageRequest for the message of the run: what the caller
-// sent, with the ids that the peer knows it by, and with what the protocol does not have.
+// params returns the SendMessageRequest for the message of the run: the caller's request, with
+// the peer's ids, and with its members that the protocol does not define.
 func (r *run) params(push []byte) []byte {
 	b := append([]byte(`{"message":`), r.message()...)
 	if id := r.contextID(); id != "" && r.agent.ParamsContext {
@@ -53,12 +53,12 @@ func (r *run) message() []byte {
 	return append(b, '}')
 }
 
-// answerKey is where the hub notes which question a message answers that is its own. The
-// number means nothing elsewhere.
+// answerKey is the metadata member in which the hub records the question of its own that a
+// message answers. The number has no meaning for the peer.
 const answerKey = "parley.answer"
 
-// contextID returns the context in which the peer is asked: that of its task, or else
-// one that stands for the caller's.
+// contextID returns the context in which the peer is called: that of its task, or else one
+// derived from the caller's.
 func (r *run) contextID() string {
 	if r.h.Task != "" {
 		return r.h.Context
@@ -66,8 +66,8 @@ func (r *run) contextID() string {
 	return r.freshContext()
 }
 
-// freshContext returns the context of a task that begins; empty if the peer names it and
-// has not done so yet.
+// freshContext returns the context of a new task; empty if the peer names it and has not done
+// so yet.
 func (r *run) freshContext() string {
 	if r.agent.NoContext {
 		return r.earlier
@@ -111,7 +111,7 @@ func (r *run) metadata() []byte {
 }
 
 // annotated returns the metadata of the caller, with the skill that was asked for and the ids
-// that the headers have.
+// of the headers.
 func (r *run) annotated() []byte {
 	meta := r.call.Metadata
 	b := []byte{'{'}
@@ -133,11 +133,11 @@ func (r *run) annotated() []byte {
 	return append(b, '}')
 }
 
-// workID is an id of the caller's work, as metadata has it.
+// workID is an id of the caller's work, as a member of metadata.
 type workID struct{ name, value string }
 
-// ids are the ids of the work that are known. The same ids go into headers, so that a peer
-// finds one id, wherever it looks.
+// ids returns the known ids of the work. The same ids are sent in headers, so that a peer finds
+// one id in either place.
 func (r *run) ids() []workID {
 	all := []workID{{"correlationId", r.call.CorrelationID}, {"parentId", r.call.ParentID}}
 	return slices.DeleteFunc(all, func(id workID) bool { return id.value == "" })
@@ -148,8 +148,8 @@ func (r *run) traceIDs(ctx context.Context) trace.IDs {
 	return trace.IDs{Correlation: r.call.CorrelationID, Parent: r.call.ParentID}.Or(trace.IDsFrom(ctx))
 }
 
-// messageMetadata returns the metadata of the message without the hub's own note, and with the
-// ids of the headers where it names ids itself; nil if nothing is left.
+// messageMetadata returns the metadata of the message without answerKey, and with the ids of
+// the headers in place of ids of the same names; nil if nothing remains.
 func (r *run) messageMetadata(meta []byte) []byte {
 	if rawjson.KindOf(meta) != rawjson.Object {
 		return meta
@@ -172,7 +172,7 @@ func (r *run) messageMetadata(meta []byte) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a member that is a text to an object that is being written.
+// appendText appends a text member to an object under construction.
 func appendText(b []byte, name, value string) []byte {
 	return appendMember(b, name, rawjson.AppendString(nil, value))
 }
@@ -184,5 +184,5 @@ func appendMember(b []byte, name string, value []byte) []byte {
 	return append(append(rawjson.AppendString(b, name), ':'), value...)
 }
 
-// skillKey is where a v1.0 message says which skill it is for.
+// skillKey is the member in which a v1.0 message names its skill.
 const skillKey = "skillHint"

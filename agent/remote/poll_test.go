@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The time between two looks doubles from the first to the longest one.
+// TestPollingTimes checks that the time between two polls doubles from the first to the longest
+// one.
 func TestPollingTimes(t *testing.T) {
 	t.Parallel()
 	const s = time.Second

@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// question is the status in which the peer's task waited when a further message was sent
-// to it. Agents keep showing it for a while, and each in its own way: as it was, or with
-// its message moved to the history. The zero question is none.
+// question is the status in which the peer's task waited when a further message was sent to it.
+// Agents continue to show it for a while: unchanged, or with its message moved to the history.
+// The zero question means that no question is open.
 type question struct {
 	// State is INPUT_REQUIRED or AUTH_REQUIRED.
 	State a2a.TaskState `json:"state,omitempty"`
-	// Said is a digest of the status's message; empty if it has none.
+	// Said is a digest of the status's message; empty if the status has none.
 	Said string `json:"said,omitempty"`
 	// At is the time of the status, as the peer wrote it.
 	At string `json:"at,omitempty"`
@@ -28,7 +28,8 @@ type question struct {
 	Key string `json:"key,omitempty"`
 }
 
-// questionOf returns the question that a status asks; the zero question if it asks none.
+// questionOf returns the question of a status; the zero question if it does not wait for the
+// caller.
 func questionOf(status []byte) question {
 	state := a2a.TaskState(text(status, "state"))
 	if !peer.Interrupted(state) {
@@ -58,21 +59,21 @@ func (r *run) asking() question {
 	switch {
 	case q == (question{}):
 		q = questionOf(r.relay.last)
-		q.At = "" // that is the hub's
+		q.At = "" // the time is the hub's own
 	case q.Key == r.call.Key:
 		return question{}
 	}
 	return q
 }
 
-// repeats reports whether next, which a snapshot shows after the answer, may still be q:
-// it says nothing else, and it is not newer.
+// repeats reports whether next, shown by a snapshot after the answer, may still be q: it has
+// the same state and message, and is not newer.
 func (q question) repeats(next question) bool {
 	return next.State == q.State && (next.Said == "" || next.Said == q.Said) && !newer(next.At, q.At)
 }
 
-// newer reports whether a timestamp is certainly later than another one. Peers write the
-// same time with more digits or fewer.
+// newer reports whether a timestamp is certainly later than another one. Peers write the same
+// time with different precision.
 func newer(next, than string) bool {
 	if next == "" || than == "" || next == than {
 		return false
@@ -85,9 +86,9 @@ func newer(next, than string) bool {
 	return n.Truncate(time.Millisecond).After(t.Truncate(time.Millisecond))
 }
 
-// stale reports whether an event shows the question that the message answers, and not a
-// new one. An update is never stale, and neither is an answer of the agent that is in
-// progress or has ended.
+// stale reports whether an event shows the question that the message answers, and not a new
+// one. An update is never stale, and neither is an answer of the agent that is in progress or
+// has ended.
 func (r *run) stale(ev *peer.Event) bool {
 	switch {
 	case r.asked == (question{}) || ev.State == "":
@@ -100,11 +101,11 @@ func (r *run) stale(ev *peer.Event) bool {
 	return false
 }
 
-// settleAfter is how long a task is looked at that shows something new beside the question
-// that was answered, before it counts as one that asks again.
+// settleAfter is how long a task that shows news beside the answered question is polled, before
+// the question counts as asked again.
 const settleAfter = 3 * time.Second
 
-// stir notes that a task which still shows the answered question has shown something new.
+// stir records that a task which still shows the answered question has shown something new.
 func (r *run) stir(news int) {
 	if r.waiting == nil {
 		r.settle = time.Time{}
@@ -113,7 +114,7 @@ func (r *run) stir(news int) {
 	}
 }
 
-// settles reports whether the task has been quiet for long enough since.
+// settles reports whether settleAfter has passed since the last news.
 func (r *run) settles() bool { return !r.settle.IsZero() && !time.Now().Before(r.settle) }
 
 // untilSettled bounds a pause by the time at which the task settles.
@@ -124,10 +125,10 @@ func (r *run) untilSettled(pause time.Duration) time.Duration {
 	return max(0, min(pause, time.Until(r.settle)))
 }
 
-// answered goes on after the answer to a send has come to its good end. Where it leaves
-// the task at the question that was answered, the agent has asked again in the same words:
-// an agent that is waited for answers a send with what came of it, and a stream ends when
-// the task waits. Only an agent that was asked not to wait may not have begun.
+// answered handles the successful end of a send. If the task still shows the answered question
+// then, the agent has asked again in the same words: a blocking send returns its result, and a
+// stream ends when the task waits. Only an agent that was asked not to block may not have
+// begun.
 func (r *run) answered(ctx context.Context, p *link, last *peer.Event) (done bool) {
 	if r.waiting == nil || last == nil || last.Whole && r.agent.ReturnImmediately {
 		return false
@@ -155,7 +156,7 @@ func (r *run) asksAgain() (done bool) {
 	return r.state == a2a.TaskStateInputRequired
 }
 
-// again says once more what the task waited for before the message.
+// again repeats the status in which the task waited before the message.
 func (r *run) again() bool {
 	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
 	for name, value := range rawjson.Fields(r.relay.last) {

@@ -15,14 +15,14 @@ const (
 	history = `,"history":[{"messageId":"q1","role":"ROLE_AGENT","parts":[{"text":"which city?"}]}]`
 )
 
-// asks is the turn that ends with a question.
+// asks returns a turn that ends with a question.
 func asks(state, status, more string) turn {
 	t := snap(state, status, more)
 	return turn{frames: []string{task0(t)}, answer: task0(t), tasks: []string{t}}
 }
 
-// TestAnswerIsTakenUp answers a question of peers that go on to show the question for a
-// while, each in its own way. The answer is in the end what they make of it.
+// TestAnswerIsTakenUp answers a question of peers that continue to show the question for a
+// while, each in its own way. The final result must be that of the peer.
 func TestAnswerIsTakenUp(t *testing.T) {
 	t.Parallel()
 	const early, same, late = `,"timestamp":"2026-01-02T03:04:05.678Z"`, `,"timestamp":"2026-01-02T03:04:05.678000Z"`, `,"timestamp":"2026-01-02T03:04:06Z"`
@@ -55,7 +55,7 @@ func TestAnswerIsTakenUp(t *testing.T) {
 						t.Fatalf("the task is %s, want a question", describe(a))
 					}
 					if a = h.send(reply(a.Head.ID, "Paris")); a.Head.State == task.AuthRequired {
-						a = h.wait(a.Head.ID, task.Completed) // a send does not wait for that
+						a = h.wait(a.Head.ID, task.Completed) // a send does not wait for that state
 					}
 					if a.Head.State != task.Completed || words(a) != "Paris it is" {
 						t.Errorf("the task is %s, want COMPLETED", describe(a))
@@ -66,8 +66,8 @@ func TestAnswerIsTakenUp(t *testing.T) {
 	}
 }
 
-// TestAsksAgainWithAnArtifact asks peers that answer with an artifact and go on asking, as a
-// game of guessing does.
+// TestAsksAgainWithAnArtifact calls peers that answer with an artifact and ask again, like a
+// guessing game.
 func TestAsksAgainWithAnArtifact(t *testing.T) {
 	t.Parallel()
 	stamp := func(s int) string { return fmt.Sprintf(`,"timestamp":"2026-01-02T03:04:%02dZ"`, s) }
@@ -108,7 +108,7 @@ func TestAsksAgainWithAnArtifact(t *testing.T) {
 	}
 }
 
-// TestAsksAgainInOtherWords: a new question counts at once, whatever its time says.
+// TestAsksAgainInOtherWords checks that a new question counts at once, whatever its timestamp.
 func TestAsksAgainInOtherWords(t *testing.T) {
 	t.Parallel()
 	for _, w := range fourWays {
@@ -129,8 +129,8 @@ func TestAsksAgainInOtherWords(t *testing.T) {
 	}
 }
 
-// TestNothingNewUntilTheDeadline: a peer that never takes the answer up lets the task wait
-// again, and does not fail it.
+// TestNothingNewUntilTheDeadline checks that a peer that never processes the answer makes the
+// task wait again, and does not fail it.
 func TestNothingNewUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	s := &stranger{turns: []turn{asks("INPUT_REQUIRED", which, "")}}
@@ -141,8 +141,8 @@ func TestNothingNewUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// TestQuestionIsKnownAfterARestart kills the hub while a peer still shows the question that
-// was answered.
+// TestQuestionIsKnownAfterARestart kills the hub while a peer still shows the question that was
+// answered.
 func TestQuestionIsKnownAfterARestart(t *testing.T) {
 	t.Parallel()
 	const heard = `,"history":[{"messageId":"q1","role":"ROLE_AGENT","parts":[]},{"messageId":"$MINE","role":"ROLE_USER","parts":[]}]`

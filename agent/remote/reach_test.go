@@ -11,15 +11,15 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// TestTriesAreSpread: an agent that is started anew has some seconds for it, whether its
-// card or the message did not reach it; one whose calls are held back is not waited for.
+// TestTriesAreSpread checks that a restarting agent is retried for some seconds, whether its
+// card or the message did not reach it. An agent whose circuit breaker is open is not retried.
 func TestTriesAreSpread(t *testing.T) {
 	t.Parallel()
 	dead := fmt.Errorf("dial: %w", peer.ErrUnreachable)
 	for name, tt := range map[string]struct {
 		err   error
 		took  time.Duration
-		tries []time.Duration // the latest moment of each, at most a second before it
+		tries []time.Duration // the latest moment of each; each is at most a second earlier
 	}{
 		"card":           {&cardError{dead}, 0, []time.Duration{0, 3 * time.Second, 6 * time.Second}},
 		"broken card":    {&cardError{errors.New("status 502")}, 0, []time.Duration{0, 3 * time.Second, 6 * time.Second}},

@@ -19,14 +19,14 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// turns lets a counting agent say n words more.
+// turns lets a counting agent send n more words.
 func turns(turn chan<- struct{}, n int) {
 	for range n {
 		turn <- struct{}{}
 	}
 }
 
-// awaitWords follows a task until it has said n words.
+// awaitWords follows a task until it has sent n words.
 func (h *hub) awaitWords(id a2a.TaskID, n int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
@@ -49,8 +49,8 @@ func (h *hub) awaitWords(id a2a.TaskID, n int) {
 	}
 }
 
-// TestHubIsStartedAgain stops the hub after each chunk. The peer works on, and the
-// caller sees one log.
+// TestHubIsStartedAgain stops the hub after each chunk. The peer continues, and the caller sees
+// one log.
 func TestHubIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	for name, poll := range map[string]bool{"streaming": false, "polling": true} {
@@ -64,7 +64,7 @@ func TestHubIsStartedAgain(t *testing.T) {
 				p.hub.awaitWords(id, n)
 				p.hub.stop()
 				if n == 3 {
-					turns(turn, 2) // nobody listens
+					turns(turn, 2) // the hub is not connected
 					n = 5
 				}
 				p.hub.start()
@@ -81,7 +81,7 @@ func TestHubIsStartedAgain(t *testing.T) {
 	}
 }
 
-// TestQuestionOutlivesBoth starts both hubs again while a question waits.
+// TestQuestionOutlivesBoth restarts both hubs while a question waits.
 func TestQuestionOutlivesBoth(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -96,7 +96,7 @@ func TestQuestionOutlivesBoth(t *testing.T) {
 	p.peer.again()
 	a := p.hub.send(reply(id, "this"))
 	if a.Head.State == task.InputRequired {
-		// The connection broke, and it was found out that the answer had not arrived.
+		// The connection broke, and the hub found that the answer had not arrived.
 		a = p.hub.send(reply(id, "this"))
 	}
 	if words(a) != "this" || p.peer.only().Head.State != task.Completed {
@@ -104,7 +104,7 @@ func TestQuestionOutlivesBoth(t *testing.T) {
 	}
 }
 
-// TestPeerIsStartedAgain: what the peer says of a task that it has interrupted counts.
+// TestPeerIsStartedAgain checks that the peer's report of an interrupted task is passed on.
 func TestPeerIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{}, 1)
@@ -119,8 +119,8 @@ func TestPeerIsStartedAgain(t *testing.T) {
 	}
 }
 
-// dropper lets the peer do what it is asked, and drops the answer to sends while it is
-// armed. It refuses methods that have a name in refused.
+// dropper forwards requests to the peer, and drops the answers to sends while it is armed. It
+// refuses the methods whose name contains refused.
 type dropper struct {
 	armed   atomic.Int32
 	refused string
@@ -156,7 +156,7 @@ func (d *dropper) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// deaf takes an answer and tells nobody.
+// deaf discards an answer.
 type deaf struct{ h http.Header }
 
 func (d *deaf) Header() http.Header         { return d.h }
@@ -222,8 +222,8 @@ func TestUnknownWhetherAnswered(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeTheAnswer kills the hub while its message is on the way: the next one
-// finds out that it has arrived.
+// TestKilledBeforeTheAnswer kills the hub while its message is in flight: the next hub finds
+// that it has arrived.
 func TestKilledBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	turn, began := make(chan struct{}, 10), make(chan struct{})
@@ -258,7 +258,7 @@ func TestNotReachable(t *testing.T) {
 	p.peer.stop()
 	got := describe(p.hub.send(say("hi")))
 	if !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) &&
-		// The message may have gone out on a connection that was still open.
+		// The message may have been sent on a connection that was still open.
 		!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" could not be asked in time whether it has accepted the message`) {
 		t.Errorf("the task is %s", got)
 	}
@@ -277,7 +277,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestPendingCancel leaves a cancel request behind that the hub has not carried out.
+// TestPendingCancel stops the hub before it has carried out a cancel request.
 func TestPendingCancel(t *testing.T) {
 	t.Parallel()
 	turn := make(chan struct{}, 1)
@@ -305,8 +305,8 @@ func TestPendingCancel(t *testing.T) {
 	}
 }
 
-// TestAnswerThatDidNotArrive loses a further message before the peer has it. The task
-// waits again, with the same question.
+// TestAnswerThatDidNotArrive loses a further message before the peer has it. The task waits
+// again, with the same question.
 func TestAnswerThatDidNotArrive(t *testing.T) {
 	t.Parallel()
 	var lose atomic.Bool
@@ -340,8 +340,8 @@ func TestAnswerThatDidNotArrive(t *testing.T) {
 	}
 }
 
-// TestNothingSent asks agents that cannot be asked: it is certain that they have received
-// nothing, and the caller hears at once why.
+// TestNothingSent calls unreachable agents: they have certainly received nothing, and the
+// caller gets the reason at once.
 func TestNothingSent(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) http.HandlerFunc {
@@ -373,8 +373,8 @@ func TestNothingSent(t *testing.T) {
 	}
 }
 
-// refusedBy sends to a peer whose card or whose calls are answered by others, and
-// describes the task.
+// refusedBy sends to a peer whose card or calls are answered by other handlers, and describes
+// the task.
 func refusedBy(t *testing.T, card, rpc http.HandlerFunc) string {
 	t.Helper()
 	p := startPair(t, counting(nil), nil)
@@ -395,8 +395,7 @@ func refusedBy(t *testing.T, card, rpc http.HandlerFunc) string {
 	return describe(p.hub.send(say("hi")))
 }
 
-// TestDoubtsEnd asks agents that answer nothing of use, and goes on to do so when they
-// are asked what became of the message.
+// TestDoubtsEnd calls agents that return invalid answers, also to queries about the message.
 func TestDoubtsEnd(t *testing.T) {
 	t.Parallel()
 	got := refusedBy(t, nil, func(w http.ResponseWriter, _ *http.Request) {

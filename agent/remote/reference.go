@@ -8,11 +8,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// maxReferences is how many tasks that a message refers to are looked up.
+// maxReferences is how many of the tasks that a message refers to are looked up.
 const maxReferences = 16
 
-// refer finds the tasks that the message refers to. One that the peer has performed for the
-// same caller has its id there; any other id is left as the caller wrote it, and may be one
+// refer finds the tasks that the message refers to. A task that the peer has performed for the
+// same caller gets the peer's id. Any other id stays as the caller wrote it, and may be one
 // that the peer has sent.
 func (r *run) refer(ctx context.Context) error {
 	list := member(r.call.Message, "referenceTaskIds")

@@ -14,29 +14,30 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// relay makes of what a peer says what the hub's own task has not been told yet. Events
-// of a stream are passed on as they are. A snapshot is compared with what was passed on
-// before, and only what is new goes on: a reconnected stream and a poll look the same to
-// the caller as a stream that never broke.
+// relay converts the events of a peer into the events that are still missing from the hub's own
+// task. Events of a stream are passed on unchanged. A snapshot is compared with the events
+// passed on before, and only the difference is passed on. To the caller, a reconnected stream
+// and a poll therefore look like a stream that never broke.
 type relay struct {
 	artifacts map[string]*artifact
-	// status is the last one, without its time and its ids.
+	// status is the last status, without its time and its ids.
 	status string
-	// last is that status as it came.
+	// last is that status in its original form.
 	last []byte
 	meta traits
-	// others are the members of the task that the protocol does not have.
+	// others are the members of the task that the protocol does not define.
 	others traits
-	// owed is what a task has beside its status that came without a status to tell.
+	// owed holds metadata and members of a task that arrived without a status to carry them.
 	owed *owed
-	// ids are those of the last events of the stream.
+	// TestReferences checks that a task that a message refers to has the peer's id at the peer,
+	// also after a restart, if it belongs to the same caller. Any other id stays unchanged.
 	ids []string
 }
 
-// owed is metadata, and members that the protocol does not have.
+// owed is metadata, and members that the protocol does not define.
 type owed struct{ meta, others traits }
 
-// artifact is what was passed on of an artifact.
+// artifact is the content of an artifact that was passed on.
 type artifact struct {
 	content
 	traits traits
@@ -44,11 +45,11 @@ type artifact struct {
 	sealed bool
 }
 
-// maxIDs is how many ids of events are remembered, to tell an event that comes twice.
+// maxIDs is how many event ids are remembered to detect repeated events.
 const maxIDs = 64
 
-// restore begins with the task as the hub has it, and the artifacts in it that are
-// complete.
+// restore initializes the relay with the hub's copy of the task, and the ids of the artifacts
+// in it that are complete.
 func (r *relay) restore(taskJSON []byte, sealed []a2a.ArtifactID) {
 	for name, value := range rawjson.Fields(taskJSON) {
 		switch name {
@@ -82,7 +83,7 @@ func (r *relay) artifact(id string) *artifact {
 	return a
 }
 
-// note remembers an artifact in canonical form, or a chunk of one, that is passed on.
+// note records an artifact in canonical form, or a chunk of one, that is passed on.
 func (r *relay) note(body []byte, appended, last bool) {
 	a := r.artifact(text(body, "artifactId"))
 	t, parts := traitsOf(body)
@@ -96,8 +97,8 @@ func (r *relay) note(body []byte, appended, last bool) {
 	a.sealed = a.sealed || last
 }
 
-// take returns the events to pass on for one of the peer. The status of a stale one is
-// none of them.
+// take returns the events to pass on for an event of the peer. The status of a stale event is
+// not among them.
 func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	if ev.ID != "" && ev.Kind != peer.Task {
 		if slices.Contains(r.ids, ev.ID) {
@@ -121,7 +122,7 @@ func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	return nil, fmt.Errorf("an event of kind %v: %w", ev.Kind, a2a.ErrInvalidAgentResponse)
 }
 
-// update passes a status on, with what is owed.
+// update passes a status on, with the owed members.
 func (r *relay) update(ev *peer.Event) ([][]byte, error) {
 	body := ev.Body()
 	status, meta := member(body, "status"), member(body, "metadata")
@@ -146,7 +147,7 @@ func (r *relay) chunk(ev *peer.Event) ([][]byte, error) {
 	if a := r.artifact(text(body, "artifactId")); a.sealed {
 		t, parts := traitsOf(body)
 		if verdict, _ := a.compare(parts); !appended && verdict == same && a.traits.has(t) || appended && len(parts) == 0 && a.traits.has(t) {
-			return nil, nil // it is said again that it is complete
+			return nil, nil // the completion is repeated
 		}
 	}
 	r.note(body, appended, last)
@@ -156,7 +157,7 @@ func (r *relay) chunk(ev *peer.Event) ([][]byte, error) {
 	})}, nil
 }
 
-// snapshot passes on what is new in a whole task.
+// snapshot passes on the news in a whole task.
 func (r *relay) snapshot(ev *peer.Event, stale bool) (news [][]byte, err error) {
 	taskJSON := ev.Body()
 	status := member(taskJSON, "status")
@@ -197,7 +198,7 @@ func (r *relay) snapshot(ev *peer.Event, stale bool) (news [][]byte, err error) 
 	return append(news, c.json()), nil
 }
 
-// change is a status to pass on, with what a task has beside it.
+// change is a status to pass on, with the other members of the task.
 type change struct {
 	status       []byte
 	meta, others traits
@@ -215,12 +216,12 @@ func (c *change) json() []byte {
 	return append(c.frame.appendTo(append(b, '}')), '}')
 }
 
-// known are the members of the protocol around, in and beside a status or an artifact.
+// known are the names of the protocol's members around, in and beside a status or an artifact.
 var known = [...]string{
 	"id", "taskId", "contextId", "status", "artifacts", "artifact", "append", "lastChunk", "history", "metadata",
 }
 
-// rest returns t with the members of an object that the protocol does not have.
+// rest returns t with the members of an object that the protocol does not define.
 func (t traits) rest(obj []byte) traits {
 	for name, value := range rawjson.Fields(obj) {
 		if !slices.Contains(known[:], name) {
@@ -230,7 +231,7 @@ func (t traits) rest(obj []byte) traits {
 	return t
 }
 
-// frameOf returns what stands beside an event.
+// frameOf returns the members beside the body of an event.
 func frameOf(event []byte) (t traits) {
 	first := true
 	for name, value := range rawjson.Fields(event) {
@@ -242,7 +243,7 @@ func frameOf(event []byte) (t traits) {
 	return t
 }
 
-// difference returns what is new in an artifact of a snapshot, or nil. final says that
+// difference returns the new part of an artifact in a snapshot, or nil. final states that
 // nothing will follow.
 func (r *relay) difference(body []byte, final bool) *piece {
 	id := text(body, "artifactId")
@@ -271,12 +272,12 @@ type piece struct {
 	body           []byte
 	appended, last bool
 	meta           []byte
-	// others are the members of the event that the protocol does not have, frame those
-	// around it.
+	// others are the members of the event that the protocol does not define, frame those around
+	// it.
 	others, frame traits
 }
 
-// canonical returns an artifact as the hub will store it.
+// canonical returns an artifact in the form that the hub stores.
 func canonical(raw []byte) ([]byte, error) {
 	body, _, err := a2ajson.Artifact(nil, raw, a2ajson.Options{Fill: true, EmptyParts: true})
 	if err != nil {
@@ -285,8 +286,8 @@ func canonical(raw []byte) ([]byte, error) {
 	return body, nil
 }
 
-// statusKey is the same for equal statuses alone: its state, its message without the ids of
-// the task, and its unknown members.
+// statusKey returns a key that is equal for equal statuses only: state, message without the ids
+// of the task, and unknown members.
 func statusKey(status []byte) string {
 	key := text(status, "state")
 	for name, value := range rawjson.Fields(status) {
@@ -305,7 +306,7 @@ func statusKey(status []byte) string {
 		return key + " " + string(m)
 	}
 	if text(m, "messageId") == "" {
-		// The id was made here, and would be another one the next time.
+		// The hub generated the id, and would generate another one the next time.
 		body = bytes.Replace(body, rawjson.AppendString(nil, facts.ID), nil, 1)
 	}
 	return key + " " + string(body)

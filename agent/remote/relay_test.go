@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// step is what a peer says, and what is passed on.
+// step is an event of a peer, and the events that are passed on for it.
 type step struct {
 	id, says string
 	want     []string
@@ -55,7 +55,7 @@ func TestRelay(t *testing.T) {
 			{"", chunk(one, ""), []string{passed(whole(one), "")}},
 			{"", snapshot("WORKING", whole(one+","+two), ""), []string{passed(whole(two), appended)}},
 			{"", snapshot("WORKING", whole(one+","+two), ""), nil},
-			{"", snapshot("WORKING", whole(one), ""), nil}, // of an older moment
+			{"", snapshot("WORKING", whole(one), ""), nil}, // an older snapshot
 			{"", chunk(three, appended), []string{passed(whole(three), appended)}},
 			{"", snapshot("COMPLETED", whole(one+","+two+","+three), ""), []string{told("COMPLETED")}},
 		},
@@ -78,7 +78,7 @@ func TestRelay(t *testing.T) {
 		"a part that is more than text": {
 			{"", chunk(data, ""), []string{passed(whole(data), "")}},
 			{"", snapshot("WORKING", whole(`{"data":{"n":12345678901234567891}}`), ""), []string{passed(whole(`{"data":{"n":12345678901234567891}}`), ""), told("WORKING")}},
-			{"", snapshot("WORKING", whole(`{"text":"one ","metadata":{}}`), ""), nil}, // shorter: it may be of an older moment
+			{"", snapshot("WORKING", whole(`{"text":"one ","metadata":{}}`), ""), nil}, // shorter: it may be an older snapshot
 			{"", snapshot("FAILED", whole(`{"text":"one ","metadata":{}}`), ""), []string{passed(whole(`{"text":"one ","metadata":{}}`), `,"lastChunk":true`), told("FAILED")}},
 		},
 		"complete": {
@@ -154,9 +154,9 @@ func TestRelayRefuses(t *testing.T) {
 	}
 }
 
-// TestRelayLosesNothing lets a peer say words in chunks of any size, over a connection
-// that breaks and shows snapshots, old ones among them, to a hub that forgets what is
-// not in its own task. What is passed on is what the peer has said.
+// TestRelayLosesNothing lets a peer send words in chunks of any size, over a connection that
+// breaks and shows snapshots, old ones among them. The hub may restart with nothing but its own
+// task. The events passed on must equal those that the peer has sent.
 func TestRelayLosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -193,7 +193,7 @@ func TestRelayLosesNothing(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			switch rapid.IntRange(0, 5).Draw(t, "step") {
-			case 0: // the connection breaks, and shows the task when it is back
+			case 0: // the connection breaks, and shows the task after the reconnect
 				for range rapid.IntRange(0, 3).Draw(t, "missed") {
 					said = append(said, fmt.Sprint(len(said), rapid.SampledFrom([]string{"", "ä", " x", "€"}).Draw(t, "word")))
 				}

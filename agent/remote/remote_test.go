@@ -38,7 +38,7 @@ func TestRemoteTask(t *testing.T) {
 	}
 }
 
-// TestContextsBelongTogether asks twice in one context, and once as somebody else in a
+// TestContextsBelongTogether sends twice in one context, and once as another caller in a
 // context with the same name.
 func TestContextsBelongTogether(t *testing.T) {
 	t.Parallel()
@@ -198,8 +198,8 @@ func TestCancelIsRefused(t *testing.T) {
 	}
 }
 
-// forgetful stands before a peer that forgets a task when it is asked to cancel it. It
-// answers that once somebody has looked for the task in vain.
+// forgetful is a proxy for a peer that forgets a task when it is asked to cancel it. It answers
+// the cancellation once the task was requested in vain.
 func forgetful(t *testing.T, peer string) string {
 	t.Helper()
 	target, err := url.Parse(peer)

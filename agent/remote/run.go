@@ -30,45 +30,44 @@ type run struct {
 	ec    *a2asrv.ExecutorContext
 	call  *agent.Call
 	yield func(a2a.Event, error) bool
-	// messageID is the id of the message there, the same in each execution.
+	// messageID is the id of the message at the peer, the same in each execution.
 	messageID string
-	// earlier is the context in which the peer has performed earlier tasks of this context,
-	// if the agent names contexts.
+	// earlier is the context in which the peer has performed earlier tasks of this context, if
+	// the agent names contexts.
 	earlier string
 
-	// references are the tasks that the message refers to, as the peer knows them.
+	// references are the ids of the tasks that the message refers to, as the peer knows them.
 	references []byte
 
 	relay relay
 	state a2a.TaskState
-	// asked is the question that the message answers, until something else is shown. waiting
-	// is the status that shows it after the answer; nil if the last event did not. settle is
-	// when that counts as a new question; zero for never.
+	// asked is the question that the message answers, until the peer shows something else.
+	// waiting is the status that shows it after the answer; nil if the last event did not show
+	// it. settle is when waiting counts as a new question; zero means never.
 	asked   question
 	waiting []byte
 	settle  time.Time
-	// held is the status that has ended the task, until the peer has said all; nil if
-	// there is none. complete says that it came in the answer of an agent that was waited
-	// for.
+	// held is the final status of the task, kept back until the peer has sent everything; nil
+	// if there is none. complete states that it came in the answer of a blocking send.
 	held     []byte
 	complete bool
-	// expired is set once the deadline is over.
+	// expired is set once the deadline has passed.
 	expired atomic.Bool
-	// errand goes along with the message; nil outside a hub.
+	// errand is sent along with the message; nil outside a hub.
 	errand *agent.DelegationContext
-	// doubt is why it is unknown what became of the send, if the run has heard it.
+	// doubt is why the result of the send is unknown, if the run has learned a reason.
 	doubt error
 	// canceling is set when the peer is asked to cancel the task, until it refuses to.
 	canceling atomic.Bool
 	// resent counts how often the message was sent again to an idempotent peer.
 	resent int
-	// told is signaled when the peer has something to say; nil without callbacks. hook
-	// is the id of the callback. deaf says that the peer does not want to call back.
+	// told is signaled when a notification of the peer arrives; nil without callbacks. hook is
+	// the id of the callback. deaf states that the peer refuses to call back.
 	told chan struct{}
 	hook string
 	deaf bool
 
-	// confirmed says that the hub knows which extensions the peer has confirmed.
+	// confirmed states that the hub knows which extensions the peer has confirmed.
 	confirmed bool
 
 	// known is closed once the peer's task is known, gone when the run is over.
@@ -76,7 +75,7 @@ type run struct {
 
 	wait wait
 
-	mu sync.Mutex // guards the field below; besides the run, wait alone writes, and only h.Unsent
+	mu sync.Mutex // guards the field below; besides the run, only wait writes, and only h.Unsent
 	h  handle
 }
 
@@ -111,21 +110,21 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	return r, r.precede(ctx)
 }
 
-// name is what people call the agent.
+// name returns the name of the agent for error messages.
 func (r *run) name() string { return fmt.Sprintf("agent %q", r.call.Agent) }
 
 // accepted reports whether the peer has certainly accepted the message.
 func (r *run) accepted() bool { return r.h.Task != "" && r.h.Key == r.call.Key }
 
-// task returns the id of the peer's task, for others than the run.
+// task returns the id of the peer's task, for other goroutines than the run's.
 func (r *run) task() a2a.TaskID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.h.Task
 }
 
-// perform sends the message, or goes on where an earlier execution was, until the task
-// there is final or waits for the caller.
+// perform sends the message, or resumes an earlier execution, until the remote task is final or
+// waits for the caller.
 func (r *run) perform(ctx context.Context) {
 	if !r.accepted() {
 		var err error
@@ -151,8 +150,8 @@ func (r *run) perform(ctx context.Context) {
 	}
 }
 
-// within returns a context for calls to the peer. Its end leaves the remote task alone;
-// it ends with ctx, and at the deadline.
+// within returns a context for calls to the peer. It ends with ctx, and at the deadline. Its
+// end does not cancel the remote task.
 func (r *run) within(ctx context.Context) (context.Context, func()) {
 	work, cancel := context.WithCancelCause(trace.WithIDs(context.WithoutCancel(ctx), r.traceIDs(ctx)))
 	work = peer.ForTask(r.naming(work), r.ec.TaskID)
@@ -176,8 +175,8 @@ func (r *run) within(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// setDeadline sets the deadline of a message that has none yet. One that waits keeps that
-// of the execution in which it began to.
+// setDeadline sets the deadline of a message that has none yet. A waiting message keeps the
+// deadline of the execution in which the wait began.
 func (r *run) setDeadline() {
 	if r.accepted() || r.h.Unsent != "" {
 		return
@@ -196,17 +195,16 @@ func (r *run) setDeadline() {
 	}
 }
 
-// How often and how long an agent is tried that has not received anything. Every
-// connectEvery, or up to a second before that, it is tried again, so that one that is
-// started anew has the time for it.
+// How often and how long an agent is retried that has not received anything. Tries are
+// connectEvery apart, or up to a second less, so that a restarting agent has time to come up.
 const (
 	connectTries  = 3
 	connectEvery  = 3 * time.Second
 	connectWithin = 10 * time.Second
 )
 
-// send sends the message until the peer has received it. Like all steps it reports
-// whether the run is over; if it is not, its time is.
+// send sends the message until the peer has received it. Like all steps it reports whether the
+// run is over; false means that the deadline has passed.
 func (r *run) send(ctx context.Context) bool {
 	ctx, stop := r.awaiting(ctx)
 	defer stop()
@@ -240,7 +238,7 @@ func (r *run) send(ctx context.Context) bool {
 	}
 }
 
-// unreached says why an agent has received nothing.
+// unreached returns the reason why an agent has received nothing.
 func unreached(err error) string {
 	var u *transport.IdentityError
 	if errors.As(err, &u) {
@@ -252,8 +250,7 @@ func unreached(err error) string {
 	return "is not reachable: " + reason(err)
 }
 
-// untold reports whether the agent cannot be told on whose behalf it is called, now or
-// later.
+// untold reports whether the caller's identity cannot be sent to the agent, now or later.
 func untold(err error) bool {
 	return errors.As(err, new(*transport.IdentityError)) && !errors.Is(err, peer.ErrUnreachable)
 }
@@ -263,9 +260,9 @@ func unreceived(err error) bool {
 	return errors.Is(err, peer.ErrUnreachable) || errors.As(err, new(*cardError)) && !refused(err)
 }
 
-// again reports whether an agent is tried again that has received nothing. A send has been
-// tried several times already, and is made anew once; calls that are held back are not
-// waited for.
+// again reports whether an agent that has received nothing is tried again. A send already
+// includes several tries, and is repeated once. Calls that the circuit breaker holds back are
+// not retried.
 func again(err error, began time.Time, try int) bool {
 	switch {
 	case try == connectTries, time.Since(began) > connectWithin, errors.Is(err, peer.ErrOpen):
@@ -274,8 +271,8 @@ func again(err error, began time.Time, try int) bool {
 	return !errors.Is(err, errSend) || try == 1
 }
 
-// untilRetry is how long to wait after a try in vain. A send, which has been tried for
-// some seconds, waits for the time of the last try.
+// untilRetry returns the time to wait after a failed try. A send, which has been tried for some
+// seconds, waits until the time of the last try.
 func untilRetry(began time.Time, err error, try int) time.Duration {
 	if errors.Is(err, errSend) {
 		try = connectTries - 1
@@ -284,14 +281,14 @@ func untilRetry(began time.Time, err error, try int) time.Duration {
 	return max(time.Until(at), retryGap(try))
 }
 
-// unaccepted goes on after a send that has failed although something may have arrived.
+// unaccepted handles a send that has failed although something may have arrived.
 func (r *run) unaccepted(ctx context.Context, err error) bool {
 	if err == nil {
 		return r.fail("gave no answer")
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) && r.h.Task != "" {
-		// The task there may have failed with this message, of which nobody has heard. One
-		// that is completed without it is no answer to it.
+		// The remote task may have failed with this message, without a report. A task that is
+		// completed without the message is no answer to it.
 		if p, _ := r.agent.peer(ctx); p != nil {
 			if found, _ := r.continued(ctx, p); found != nil && found.State != a2a.TaskStateCompleted {
 				return r.arrive(ctx, found) || r.follow(ctx)
@@ -306,7 +303,7 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 	return r.find(ctx)
 }
 
-// taken notes that the peer has accepted a message, although it shows nothing new yet.
+// taken records that the peer has accepted a message, although it shows nothing new yet.
 func (r *run) taken() (over bool) {
 	r.mu.Lock()
 	r.h.Key = r.call.Key
@@ -314,7 +311,7 @@ func (r *run) taken() (over bool) {
 	return !r.remember()
 }
 
-// sendOnce sends the message and passes on what comes back.
+// sendOnce sends the message and passes on the answer.
 func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
 	p, err := r.agent.peer(ctx)
 	if err != nil {
@@ -325,15 +322,15 @@ func (r *run) sendOnce(ctx context.Context) (done bool, err error) {
 	}
 	done, err = r.sendOpenly(ctx, p)
 	if errors.Is(err, peer.ErrUnreachable) {
-		err = fmt.Errorf("%w: %w", errSend, err) // it was tried several times
+		err = fmt.Errorf("%w: %w", errSend, err) // the send was tried several times
 	}
 	return done, err
 }
 
-// errSend is about a send, as opposed to the card before it.
+// errSend marks errors of a send, as opposed to those of the card before it.
 var errSend = errors.New("send message")
 
-// cardError is about the card that a send needs: the agent has received nothing.
+// cardError is a failure to get the card that a send needs: the agent has received nothing.
 type cardError struct{ error }
 
 func (e *cardError) Unwrap() error { return e.error }
@@ -347,7 +344,7 @@ func (r *run) sendOpenly(ctx context.Context, p *link) (done bool, err error) {
 	return r.answered(ctx, p, last), nil
 }
 
-// pass passes events on until they end or nothing more is wanted. It returns the last one.
+// pass passes events on until they end or the run is over. It returns the last one.
 func (r *run) pass(ctx context.Context, events iter.Seq2[peer.Event, error]) (last *peer.Event, done bool, err error) {
 	for ev, err := range events {
 		if err != nil && r.held == nil {
@@ -366,8 +363,8 @@ func (r *run) arrive(ctx context.Context, ev *peer.Event) (done bool) {
 	return r.deliver(ev) || r.finish(ctx)
 }
 
-// deliver passes an event on; it reports whether the run is over. It is not over at the
-// end of the task, until finish is called: the peer may go on.
+// deliver passes an event on; it reports whether the run is over. At the end of the task the
+// run continues until finish is called, because the peer may send more.
 func (r *run) deliver(ev *peer.Event) (done bool) {
 	if ev.State != "" {
 		if _, ok := task.ParseState(string(ev.State)); !ok {
@@ -411,8 +408,8 @@ func hasStatus(news [][]byte) bool {
 	return len(news) > 0 && member(bodyOf(news[len(news)-1]), "status") != nil
 }
 
-// note takes over where the run is. It reports whether something has changed that is
-// worth a checkpoint of its own, and whether the place in the stream has.
+// note records the position of the run after an event. It reports whether a change warrants a
+// checkpoint of its own, and whether the position in the stream has changed.
 func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -420,7 +417,7 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 		r.h.Task, changed = ev.TaskID, true
 		close(r.known)
 	}
-	// A task belongs to one context, whatever its agent says later.
+	// A task belongs to one context, whatever its agent sends later.
 	if ev.ContextID != "" && r.h.Context != ev.ContextID && (r.h.Context == "" || changed) {
 		r.h.Context, changed = ev.ContextID, true
 	}
@@ -436,7 +433,7 @@ func (r *run) note(ev *peer.Event, stale bool) (changed, moved bool) {
 	return changed, moved
 }
 
-// checkpoint keeps where the run is together with the next event.
+// checkpoint stores the position of the run together with the next event.
 func (r *run) checkpoint() bool {
 	r.mu.Lock()
 	blob := r.h.encode()
@@ -447,7 +444,7 @@ func (r *run) checkpoint() bool {
 // quiet is an event that changes nothing.
 var quiet = []byte(`{"statusUpdate":{"status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 
-// remember keeps where the run is although there is nothing to say.
+// remember stores the position of the run although no event follows.
 func (r *run) remember() bool {
 	return r.checkpoint() && r.yield(&agent.Raw{JSON: quiet}, nil)
 }

@@ -16,13 +16,12 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 )
 
-// stranger is a peer that keeps its own order of things. Each message brings the next of
-// its turns.
+// stranger is a peer with scripted answers. Each message starts the next of its turns.
 type stranger struct {
 	streams, push bool
 	turns         []turn
 	answered      chan struct{} // closed with the second message; may be nil
-	hung          chan struct{} // closed with the first message, which is not answered then; may be nil
+	hung          chan struct{} // closed with the first message, which then gets no answer; may be nil
 
 	mu    sync.Mutex // guards the fields below
 	sent  int        // messages so far
@@ -30,22 +29,22 @@ type stranger struct {
 	looks int        // snapshots that were shown in all
 	mine  string     // the id of the last message, which snapshots show for $MINE
 	heads []http.Header
-	asked []string // what it was asked, as JSON
+	asked []string // the requests, as JSON
 }
 
-// turn is what a stranger does with one message.
+// turn is the reaction of a stranger to one message.
 type turn struct {
-	// frames are the stream, in which a StreamResponse without an object around it is one;
-	// open leaves the stream open.
+	// frames are the stream, in which a StreamResponse without an enclosing object is one; open
+	// leaves the stream open.
 	frames []string
 	open   bool
-	// answer is what a send is answered with.
+	// answer is the answer to a send.
 	answer string
-	// confirms is the A2A-Extensions of what the message is answered with; empty for none.
+	// confirms is the header A2A-Extensions of the answer to the message; empty for none.
 	confirms string
-	// refused says that the message is refused.
+	// refused makes the stranger refuse the message.
 	refused bool
-	// tasks are what later looks at the task show; the last one stays.
+	// tasks are the snapshots that later polls of the task return; the last one repeats.
 	tasks []string
 }
 
@@ -88,7 +87,7 @@ func (s *stranger) start(t testing.TB) string {
 	return srv.URL
 }
 
-// next takes a request; it returns the turn, and the snapshot to show.
+// next receives a request; it returns the turn, and the snapshot to show.
 func (s *stranger) next(method string, h http.Header, body []byte) (t *turn, shown string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +150,7 @@ func (s *stranger) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// first takes a request; it reports whether it is the first one.
+// first receives a request; it reports whether it is the first one.
 func (s *stranger) first(h http.Header, body []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +178,7 @@ func (s *stranger) stream(w http.ResponseWriter, r *http.Request, t *turn, envel
 	}
 }
 
-// way is how a hub is configured to ask a stranger.
+// way is a configuration with which a hub calls a stranger.
 type way struct {
 	name                        string
 	streams, immediately, block bool
@@ -193,7 +192,7 @@ var fourWays = []way{
 	{name: "block", block: true},
 }
 
-// strangerHub starts a hub that asks a stranger in some way.
+// strangerHub starts a hub that calls a stranger in the given way.
 func strangerHub(t *testing.T, s *stranger, w way, alter func(*remote.Agent)) *hub {
 	t.Helper()
 	s.streams = w.streams

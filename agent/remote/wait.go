@@ -8,34 +8,35 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 )
 
-// waitsAfter is how long the first connection to an agent may take until the message counts
-// as one that waits: as long as a hub hides the task of a message, because a checkpoint shows
-// it.
+// waitsAfter is how long the first connection to an agent may take until the message counts as
+// waiting. It equals the time for which a hub hides the task of a message, because a checkpoint
+// reveals the task.
 const waitsAfter = time.Second
 
-// wait is what is known of a message to an agent that need not run yet (Agent.Awaited). While
-// the message waits, the checkpoint says that nothing of it was sent, so that an execution
-// after a crash sends it. Before its first byte goes, that is taken back. A run that never
-// waits writes neither. The zero wait is that of a message that does not wait.
+// wait is the state of a message to an agent that need not run yet (Agent.Awaited). While the
+// message waits, the checkpoint states that nothing of it was sent, so that an execution after
+// a crash sends it. That entry is removed before the first byte is sent. A run that never waits
+// writes neither. The zero wait is that of a message that does not wait.
 type wait struct {
 	mu sync.Mutex // guards the fields below; held while a checkpoint becomes durable
-	// sent says that something of the message may have been sent.
+	// sent states that something of the message may have been sent.
 	sent bool
-	// noted says that the stored checkpoint may say that the message waits.
+	// noted states that the stored checkpoint may mark the message as waiting.
 	noted bool
-	// logged says that the log has it.
+	// logged states that the wait was logged.
 	logged bool
 }
 
-// resume takes over what an earlier execution has noted.
+// resume restores the waiting state of an earlier execution.
 func (r *run) resume() {
 	if r.wait.noted = r.h.Unsent != ""; r.h.Unsent != r.call.Key {
-		r.h.Unsent = "" // it is that of an earlier message
+		r.h.Unsent = "" // it belongs to an earlier message
 	}
 }
 
-// awaiting returns a context for the sends of a message, which notes that it waits when the
-// connection takes long, and that it does so no longer before it goes.
+// awaiting returns a context for the sends of a message. It records in the checkpoint that the
+// message waits when the connection takes long, and removes that entry before the message is
+// sent.
 func (r *run) awaiting(ctx context.Context) (context.Context, func()) {
 	if !r.agent.Awaited && !r.wait.noted {
 		return ctx, func() {}
@@ -57,8 +58,8 @@ func (r *run) awaiting(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// back notes that the message waits, because nothing of it has reached the agent. A message
-// of which an earlier send may have arrived does not.
+// back records that the message waits, because nothing of it has reached the agent. A message
+// of which an earlier send may have arrived does not wait.
 func (r *run) back(ctx context.Context) {
 	if !r.agent.Awaited || r.resent > 0 {
 		return
@@ -69,7 +70,7 @@ func (r *run) back(ctx context.Context) {
 	r.noteLocked(ctx)
 }
 
-// noteLocked makes it durable that the message waits.
+// noteLocked stores durably that the message waits.
 func (r *run) noteLocked(ctx context.Context) {
 	r.mu.Lock()
 	if r.accepted() {
@@ -82,7 +83,7 @@ func (r *run) noteLocked(ctx context.Context) {
 	r.mu.Unlock()
 	if before == "" {
 		if r.call.Checkpoint(blob) != nil {
-			return // it is not kept, and the message is sent all the same
+			return // the checkpoint is not kept, and the message is sent all the same
 		}
 		r.wait.noted = true
 		if r.call.Flush(ctx) != nil {
@@ -95,8 +96,8 @@ func (r *run) noteLocked(ctx context.Context) {
 	}
 }
 
-// leave makes it durable that the message waits no longer. It is called before each send; an
-// error keeps the message from being sent.
+// leave stores durably that the message waits no longer. It is called before each send; an
+// error prevents the send.
 func (r *run) leave(ctx context.Context) error {
 	r.wait.mu.Lock()
 	defer r.wait.mu.Unlock()
@@ -115,7 +116,7 @@ func (r *run) leave(ctx context.Context) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the run may be over, and then nothing was kept
+		return context.Cause(ctx) // the run may be over, and then nothing was stored
 	}
 	r.wait.noted = false
 	return nil

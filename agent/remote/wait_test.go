@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// lines passes the records of a log on.
+// lines sends the records of a log to a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -64,7 +64,7 @@ func (h *hub) saved(id a2a.TaskID) (saved struct {
 	return saved
 }
 
-// awaited starts a pair whose peer has stopped, and which waits for it.
+// awaited starts a pair whose peer is stopped, and whose hub waits for it.
 func awaited(t *testing.T) (*pair, lines) {
 	t.Helper()
 	log := make(lines, 100)
@@ -77,9 +77,9 @@ func awaited(t *testing.T) (*pair, lines) {
 
 const waitsRecord = "message waits until its agent is reachable"
 
-// TestWaitOutlivesRestart: a message that waits for its agent waits on after a restart, until
-// the same moment, and is sent once. Its checkpoint says no longer that it waits when it is
-// sent.
+// TestWaitOutlivesRestart checks that a message that waits for its agent continues to wait
+// after a restart, until the same deadline, and is sent once. When it is sent, its checkpoint
+// no longer marks it as waiting.
 func TestWaitOutlivesRestart(t *testing.T) {
 	t.Parallel()
 	p, log := awaited(t)
@@ -113,13 +113,13 @@ func TestWaitOutlivesRestart(t *testing.T) {
 	}
 }
 
-// TestFollowUpWaits: a further message waits as the first one does.
+// TestFollowUpWaits checks that a further message waits like the first one.
 func TestFollowUpWaits(t *testing.T) {
 	t.Parallel()
 	log := make(lines, 100)
 	p := startPair(t, asking(), func(a *remote.Agent) {
 		a.Awaited, a.Logger = true, slog.New(slog.NewTextHandler(log, nil))
-		// The message would go out on a connection that is still open.
+		// The message would otherwise be sent on a connection that is still open.
 		a.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	})
 	id := p.hub.send(say("begin")).Head.ID
@@ -134,7 +134,7 @@ func TestFollowUpWaits(t *testing.T) {
 	}
 }
 
-// asking is an agent that asks once, and says the answer.
+// asking is an agent that asks once, and returns the answer.
 func asking() agent.Func {
 	return func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		if ec.StoredTask == nil {
