@@ -15,18 +15,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// admission is one message on its way into the log. It passes the steps of admit in their
-// order, and a step leaves here the results that later steps need. It belongs to one
-// goroutine.
+// admission admits one message to the log. The steps of admit run in order, and each step
+// stores the results that later steps need in it. It belongs to one goroutine.
 type admission struct {
 	engine *Engine
 	caller *op.Caller
 	send   *op.Send // never changed
-	// wait says that the caller waits for the outcome, streams that it follows the task as
-	// a stream, delegated that an agent sends the message with agent.Delegate.
+	// wait is set if the caller waits for the outcome, streams if it follows the task as a
+	// stream, delegated if an agent sends the message with agent.Delegate.
 	wait, streams, delegated bool
-	// answers is the version of the question that the hub itself answers with the message;
-	// zero if it is a message of a caller.
+	// answers is the version of the question that the hub itself answers with the message; zero
+	// if the message is a caller's.
 	answers int64
 	// lineage and errand are nil unless the message is work on behalf of another task.
 	lineage *task.Lineage
@@ -34,15 +33,15 @@ type admission struct {
 	// body is the message without the names that are reserved for the hub and its agents.
 	body []byte
 
-	// agents are those with the skill of the message, of which a new task may be for any;
-	// nil if the message names an agent. choice is the one that it is for: see choose.
+	// agents are the agents with the skill of the message, any of which may perform a new task;
+	// nil if the message names an agent. choice is the selected one: see choose.
 	agents []*Agent
 	choice *Agent
 	// request is nil for a message without a key.
 	request *task.Request
 
-	// live is the task that the message goes to, and agent the one that performs it. The
-	// admission holds the task until it is admitted.
+	// live is the task of the message, and agent the agent that performs it. The admission
+	// holds a reference to the task until it is admitted.
 	live  *live
 	agent *Agent
 	slot  slot
@@ -51,11 +50,11 @@ type admission struct {
 	record *callRecord
 	mark   []byte
 	entry  task.Entry
-	// bearer is the version under which the token of the caller is kept.
+	// bearer is the version under which the caller's token is kept.
 	bearer int64
-	// claimed says that the message has claimed a run, waits that it waits for one.
+	// claimed is set if the message has claimed a run, waits if it waits for one.
 	claimed, waits bool
-	// ahead is the run that has begun before the task is stored; nil if none has.
+	// ahead is the run that was started before the task is stored; nil if there is none.
 	ahead *run
 }
 
@@ -64,14 +63,14 @@ type admitted struct {
 	live *live
 	// version is the version of the message.
 	version int64
-	// joined is set if the message was there before.
+	// joined is set if the message was in the task already.
 	joined bool
-	// repeated is set if it was admitted before.
+	// repeated is set if the message was admitted before.
 	repeated bool
 }
 
-// admit makes a message durable, in a new task or in an existing one, and starts
-// the run if there is room. The caller releases the task.
+// admit makes a message durable in a new or an existing task, and starts the run if a place is
+// free. The caller releases the task.
 func (a *admission) admit(ctx context.Context) (*admitted, error) {
 	defer a.drop()
 	if err := a.check(); err != nil {
@@ -101,7 +100,7 @@ func (a *admission) admit(ctx context.Context) (*admitted, error) {
 	return ad, nil
 }
 
-// check refuses messages that the hub takes from no caller.
+// check refuses messages that the hub accepts from no caller.
 func (a *admission) check() error {
 	switch {
 	case a.engine.phase.Load() == draining:
@@ -126,7 +125,7 @@ func (a *admission) admitKeyed(ctx context.Context) (*admitted, error) {
 	return a.place(ctx)
 }
 
-// place admits the message to the task that it names or continues, or else to a new one.
+// place admits the message to the task that it names or continues, otherwise to a new task.
 func (a *admission) place(ctx context.Context) (*admitted, error) {
 	m := &a.send.Message
 	switch {
@@ -141,14 +140,15 @@ func (a *admission) place(ctx context.Context) (*admitted, error) {
 	if errors.Is(err, a2a.ErrTaskNotFound) && a.send.NewIDs {
 		ad, err = a.create()
 		if errors.Is(err, task.ErrExists) {
-			// Another call of the same owner made it in between, or it is not for callers.
+			// Another call of the same owner created the task in between, or callers may not
+			// see it.
 			return a.followUp(ctx, m.TaskID)
 		}
 	}
 	return ad, err
 }
 
-// create begins a task with the message.
+// create creates a task with the message.
 func (a *admission) create() (*admitted, error) {
 	if err := a.accept(); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (a *admission) create() (*admitted, error) {
 	return a.admitted(), nil
 }
 
-// followUp adds the message to the task with the id.
+// followUp adds the message to the task with the given id.
 func (a *admission) followUp(ctx context.Context, id a2a.TaskID) (*admitted, error) {
 	if err := a.hold(ctx, id, a.send.Aliases); err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ func (a *admission) followUp(ctx context.Context, id a2a.TaskID) (*admitted, err
 	return a.admitted(), nil
 }
 
-// appendMessage makes a further message of a.live durable, and claims a run for it if none
-// is open.
+// appendMessage makes a further message of a.live durable. It claims a run for the message if
+// the task has no open run.
 func (a *admission) appendMessage() error {
 	if id := a.send.Message.ContextID; id != "" && id != a.live.contextID {
 		return apierror.Field(a2a.ErrInvalidParams, "message.contextId", "the task belongs to another context")
@@ -224,7 +224,7 @@ func (a *admission) appendMessage() error {
 	return nil
 }
 
-// hold finds the task with the id, unless the admission holds it already.
+// hold finds the task with the given id, unless the admission holds one already.
 func (a *admission) hold(ctx context.Context, id a2a.TaskID, aliases bool) (err error) {
 	if a.live == nil {
 		t := a.send.Target
@@ -242,14 +242,14 @@ func (a *admission) drop() {
 	}
 }
 
-// admitted hands over the task and its hold.
+// admitted returns the admitted message and passes the reference to the task to the caller.
 func (a *admission) admitted() *admitted {
 	ad := &admitted{live: a.live, version: a.entry.Version}
 	a.live = nil
 	return ad
 }
 
-// accept checks the message against the agent that a new task is for.
+// accept checks the message against the agent of the new task.
 func (a *admission) accept() (err error) {
 	if a.agent, err = a.choose(); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (a *admission) accept() (err error) {
 	return a.errand.Admit(a.engine.self(a.agent.Name), time.Now())
 }
 
-// newHead returns the head of a task that the message begins.
+// newHead returns the head of the task that the message creates.
 func (a *admission) newHead() task.Head {
 	h := task.Head{
 		ID: a.send.Message.TaskID, ContextID: a.send.Message.ContextID, Owner: a.caller.Principal.Owner(),
@@ -286,7 +286,7 @@ func (a *admission) quiet() bool {
 	return a.wait && !a.send.Task && a.mark == nil && !a.agent.traits().NoMessage && a.send.Message.TaskID == ""
 }
 
-// prepare makes the records that are stored with the message.
+// prepare creates the records that are stored with the message.
 func (a *admission) prepare() (err error) {
 	if a.hook, err = a.engine.inline(a.send, a.agent.Name); err != nil {
 		return err
@@ -296,15 +296,15 @@ func (a *admission) prepare() (err error) {
 	if err != nil {
 		return fmt.Errorf("encode call: %w", err)
 	}
-	// An earlier attempt to store the message may have left these.
+	// An earlier attempt to store the message may have set these.
 	a.entry, a.bearer, a.ahead = task.Entry{At: now(), Call: call}, 0, nil
 	a.mark = a.engine.markOf(a.caller, a.send, a.agent.Name)
 	return nil
 }
 
-// store writes the message into the audit log and the log of its task at the same time, and
-// starts its run. If the audit log fails after the task is stored, the run is started all
-// the same.
+// store writes the message to the audit log and to the log of its task at the same time, and
+// starts its run. If the audit log fails after the task was stored, the run is started
+// nevertheless.
 func (a *admission) store(f step) error {
 	e := a.engine
 	deed := Deed{Action: audit.TaskSend, Task: a.slot.ref.id, Agent: a.agent.Name, Hook: a.hook != nil, Child: a.lineage != nil}
@@ -387,7 +387,7 @@ func (a *admission) next(ch *task.Change) error {
 	return nil
 }
 
-// apply adds the message to a change, and the rows that are stored beside it.
+// apply adds the message and the rows stored beside it to a change.
 func (a *admission) apply(ch *task.Change) (err error) {
 	a.entry.Body = a.live.withIDs(a.body)
 	if ch.Next, a.entry, err = task.Apply(ch.Next, a.entry); err != nil {
@@ -398,11 +398,11 @@ func (a *admission) apply(ch *task.Change) (err error) {
 	return nil
 }
 
-// start hands the place of the message to its run, or puts its task in line for one.
+// start passes the message's place to its run, or queues its task for one.
 func (a *admission) start() {
 	e, l := a.engine, a.live
 	switch {
-	case a.ahead != nil: // it has begun
+	case a.ahead != nil: // the run has started
 	case a.claimed:
 		e.live.retain(l)
 		e.start(l, a.agent, a.inbound(), a.slot.handOver())
@@ -417,8 +417,8 @@ func (a *admission) inbound() inbound {
 	return inbound{a.entry.Version, a.entry.Body, a.entry.Call, a.record}
 }
 
-// idle reports whether a task waits for its caller, or for an answer in its caller's place,
-// without a run.
+// idle reports whether a task has no run because it waits for its caller, or for an answer in
+// place of the caller's.
 func idle(h *task.Head) bool {
 	return h.State.Interrupted() && h.Run.Dispatch == task.Idle || h.Run.Dispatch == task.Asking
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ErrNoAgent is returned where an agent is named that is not registered.
+// ErrNoAgent is returned if a named agent is not registered.
 var ErrNoAgent = errors.New("no such agent")
 
-// roster is the agents that are registered. An agent in it is never changed but
-// replaced, so that whoever has found one keeps it as it was.
+// roster holds the registered agents. An agent in it is never changed, only replaced: a caller
+// that has looked one up keeps it unchanged.
 type roster struct {
 	mu sync.RWMutex // guards the fields below
-	// list has them in the order of their registration.
+	// list holds the agents in the order of their registration.
 	list   []*Agent
 	byName map[task.Agent]*Agent
-	// bySkill are those whose cards list a skill, by its id in lower case. The lists
-	// are replaced, too.
+	// bySkill maps a skill id in lower case to the agents whose cards list it. The slices are
+	// replaced, never changed.
 	bySkill map[string][]*Agent
-	// open are those that are found by any skill.
+	// open are the agents that any skill finds.
 	open []*Agent
-	// preferred is the default agent, if there is one of that name.
+	// preferred is the name of the default agent; no agent of that name need exist.
 	preferred task.Agent
 }
 
@@ -34,7 +34,7 @@ func newRoster(preferred task.Agent) roster {
 	return roster{preferred: preferred, byName: make(map[task.Agent]*Agent), bySkill: make(map[string][]*Agent)}
 }
 
-// add puts a at the end of the roster; it reports false if the name is taken.
+// add appends a to the roster. It reports false if the name is taken.
 func (r *roster) add(a *Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,8 @@ func (r *roster) add(a *Agent) bool {
 	return true
 }
 
-// replace puts a in the place of the agent with its name; it reports false if there is
-// none.
+// replace puts a in the place of the agent with its name. It reports false if no such agent
+// exists.
 func (r *roster) replace(a *Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *roster) replace(a *Agent) bool {
 	return true
 }
 
-// remove takes an agent out; it reports false if there is none with the name.
+// remove removes the agent with the given name. It reports false if no such agent exists.
 func (r *roster) remove(name task.Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *roster) remove(name task.Agent) bool {
 	return true
 }
 
-// indexLocked makes a known by its skills, in the order of the list.
+// indexLocked adds a to the index by skill, in the order of the list.
 func (r *roster) indexLocked(a *Agent) {
 	if len(a.Card.Skills) == 0 && !a.ListedSkills {
 		r.open = r.inOrderLocked(r.open, a)
@@ -91,8 +91,7 @@ func (r *roster) indexLocked(a *Agent) {
 	}
 }
 
-// inOrderLocked returns a new list of agents with a among them, in the order of the
-// roster.
+// inOrderLocked returns a new slice of agents that includes a, in the order of the roster.
 func (r *roster) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
 	if r.list[len(r.list)-1] == a {
 		return append(slices.Clone(agents), a)
@@ -107,7 +106,7 @@ func (r *roster) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
 	return ordered
 }
 
-// dropLocked makes a unknown by its skills.
+// dropLocked removes a from the index by skill.
 func (r *roster) dropLocked(a *Agent) {
 	without := func(agents []*Agent) []*Agent {
 		return slices.DeleteFunc(slices.Clone(agents), func(b *Agent) bool { return a == b })
@@ -121,7 +120,7 @@ func (r *roster) dropLocked(a *Agent) {
 	}
 }
 
-// find returns the agent with the name, the default one for no name, or nil.
+// find returns the agent with the given name, the default agent for the empty name, or nil.
 func (r *roster) find(name task.Agent) *Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -134,8 +133,8 @@ func (r *roster) find(name task.Agent) *Agent {
 	return r.list[0]
 }
 
-// having returns the agents that have a skill, whose id ignores case: those that list
-// it, or else those that take any. The caller does not change the list.
+// having returns the agents that list a skill, or else those that any skill finds. The id of
+// the skill ignores case. The caller does not change the slice.
 func (r *roster) having(skill string) []*Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -145,15 +144,15 @@ func (r *roster) having(skill string) []*Agent {
 	return r.open
 }
 
-// all returns the agents in their order.
+// all returns the agents in the order of their registration.
 func (r *roster) all() []*Agent {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.list)
 }
 
-// Register adds an agent. The first one is the default, unless Config.Default is there. A second agent with the
-// same name is an error.
+// Register adds an agent. The first one is the default, unless an agent named Config.Default is
+// registered. A second agent of the same name is an error.
 func (e *Engine) Register(a Agent) error {
 	if err := e.prepare(&a); err != nil {
 		return fmt.Errorf("register agent: %w", err)
@@ -164,10 +163,10 @@ func (e *Engine) Register(a Agent) error {
 	return nil
 }
 
-// Update replaces the agent that has the name of a: its cards and its executor. It
-// keeps its place, so that the default agent stays the default. Runs that have begun go
-// on as they began; messages that come from now on, to open tasks as well, are run by a.
-// It returns ErrNoAgent if there is no such agent.
+// Update replaces the agent that has a's name: its cards and its executor. The agent keeps its
+// position, so that the default agent stays the default. Runs that have started continue with
+// the old agent; later messages, also to open tasks, are run by a. Update returns ErrNoAgent if
+// no such agent exists.
 func (e *Engine) Update(a Agent) error {
 	if err := e.prepare(&a); err != nil {
 		return fmt.Errorf("update agent: %w", err)
@@ -178,11 +177,11 @@ func (e *Engine) Update(a Agent) error {
 	return nil
 }
 
-// Unregister takes an agent out. Runs that have begun come to their end. Messages that
-// wait for a run, and those that come later, find no agent: the tasks in line fail, and
-// a task that waits for its caller takes no answer until an agent with the name is
-// there again. If it was the default agent, the next one is. It returns ErrNoAgent if
-// there is no such agent.
+// Unregister removes an agent. Runs that have started run to their end. Messages that wait for
+// a run, and later ones, find no agent: queued tasks fail, and a task that waits for its caller
+// accepts no answer until an agent of that name is registered again. If the agent was the
+// default, the next one becomes the default. Unregister returns ErrNoAgent if no such agent
+// exists.
 func (e *Engine) Unregister(name task.Agent) error {
 	if !e.agents.remove(name) {
 		return fmt.Errorf("unregister agent %q: %w", name, ErrNoAgent)
@@ -190,7 +189,7 @@ func (e *Engine) Unregister(name task.Agent) error {
 	return nil
 }
 
-// prepare checks a, and fills in what is made of its cards.
+// prepare checks a, and sets the fields that are derived from its cards.
 func (e *Engine) prepare(a *Agent) error {
 	if a.Name == "" || a.Executor == nil || a.Card == nil {
 		return errors.New("name, card and executor are required")
@@ -214,7 +213,7 @@ func (e *Engine) Agents() []Agent {
 	return all
 }
 
-// Agent returns the agent with the given name; the empty name is the default agent.
+// Agent returns the agent with the given name; the empty name selects the default agent.
 func (e *Engine) Agent(name task.Agent) (Agent, bool) {
 	if a := e.agent(name); a != nil {
 		return *a, true
@@ -222,6 +221,6 @@ func (e *Engine) Agent(name task.Agent) (Agent, bool) {
 	return Agent{}, false
 }
 
-// agent is Agent without a copy; it returns nil if there is none. Nobody changes what
-// it points to.
+// agent is like Agent without the copy. It returns nil if no such agent exists. Callers do not
+// change the agent.
 func (e *Engine) agent(name task.Agent) *Agent { return e.agents.find(name) }

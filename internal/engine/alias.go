@@ -11,11 +11,11 @@ import (
 )
 
 // alias returns the alias that the message gives to its task, or the empty string. An id that
-// is too long to be asked for as a task is no alias.
+// is too long for a task id is no alias.
 func (a *admission) alias() string {
 	alias := a.send.Alias
 	if a.send.Once && a.slot.live != nil {
-		alias = string(a.send.Message.TaskID) // the message continues another task than it names
+		alias = string(a.send.Message.TaskID) // the message continues another task than the one it names
 	}
 	if checkID("alias", alias, maxTaskID) != nil {
 		return ""
@@ -23,8 +23,8 @@ func (a *admission) alias() string {
 	return alias
 }
 
-// byAlias is seen for the newest task of the owner and the agent that has the id of k
-// as an alias.
+// byAlias is like seen, for the newest task of the owner and the agent that has k.id as an
+// alias.
 func (e *Engine) byAlias(ctx context.Context, k ref, agent task.Agent) (*live, error) {
 	h, err := e.store.ByAlias(ctx, k.owner, agent, string(k.id))
 	if err != nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// bare is a bare message of an executor: one of the two is set.
+// bare is a bare message of an executor: exactly one of the fields is set.
 type bare struct {
 	message *a2a.Message
 	raw     []byte
 }
 
-// bareOf returns the message that an opened event is, or false if it is something
-// else.
+// bareOf returns the message in an opened event, or false if the event is of another type.
 func bareOf(ev a2a.Event) (bare, bool) {
 	switch ev := ev.(type) {
 	case *a2a.Message:
@@ -29,7 +28,7 @@ func bareOf(ev a2a.Event) (bare, bool) {
 	return bare{}, false
 }
 
-// said returns m as the message of a status.
+// said returns m encoded as the message of a status.
 func (l *live) said(m bare) ([]byte, error) {
 	if m.raw != nil {
 		return l.rawMessage(m.raw)
@@ -37,7 +36,7 @@ func (l *live) said(m bare) ([]byte, error) {
 	return l.agentMessage(m.message)
 }
 
-// answered returns m as an answer of its own, which belongs to no task.
+// answered returns m encoded as an answer that belongs to no task.
 func (l *live) answered(m bare) ([]byte, error) {
 	if m.raw == nil {
 		c := *m.message
@@ -52,10 +51,10 @@ func (l *live) answered(m bare) ([]byte, error) {
 	return append(append(b, ','), body[1:]...), nil
 }
 
-// message handles a bare message of the executor, which ends its run. If the
-// caller has not seen a task, the message is the answer; otherwise the task
-// completes with it. An executor that has given no artifact gives the message as
-// one, because some clients read the answer of a task from its artifacts alone.
+// message handles a bare message of the executor, which ends its run. If the caller has not
+// seen a task, the message is the answer; otherwise the task completes with it. If the executor
+// has produced no artifact, the message is stored as one, too, because some clients read the
+// answer of a task from its artifacts alone.
 func (r *run) message(m bare, first bool) {
 	body, err := r.live.said(m)
 	if err != nil {
@@ -71,8 +70,8 @@ func (r *run) message(m bare, first bool) {
 	r.emit(task.Entry{Kind: task.Status, State: task.Completed, At: now(), Body: body})
 }
 
-// emitAnswer emits the parts of a message as an artifact, which has the id of the
-// message. It reports whether further events count.
+// emitAnswer emits the parts of a message as an artifact with the id of the message. It reports
+// whether the engine accepts further events.
 func (r *run) emitAnswer(message []byte) bool {
 	var id, parts []byte
 	for name, v := range rawjson.Fields(message) {
@@ -93,15 +92,14 @@ func (r *run) emitAnswer(message []byte) bool {
 	return r.emit(en)
 }
 
-// gaveArtifact reports whether the run has given an artifact.
+// gaveArtifact reports whether the run has produced an artifact.
 func (r *run) gaveArtifact() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.gave
 }
 
-// answer closes a quiet task with a bare message; it reports whether the task was
-// still quiet.
+// answer closes a quiet task with a bare message. It reports whether the task was still quiet.
 func (r *run) answer(m bare) bool {
 	body, err := r.live.answered(m)
 	if err != nil {
@@ -117,7 +115,8 @@ var refusals = []error{
 	a2a.ErrExtensionSupportRequired, a2a.ErrUnauthorized, a2a.ErrUnauthenticated,
 }
 
-// refuse closes a quiet task with an error that the executor has for its caller.
+// refuse closes a quiet task with an error that the executor returns to its caller. It reports
+// whether it did so.
 func (r *run) refuse(err error) bool {
 	for _, sentinel := range refusals {
 		if errors.Is(err, sentinel) {
@@ -127,8 +126,8 @@ func (r *run) refuse(err error) bool {
 	return false
 }
 
-// closeQuiet closes a task that nobody has been told of, and gives its caller the
-// outcome. It reports whether the task was still quiet.
+// closeQuiet closes a task that has not been shown to any caller, and passes the outcome to the
+// waiting caller. It reports whether the task was still quiet.
 func (r *run) closeQuiet(outcome func(*live)) bool {
 	closed := false
 	err := r.engine.change(r.live, func(c *task.Change) error {

@@ -8,44 +8,44 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Auditor writes down who does what to tasks. Methods are called concurrently, and keep
-// nothing of the caller but its texts.
+// Auditor records what callers do to tasks. Its methods are called concurrently. They keep
+// nothing of the caller except its strings.
 type Auditor interface {
-	// Doing is told of a deed before it is stored, and returns what waits until that is
-	// written down, or nil if nobody has to wait. An error refuses the deed.
+	// Doing is called before a deed is stored. It returns a Written that waits for the durable
+	// record, or nil if the engine need not wait. An error refuses the deed.
 	Doing(c *op.Caller, d Deed) (Written, error)
-	// Undone is told that a deed has not come to pass that Doing was told of, or was refused
-	// by the policy: then its action is audit.PolicyRefused.
+	// Undone is called if a deed passed to Doing has failed, or if the policy refused a deed:
+	// then its action is audit.PolicyRefused.
 	Undone(c *op.Caller, d Deed, err error)
-	// Looked is told of what a caller was shown. It returns at once.
+	// Looked is called after a caller was shown tasks. It returns at once.
 	Looked(c *op.Caller, d Deed)
 }
 
-// Written is on its way to where it is kept.
+// Written is an audit record that is being stored.
 type Written interface {
-	// Wait returns when it is durable, or why it cannot be.
+	// Wait returns when the record is durable, or the reason why it cannot be stored.
 	Wait() error
 }
 
-// Deed is what a caller does to a task.
+// Deed is an operation of a caller on a task.
 type Deed struct {
 	Action audit.Action
-	// Task and Agent are empty where there is no single one.
+	// Task and Agent are empty if the deed concerns more than one.
 	Task  a2a.TaskID
 	Agent task.Agent
 	// Config is the id of a push notification config.
 	Config string
 	// Part is the digest of a large part.
 	Part string
-	// Op is what the policy has refused.
+	// Op is the operation that the policy refused.
 	Op string
-	// Hook says that a message brings such a config along.
+	// Hook is set if a message carries a push notification config.
 	Hook bool
-	// Child says that an agent does it on behalf of a task of the caller.
+	// Child is set if an agent acts on behalf of a task of the caller.
 	Child bool
 }
 
-// doing tells the auditor of a deed before it is stored, so that both are written at the
+// doing passes a deed to the auditor before the deed is stored, so that both are written at the
 // same time.
 func (e *Engine) doing(c *op.Caller, d Deed) (Written, error) {
 	if e.cfg.Auditor == nil {
@@ -54,7 +54,7 @@ func (e *Engine) doing(c *op.Caller, d Deed) (Written, error) {
 	return e.cfg.Auditor.Doing(c, d)
 }
 
-// assured waits for what doing has returned.
+// assured waits for the Written that doing has returned.
 func assured(w Written) error {
 	if w == nil {
 		return nil
@@ -62,7 +62,7 @@ func assured(w Written) error {
 	return w.Wait()
 }
 
-// audited does a deed, and waits until it is written down.
+// audited calls do for a deed, and waits until the audit record is durable.
 func (e *Engine) audited(c *op.Caller, d Deed, do func() error) error {
 	written, err := e.doing(c, d)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// retryTasks is when a caller may try again to have a task run.
+// retryTasks is the delay after which a refused caller may try again to have a task run.
 const retryTasks = 5 * time.Second
 
-// busy knows the tasks of each caller that this process runs or has in line. A nil
-// busy does not limit them.
+// busy holds the tasks of each caller that this process runs or has queued. A nil busy does not
+// limit them.
 type busy struct {
-	// each is how many one caller may have.
+	// each is the largest number of tasks that one caller may have.
 	each int
 
 	mu sync.Mutex // guards the field below
@@ -30,8 +30,8 @@ func newBusy(each int) *busy {
 	return &busy{each: each, by: make(map[task.Owner]map[a2a.TaskID]struct{})}
 }
 
-// take makes room for a task that is about to be at work; it reports whether it was
-// not there yet. If the caller has too many, it returns an error.
+// take reserves a place for a task that is about to be at work. It reports whether the task was
+// added. If the caller has too many tasks, it returns an error.
 func (b *busy) take(k ref) (added bool, err error) {
 	if b == nil {
 		return false, nil
@@ -50,7 +50,7 @@ func (b *busy) take(k ref) (added bool, err error) {
 	return true, nil
 }
 
-// note says whether a task is at work.
+// note records whether a task is at work.
 func (b *busy) note(k ref, atWork bool) {
 	if b == nil {
 		return
@@ -73,8 +73,8 @@ func (b *busy) addLocked(k ref) {
 	b.by[k.owner][k.id] = struct{}{}
 }
 
-// atWork reports whether this process runs a task or has it in line. One that waits
-// for its caller is not at work.
+// atWork reports whether this process runs a task or has it queued. A task that waits for its
+// caller is not at work.
 func (e *Engine) atWork(h *task.Head) bool {
 	return h.Run.Dispatch != task.Idle && h.Run.Holder == e.holder && !h.State.Terminal()
 }

@@ -18,9 +18,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Cancel asks to cancel a task and waits until it is canceled, or its agent
-// refuses, or Config.CancelWait has passed; then the run is fenced and the task
-// canceled without it. The request is durable before the agent hears of it.
+// Cancel requests the cancellation of a task. It waits until the task is canceled, its agent
+// refuses, or Config.CancelWait has passed; in the last case the engine fences the run and
+// cancels the task without the agent's confirmation. The request is durable before the agent
+// receives it.
 func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answer, error) {
 	l, err := e.find(ctx, c, &r.Target, sought{r.ID, need{op: policy.Cancel}})
 	if err != nil {
@@ -71,7 +72,8 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	return &Answer{Head: h, Fold: f}, nil
 }
 
-// startCancel looks after a cancel request beside its caller. Nobody else does.
+// startCancel carries out a cancel request in a goroutine of its own. Only the caller that made
+// the request durable calls it.
 func (e *Engine) startCancel(l *live, c *cancelCall) {
 	e.live.retain(l)
 	told := e.work.run(func() {
@@ -86,8 +88,8 @@ func (e *Engine) startCancel(l *live, c *cancelCall) {
 	}
 }
 
-// lookAfterCancel reports whether nobody looked after the cancel request; from now on
-// the caller does.
+// lookAfterCancel assigns the cancel request to the caller. It reports whether no other
+// goroutine had it.
 func (l *live) lookAfterCancel() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +98,8 @@ func (l *live) lookAfterCancel() bool {
 	return free
 }
 
-// leaveCancel reports whether the request is still there, and nobody's.
+// leaveCancel ends the assignment of lookAfterCancel. It reports whether the request is still
+// stored and the task open.
 func (l *live) leaveCancel() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +114,8 @@ func notCancelable(h *task.Head) error {
 	return apierror.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
 }
 
-// requestCancel makes the request durable. It reports whether this request is the
-// first, which has to tell the agent.
+// requestCancel makes the request durable. It reports whether this request is the first: then
+// the caller has to pass it to the agent.
 func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 	err = e.change(l, func(c *task.Change) error {
 		mine = false
@@ -132,7 +135,7 @@ func (e *Engine) requestCancel(l *live) (mine bool, err error) {
 	return mine, err
 }
 
-// cancelTask tells the agent, and cancels the task.
+// cancelTask passes the request to the agent, and cancels the task.
 func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	ctx, stop := context.WithTimeoutCause(e.runs, e.cfg.CancelWait, errors.New("cancellation was not confirmed in time"))
 	defer stop()
@@ -155,7 +158,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 		}
 	case <-ctx.Done():
 		if e.fenced.Load() && e.resumes(l) {
-			return // the next process tells the agent
+			return // the next process passes the request to the agent
 		}
 	}
 	if err := e.endCanceled(l, c); err != nil {
@@ -163,14 +166,13 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	}
 }
 
-// resumes reports whether the agent of a task goes on after a crash.
+// resumes reports whether the agent of a task continues it after a crash.
 func (e *Engine) resumes(l *live) bool {
 	a := e.agent(l.performer())
 	return a != nil && a.traits().Resumable
 }
 
-// endCanceled cancels a task for the caller c, and those that were asked for on behalf
-// of it.
+// endCanceled cancels a task and its children for the caller c.
 func (e *Engine) endCanceled(l *live, c *op.Caller) error {
 	if err := e.cancelChildren(l, c); err != nil {
 		return err
@@ -178,13 +180,13 @@ func (e *Engine) endCanceled(l *live, c *op.Caller) error {
 	return e.end(l, task.Canceled, "", errCanceled)
 }
 
-// cancelFailed tells those who wait that their request has not come to an end yet.
+// cancelFailed notifies the waiting callers that their request is not completed yet.
 func (e *Engine) cancelFailed(l *live, err error) {
 	e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
 	l.stuck(err)
 }
 
-// tellAgent runs the executor's Cancel and applies what it yields. It returns the
+// tellAgent runs the executor's Cancel and applies the events that it yields. It returns the
 // executor's refusal.
 func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Cancel) (err error) {
 	h := l.snapshot()
@@ -232,8 +234,7 @@ func (e *Engine) tellAgent(ctx context.Context, l *live, c *op.Caller, r *op.Can
 	return nil
 }
 
-// runner returns the agent that is at work on the task, or nil. It may not be
-// registered any more.
+// runner returns the agent that runs the task, or nil. The agent may have been unregistered.
 func (l *live) runner() *Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,8 +244,8 @@ func (l *live) runner() *Agent {
 	return l.run.agent
 }
 
-// applyCancel applies an event of an executor's Cancel; it reports whether further
-// ones count.
+// applyCancel applies an event of an executor's Cancel. It reports whether the engine accepts
+// further ones.
 func (e *Engine) applyCancel(l *live, caller *op.Caller, ev a2a.Event) bool {
 	entries, err := l.entries(nil, ev, now())
 	if err != nil || len(entries) == 0 {
@@ -271,7 +272,7 @@ func (e *Engine) applyCancel(l *live, caller *op.Caller, ev a2a.Event) bool {
 	return err == nil && l.snapshot().State.Open()
 }
 
-// withdrawCancel forgets a request that the agent has refused.
+// withdrawCancel removes a request that the agent has refused.
 func (e *Engine) withdrawCancel(l *live, at task.Millis) error {
 	return e.change(l, func(c *task.Change) error {
 		if c.Prev.CancelAt != at {

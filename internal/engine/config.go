@@ -14,103 +14,102 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Config says how an Engine works. The zero Config is ready to use.
+// Config configures an Engine. Only Store is required; every other zero value is a usable
+// default.
 type Config struct {
 	// Store keeps the tasks. It is required.
 	Store task.Store
 	// Push notifies webhooks of changes of their tasks. If nil, push notifications are not
 	// supported.
 	Push Pusher
-	// Checks returns what Ready says beside the engine's own conditions, such as how a bus
-	// is. It answers at once. If nil, there is nothing.
+	// Checks returns the checks that Ready adds to the engine's own, such as the state of a
+	// bus. It must return at once. If nil, Ready adds none.
 	Checks func() []Check
-	// Recorder writes down what comes of tasks. If nil, nothing is written down.
+	// Recorder records the outcomes of tasks. If nil, no outcome is recorded.
 	Recorder Recorder
-	// Default is the agent for callers that name none, where there is one of that name.
-	// Otherwise it is the first that was registered.
+	// Default is the name of the agent for callers that name none. If no such agent is
+	// registered, the default is the agent that was registered first.
 	Default task.Agent
-	// Extended says who may see the extended cards.
+	// Extended controls which callers may see the extended cards.
 	Extended ExtendedCards
-	// Idempotency says which messages are made durable at most once.
+	// Idempotency selects the messages that are made durable at most once.
 	Idempotency Idempotency
-	// Chooser chooses where several agents have the skill that a message asks for. If
-	// nil, the one that was registered first is taken.
+	// Chooser selects an agent if several have the skill that a message asks for. If nil, the
+	// agent that was registered first is selected.
 	Chooser Chooser
-	// Policy says which caller may do what with which agent. If nil, everybody may do
-	// everything with his own tasks.
+	// Policy controls what each caller may do with each agent. If nil, each caller may do
+	// everything with its own tasks.
 	Policy *policy.Policy
-	// Gate may refuse messages that would begin a task. If nil, none is refused.
+	// Gate may refuse messages that would create a task. If nil, none is refused.
 	Gate Gate
 	// Observer is notified of messages, the output of agents, and the ends of tasks.
 	Observer Observer
-	// Onward says to others who callers are, for executors (auth.Assert). If nil, nobody
-	// does.
+	// Onward lets executors assert the identity of callers to other services (auth.Assert). If
+	// nil, executors cannot do so.
 	Onward auth.Onward
-	// Bearers keeps the tokens of callers in memory while their messages are dealt with, for
+	// Bearers keeps the tokens of callers in memory while their messages are processed, for
 	// executors that pass them on.
 	Bearers bool
-	// Auditor writes down who does what to tasks. If nil, nobody does.
+	// Auditor records what callers do to tasks. If nil, it is not recorded.
 	Auditor Auditor
-	// Questions answers what agents ask their callers. If nil, the callers do.
+	// Questions answers the questions of agents to their callers. If nil, the callers answer
+	// them.
 	Questions Questions
-	// Parts keeps the large parts of messages and artifacts. If nil, they are in the Store,
-	// as all others.
+	// Parts stores the large parts of messages and artifacts. If nil, they are in the Store
+	// like all other parts.
 	Parts *blobstore.Keeper
-	// Rates bound what one caller may ask for; the bindings keep to them with
+	// Rates limits the request rate of each caller; the bindings enforce it with
 	// Engine.Limiter. The zero value does not limit.
 	Rates ratelimit.Config
-	// Logger receives operational records. If nil, nothing is logged.
+	// Logger receives operational records. If nil, they are discarded.
 	Logger *slog.Logger
-	// NoClientIDs refuses task ids that callers choose (specification §3.4.2), which the
-	// surfaces for clients that do so take otherwise; cards declare card.ClientTaskIDs then.
+	// NoClientIDs refuses task ids that callers choose (specification §3.4.2). Otherwise the
+	// surfaces for such clients accept them, and cards declare card.ClientTaskIDs.
 	NoClientIDs bool
-	// SignCard makes the signatures of the cards of agents, see card.Options.Sign. If nil,
-	// they have none.
+	// SignCard creates the signatures of agent cards, see card.Options.Sign. If nil, cards are
+	// not signed.
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)
-	// TokenKey encrypts page tokens; 32 random bytes. If nil, tokens end with the
-	// process.
+	// TokenKey encrypts page tokens; 32 random bytes. If nil, tokens are valid until the
+	// process ends.
 	TokenKey []byte
-	// MaxWait is the longest time that a blocking call waits before it returns the
-	// task as it is. Zero means 300 s.
+	// MaxWait is the longest time that a blocking call waits before it returns the current
+	// state of the task. Zero means 300 s.
 	MaxWait time.Duration
-	// FirstEvent is how long an agent may take to decide whether it answers with a
-	// bare message; after that the caller gets a task. A stream waits as long for an agent
-	// that confirms extensions. Zero means 1 s.
+	// FirstEvent is how long an agent may take to decide whether it answers with a bare
+	// message; after that the caller gets a task. A stream waits as long for an agent that
+	// confirms extensions. Zero means 1 s.
 	FirstEvent time.Duration
-	// AgentSilence ends a run that yields nothing for so long, unless its agent says
-	// otherwise. Zero means 15 min; negative means never.
+	// AgentSilence is how long a run may yield no event before the engine ends it, unless its
+	// agent sets another limit. Zero means 15 min; negative means no limit.
 	AgentSilence time.Duration
-	// CancelWait is how long an agent may take to confirm a cancellation before its
-	// run is fenced and the task canceled without it. Zero means 10 s.
+	// CancelWait is how long an agent may take to confirm a cancellation. After that the engine
+	// fences its run and cancels the task. Zero means 10 s.
 	CancelWait time.Duration
-	// DrainTimeout is how long runs may go on after the engine was told to stop.
-	// Zero means 10 s; negative means not at all.
+	// DrainTimeout is how long runs may continue after the engine begins to drain. Zero means
+	// 10 s; negative means that they are stopped at once.
 	DrainTimeout time.Duration
 	// Retention is how long a finished task is kept. Zero means 30 days.
 	Retention time.Duration
-	// IdleRetention is how long an interrupted task whose context sees no change is
-	// kept open; then it fails, and Retention begins. Zero means 30 days.
+	// IdleRetention is how long an interrupted task is kept open without a change of its
+	// context. Then it fails, and Retention begins. Zero means 30 days.
 	IdleRetention time.Duration
-	// MaxRuns limits the runs at one time; further tasks wait in line. Zero means
-	// 10,000.
+	// MaxRuns limits the concurrent runs; further tasks are queued. Zero means 10,000.
 	MaxRuns int
-	// MaxAway limits the runs at one time of agents that wait for work elsewhere
+	// MaxAway limits the concurrent runs of agents that wait for work elsewhere
 	// (agent.Traits.Away), which do not count towards MaxRuns. Zero means 50,000.
 	MaxAway int
-	// MaxQueued limits the tasks in line; further messages are refused. Zero means
-	// 100,000.
+	// MaxQueued limits the queued tasks; further messages are refused. Zero means 100,000.
 	MaxQueued int
-	// TasksPerCaller limits the tasks of one owner that run or wait in line in this
-	// process; those that wait for their caller do not count. Zero or less means any
-	// number.
+	// TasksPerCaller limits the tasks of one owner that run or are queued in this process;
+	// tasks that wait for their caller do not count. Zero or less means no limit.
 	TasksPerCaller int
-	// StreamsPerCaller limits the streams that one owner may have open. Zero means
-	// 1,000; negative means any number.
+	// StreamsPerCaller limits the open streams of one owner. Zero means 1,000; negative means
+	// no limit.
 	StreamsPerCaller int
-	// Streams limits the open streams in all. Zero means 20,000; negative means any
-	// number.
+	// Streams limits the open streams of all owners. Zero means 20,000; negative means no
+	// limit.
 	Streams int
-	// Errands bound how far the work of one caller goes from agent to agent.
+	// Errands limits how far the work of one caller may be delegated from agent to agent.
 	Errands delegation.Limits
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int

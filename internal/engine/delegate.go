@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// childPage is how many children are canceled at one time.
+// childPage is the number of children that are read and canceled in one step.
 const childPage = 100
 
 var _ agent.Delegator = (*run)(nil)
@@ -60,7 +60,8 @@ func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegat
 	return e.delegated(ad.live, answer), nil
 }
 
-// delegation returns the message of a delegation as one of the caller's, and its lineage.
+// delegation returns the message of a delegation as a message of the caller, and the lineage of
+// the child.
 func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, *task.Lineage, error) {
 	if d.Message == nil {
 		return nil, nil, apierror.New(a2a.ErrInvalidParams, "there is no message")
@@ -90,8 +91,8 @@ func (r *run) delegation(ctx context.Context, d *agent.Delegation) (*op.Send, *t
 	return s, line, nil
 }
 
-// sentBefore returns the further message of a delegation with a key that an earlier
-// execution has sent, or nil.
+// sentBefore returns the further message of a delegation with a key if an earlier execution has
+// sent it; otherwise nil.
 func (r *run) sentBefore(ctx context.Context, d *agent.Delegation, s *op.Send) (*admitted, error) {
 	if d.Key == "" || d.TaskID == "" {
 		return nil, nil
@@ -113,11 +114,11 @@ func (r *run) sentBefore(ctx context.Context, d *agent.Delegation, s *op.Send) (
 	return nil, err
 }
 
-// childID returns the id of the task that the delegation with a key makes.
+// childID returns the id of the task that the delegation with the given key creates.
 func (r *run) childID(key string) a2a.TaskID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "parley delegation %q %q %q", r.live.ref.owner, r.live.ref.id, key))
 	id, _ := uuid.FromBytes(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8, of one's own making
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8, custom
 	return a2a.TaskID(id.String())
 }
 
@@ -134,14 +135,14 @@ func (r *run) lineage(ctx context.Context) (*task.Lineage, error) {
 	return &task.Lineage{Parent: h.Key, Root: line.Root, Hops: line.Hops + 1}, nil
 }
 
-// canceled reports whether the task of the run is canceled, or about to be.
+// canceled reports whether the task of the run is canceled, or cancellation is requested.
 func (r *run) canceled() bool {
 	h := r.live.snapshot()
 	return h.CancelAt != 0 || h.State == task.Canceled
 }
 
-// awaitChild waits until the child has ended or waits for input. A run that waits for a
-// child is not silent.
+// awaitChild waits until the child has ended or waits for input. A run that waits for a child
+// does not count as silent.
 func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 	for {
 		if err := r.engine.awaitOutcome(ctx, ad); err != nil {
@@ -150,7 +151,8 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 		r.watch.touch(now().Time())
 		ad.live.mu.Lock()
 		h := &ad.live.head
-		// A question that a later message has answered is no outcome: the child works.
+		// A question that a later message has answered is no outcome: the child is working
+		// again.
 		asks := (ad.dealtWithLocked() || ad.joined && h.State.Interrupted()) && !h.Resumed()
 		over := ad.live.answer != nil || ad.live.refusal != nil || h.State.Terminal() || asks
 		ad.live.mu.Unlock()
@@ -163,7 +165,7 @@ func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
 	}
 }
 
-// delegated returns an answer as the agent sees it that has asked.
+// delegated returns an answer in the form for the agent that delegated the work.
 func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 	if a.Message != nil {
 		return &agent.Delegated{State: task.Completed, JSON: a.Message, Text: task.TextOf(a.Message)}
@@ -174,9 +176,9 @@ func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 	}
 }
 
-// cancelChildren asks to cancel the open children of a task, in the name of c. The
-// requests are durable when it returns, so that a task which is canceled after that
-// leaves no child alone, whatever happens to the hub.
+// cancelChildren requests the cancellation of the open children of a task, in the name of c.
+// The requests are durable when it returns: a task that is canceled afterwards leaves no
+// running child behind, even if the hub crashes.
 func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 	key := l.snapshot().Key
 	for after := task.Key(0); ; {
@@ -202,7 +204,7 @@ func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 	}
 }
 
-// cancelChild asks to cancel a child, and does not wait for it.
+// cancelChild requests the cancellation of a child, and does not wait for it.
 func (e *Engine) cancelChild(l *live, c *op.Caller) {
 	r := &op.Cancel{ID: l.ref.id}
 	mine, err := e.requestCancel(l)

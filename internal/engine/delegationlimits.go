@@ -18,8 +18,8 @@ import (
 
 var _ agent.Propagator = (*run)(nil)
 
-// hubName returns what chains call a hub. It says nothing about the hub, and stays the
-// same as long as its key does.
+// hubName returns the name of a hub in delegation chains. The name reveals nothing about the
+// hub, and stays the same as long as the key does.
 func hubName(key []byte) string {
 	if len(key) == 0 {
 		return uuid.NewString()[:8]
@@ -28,10 +28,11 @@ func hubName(key []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// self returns what chains call an agent of the hub.
+// self returns the name of an agent of the hub in delegation chains.
 func (e *Engine) self(name task.Agent) string { return string(name) + "@" + e.name }
 
-// readErrand finds out which errand the message is part of, within the limits of the hub.
+// readErrand reads the errand that the message is part of, and applies the limits of the hub to
+// it.
 func (a *admission) readErrand() error {
 	if a.errand != nil {
 		return nil
@@ -45,8 +46,8 @@ func (a *admission) readErrand() error {
 	return nil
 }
 
-// errand returns the errand that the run is part of. That of a further message cannot
-// allow more than that of the first one.
+// errand returns the errand that the run is part of. The errand of a further message cannot
+// allow more than that of the first message.
 func (r *run) errand(ctx context.Context) (*delegation.Errand, error) {
 	rec, err := r.record()
 	if err != nil {
@@ -63,7 +64,7 @@ func (r *run) errand(ctx context.Context) (*delegation.Errand, error) {
 	return er, nil
 }
 
-// record returns what was stored with the message of the run.
+// record returns the record that was stored with the message of the run.
 func (r *run) record() (*callRecord, error) {
 	if r.msg.record != nil {
 		return r.msg.record, nil
@@ -71,8 +72,8 @@ func (r *run) record() (*callRecord, error) {
 	return decodeCall(r.msg.call)
 }
 
-// onward returns the errand with which the run may ask one agent more, and what is left
-// of its budget before that.
+// onward returns the errand for one more delegation of the run. Its budget is the part that
+// earlier children have left.
 func (r *run) onward(ctx context.Context) (*delegation.Errand, error) {
 	er, err := r.errand(ctx)
 	if err != nil {
@@ -104,7 +105,8 @@ func (r *run) Onward(ctx context.Context) (*agent.DelegationContext, error) {
 	return next, nil
 }
 
-// public lets the words of a fault reach the caller of a task whose agent returns it.
+// public makes the message of an apierror visible to the caller of a task whose agent returns
+// it.
 func public(err error) error {
 	if f, ok := err.(*apierror.Error); ok {
 		return a2a.NewError(f.Err, f.Message)
@@ -112,8 +114,8 @@ func public(err error) error {
 	return err
 }
 
-// entrust gives the message of a child its errand, and takes what it may spend from
-// the budget. A message to a child that is there begins nothing.
+// entrust gives the message of a child its errand, and takes the child's share from the budget.
+// A message to an existing child takes nothing.
 func (r *run) entrust(ctx context.Context, a *admission) error {
 	delegation.Strip(a.caller.Params)
 	s := a.send
@@ -135,7 +137,7 @@ func (r *run) entrust(ctx context.Context, a *admission) error {
 	return nil
 }
 
-// begun reports whether a child is there.
+// begun reports whether a child exists.
 func (r *run) begun(ctx context.Context, id a2a.TaskID) bool {
 	l, err := r.engine.open(ctx, ref{r.live.ref.owner, id})
 	if err != nil {
@@ -145,15 +147,15 @@ func (r *run) begun(ctx context.Context, id a2a.TaskID) bool {
 	return l.snapshot().Version > 0
 }
 
-// spending is how many children the task of a run has begun. The zero spending does not
-// know.
+// spending counts the children that the task of a run has created. The zero value has not
+// counted them yet.
 type spending struct {
 	mu    sync.Mutex // guards the fields below
 	known bool
 	begun int
 }
 
-// learn counts the children that were there before the run.
+// learn counts the children that existed before the run.
 func (s *spending) learn(ctx context.Context, r *run) error {
 	if s.known {
 		return nil
@@ -177,12 +179,12 @@ func (s *spending) learn(ctx context.Context, r *run) error {
 	}
 }
 
-// lateGrace is how much later than its deadline a run is ended whose agent looks after
-// its time itself, so that it can say what became of the work elsewhere.
+// lateGrace is added to the deadline of a run whose agent enforces its time itself, so that the
+// agent can report the outcome of the work elsewhere.
 const lateGrace = 3 * time.Second
 
-// inTime ends the run at the deadline of its errand, unless done is called before. It is
-// an error if the deadline has passed, unless the agent looks after its time itself.
+// inTime ends the run at the deadline of its errand, unless done is called before. It returns
+// an error if the deadline has passed, unless the agent enforces its time itself.
 func (r *run) inTime() (done func(), err error) {
 	er, err := r.errand(r.ctx)
 	if err != nil || er == nil || er.Deadline.IsZero() {
@@ -209,7 +211,7 @@ func (r *run) inTime() (done func(), err error) {
 	}, nil
 }
 
-// errLate ends the context of an executor.
+// errLate is the cause with which the context of a late executor is canceled.
 var errLate = apierror.New(apierror.ErrUnavailable, "the deadline of the task has passed")
 
 // late fails the task of a run whose deadline has passed.

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// launchAll starts the tasks whose turn it is.
+// launchAll starts the runs of tasks that the scheduler has selected.
 func (e *Engine) launchAll(tickets []ticket) {
 	for len(tickets) > 0 {
 		s := tickets[0]
@@ -22,11 +22,11 @@ func (e *Engine) launchAll(tickets []ticket) {
 	}
 }
 
-// goneAgent is why a task fails whose agent is not registered.
+// goneAgent is the reason for the failure of a task whose agent is not registered.
 const goneAgent = "the agent of this task is no longer here"
 
-// launch claims and starts the next message of a task that has a place; it reports
-// whether a run has taken over hold and place.
+// launch claims and starts the next message of a task that has a place. It reports whether a
+// run now owns the reference and the place.
 func (e *Engine) launch(s ticket) bool {
 	a := e.agent(s.live.performer())
 	if a == nil {
@@ -41,8 +41,8 @@ func (e *Engine) launch(s ticket) bool {
 	return true
 }
 
-// take claims the next unread message of l for a run. If a run of epoch after was
-// the last one, nobody else may have claimed since.
+// take claims the next unread message of l for a run. If after is not zero, it claims the
+// message only if the run of that epoch was the last one.
 func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 	err := e.change(l, func(c *task.Change) error {
 		ok = false
@@ -70,14 +70,14 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 	return m, ok
 }
 
-// finished goes on after a run: with the next message of the task, or with the next
-// task in line.
+// finished continues after a run: with the next message of the task, or with the next queued
+// task.
 func (e *Engine) finished(r *run) {
 	l := r.live
 	e.letGo(r)
 	l.dropBearer(r.msg.version)
 	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
-		// The agent may be another one by now, paused, or gone.
+		// The agent may have been replaced, paused or unregistered.
 		if a := e.agent(h.Performer()); a == nil {
 			e.fail(l, goneAgent)
 		} else if e.IsPaused(a.Name) {
@@ -95,7 +95,7 @@ func (e *Engine) finished(r *run) {
 	}
 }
 
-// letGo gives up the claim of a run that ended and left its task open.
+// letGo releases the claim of a run that ended and left its task open.
 func (e *Engine) letGo(r *run) {
 	h := r.live.snapshot()
 	if r.left || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
@@ -107,7 +107,7 @@ func (e *Engine) letGo(r *run) {
 	}
 }
 
-// giveUp gives up a claim, if epoch still has it.
+// giveUp releases a claim, if epoch still holds it.
 func (e *Engine) giveUp(l *live, epoch int64) error {
 	if epoch == 0 {
 		return nil
@@ -121,8 +121,8 @@ func (e *Engine) giveUp(l *live, epoch int64) error {
 	})
 }
 
-// end writes a final status of the hub's own, unless the task has ended, and
-// fences the run.
+// end writes a final status on the hub's own behalf, unless the task has ended, and fences the
+// run.
 func (e *Engine) end(l *live, s task.State, text string, cause error) error {
 	if err := e.change(l, l.ending(s, text)); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (e *Engine) end(l *live, s task.State, text string, cause error) error {
 	return nil
 }
 
-// ending is the step to a final status of the hub's own.
+// ending returns the step to a final status on the hub's own behalf.
 func (l *live) ending(s task.State, text string) step {
 	return func(c *task.Change) error {
 		if c.Prev.State.Terminal() || c.Prev.Shown == task.Answered {
@@ -152,7 +152,7 @@ func (l *live) ending(s task.State, text string) step {
 	}
 }
 
-// fail writes FAILED with a reason, and logs what went wrong with that.
+// fail ends a task as FAILED with a reason. It logs the error if that cannot be stored.
 func (e *Engine) fail(l *live, reason string) {
 	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil && !errors.Is(err, context.Canceled) {
 		e.cfg.Logger.Error("fail task", "task", l.ref.id, "reason", reason, "error", err)

@@ -1,63 +1,62 @@
-// Package engine admits messages, runs agents, and lets callers follow their
-// tasks. It knows executors and stores; it knows no wire.
+// Package engine admits messages, runs agents, and lets callers follow their tasks. It depends
+// on executors and stores, not on a wire format.
 //
-// Every change of a task goes one way: an event becomes an entry, task.Apply says
-// what it changes, the store makes it durable, and only then anybody is told.
-// Blocking calls, streams and answers are readers of the same log. A [Stream] is a
-// position in it: it takes what it can from the task's tail in memory and the rest
-// from the store, so that a slow reader costs nobody anything.
+// Every change of a task takes the same path: the engine converts an event to an entry,
+// task.Apply computes the change, the store makes it durable, and only then readers are
+// notified. Blocking calls, streams and answers are readers of the same log. A [Stream] is a
+// position in it: it reads recent entries from the task's tail in memory and older ones from
+// the store, so that a slow reader delays no other.
 //
-// Webhooks are further readers, with a position that is durable. The engine registers
-// them at the version that a task has, and tells its [Pusher] of each change; it knows
-// nothing of how they are delivered to.
+// Webhooks are further readers, with a durable position. The engine registers them at the
+// current version of a task, and notifies its [Pusher] of each change; the Pusher delivers.
 //
-// The store may fail and leave it unknown whether a change was stored. Before anything
-// else happens to its task, the engine reads what became of it; and as soon as the
-// store works again, it looks at each task of which something could not be stored, and
-// does what is stored but undone: a message is read, a cancellation is carried out, a
-// webhook is told. Its caller was told that it might not happen. A task that was made
-// for such a caller, who does not know its id, fails; unless its message has a key, with
-// which the caller can come back.
+// The store may fail and leave it unknown whether a change was stored. Before the next change
+// of its task, the engine reads from the store whether it was. When the store works again, the
+// engine looks at each task with a failed change, and does the follow-up work of changes that
+// turn out to be stored: it reads a message, carries out a cancellation, or notifies a webhook.
+// The caller has received an error that left the outcome open. A task that was created for such
+// a caller, which does not know its id, fails, unless its message has a key with which the
+// caller can return.
 //
-// Where [Idempotency] says so, a message with a key is made durable once. The key is
-// stored with the message, so that a repeated one finds the first in the store, while it
-// is at work or after a crash, and becomes one more reader of its task.
+// If [Idempotency] is configured, a message with a key is made durable once. The key is stored
+// with the message. A repeated message finds the first one in the store, during its run or
+// after a crash, and becomes one more reader of its task.
 //
-// An agent whose card requires extensions is spoken to by callers who name them, about
-// its tasks as well. Executors are told which extensions are active: named by the caller
-// and declared by the agent, with the card that it has when it runs. An executor may confirm
-// others for its message (agent.Confirm); what it confirms is in the answer.
+// An agent whose card requires extensions accepts only callers that name them, for requests
+// about its tasks as well. Executors receive the active extensions: those that the caller named
+// and the agent's card at the time of the run declares. An executor may confirm others for its
+// message (agent.Confirm); the answer lists the confirmed extensions.
 //
-// Agents may be registered, replaced and taken out at any time. Whoever has found one
-// keeps it as it was: a run ends with the agent that it began with.
+// Agents may be registered, replaced and removed at any time. A run ends with the agent that it
+// began with.
 //
 // # Guarantees
 //
-// Once a caller knows a task id, the task ends or waits for the caller, whatever
-// happens to the process: Run recovers what an earlier process left. Readers see
-// every entry after their position, in order, once. Entries are durable before
-// they are seen. A caller that goes away changes nothing. At most one run of a
-// task counts: events of an older epoch are refused.
+// Once a caller knows a task id, the task ends or waits for the caller, even if the process
+// crashes: Run recovers the tasks of an earlier process. Readers see every entry after their
+// position, in order, once. Entries are durable before readers see them. A caller that
+// disconnects changes nothing. At most one run of a task counts: events of an older epoch are
+// refused.
 //
 // # What it does not promise
 //
-// A run that was started and then interrupted by a crash is repeated only if its
-// agent declares itself idempotent and nobody was told more than SUBMITTED and
-// WORKING, or if its agent is resumable: that one goes on from its last checkpoint,
-// which is stored in the change that stores the event it belongs to. Otherwise the
-// task fails and says so. Effects that an agent has in the
-// world are its own affair; it gets a stable key for them (agent.Call).
+// A run that was interrupted by a crash is repeated only in two cases. Either its agent
+// declares itself idempotent and no reader has seen more than SUBMITTED and WORKING, or its
+// agent is resumable. A resumable agent continues from its last checkpoint, which is stored in
+// the same change as the event it belongs to. Otherwise the task fails and states the reason.
+// The engine does not undo the external effects of an agent; the agent gets a stable key for
+// them (agent.Call).
 //
 // # Concurrency
 //
-// All methods of Engine are safe for concurrent use. A Stream belongs to one
-// goroutine. Locks are taken in the order live.write, then doubts.mu, then registry.mu,
-// then live.mu, then run.mu; none is held while an executor or a caller's code runs, and
-// only live.write is held while the store works. A Pusher is called with live.write
-// held, so that it hears of the changes of a task, and of its webhooks, in their order.
+// All methods of Engine are safe for concurrent use. A Stream belongs to one goroutine. Locks
+// are taken in the order live.write, then doubts.mu, then registry.mu, then live.mu, then
+// run.mu; none is held while an executor or a caller's code runs, and only live.write is held
+// while the store works. A Pusher is called with live.write held, so that it receives the
+// changes of a task, and of its webhooks, in their order.
 //
 // # Testing
 //
-// The tests run the engine on the memory store, and in bubbles of fake time where
-// waiting matters.
+// The tests run the engine on the memory store, and in bubbles of fake time where waiting
+// matters.
 package engine

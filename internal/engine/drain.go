@@ -15,14 +15,14 @@ func (r *run) UntilDrain(ctx context.Context) (context.Context, context.CancelFu
 	stop := context.AfterFunc(r.engine.serving, func() { cancel(ErrDraining) })
 	return until, func() {
 		if stop() {
-			r.drains.Store(false) // it did not end because of that
+			r.drains.Store(false) // the engine's drain did not end the context
 		}
 		cancel(context.Canceled)
 	}
 }
 
-// putOff reports whether the executor may have ended because the engine drains, so that
-// the next process goes on with the message. Its claim is left for that one to find.
+// putOff reports whether the executor may have ended because the engine drains, so that the
+// next process continues with the message. The claim stays stored for the next process to find.
 func (r *run) putOff() bool {
 	return r.traits.Resumable && r.drains.Load() && r.engine.phase.Load() == draining
 }

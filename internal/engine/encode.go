@@ -14,9 +14,9 @@ import (
 
 func now() task.Millis { return task.MillisOf(time.Now()) }
 
-// entries appends what an event of an executor changes, at the given time. A task
-// event is taken apart into its artifacts and its status; SUBMITTED is absorbed,
-// because the hub has said so already.
+// entries appends the entries for an event of an executor at the given time. A task event is
+// split into its artifacts and its status. SUBMITTED is dropped, because the hub has stored it
+// already.
 func (l *live) entries(dst []task.Entry, ev a2a.Event, at task.Millis) ([]task.Entry, error) {
 	ev, err := opened(ev)
 	if err != nil {
@@ -98,8 +98,8 @@ func fromArtifact(dst []task.Entry, ev *a2a.TaskArtifactUpdateEvent, at task.Mil
 	return append(dst, en), nil
 }
 
-// statusEntry returns a status of the hub with text as its message; no text means
-// no message.
+// statusEntry returns a status entry on the hub's own behalf with text as its message; an empty
+// text means no message.
 func (l *live) statusEntry(s task.State, text string) task.Entry {
 	en := task.Entry{Kind: task.Status, State: s, At: now()}
 	if text != "" {
@@ -108,7 +108,7 @@ func (l *live) statusEntry(s task.State, text string) task.Entry {
 	return en
 }
 
-// textMessage returns a message of the hub in the agent's role.
+// textMessage returns a message that the hub sends in the agent's role.
 func (l *live) textMessage(text string) []byte {
 	b := append([]byte(nil), `{"messageId":`...)
 	b = rawjson.AppendString(b, a2a.NewMessageID())
@@ -121,7 +121,7 @@ func (l *live) textMessage(text string) []byte {
 	return append(b, `}]}`...)
 }
 
-// withIDs puts the ids of the task in front of a message of the caller.
+// withIDs inserts the ids of the task at the start of a caller's message.
 func (l *live) withIDs(body []byte) []byte {
 	b := make([]byte, 0, len(body)+len(l.ref.id)+len(l.contextID)+32)
 	b = append(b, `{"taskId":`...)

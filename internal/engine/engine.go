@@ -18,74 +18,74 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ErrDraining is the cause with which the context of an executor is canceled when
-// the engine stops before the run has ended.
+// ErrDraining is the cause with which the context of an executor is canceled if the engine
+// stops before the run has ended.
 var ErrDraining = errors.New("hub is draining")
 
 // Agent is an agent that the engine can run.
 type Agent struct {
 	Name task.Agent
 	Card *a2a.AgentCard
-	// Extended is the whole card that is shown to callers who may see more than Card
-	// says. If nil, they see the same. With More it is set by Register and Update.
+	// Extended is the complete card for callers that may see more than Card. If nil, they see
+	// Card. If More is set, Register and Update set Extended.
 	Extended *a2a.AgentCard
-	// More is what such callers see beyond Card, as card.Extend takes it; nil if nothing.
+	// More holds the additions to Card for such callers, in the form of card.Extend; nil if
+	// there are none.
 	More *a2a.AgentCard
-	// Others are members of Card that the protocol does not have: see card.Options.
+	// Others are members of Card that the protocol does not define: see card.Options.
 	Others   []byte
 	Executor a2asrv.AgentExecutor
-	// ListedSkills says that a message finds the agent by the skills of its card
-	// alone. Without it an agent whose card lists none is found by any skill that no
-	// card lists.
+	// ListedSkills restricts the agent to messages for the skills that its card lists. Without
+	// it, an agent whose card lists none is found by any skill that no card lists.
 	ListedSkills bool
-	// AdvisoryModes says that the media types of the card are advice: a message with others is
-	// passed on for the agent to judge, and the log says so once for each.
+	// AdvisoryModes makes the media types of the card advisory: a message with other types is
+	// passed to the agent, and the log notes each such type once.
 	AdvisoryModes bool
 
-	extensions extensions // set by Register and Update, like what follows
-	skills     []string   // the ids of those that the card lists
+	extensions extensions // set by Register and Update, like skills
+	skills     []string   // the ids of the skills that the card lists
 }
 
-// Engine admits, runs and remembers tasks.
+// Engine admits, runs and stores tasks.
 type Engine struct {
 	cfg    Config
 	store  task.Store
 	holder task.Holder
-	// name is what chains of errands call the hub.
+	// name is the name of the hub in delegation chains.
 	name      string
 	live      *registry
 	scheduler *scheduler
 	quota     quota
 	tokens    tokens
-	// busy and limiter are nil where nothing is limited.
+	// busy and limiter are nil if there is no limit.
 	busy    *busy
 	limiter *ratelimit.Limiter
-	// pusher is nil where there are no push notifications.
+	// pusher is nil without push notifications.
 	pusher Pusher
-	// recorder is nil where nothing is written down.
+	// recorder is nil if no outcomes are recorded.
 	recorder Recorder
-	// advised are the media types that the log has named, by agent.
+	// advised holds the media types that the log has noted, by agent.
 	advised advised
 	drawing drawing
 
-	// ctx outlives callers; it ends when Run returns.
+	// ctx outlives requests; it ends when Run returns.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// runs ends first: it is the parent of the executors' contexts.
+	// runs is the parent of the executors' contexts. It ends before ctx.
 	runs    context.Context
 	endRuns context.CancelCauseFunc
 	// serving ends when the engine begins to drain.
 	serving   context.Context
 	endServed context.CancelCauseFunc
-	// execs are the executors, which may not obey, away those of them that wait for work
-	// elsewhere; work is everything else.
+	// execs are the goroutines of executors, which may ignore a stop; away are those of agents
+	// that wait for work elsewhere; work are all others.
 	execs crew
 	away  crew
 	work  crew
 
 	tailBytes atomic.Int64
 	fenced    atomic.Bool
-	// demanding is set once there is an agent that requires extensions.
+	// demanding is set once an agent that requires extensions was registered.
 	demanding atomic.Bool
 	snapping  atomic.Bool
 	phase     atomic.Int32
@@ -105,8 +105,8 @@ const (
 	draining
 )
 
-// New returns an Engine. Messages are admitted at once; tasks that an earlier
-// process left are looked at when Run is called.
+// New returns an Engine. It admits messages at once. Run recovers the tasks of an earlier
+// process.
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	e := &Engine{
@@ -135,23 +135,23 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Limiter returns what bounds the requests of each caller; nil if nothing does.
+// Limiter returns the rate limiter for the requests of each caller; nil if they are not
+// limited.
 func (e *Engine) Limiter() *ratelimit.Limiter { return e.limiter }
 
-// traits returns what the agent says about its runs.
+// traits returns the traits that the agent's executor declares.
 func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }
 
 // Check is one named condition of readiness.
 type Check struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Detail says why the check fails, or what is to be known although it does not, for a
-	// person.
+	// Detail is the reason of a failed check, or a remark about a passed one, for the operator.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Recovered is closed once Run has dealt with the tasks that an earlier process
-// left.
+// Recovered returns a channel that is closed once Run has recovered the tasks of an earlier
+// process.
 func (e *Engine) Recovered() <-chan struct{} { return e.recovered }
 
 // Ready returns the checks that /readyz shows.
@@ -186,8 +186,7 @@ func (e *Engine) storeOK() {
 	}
 }
 
-// storeFailed notes that the store does not work, and returns what to tell a
-// caller.
+// storeFailed notes that the store does not work. It returns the error for the caller.
 func (e *Engine) storeFailed(err error) error {
 	if !errors.Is(err, task.ErrUnavailable) {
 		return err

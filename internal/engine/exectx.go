@@ -19,18 +19,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// callRecord is what a run needs beside its message, as it is stored in
+// callRecord holds the data of a call that a run needs beside the message. It is stored in
 // Entry.Call.
 type callRecord struct {
 	Principal *auth.Principal     `json:"principal,omitempty"`
 	Metadata  json.RawMessage     `json:"metadata,omitempty"`
 	Params    map[string][]string `json:"params,omitempty"`
-	// Extensions are those that the caller named. Which of them are active depends on
-	// the agent that runs.
+	// Extensions are those that the caller named. The agent that runs determines which of them
+	// are active.
 	Extensions []string `json:"extensions,omitempty"`
 	Tenant     string   `json:"tenant,omitempty"`
 	Skill      string   `json:"skill,omitempty"`
-	// Others are op.Send.Others.
+	// Others is op.Send.Others.
 	Others json.RawMessage `json:"others,omitempty"`
 }
 
@@ -49,8 +49,7 @@ func recordOf(c *op.Caller, r *op.Send, errand *delegation.Errand) *callRecord {
 	return rec
 }
 
-// encode returns the record as it is stored; nil if it says nothing that is not the
-// default.
+// encode returns the stored form of the record; nil if every field has its default.
 func (rec *callRecord) encode() ([]byte, error) {
 	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == "" && len(rec.Others) == 0
 	if plain && rec.Principal.Anonymous() {
@@ -72,7 +71,7 @@ func decodeCall(b []byte) (*callRecord, error) {
 	return rec, nil
 }
 
-// context returns what the executor of r is called with.
+// context returns the execution context for the executor of r, and its Go context.
 func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	rec, err := r.record()
 	if err != nil {
@@ -130,8 +129,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 	return ec, agent.WithCall(ctx, agent.NewCall(call, r)), nil
 }
 
-// execContext returns the part of an executor's context that runs and
-// cancellations share.
+// execContext returns the part of an executor's context that runs and cancellations share.
 func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec *callRecord) (*a2asrv.ExecutorContext, context.Context, error) {
 	ec := &a2asrv.ExecutorContext{
 		TaskID: l.ref.id, ContextID: l.contextID, Tenant: rec.Tenant,
@@ -149,8 +147,8 @@ func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec 
 	return ec, agent.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
 }
 
-// serviceParams returns the service parameters as the SDK's executors expect them:
-// each extension that the caller named is one value, whatever header it came in.
+// serviceParams returns the service parameters in the form that the SDK's executors expect:
+// each extension that the caller named is one value, regardless of its header.
 func serviceParams(rec *callRecord) *a2asrv.ServiceParams {
 	p := a2asrv.NewServiceParams(rec.Params)
 	if len(rec.Extensions) == 0 {
@@ -169,7 +167,7 @@ func (e *Engine) stored(ctx context.Context, l *live) (*a2a.Task, error) {
 	return task.DecodeTask(e.filledTask(l, f, &h))
 }
 
-// storedTask returns the task as JSON, and notes which round of questions it is in.
+// storedTask returns the task as JSON, and adds its earlier questions to r.round.
 func (r *run) storedTask() ([]byte, error) {
 	h := r.live.snapshot()
 	f, err := r.engine.fold(r.ctx, r.live, &h)
@@ -180,11 +178,11 @@ func (r *run) storedTask() ([]byte, error) {
 	return r.engine.filledTask(r.live, f, &h), nil
 }
 
-// maxRelated limits the tasks that a message can refer to.
+// maxRelated limits the number of tasks that a message can refer to.
 const maxRelated = 16
 
-// related returns the tasks of the owner that a message refers to. One that does
-// not exist is left out.
+// related returns the tasks of the owner that a message refers to. It omits tasks that do not
+// exist.
 func (e *Engine) related(ctx context.Context, owner task.Owner, ids []a2a.TaskID) []*a2a.Task {
 	var tasks []*a2a.Task
 	for _, id := range ids[:min(len(ids), maxRelated)] {

@@ -17,45 +17,44 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// ExtendedCards says who may see the extended cards of the agents (specification
-// §3.1.11). With the zero value there are none.
+// ExtendedCards controls which callers may see the extended cards of the agents (specification
+// §3.1.11). With the zero value there are no extended cards.
 type ExtendedCards struct {
-	// Token opens them for everybody who has it, as a bearer token. If empty, no
-	// token does.
+	// Token opens them to every caller that presents it as a bearer token. If empty, no token
+	// opens them.
 	Token string
-	// Authenticated opens them for every caller who is not anonymous.
+	// Authenticated opens them to every caller that is not anonymous.
 	Authenticated bool
 }
 
 // On reports whether there are extended cards.
 func (x *ExtendedCards) On() bool { return x.Token != "" || x.Authenticated }
 
-// ErrNoExtendedCard is what a caller gets from an agent that declares no extended
-// card.
+// ErrNoExtendedCard is returned for an agent that declares no extended card.
 var ErrNoExtendedCard error = apierror.New(a2a.ErrUnsupportedOperation, "the agent declares no extended card")
 
-// What a caller gets who may not see an extended card.
+// The errors for callers that may not see an extended card.
 var (
 	errTokenOnly = apierror.New(auth.ErrUnauthenticated, "Authentication required: the extended card needs its own bearer token")
 	errAnonymous = apierror.New(auth.ErrUnauthenticated, "Authentication required: the extended card is for callers with credentials")
 )
 
-// ExtendedCards returns what the engine was configured with.
+// ExtendedCards returns the configured access to extended cards.
 func (e *Engine) ExtendedCards() ExtendedCards { return e.cfg.Extended }
 
-// Visitor is a caller who may ask for the extended card.
+// Visitor is a caller that may request the extended card.
 type Visitor struct {
 	// Principal is nil if Err is not.
 	Principal *auth.Principal
-	// Token is set if the caller has the token of the extended cards.
+	// Token is set if the caller has presented the token of the extended cards.
 	Token bool
-	// Err is why the caller may do nothing else, with the token alone.
+	// Err is the authentication error of a caller that has only that token.
 	Err error
 }
 
-// Visit finds out who asks for the extended card, or may be about to. The token of
-// the extended cards is nothing that a knows: it is kept from a, so that it does not
-// count as a wrong credential.
+// Visit determines the caller of a possible request for the extended card. It removes the token
+// of the extended cards from the request before a sees it, so that a does not count it as a
+// wrong credential.
 func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Request) (Visitor, error) {
 	var v Visitor
 	if e.cfg.Extended.opens(r) {
@@ -76,8 +75,7 @@ func (e *Engine) Visit(ctx context.Context, a auth.Authenticator, r *auth.Reques
 	return v, nil
 }
 
-// opens reports whether a request has the token. How long that takes says nothing
-// about the token.
+// opens reports whether a request has the token. It compares in constant time.
 func (x *ExtendedCards) opens(r *auth.Request) bool {
 	if x.Token == "" {
 		return false
@@ -94,7 +92,7 @@ func (x *ExtendedCards) opens(r *auth.Request) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// maxToken bounds what is hashed.
+// maxToken limits the length of a token that is hashed.
 const maxToken = 4096
 
 func withoutBearer(header func(string) []string) func(string) []string {
@@ -106,7 +104,7 @@ func withoutBearer(header func(string) []string) func(string) []string {
 	}
 }
 
-// ExtendedCard returns the agent whose extended card a visitor asks for.
+// ExtendedCard returns the agent whose extended card a visitor requests.
 func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 	name, err := target(&r.Target)
 	if err != nil {
@@ -137,18 +135,17 @@ func (e *Engine) ExtendedCard(v *Visitor, r *op.ExtendedCard) (*Agent, error) {
 	return nil, errTokenOnly
 }
 
-// cardBearer is the name of the token of the extended cards among the security
-// schemes of a card.
+// cardBearer is the name of the security scheme for the token of the extended cards.
 const cardBearer = "extendedCardBearer"
 
-// secured is an Authenticator that knows what cards say about it. That may change at
+// secured is an Authenticator that provides its security schemes for cards. They may change at
 // any time. See auth.Keyring.
 type secured interface {
 	Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions)
 }
 
-// CardOptions returns what the engine, and who authenticates its callers, add to the
-// cards of an agent. Interfaces, layout and streaming are the binding's to say.
+// CardOptions returns the options that the engine and the authenticator of its callers add to
+// an agent's cards. The binding sets interfaces, layout and streaming.
 func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options {
 	o := &card.Options{
 		Name:              string(agent.Name),
@@ -173,17 +170,17 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 	return o
 }
 
-// ClientIDs reports whether callers may choose the ids of new tasks where the surface lets
-// them.
+// ClientIDs reports whether callers may choose the ids of new tasks on surfaces that allow it.
 func (e *Engine) ClientIDs() bool { return !e.cfg.NoClientIDs }
 
-// counting is an Authenticator that slows those down who guess. See auth.Keyring.
+// counting is an Authenticator that slows down callers that guess credentials. See
+// auth.Keyring.
 type counting interface {
 	Refuse(ctx context.Context, r *auth.Request, reason string) error
 }
 
-// RefuseVisit tells the Authenticator about a caller who was refused an extended card
-// although it showed a token, and returns the error for the caller, in place of err.
+// RefuseVisit notifies the Authenticator of a caller that was refused an extended card although
+// it presented a token. It returns the error for the caller, in place of err.
 func (e *Engine) RefuseVisit(ctx context.Context, by auth.Authenticator, r *auth.Request, err error) error {
 	c, ok := by.(counting)
 	if !ok || e.cfg.Extended.Token == "" || !errors.Is(err, auth.ErrUnauthenticated) || len(r.Header("authorization")) == 0 {

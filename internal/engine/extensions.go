@@ -13,13 +13,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// extensions are the URIs of what the cards of an agent declare (specification
+// extensions are the URIs of the extensions that an agent's cards declare (specification
 // §4.6.1).
 type extensions struct {
-	// declared are those of both cards.
+	// declared are the extensions of both cards.
 	declared []string
-	// required are those that the public card demands: what a caller cannot read, it
-	// cannot be asked for.
+	// required are the extensions that the public card requires. Those of the extended card do
+	// not count, because a caller may be unable to read it.
 	required []string
 }
 
@@ -41,8 +41,8 @@ func extensionsOf(a *Agent) extensions {
 	return x
 }
 
-// accept returns ErrExtensionSupportRequired if the caller has not named all that the
-// agent requires (specification §3.3.4, §4.6.3). A URI counts as it is written: another
+// accept returns ErrExtensionSupportRequired if the caller has not named all extensions that
+// the agent requires (specification §3.3.4, §4.6.3). URIs are compared literally: another
 // version of an extension is another extension.
 func (x *extensions) accept(c *op.Caller) error {
 	var missing []string
@@ -59,8 +59,8 @@ func (x *extensions) accept(c *op.Caller) error {
 		With("extensions", list)
 }
 
-// acceptExtensions checks a call about a task of the agent, or about all of its tasks. An
-// agent that is gone requires nothing.
+// acceptExtensions checks a call about one task of the agent, or about all of its tasks. An
+// agent that is no longer registered requires nothing.
 func (e *Engine) acceptExtensions(name task.Agent, c *op.Caller) error {
 	if name == "" || !e.demanding.Load() {
 		return nil
@@ -71,9 +71,8 @@ func (e *Engine) acceptExtensions(name task.Agent, c *op.Caller) error {
 	return nil
 }
 
-// Activated returns which of the extensions that a caller has named are active in a
-// call of the agent: those that it declares, in the caller's order. Others are ignored
-// (specification §4.6.3).
+// Activated returns the extensions that a caller has named and the agent declares, in the
+// caller's order. The others are ignored (specification §4.6.3).
 func (e *Engine) Activated(name task.Agent, named []string) []string {
 	if len(named) == 0 {
 		return nil
@@ -91,16 +90,16 @@ func (e *Engine) Activated(name task.Agent, named []string) []string {
 	return active
 }
 
-// Confirmation is the set of extensions that an agent has confirmed for a message. It does
-// not change.
+// Confirmation is the set of extensions that an agent has confirmed for a message. It is
+// immutable.
 type Confirmation struct {
 	message int64
 	uris    []string
 }
 
 // ActiveIn returns which of the extensions that a caller has named are active in an answer of
-// the agent, in the caller's order: those of said, or, if that is nil because the agent has not
-// said, those of Activated.
+// the agent, in the caller's order: those of said, or those of Activated if said is nil because
+// the agent has confirmed none.
 func (e *Engine) ActiveIn(name task.Agent, named []string, said *Confirmation) []string {
 	if said == nil || len(named) == 0 {
 		return e.Activated(name, named)
@@ -116,8 +115,8 @@ func (e *Engine) ActiveIn(name task.Agent, named []string, said *Confirmation) [
 
 var _ agent.Confirmer = (*run)(nil)
 
-// Confirm implements agent.Confirmer. A run that has read an earlier message than the one that
-// was confirmed last comes too late.
+// Confirm implements agent.Confirmer. It ignores a run whose message is older than the one that
+// was confirmed last.
 func (r *run) Confirm(uris []string) {
 	l := r.live
 	l.mu.Lock()
@@ -129,8 +128,8 @@ func (r *run) Confirm(uris []string) {
 	l.wakeLocked()
 }
 
-// confirmedLocked returns what the agent has confirmed for the message at a version, or for a
-// later one; nil if it has not.
+// confirmedLocked returns the agent's confirmation for the message at a version, or for a later
+// one; nil if there is none.
 func (l *live) confirmedLocked(message int64) *Confirmation {
 	if l.confirmed == nil || l.confirmed.message < message {
 		return nil
@@ -138,15 +137,15 @@ func (l *live) confirmedLocked(message int64) *Confirmation {
 	return l.confirmed
 }
 
-// confirmation is confirmedLocked for a caller who does not hold l.mu.
+// confirmation is confirmedLocked for callers that do not hold l.mu.
 func (l *live) confirmation(message int64) *Confirmation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.confirmedLocked(message)
 }
 
-// awaitConfirmed gives an agent that confirms extensions itself the time for it, if a caller
-// has named any.
+// awaitConfirmed waits up to Config.FirstEvent for an agent that confirms extensions itself, if
+// the caller has named any.
 func (e *Engine) awaitConfirmed(ctx context.Context, c *op.Caller, ad *admitted) {
 	if len(c.Extensions) == 0 {
 		return
@@ -157,7 +156,7 @@ func (e *Engine) awaitConfirmed(ctx context.Context, c *op.Caller, ad *admitted)
 	}
 	ctx, stop := context.WithTimeout(ctx, e.cfg.FirstEvent)
 	defer stop()
-	// Whether it has, and why it was not waited for, shows later.
+	// The caller reads the confirmation, or the error, later.
 	_, _ = e.await(ctx, l, func() bool {
 		return l.trouble != nil || l.answer != nil || l.refusal != nil || !l.head.State.Open() || l.confirmedLocked(ad.version) != nil
 	})

@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// fingerprint returns what tells requests to an agent apart that have the same key: a
-// digest of all that decides what the agent does. The wire, the order of members and
-// how long the caller wants to wait do not count, nor does the message's id, which
-// clients make anew for each try.
+// fingerprint returns a digest of everything that affects how the agent handles a request. It
+// distinguishes requests to an agent that have the same key. The wire format, the order of
+// members and the caller's wait time do not count. Neither does the message's id, because
+// clients generate a new one for each attempt.
 func fingerprint(name task.Agent, r *op.Send, active []string) []byte {
 	d := digest{sha256.New()}
 	d.texts(string(name), string(r.Message.TaskID), r.Message.ContextID, r.Message.Skill)
@@ -28,13 +28,13 @@ func fingerprint(name task.Agent, r *op.Send, active []string) []byte {
 	if p := r.Push; p != nil {
 		d.texts(p.ID, p.URL, p.Token, p.Scheme, p.Credentials)
 	}
-	if r.Others != nil { // earlier versions did not count them: without any, the digest is theirs
+	if r.Others != nil { // earlier versions ignored them: the digest without any must equal theirs
 		d.text(string(appendSorted(nil, r.Others)))
 	}
 	return d.Sum(nil)
 }
 
-// digest is a hash of texts that keeps them apart.
+// digest is a hash of texts that keeps their boundaries.
 type digest struct{ hash.Hash }
 
 func (d digest) text(s string) {
@@ -49,8 +49,8 @@ func (d digest) texts(list ...string) {
 	}
 }
 
-// appendSorted appends valid JSON with the members of objects in the order of their
-// names, and every string written in the same way. Numbers stay as they are.
+// appendSorted appends valid JSON with the members of objects sorted by name, and all strings
+// in the same encoding. Numbers stay unchanged.
 func appendSorted(dst, v []byte) []byte {
 	switch rawjson.KindOf(v) {
 	case rawjson.Object:
@@ -80,7 +80,7 @@ func appendMembers(dst, obj []byte, without string) []byte {
 			all = append(all, member{name, v})
 		}
 	}
-	// Of members with the same name the order counts.
+	// The order of members with the same name counts.
 	slices.SortStableFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	dst = append(dst, '{')
 	for _, m := range all {

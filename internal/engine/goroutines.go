@@ -5,25 +5,24 @@ import (
 	"time"
 )
 
-// crew is a group of goroutines that can be joined until it is closed, and waited
-// for, for a limited time. Unlike a sync.WaitGroup it may be joined while somebody
-// waits. Some goroutines that have nothing more to do are kept for what comes next,
-// because their stacks have grown.
+// crew is a group of goroutines. Members can join it until it is closed, and a caller can wait
+// for all members for a limited time. Unlike a sync.WaitGroup it may be joined while a caller
+// waits. It keeps some idle goroutines for later work, because their stacks have grown.
 type crew struct {
 	parked sync.WaitGroup // the goroutines in idle
 
 	mu     sync.Mutex // guards the fields below
 	size   int
 	closed bool
-	left   chan struct{} // closed when the crew is empty; nil if nobody waits
+	left   chan struct{} // closed when the crew is empty; nil if no caller waits
 	// idle are the goroutines without work; the last one was the last to work.
 	idle []chan func()
 }
 
-// maxIdle is how many goroutines without work a crew keeps.
+// maxIdle limits the idle goroutines that a crew keeps.
 const maxIdle = 128
 
-// join adds one member; it reports false if the crew is closed.
+// join adds one member. It reports false if the crew is closed.
 func (c *crew) join() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +43,7 @@ func (c *crew) leave() {
 	}
 }
 
-// run calls f in a goroutine of the crew; it reports false if the crew is closed.
+// run calls f in a goroutine of the crew. It reports false if the crew is closed.
 func (c *crew) run(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +60,7 @@ func (c *crew) run(f func()) bool {
 	return true
 }
 
-// work calls f and what else comes.
+// work calls f and the functions that follow it.
 func (c *crew) work(f func()) {
 	next := make(chan func(), 1)
 	for f != nil {
@@ -69,7 +68,7 @@ func (c *crew) work(f func()) {
 	}
 }
 
-// do calls f and waits for more; it returns nil if there will be none.
+// do calls f and waits for the next function; it returns nil if there is none.
 func (c *crew) do(f func(), next chan func()) func() {
 	f()
 	if !c.park(next) {
@@ -79,8 +78,8 @@ func (c *crew) do(f func(), next chan func()) func() {
 	return <-next
 }
 
-// park leaves the crew and makes next known as a place for work; it reports false if
-// there is enough of them.
+// park leaves the crew and registers next as a channel for work. It reports false if enough
+// goroutines are idle.
 func (c *crew) park(next chan func()) bool {
 	c.leave()
 	c.mu.Lock()
@@ -93,7 +92,7 @@ func (c *crew) park(next chan func()) bool {
 	return true
 }
 
-// close lets nobody join any more, and ends the goroutines that have nothing to do.
+// close prevents further joins, and ends the idle goroutines.
 func (c *crew) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -105,8 +104,8 @@ func (c *crew) close() {
 	c.parked.Wait()
 }
 
-// wait waits until the crew is empty, at most for d if d is positive, and returns
-// how many members are left.
+// wait waits until the crew is empty, at most for d if d is positive. It returns the number of
+// members left.
 func (c *crew) wait(d time.Duration) int {
 	c.mu.Lock()
 	if c.size == 0 {

@@ -19,23 +19,23 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Idempotency says which messages are made durable at most once: those that come with
-// a key. The zero value does so for none.
+// Idempotency selects the messages that are made durable at most once: those with a key. The
+// zero value selects none.
 //
-// A key belongs to the caller's owner and to the agent. A message with a key that was
-// used is not stored again: its caller gets the task of the first one as it is now, or
-// waits for it as the first caller does. If its content is another, it is refused with
-// apierror.ErrKeyReused. A message with a key is always answered with a task.
+// A key belongs to the caller's owner and to the agent. A message with a used key is not stored
+// again: its caller gets the current state of the first message's task, or waits for it like
+// the first caller. If the content differs, the message is refused with apierror.ErrKeyReused.
+// A message with a key is always answered with a task.
 type Idempotency struct {
-	// Header takes the key that came beside the payload, as Idempotency-Key.
+	// Header accepts the key that came beside the payload, as Idempotency-Key.
 	Header bool
-	// MessageID takes the id of a message that came without a key.
+	// MessageID uses the id of a message without a key as its key.
 	MessageID bool
-	// Same returns for how long a message that asks for a skill, begins a task and says
-	// the same as an earlier one is taken for the same message, though it has no key. If
-	// nil, or for zero, it never is.
+	// Same returns for how long messages of equal content count as the same message, although
+	// they have no key. It applies to messages that ask for the given skill and create a task.
+	// If Same is nil or returns zero, they never do.
 	Same func(skill string) time.Duration
-	// TTL is how long a key is remembered, at most as long as its task. Zero means 24 h.
+	// TTL is how long a key is kept, at most as long as its task. Zero means 24 h.
 	TTL time.Duration
 }
 
@@ -47,11 +47,11 @@ const (
 // enabled reports whether some messages are made durable at most once.
 func (x *Idempotency) enabled() bool { return x.Header || x.MessageID || x.Same != nil }
 
-// TakesKeys reports whether the keys count that come beside payloads.
+// TakesKeys reports whether keys beside payloads are accepted.
 func (e *Engine) TakesKeys() bool { return e.cfg.Idempotency.Header }
 
-// keyOf returns the name of a request: what kind of key it is, and the key. It is empty
-// for a request that may be made again.
+// keyOf returns the name of a request: the kind of its key, and the key. It is empty for a
+// request that may be repeated.
 func (e *Engine) keyOf(r *op.Send) (string, error) {
 	if !e.cfg.Idempotency.enabled() {
 		return "", nil
@@ -73,11 +73,11 @@ func (e *Engine) keyOf(r *op.Send) (string, error) {
 	return "message " + id, nil
 }
 
-// sameKind is the kind of the name of a request that is its content.
+// sameKind is the prefix of the name of a request that is identified by its content.
 const sameKind = "same "
 
-// contentOf returns the name of a request that is told from others by its content alone;
-// empty if it is not.
+// contentOf returns the name of a request that is identified by its content alone; empty if it
+// is not.
 func (e *Engine) contentOf(r *op.Send) string {
 	if r.Message.TaskID != "" || e.sameFor(r) <= 0 {
 		return ""
@@ -85,7 +85,7 @@ func (e *Engine) contentOf(r *op.Send) string {
 	return sameKind + hex.EncodeToString(fingerprint("", r, nil))
 }
 
-// sameFor returns for how long the content of a request tells it from others.
+// sameFor returns for how long a request is identified by its content.
 func (e *Engine) sameFor(r *op.Send) time.Duration {
 	if e.cfg.Idempotency.Same == nil || r.Message.Skill == "" {
 		return 0
@@ -93,17 +93,17 @@ func (e *Engine) sameFor(r *op.Send) time.Duration {
 	return min(e.cfg.Idempotency.Same(r.Message.Skill), e.cfg.Idempotency.TTL)
 }
 
-// keyField is what errors call the key.
+// keyField is the name of the key in errors.
 const keyField = "Idempotency-Key"
 
-// admitOnce admits a message with a key. If the message was admitted before, it returns
-// where. Two that come at the same time find each other in the store.
+// admitOnce admits a message with a key. If the message was admitted before, it returns the
+// earlier admission. Two concurrent calls find each other in the store.
 func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error) {
 	a.wait = false
 	owner := a.caller.Principal.Owner()
 	if a.send.Message.TaskID == "" {
-		// The key belongs to an agent, and a message that is repeated must not have
-		// another one chosen.
+		// The key belongs to an agent, so a repeated message must be sent to the agent of the
+		// first.
 		defer a.engine.drawing.lock(owner, key)()
 		if err := a.chooseOnce(ctx, key); err != nil {
 			return nil, err
@@ -137,7 +137,8 @@ func (a *admission) newRequest(name task.Agent, key string) *task.Request {
 	}
 }
 
-// since returns from when on an earlier request with the key counts at a time.
+// since returns the earliest time at which a request with the same key still counts at the
+// given time.
 func (e *Engine) since(at task.Millis, r *op.Send, key string) task.Millis {
 	ttl := e.cfg.Idempotency.TTL
 	if strings.HasPrefix(key, sameKind) {
@@ -146,8 +147,8 @@ func (e *Engine) since(at task.Millis, r *op.Send, key string) task.Millis {
 	return at - task.Millis(ttl.Milliseconds())
 }
 
-// chooseOnce chooses where several agents have the skill: the one that got the message the
-// first time, or else the one that gets it now.
+// chooseOnce chooses an agent if several have the skill: the one that received the message the
+// first time, or else a new choice.
 func (a *admission) chooseOnce(ctx context.Context, key string) error {
 	if err := a.candidates(); err != nil || len(a.agents) < 2 {
 		return err
@@ -166,21 +167,21 @@ func (a *admission) chooseOnce(ctx context.Context, key string) error {
 	return err
 }
 
-// drawing lets one message with a key be admitted at a time.
+// drawing serializes the admission of messages with the same key.
 type drawing struct {
 	seed  maphash.Seed
 	locks [64]sync.Mutex
 }
 
-// lock returns how to unlock.
+// lock locks the key and returns the function that unlocks it.
 func (d *drawing) lock(owner task.Owner, key string) (unlock func()) {
 	m := &d.locks[maphash.Comparable(d.seed, [2]string{string(owner), key})%uint64(len(d.locks))]
 	m.Lock()
 	return m.Unlock
 }
 
-// addressee returns the agent that a message is for. It holds the task that the message
-// names, if there is one.
+// addressee returns the agent that a message is for. It holds the task that the message names,
+// if that exists.
 func (a *admission) addressee(ctx context.Context) (task.Agent, error) {
 	if id := a.send.Message.TaskID; id != "" {
 		err := a.hold(ctx, id, a.send.Aliases)
@@ -198,8 +199,8 @@ func (a *admission) addressee(ctx context.Context) (task.Agent, error) {
 	return x.Name, nil
 }
 
-// repeated returns where the request was admitted before, or nil if it was not, or not
-// in a time that counts. The caller releases the task.
+// repeated returns the earlier admission of the request, or nil if there is none since r.Since.
+// The caller releases the task.
 func (e *Engine) repeated(ctx context.Context, owner task.Owner, name task.Agent, r *task.Request) (*admitted, error) {
 	had, err := e.store.Request(ctx, owner, name, r.Key)
 	switch {
@@ -220,9 +221,9 @@ func (e *Engine) repeated(ctx context.Context, owner task.Owner, name task.Agent
 	return &admitted{live: l, version: had.Version, repeated: true}, nil
 }
 
-// dealtWithLocked reports whether the message has been dealt with. Of a message that was
-// admitted before, perhaps by another process, the head says it: a later one was read,
-// or the run that has read it waits for the caller.
+// dealtWithLocked reports whether the message has been processed. For a message that was
+// admitted before, perhaps by another process, the head is decisive: a later message was read,
+// or the run that read it waits for the caller.
 func (ad *admitted) dealtWithLocked() bool {
 	h := &ad.live.head
 	if !ad.repeated {
@@ -231,7 +232,7 @@ func (ad *admitted) dealtWithLocked() bool {
 	return h.Read > ad.version || h.Read == ad.version && idle(h) && h.State.Interrupted() || ad.live.dealtWithLocked(ad.version)
 }
 
-// sweepRequests forgets the keys whose time is over, a slice at a time.
+// sweepRequests deletes expired keys, a slice at a time.
 func (e *Engine) sweepRequests(ctx context.Context, at time.Time) {
 	if !e.cfg.Idempotency.enabled() {
 		return

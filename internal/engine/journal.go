@@ -17,13 +17,15 @@ type jotting struct {
 	task.Record
 }
 
-// jottings are the records of a run that are not durable, in their order. It is guarded by
-// run.mu. A nil jottings is empty.
+// jottings are the records of a run that are not durable yet, in order. run.mu guards them. A
+// nil jottings is empty.
 type jottings struct {
 	list []jotting
-	// ready is how many of list have their event; the others wait for it.
+	// ready is the number of records at the start of list that have their event; the others
+	// wait for it.
 	ready int
-	// last is the number of the newest record of the task, and size that of all together.
+	// last is the number of the newest record of the task, and size the total size of all
+	// records.
 	last, size int64
 }
 
@@ -41,7 +43,7 @@ func (j *jottings) upTo(seq int64) []task.Record {
 	return found
 }
 
-// close gives the records that wait for their event to the events up to seq.
+// close assigns the records that wait for their event to the event seq.
 func (j *jottings) close(seq int64) {
 	if j == nil {
 		return
@@ -51,7 +53,7 @@ func (j *jottings) close(seq int64) {
 	}
 }
 
-// drop forgets the first n records, which are stored.
+// drop removes the first n records, which are stored.
 func (j *jottings) drop(n int) {
 	if j == nil || n == 0 {
 		return
@@ -64,12 +66,12 @@ func (j *jottings) drop(n int) {
 // owed reports whether a record of an event up to seq is not durable.
 func (j *jottings) owed(seq int64) bool { return j != nil && j.ready > 0 && j.list[0].seq <= seq }
 
-// waits reports whether something waits for its event.
+// waitsLocked reports whether a checkpoint or a record waits for its event.
 func (r *run) waitsLocked() bool {
 	return r.notes != nil && r.notes.next != nil || r.jottings != nil && r.jottings.ready < len(r.jottings.list)
 }
 
-// saved is what is stored with a change beside its events.
+// saved holds the data that is stored with a change beside its events.
 type saved struct {
 	note    note
 	records []task.Record
@@ -77,7 +79,7 @@ type saved struct {
 
 func (s *saved) nothing() bool { return s.note.blob == nil && len(s.records) == 0 }
 
-// savedLocked returns what may be stored together with the events until now.
+// savedLocked returns the data that may be stored together with the events so far.
 func (r *run) savedLocked() saved { return saved{r.notes.upTo(r.seq), r.jottings.upTo(r.seq)} }
 
 // Journal implements agent.Journaler.
@@ -139,7 +141,7 @@ func (r *run) Record(ctx context.Context, record []byte) error {
 	return nil
 }
 
-// openJournal finds out how long the journal is.
+// openJournal determines the length of the journal.
 func (r *run) openJournal(ctx context.Context) error {
 	r.mu.Lock()
 	there := r.jottings != nil

@@ -9,21 +9,21 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Maintenance.
+// The intervals of maintenance, and the size of a sweep's slice.
 const (
 	sweepEvery = time.Minute
 	probeEvery = time.Second
 	sweepSlice = 500
 )
 
-// errStopped is the cause with which everything ends that outlives callers.
+// errStopped is the cause with which all contexts that outlive requests end.
 var errStopped = errors.New("engine has stopped")
 
-// Run recovers what an earlier process left, and works until ctx ends; then it
-// drains: no message is admitted any more, runs may end within DrainTimeout, and
-// what is left is fenced, told to stop, and recovered by the next process. It
-// returns when everything it started has stopped, or an error that says how many
-// executors did not obey. An Engine runs once.
+// Run recovers the tasks of an earlier process, and works until ctx ends. Then it drains: it
+// admits no more messages and lets runs end within DrainTimeout. It then fences and stops the
+// remaining runs, which the next process recovers. Run returns when all goroutines of the
+// engine have stopped, or with an error that states how many executors did not stop. An Engine
+// runs once.
 func (e *Engine) Run(ctx context.Context) error {
 	err := e.recover(ctx)
 	if err == nil {
@@ -36,7 +36,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return errors.Join(err, e.drain())
 }
 
-// maintain sweeps until ctx ends.
+// maintain sweeps, probes and reconciles until ctx ends.
 func (e *Engine) maintain(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
@@ -60,8 +60,7 @@ func (e *Engine) maintain(ctx context.Context) {
 	}
 }
 
-// probe tries a store that did not work, so that the hub becomes ready again
-// without traffic.
+// probe tries a store that did not work, so that the hub becomes ready again without traffic.
 func (e *Engine) probe(ctx context.Context) {
 	if e.health.Load() == nil {
 		return
@@ -93,7 +92,7 @@ func (e *Engine) sweep(ctx context.Context) {
 	}
 }
 
-// failStale fails the interrupted tasks that nobody has come back to.
+// failStale fails the interrupted tasks whose callers have not returned.
 func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 	for ctx.Err() == nil {
 		heads, err := e.store.Stale(ctx, before, sweepSlice)
@@ -115,13 +114,13 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 	return nil
 }
 
-// leastGrace is how long executors may take, at least, to notice that they are stopped: each
-// may be at a commit, on a machine that has much to do.
+// leastGrace is the least time that executors have to notice that they are stopped: each may be
+// in a commit on a busy machine.
 const leastGrace = 3 * time.Second
 
-// drain stops everything, in the order: admission, runs that end by themselves,
-// the others, readers. Nobody waits for those that wait for others or for people: they are
-// resumed.
+// drain stops everything, in this order: admission, runs that end by themselves, the other
+// runs, readers. It does not wait for runs that wait for other agents or people: the next
+// process resumes them.
 func (e *Engine) drain() error {
 	e.phase.Store(draining)
 	e.endServed(ErrDraining)

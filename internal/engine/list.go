@@ -42,9 +42,9 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*Page, err
 	return p, nil
 }
 
-// listFor returns the page of a query with those tasks alone that the caller may list. Where
-// a policy leaves the caller some agents only, it is put together from one list for each of
-// them, so that its total, too, says nothing about others.
+// listFor returns the page of a query with only those tasks that the caller may list. If a
+// policy allows only some agents, it merges one list for each of them, so that the total
+// reveals nothing about other agents.
 func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task.ListPage, error) {
 	if q.Agent != "" || e.cfg.Policy.Everywhere(c.Principal, policy.List) {
 		return e.store.List(ctx, q)
@@ -71,8 +71,8 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 	return all, nil
 }
 
-// listed returns the tasks of a page; whole ones only if something of them is to
-// be shown that is not in their heads.
+// listed returns the tasks of a page. It reads a whole task only if the page shows something
+// that is not in its head.
 func (e *Engine) listed(ctx context.Context, heads []task.Head, r *op.List) ([]Answer, error) {
 	none := 0
 	history := &none

@@ -14,79 +14,79 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ref identifies a task to callers.
+// ref identifies a task for callers.
 type ref struct {
 	owner task.Owner
 	id    a2a.TaskID
 }
 
-// live is a task that somebody in this process runs or reads. It holds the head as
-// it was last made durable, and the tail of the log.
+// live is a task that this process runs or that a caller reads. It holds the newest durable
+// head, and the tail of the log.
 type live struct {
 	ref       ref
 	contextID string
-	// wraps says that the caller who made the task reads no bare message: op.Send.Wrap.
+	// wraps is set if the caller that created the task accepts no bare message: op.Send.Wrap.
 	wraps bool
 
-	// write is held over one change, from reading the head to the end of the append.
+	// write is held during one change, from reading the head to the end of the append.
 	write sync.Mutex
-	// doubt is something whose outcome is unknown; guarded by write.
+	// doubt is an operation with an unknown outcome; guarded by write.
 	doubt *doubt
 
 	refs int32 // guarded by the registry's lock
 
 	mu sync.Mutex // guards the fields below
-	// loaded is set once head is the stored one.
+	// loaded is set once head has the stored head.
 	loaded bool
-	// canceling is set while somebody looks after the cancel request.
+	// canceling is set while a goroutine carries out the cancel request.
 	canceling bool
-	// refused is set when the caller who made the task was told that it was not made.
-	// It changes with write held, too.
+	// refused is set if the caller that created the task got an error. It changes only with
+	// write held, too.
 	refused bool
 	head    task.Head
 	tail    tail
-	// statusVersion is the version of the current status, as far as this process
-	// has seen it; 0 if it is older.
+	// statusVersion is the version of the current status, if this process has seen it; 0 if the
+	// status is older.
 	statusVersion int64
-	// reads say at which version of the task a run began to read a message.
+	// reads lists the versions of the task at which runs began to read a message.
 	reads []reading
-	// answer is the bare message that the task ended as.
+	// answer is the bare message with which the task ended.
 	answer []byte
-	// confirmed are the extensions that the agent has confirmed last; nil if it has not.
+	// confirmed is the agent's newest confirmation of extensions; nil if there is none.
 	confirmed *Confirmation
-	// trouble is why the last event could not be stored; nil once one was.
+	// trouble is the reason why the last event could not be stored; nil after a success.
 	trouble error
-	// refusal is the error that the agent gave instead of a first event.
+	// refusal is the error that the agent returned instead of a first event.
 	refusal error
 	run     *run
-	// loop is nil unless questions are answered here, and somebody measures that.
+	// loop is nil unless the hub answers questions of the task and tracing is on.
 	loop *loop
 	// inbox are the messages that no run has read.
 	inbox []inbound
-	// bearers are the tokens of messages by their version, see keepBearer.
+	// bearers are the tokens of messages by version, see keepBearer.
 	bearers map[int64]usertoken.Token
 	// undone is nil unless the store has failed.
 	undone *undone
-	// skill is what the last message asked for that a run has read; wanted is what an
-	// Observer wants of the task, of wantedBytes in all.
+	// skill is the skill that the last message read by a run asked for. wanted holds the
+	// entries for the Observer, wantedBytes their total size.
 	skill       string
 	wanted      [][]byte
 	wantedBytes int
-	// recalled is set once they were read of a task that was not in memory.
+	// recalled is set once the earlier entries of a task that was not in memory were read.
 	recalled bool
-	// wake is closed when anything above changes; nil if nobody waits.
+	// wake is closed when a field above changes; nil if no goroutine waits.
 	wake chan struct{}
-	// children counts the delegations of this process.
+	// children counts the delegations in this process.
 	children int64
-	// followers are poked when the status moves, and when there is another child.
+	// followers are signalled when the status changes, and when a child is added.
 	followers []chan<- struct{}
 }
 
-// reading is the moment at which a run began with a message.
+// reading is the version of the task at which a run began to read a message.
 type reading struct{ message, at int64 }
 
-// dealtWithLocked reports whether a run that has read the message at version v has
-// come to a status that waits for the caller.
+// dealtWithLocked reports whether a run that has read the message at version v has reached a
+// status that waits for the caller.
 func (l *live) dealtWithLocked(v int64) bool {
 	for _, r := range l.reads {
 		if r.message >= v {
@@ -96,8 +96,8 @@ func (l *live) dealtWithLocked(v int64) bool {
 	return false
 }
 
-// readAt returns the version of the task at which a run began to read the message
-// at version v, or false if none has.
+// readAt returns the version of the task at which a run began to read the message at version v,
+// or false if no run has read it.
 func (l *live) readAt(v int64) (int64, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,12 +114,11 @@ type inbound struct {
 	version int64
 	body    []byte
 	call    []byte
-	// record is call decoded; nil if it has not been.
+	// record is the decoded call; nil if it was not decoded yet.
 	record *callRecord
 }
 
-// changed returns a channel that is closed at the next change. The caller holds
-// l.mu.
+// changedLocked returns a channel that is closed at the next change. The caller holds l.mu.
 func (l *live) changedLocked() <-chan struct{} {
 	if l.wake == nil {
 		l.wake = make(chan struct{})
@@ -134,8 +133,8 @@ func (l *live) wakeLocked() {
 	}
 }
 
-// stuck tells those who wait that the task makes no progress, because the store
-// does not work.
+// stuck notifies the waiting callers that the task makes no progress, because the store does
+// not work.
 func (l *live) stuck(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +142,7 @@ func (l *live) stuck(err error) {
 	l.wakeLocked()
 }
 
-// snapshot returns the head as it is now.
+// snapshot returns the current head.
 func (l *live) snapshot() task.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +155,7 @@ func (l *live) performer() task.Agent {
 	return h.Performer()
 }
 
-// publish tells everybody about a durable change.
+// publish applies a durable change to the task in memory, and notifies its readers.
 func (l *live) publish(c *task.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +209,7 @@ func (r *registry) shard(k ref) *shard {
 	return &r.shards[maphash.String(r.seed, string(k.id))%uint64(len(r.shards))]
 }
 
-// hold returns the live task k with one more holder, or nil.
+// hold returns the live task k with one more reference, or nil.
 func (r *registry) hold(k ref) *live {
 	s := r.shard(k)
 	s.mu.Lock()
@@ -222,8 +221,8 @@ func (r *registry) hold(k ref) *live {
 	return l
 }
 
-// add makes l known unless the task is live already; it returns the one to use,
-// with one more holder.
+// add registers l unless the task is live already. It returns the registered task with one more
+// reference.
 func (r *registry) add(l *live) *live {
 	s := r.shard(l.ref)
 	s.mu.Lock()
@@ -237,7 +236,7 @@ func (r *registry) add(l *live) *live {
 	return l
 }
 
-// retain adds a holder to a task that the caller holds.
+// retain adds a reference to a task that the caller holds.
 func (r *registry) retain(l *live) {
 	s := r.shard(l.ref)
 	s.mu.Lock()
@@ -245,7 +244,7 @@ func (r *registry) retain(l *live) {
 	l.refs++
 }
 
-// release gives a holder back and forgets a task that nobody holds.
+// release drops a reference, and removes a task without references.
 func (r *registry) release(l *live) {
 	s := r.shard(l.ref)
 	s.mu.Lock()
@@ -264,8 +263,8 @@ func (e *Engine) newLive(k ref) *live {
 	return &live{ref: k, tail: tail{total: &e.tailBytes}}
 }
 
-// open holds the task k, reading its head if it is not live. The caller releases
-// it.
+// open returns the task k with one more reference, and reads its head if it is not live. The
+// caller releases it.
 func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
 	l := e.live.hold(k)
 	if l == nil {
@@ -278,8 +277,8 @@ func (e *Engine) open(ctx context.Context, k ref) (*live, error) {
 	return l, nil
 }
 
-// load reads the head of a registered task that has none. It is read after the
-// task was registered, so that no change of this process can come in between.
+// load reads the head of a registered task that is not loaded. It reads after the task was
+// registered, so that no change of this process can come in between.
 func (e *Engine) load(ctx context.Context, l *live) error {
 	if l.isLoaded() {
 		return nil
@@ -336,18 +335,17 @@ func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
 	return inbox, nil
 }
 
-// errUnchanged is returned by a step that has nothing to do.
+// errUnchanged is returned by a step that changes nothing.
 var errUnchanged = errors.New("nothing to change")
 
-// step computes a change from the head as it is. It may be called again after a
-// conflict. It fills in Next and Entries; Rev is set for it.
+// step computes a change from the current head. It may be called again after a conflict. It
+// sets Next and Entries; its caller sets Rev.
 type step func(c *task.Change) error
 
-// changes are used again: they are large, and stores do not keep them.
+// changes pools the Change structs: they are large, and stores do not keep them.
 var changes = sync.Pool{New: func() any { return new(task.Change) }}
 
-// change makes one durable change of l and publishes it. What f returns is
-// returned as it is.
+// change makes one durable change of l and publishes it. Errors of f are returned unchanged.
 func (e *Engine) change(l *live, f step) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -357,7 +355,7 @@ func (e *Engine) change(l *live, f step) error {
 	return e.changeLocked(l, f)
 }
 
-// changeLocked is change for a caller who holds l.write and has settled l.
+// changeLocked is change for a caller that holds l.write and has settled l.
 func (e *Engine) changeLocked(l *live, f step) error {
 	c := changes.Get().(*task.Change)
 	defer func() {
@@ -407,7 +405,7 @@ func (e *Engine) changeLocked(l *live, f step) error {
 	return fmt.Errorf("append %s: %w", l.ref.id, task.ErrConflict)
 }
 
-// reload takes over what somebody else stored. The caller holds l.write.
+// reload reads changes that another process or call has stored. The caller holds l.write.
 func (e *Engine) reload(l *live) error {
 	h, err := e.store.Head(e.ctx, l.ref.owner, l.ref.id)
 	if err != nil {
@@ -433,8 +431,8 @@ func (e *Engine) reload(l *live) error {
 	return nil
 }
 
-// await waits until done reports true, the context ends, MaxWait has passed, or
-// the engine stops; it reports whether done did. done is called with l.mu held.
+// await waits until done reports true, the context ends, MaxWait has passed, or the engine
+// stops. It reports whether done reported true. done is called with l.mu held.
 func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, error) {
 	l.mu.Lock()
 	if done() {
@@ -462,14 +460,14 @@ func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, er
 	}
 }
 
-// wait is somebody who waits for a task for a limited time.
+// wait is a call that waits for a task for a limited time.
 type wait struct {
 	live  *live
 	alarm timer.Alarm
 	over  bool // guarded by the task's lock
 }
 
-// end says that the time is over.
+// end notes that the time has passed.
 func (w *wait) end() {
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()

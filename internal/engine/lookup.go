@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Limits of what a caller may choose.
+// Limits of the ids that a caller may choose.
 const (
 	maxTaskID    = 128
 	maxContextID = 256
 )
 
-// checkIDs checks the ids that the caller chose.
+// checkIDs checks the ids that the caller has chosen.
 func checkIDs(m *op.Message) error {
 	if err := checkID("message.taskId", string(m.TaskID), maxTaskID); err != nil {
 		return err
@@ -38,7 +38,7 @@ func checkID(field, id string, limit int) error {
 	return nil
 }
 
-// find holds the caller's task, if the call may see it, and do what it needs.
+// find returns the caller's task with one more reference, if the policy allows the operation.
 func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
 	scope, err := e.scope(c, t, s.need)
 	if err != nil {
@@ -63,7 +63,8 @@ func (e *Engine) find(ctx context.Context, c *op.Caller, t *op.Target, s sought)
 	return l, nil
 }
 
-// seen holds a task of an agent that its caller may see. An empty agent stands for all.
+// seen returns a task of an agent with one more reference, if callers may see it. An empty
+// agent means any agent.
 func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, error) {
 	l, err := e.open(ctx, k)
 	if err != nil {
@@ -76,7 +77,7 @@ func (e *Engine) seen(ctx context.Context, k ref, agent task.Agent) (*live, erro
 	return l, nil
 }
 
-// notFound turns a store's "not found" into the protocol's.
+// notFound converts the store's "not found" to the protocol's error.
 func notFound(err error) error {
 	if errors.Is(err, task.ErrNotFound) {
 		return apierror.New(a2a.ErrTaskNotFound, "Task not found")

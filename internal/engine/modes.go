@@ -13,9 +13,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// accepts checks the media types of a message, and those that its caller wants of the
-// answer, against what the agent's card says, or the skill that was asked for
-// (specification §3.3.2).
+// accepts checks the media types of a message, and those that its caller accepts in the answer,
+// against the agent's card or the requested skill (specification §3.3.2).
 func (e *Engine) accepts(a *Agent, r *op.Send) error {
 	if err := e.advise(a, takes(a, r)); err != nil {
 		return err
@@ -23,7 +22,7 @@ func (e *Engine) accepts(a *Agent, r *op.Send) error {
 	return e.advise(a, gives(a, r))
 }
 
-// advise returns what the card of a refuses, unless that is advice, which is logged.
+// advise returns err, unless the media types of a are advisory: then err is logged.
 func (e *Engine) advise(a *Agent, err error) error {
 	if err == nil || !a.AdvisoryModes {
 		return err
@@ -38,22 +37,22 @@ func (e *Engine) advise(a *Agent, err error) error {
 	return nil
 }
 
-// maxAdvised is how many refusals the log may name for all agents.
+// maxAdvised limits the refusals that the log notes for all agents together.
 const maxAdvised = 1000
 
-// advised are the refusals that the log has named. The zero advised has none.
+// advised holds the refusals that were logged. The zero value is empty.
 type advised struct {
 	mu  sync.Mutex // guards the field below
 	all map[advice]struct{}
 }
 
-// advice is what a card would refuse.
+// advice is a refusal by a card.
 type advice struct {
 	agent  task.Agent
 	reason string
 }
 
-// first reports whether a refusal is to be logged: once, and not for ever.
+// first reports whether a refusal is to be logged: only once, and only up to maxAdvised.
 func (d *advised) first(a advice) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +66,7 @@ func (d *advised) first(a advice) bool {
 	return true
 }
 
-// takes checks the media types of a message. An agent that names none takes all.
+// takes checks the media types of a message. An agent that lists none accepts all.
 func takes(a *Agent, r *op.Send) error {
 	m := &r.Message
 	modes := a.Card.DefaultInputModes
@@ -86,8 +85,8 @@ func takes(a *Agent, r *op.Send) error {
 	return nil
 }
 
-// gives checks that the caller accepts something that the agent may answer with. A
-// caller that names nothing accepts all, and an agent that names nothing may give all.
+// gives checks that the caller accepts at least one media type of the agent's answers. A caller
+// that lists none accepts all, and an agent that lists none may send all.
 func gives(a *Agent, r *op.Send) error {
 	if len(r.AcceptedOutputModes) == 0 {
 		return nil
@@ -102,8 +101,8 @@ func gives(a *Agent, r *op.Send) error {
 		"agent %q gives none of these; it gives: %s", a.Name, strings.Join(modes, ", "))
 }
 
-// outputModes returns what the skill that was asked for may give, or, if none was, what
-// any skill may. None means that nobody knows.
+// outputModes returns the media types that the requested skill may produce; without a requested
+// skill, those of all skills. An empty result means that they are unknown.
 func outputModes(a *Agent, skill string) []string {
 	if s := skillNamed(a, skill); s != nil && len(s.OutputModes) > 0 {
 		return s.OutputModes
@@ -122,7 +121,7 @@ func outputModes(a *Agent, skill string) []string {
 	return modes
 }
 
-// skillNamed returns the skill of a with the id, or nil. Ids ignore case.
+// skillNamed returns the skill of a with the given id, or nil. Ids ignore case.
 func skillNamed(a *Agent, id string) *a2a.AgentSkill {
 	for i := range a.Card.Skills {
 		if strings.EqualFold(a.Card.Skills[i].ID, id) {
@@ -132,9 +131,9 @@ func skillNamed(a *Agent, id string) *a2a.AgentSkill {
 	return nil
 }
 
-// given reports whether a caller that wants a media type can be content with one of
-// modes. Either side may say "*/*" or "image/*". Callers of older versions say "text"
-// for any text; other words without a slash are not understood, and refuse nothing.
+// given reports whether one of modes satisfies a caller that wants a media type. Either side
+// may be "*/*" or "image/*". Callers of older versions send "text" for any text; other words
+// without a slash are unknown, and match everything.
 func given(modes []string, want string) bool {
 	want = strings.TrimSpace(want)
 	switch {
@@ -160,8 +159,8 @@ func mediaRange(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// accepted matches a media type without its parameters; modes may be "*/*",
-// "image/*" or exact.
+// accepted reports whether modes include a media type, without its parameters. Modes may be
+// "*/*", "image/*" or exact.
 func accepted(modes []string, mediaType string) bool {
 	mediaType = strings.ToLower(mediaRange(mediaType))
 	kind, _, _ := strings.Cut(mediaType, "/")

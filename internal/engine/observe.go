@@ -11,20 +11,20 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// observed is what is told of a run when it has ended.
+// observed holds the measurements of a run until it has ended.
 type observed struct {
-	// began is zero if nobody wants to know.
+	// began is zero if tracing is off.
 	began time.Time
 	span  trace.Span
 	skill string
 }
 
-// observe takes in whose work the run is, and begins to record it. It returns a context
-// for the executor.
+// observe reads the ids and the trace context of the message, and begins to record the run. It
+// returns a context for the executor.
 func (r *run) observe(rec *callRecord) (context.Context, trace.IDs) {
 	ctx, ids := r.ctx, r.ids(rec)
 	if !trace.On() && len(rec.Params) == 0 && ids == (trace.IDs{Correlation: string(r.live.ref.id)}) {
-		return ctx, ids // of its own making: executors find it in their call
+		return ctx, ids // the id is the hub's own: executors find it in their call
 	}
 	ids.Task, ids.Context = string(r.live.ref.id), r.live.contextID
 	ctx = trace.WithIDs(trace.Extract(ctx, rec.Params), ids)
@@ -37,8 +37,8 @@ func (r *run) observe(rec *callRecord) (context.Context, trace.IDs) {
 	return ctx, ids
 }
 
-// ids returns the ids that came with the message, or else with the first message of its
-// task. Work whose caller has no name for it is known by the id of its task.
+// ids returns the ids that came with the message, or else with the first message of its task.
+// Without a correlation id, the id of the task is used.
 func (r *run) ids(rec *callRecord) trace.IDs {
 	ids := rec.ids()
 	if ids.Correlation == "" && r.msg.version != 1 {
@@ -56,8 +56,8 @@ func (rec *callRecord) ids() trace.IDs {
 	return ids
 }
 
-// firstIDs returns the ids that came with the first message of a task. They are for
-// people: if they cannot be read, there are none.
+// firstIDs returns the ids that came with the first message of a task. They are informational:
+// if they cannot be read, it returns none.
 func (e *Engine) firstIDs(ctx context.Context, l *live) trace.IDs {
 	rec, err := e.firstCall(ctx, l)
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *Engine) firstIDs(ctx context.Context, l *live) trace.IDs {
 	return rec.ids()
 }
 
-// firstCall returns what was stored with the first message of a task.
+// firstCall returns the record that was stored with the first message of a task.
 func (e *Engine) firstCall(ctx context.Context, l *live) (*callRecord, error) {
 	l.mu.Lock()
 	events, ok := l.tail.all()
@@ -87,8 +87,8 @@ func (e *Engine) firstCall(ctx context.Context, l *live) (*callRecord, error) {
 	return decodeCall(call)
 }
 
-// traced returns the record for the executor: that of the call, but with the trace
-// context of the run, if there is one.
+// traced returns the call record for the executor, with the trace context of the run if there
+// is one.
 func (r *run) traced(ctx context.Context, rec *callRecord) *callRecord {
 	if !r.seen.span.On() {
 		return rec
@@ -98,7 +98,7 @@ func (r *run) traced(ctx context.Context, rec *callRecord) *callRecord {
 	return &own
 }
 
-// conclude ends what observe has begun.
+// conclude ends the recording that observe has begun.
 func (r *run) conclude() {
 	if r.seen.began.IsZero() {
 		return
@@ -121,14 +121,14 @@ func (r *run) conclude() {
 	s.End()
 }
 
-// Outcomes of runs that are no states.
+// Outcomes of runs that are not states.
 const (
 	refusedOutcome  = "refused"
 	answeredOutcome = "answered"
 	fencedOutcome   = "fenced"
 )
 
-// outcomes are the states as metrics have them, such as "input_required".
+// outcomes are the names of the states in metrics, such as "input_required".
 var outcomes = func() (names [task.AuthRequired + 1]string) {
 	for s := range names {
 		names[s] = strings.ToLower(strings.TrimPrefix(task.State(s).String(), "TASK_STATE_"))
@@ -136,8 +136,8 @@ var outcomes = func() (names [task.AuthRequired + 1]string) {
 	return names
 }()
 
-// outcome returns how the run has ended. Its context must not have ended because of
-// that.
+// outcome returns how the run has ended. It must be called before the end of the run cancels
+// its context.
 func (r *run) outcome() string {
 	r.mu.Lock()
 	state := r.state
@@ -160,7 +160,7 @@ func (r *run) outcome() string {
 	return outcomes[state]
 }
 
-// kind says how the agent is reached, such as "command".
+// kind returns how the hub reaches the agent, such as "command".
 func (a *Agent) kind() string {
 	if k, ok := a.Executor.(interface{ Kind() string }); ok {
 		return k.Kind()
@@ -168,8 +168,8 @@ func (a *Agent) kind() string {
 	return "local"
 }
 
-// skillLabel returns what a metric may say of a skill that a caller named: it is one of
-// the agent, or "other".
+// skillLabel returns the label of a requested skill for metrics: a skill of the agent, or
+// "other".
 func (a *Agent) skillLabel(skill string) string {
 	if skill == "" {
 		return ""
@@ -182,20 +182,19 @@ func (a *Agent) skillLabel(skill string) string {
 	return "other"
 }
 
-// Stats are numbers of an engine for its operator.
+// Stats are operational metrics of an engine.
 type Stats struct {
-	// Runs is how many tasks are executed now, Queued how many wait in line for it.
+	// Runs is the number of tasks with a run, Queued the number of tasks that wait for one.
 	Runs, Queued int
-	// Streams is how many streams are open.
+	// Streams is the number of open streams.
 	Streams int
-	// TailBytes is the memory for the newest entries of tasks that are followed.
+	// TailBytes is the memory in bytes for the newest entries of tasks that are followed.
 	TailBytes int64
-	// Doubts is how many tasks wait for the store, because it is not known what it
-	// has stored of them.
+	// Doubts is the number of tasks that wait for the store after a failed change.
 	Doubts int
 }
 
-// Stats returns the numbers of the engine as they are now.
+// Stats returns the current metrics of the engine.
 func (e *Engine) Stats() Stats {
 	s := Stats{TailBytes: e.tailBytes.Load()}
 	s.Runs, s.Queued = e.scheduler.size()

@@ -16,17 +16,16 @@ import (
 // they are durable. A function that is nil is not called. The others are called concurrently
 // and must return at once. The zero Observer is notified of nothing.
 type Observer struct {
-	// Admitted is called with each caller who is not anonymous when one of its messages has
-	// become durable, in a new task or in an existing one. Messages that agents send on
-	// behalf of callers are left out, and repetitions of a message with a key.
+	// Admitted is called with each caller that is not anonymous when one of its messages has
+	// become durable, in a new or an existing task. It is not called for messages that agents
+	// send on behalf of callers, nor for repetitions of a message with a key.
 	Admitted func(p *auth.Principal)
 	// Output is called with the output of runs of agents whose kind is one of Kinds, such
 	// as "remote" or "queue", in the order of each run. It must not change it.
 	Output func(o *Output)
 	Kinds  []string
 	// Ended is called when a task has ended in this process, with the task's lock held, and
-	// before the callers that follow the task are notified. What the Outcome points to is
-	// the Observer's own.
+	// before the callers that follow the task are notified. The Observer owns the Outcome.
 	Ended func(o *Outcome)
 	// Wants selects the messages and artifacts of agents that are part of the Outcome; it
 	// must not keep them otherwise. If nil, none is.
@@ -47,10 +46,10 @@ type Output struct {
 // Outcome is how a task has ended.
 type Outcome struct {
 	Agent task.Agent
-	// Skill is the last one that a message of the task has asked for; it may be empty.
+	// Skill is the last skill that a message of the task has asked for; it may be empty.
 	Skill string
 	State task.State
-	// Took is the time from the making of the task to its end.
+	// Took is the time from the creation of the task to its end.
 	Took time.Duration
 	// Bodies are the messages and artifacts that Observer.Wants has selected.
 	Bodies [][]byte
@@ -78,7 +77,7 @@ func (r *run) notifyOutput(entries []task.Entry) {
 	})
 }
 
-// maxWanted is how many bytes of the output of a task are kept for an Observer.
+// maxWanted limits the output of a task that is kept for an Observer, in bytes.
 const maxWanted = 64 << 10
 
 // notifyEnded notifies the observer of a change that ends its task, before it is published.
@@ -109,8 +108,8 @@ func (e *Engine) wantLocked(l *live, en *task.Entry) {
 	}
 }
 
-// recall collects the Outcome of the task of r: the skill that its message asks for, and,
-// if the task was not in memory before, its earlier entries.
+// recall collects the Outcome of the task of r: the skill that its message asks for and, if the
+// task was not in memory before, its earlier entries.
 func (r *run) recall(skill string) error {
 	l, e := r.live, r.engine
 	l.mu.Lock()
@@ -138,7 +137,7 @@ func (r *run) recall(skill string) error {
 	return nil
 }
 
-// recallPage takes over the entries that the observer wants of those that were stored before.
+// recallPage collects the stored entries that the observer wants.
 func (e *Engine) recallPage(l *live, page []task.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

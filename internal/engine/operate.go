@@ -13,22 +13,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What an operator cannot do to a task. The texts are for the operator.
+// Reasons for which an operation of an operator is refused. The texts are for the operator.
 var (
-	// ErrEnded: what has ended stays as it is.
+	// ErrEnded is returned for a task that has ended.
 	ErrEnded = errors.New("the task has ended")
-	// ErrNotWaiting: the task has no message that could be dispatched.
+	// ErrNotWaiting is returned for a task without a message to dispatch.
 	ErrNotWaiting = errors.New("the task waits for its caller, and has no message to dispatch")
-	// ErrCanceling: somebody has asked for the task to be canceled.
+	// ErrCanceling is returned for a task whose cancellation was requested.
 	ErrCanceling = errors.New("the task is being canceled")
-	// ErrSaid: the agent has said something already.
+	// ErrSaid is returned by Reassign if the agent has produced output already.
 	ErrSaid = errors.New("the agent has said something to the caller already")
 )
 
-// Redrive dispatches the message that a task is at once more: the run that it has counts
-// no more, whatever it still does, and another one begins from the start. It is for an
-// operator who knows that the run has come to nothing; whatever it has done in the world
-// is done again. A task that is in line stays there.
+// Redrive dispatches the current message of a task again, at once. The engine ignores all
+// further events of the present run and starts another one from the beginning. Operators use it
+// if they know that the run has achieved nothing; external effects of the run happen again. A
+// queued task stays queued.
 func (e *Engine) Redrive(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
 	l, err := e.open(ctx, ref{owner, id})
 	if err != nil {
@@ -41,8 +41,8 @@ func (e *Engine) Redrive(ctx context.Context, owner task.Owner, id a2a.TaskID) (
 	return l.snapshot(), nil
 }
 
-// Reassign gives a task whose agent has said nothing yet to another agent, which gets the
-// message in its place. For the caller it stays the task of the agent that was asked.
+// Reassign moves a task whose agent has produced no output to another agent, which receives the
+// message instead. For the caller it remains a task of the original agent.
 func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, to task.Agent) (task.Head, error) {
 	a := e.agent(to)
 	if a == nil || to == "" {
@@ -69,8 +69,8 @@ func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, 
 	return l.snapshot(), nil
 }
 
-// redispatch makes the message that a task is at wait for a run again, with what more
-// changes, and gives it a place in the line.
+// redispatch puts the current message of a task back into the queue, together with the changes
+// of more.
 func (e *Engine) redispatch(l *live, more step) error {
 	var stopped *run
 	err := e.change(l, func(c *task.Change) error {
@@ -97,14 +97,14 @@ func (e *Engine) redispatch(l *live, more step) error {
 		stopped = l.run
 		l.mu.Unlock()
 		if stopped != nil {
-			stopped.fence(agent.ErrAnew) // before its epoch is anybody's
+			stopped.fence(agent.ErrAnew) // before its epoch is released
 		}
 		e.queue(&c.Next)
 		c.Next.Read = h.Read - 1
 		return e.reread(l, h)
 	})
 	if stopped != nil && err != nil {
-		e.owe(l, func(u *undone) { u.unread = stopped.epoch }) // its run is gone
+		e.owe(l, func(u *undone) { u.unread = stopped.epoch }) // its run was fenced
 	}
 	if err != nil {
 		return err
@@ -115,10 +115,10 @@ func (e *Engine) redispatch(l *live, more step) error {
 	return nil
 }
 
-// forgottenMark is in front of the checkpoint of a task that begins anew.
+// forgottenMark is the prefix of the checkpoint of a task that starts over.
 var forgottenMark = []byte("\x00anew\x00")
 
-// forgotten returns the checkpoint of a task that begins anew; nil if there is none.
+// forgotten returns the checkpoint of a task that starts over; nil if there is none.
 func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
 	saved, err := e.store.Checkpoint(e.ctx, h.Key)
 	if err != nil || saved == nil || bytes.HasPrefix(saved, forgottenMark) {
@@ -127,7 +127,7 @@ func (e *Engine) forgotten(h *task.Head) ([]byte, error) {
 	return append(slices.Clip(forgottenMark), saved...), nil
 }
 
-// dispatchable returns why no message of a task can be dispatched; nil if one can.
+// dispatchable returns the reason why no message of a task can be dispatched; nil if one can.
 func dispatchable(h *task.Head) error {
 	switch {
 	case h.State.Terminal() || h.Shown == task.Answered:
@@ -140,7 +140,7 @@ func dispatchable(h *task.Head) error {
 	return nil
 }
 
-// endOf says for people how a task has ended.
+// endOf returns a readable name of the way in which a task has ended.
 func endOf(h *task.Head) string {
 	if h.Shown == task.Answered {
 		return "answered"
@@ -148,8 +148,8 @@ func endOf(h *task.Head) string {
 	return h.State.Word()
 }
 
-// Fail ends a task as FAILED with a reason, which is for its caller. Its run counts no
-// more.
+// Fail ends a task as FAILED with a reason for its caller. Further events of its run are
+// ignored.
 func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error) {
 	l, err := e.open(ctx, ref{owner, id})
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ErrPartGone says that a task had a part whose time is over, or whose file is missing.
+// ErrPartGone is returned for a part of a task that has expired, or whose file is missing.
 var ErrPartGone = errors.New("part is kept no longer")
 
-// Part opens a large part of a task of the caller, who closes it. Whoever may get the task may
-// have its parts; for others the error is that of Get. The error is ErrPartGone where an
-// entry of the task names the part and the hub does not have it any more.
+// Part opens a large part of a task of the caller, which closes it. A caller that may get the
+// task may get its parts; other callers receive the error of Get. The error is ErrPartGone if
+// an entry of the task names the part and the hub no longer has it.
 func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d blobstore.Digest) (*blobstore.Content, error) {
 	l, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
 	if err != nil {
@@ -59,22 +59,22 @@ func (e *Engine) Part(ctx context.Context, c *op.Caller, id a2a.TaskID, d blobst
 
 var errNoPart = apierror.New(a2a.ErrTaskNotFound, "no such part")
 
-// overdue reports whether the time of a part of the task is over.
+// overdue reports whether a part of the task has expired.
 func overdue(h *task.Head, keep time.Duration, now time.Time) bool {
 	return h.State.Terminal() && now.Sub(h.StatusAt.Time()) >= keep
 }
 
 func partKey(k ref) blobstore.Key { return blobstore.Key{Owner: k.owner, Task: k.id} }
 
-// lostPart returns what notes a part that an entry names and that cannot be had.
+// lostPart returns a function that logs a part that an entry names and that cannot be read.
 func (e *Engine) lostPart(k ref) func(blobstore.Digest, error) {
 	return func(d blobstore.Digest, err error) {
 		e.cfg.Logger.Error("part cannot be had", "task", k.id, "digest", d.String(), "error", err)
 	}
 }
 
-// checkAddresses refuses a message with the address of a part of a task that its caller may
-// not get.
+// checkAddresses refuses a message with the address of a part of a task that its caller may not
+// get.
 func (a *admission) checkAddresses(ctx context.Context) error {
 	e := a.engine
 	if e.cfg.Parts == nil {
@@ -93,13 +93,13 @@ func (a *admission) checkAddresses(ctx context.Context) error {
 	return nil
 }
 
-// noAddress is about the address of a part that is not there for the caller.
+// noAddress is the error for the address of a part that does not exist for the caller.
 func noAddress(field string) error {
 	return apierror.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
 }
 
-// shed puts references in the place of the large parts of a change. What was stored for it
-// is settled when it is known what became of the change; nil if that is nothing.
+// shed replaces the large parts of a change by references. It returns the blobs stored for
+// them, or nil; settleParts settles them when the outcome of the change is known.
 func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 	k := e.cfg.Parts
 	if k == nil || len(c.Entries) == 0 {
@@ -125,7 +125,8 @@ func (e *Engine) shed(l *live, c *task.Change) (*blobstore.Held, error) {
 	return held, nil
 }
 
-// settleParts says what became of the entries that name the parts.
+// settleParts keeps or drops the stored parts, depending on the outcome of the change that
+// names them.
 func settleParts(held *blobstore.Held, err error) {
 	switch {
 	case held == nil:
@@ -138,7 +139,7 @@ func settleParts(held *blobstore.Held, err error) {
 	}
 }
 
-// partProblem returns what to tell a caller about a part that cannot be stored.
+// partProblem returns the error for the caller whose part cannot be stored.
 func (e *Engine) partProblem(err error) error {
 	var at *blobstore.PartError
 	if !errors.As(err, &at) {
@@ -164,7 +165,8 @@ func (e *Engine) partProblem(err error) error {
 	return err
 }
 
-// tooLarge returns why an entry of an agent has a part that is never stored, or nothing.
+// tooLarge returns the reason why a part in an agent's entry is never stored, or the empty
+// string.
 func (r *run) tooLarge(en *task.Entry) string {
 	k := r.engine.cfg.Parts
 	if k == nil {
@@ -177,8 +179,8 @@ func (r *run) tooLarge(en *task.Entry) string {
 	return fmt.Sprintf("a part of agent %q %v", r.agent.Name, large)
 }
 
-// filledMessage returns the message of a run with the bytes of parts in the place of
-// references. One that has just come may refer to other tasks; what was stored does not.
+// filledMessage returns the message of a run with its references replaced by the bytes of the
+// parts. A new message may refer to parts of other tasks; a stored one does not.
 func (r *run) filledMessage() ([]byte, error) {
 	k, e := r.engine.cfg.Parts, r.engine
 	if k == nil || !blobstore.Mentions(r.msg.body) {
@@ -197,7 +199,7 @@ func (r *run) filledMessage() ([]byte, error) {
 	return k.Fill(partKey(r.live.ref), page[0].Body, e.lostPart(r.live.ref)), nil
 }
 
-// fillTask puts the bytes of parts in the place of references, for an executor.
+// fillTask replaces references by the bytes of the parts, for an executor.
 func (e *Engine) fillTask(k ref, body []byte) []byte {
 	if e.cfg.Parts == nil {
 		return body
@@ -205,12 +207,12 @@ func (e *Engine) fillTask(k ref, body []byte) []byte {
 	return e.cfg.Parts.FillTask(partKey(k), body, e.lostPart(k))
 }
 
-// filledTask returns a task as executors see it.
+// filledTask returns a task as executors receive it.
 func (e *Engine) filledTask(l *live, f *task.Fold, h *task.Head) []byte {
 	return e.fillTask(l.ref, f.AppendTask(nil, h, task.TaskOptions{Artifacts: true}))
 }
 
-// endParts notes when a task with parts ends.
+// endParts notifies the store of parts when a task ends.
 func (e *Engine) endParts(h *task.Head) {
 	if k := e.cfg.Parts; k != nil {
 		if at, over := partsEnd(h); over {
@@ -219,7 +221,7 @@ func (e *Engine) endParts(h *task.Head) {
 	}
 }
 
-// partsEnd returns when a task came to its end, of either kind.
+// partsEnd returns the time when a task ended, in either way.
 func partsEnd(h *task.Head) (at time.Time, over bool) {
 	switch {
 	case h.Shown == task.Answered:
@@ -230,7 +232,7 @@ func partsEnd(h *task.Head) (at time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// sweepParts removes the parts whose time is over, and those that no entry names.
+// sweepParts removes parts that have expired, and parts that no entry names.
 func (e *Engine) sweepParts(ctx context.Context, now time.Time) {
 	if e.cfg.Parts == nil {
 		return
@@ -244,7 +246,7 @@ func (e *Engine) sweepParts(ctx context.Context, now time.Time) {
 	}
 }
 
-// partTasks tells the store of parts about tasks.
+// partTasks gives the store of parts access to tasks.
 type partTasks struct{ e *Engine }
 
 var _ blobstore.Tasks = partTasks{}
@@ -259,8 +261,8 @@ func (t partTasks) Ended(ctx context.Context, k blobstore.Key) (time.Time, error
 	return at, nil
 }
 
-// Names implements blobstore.Tasks. It reads the entries and not what they come to, because
-// readers who follow the task see each of them.
+// Names implements blobstore.Tasks. It reads the entries instead of the folded task, because
+// readers that follow the task see each entry.
 func (t partTasks) Names(ctx context.Context, k blobstore.Key, d blobstore.Digest) (bool, error) {
 	h, err := t.e.store.Head(ctx, k.Owner, k.Task)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// pauses are the agents that are given no messages, with the tasks that wait for them
-// outside of the line, so that they stand in nobody's way.
+// pauses holds the paused agents, with the tasks that wait for them. The tasks are outside of
+// the queue and do not block others.
 type pauses struct {
 	mu     sync.Mutex // guards the fields below
 	agents map[task.Agent][]ticket
 	size   int
 }
 
-// Pause gives an agent no further messages: they are taken, and wait, also those of
-// tasks that the agent has asked something. What it is at work with goes on. Whoever
-// pauses an agent sees to it that it is paused again after a restart.
+// Pause stops the dispatch of messages to an agent. Messages are still accepted and wait,
+// including answers to its questions. Its current runs continue. Pauses are not stored: after a
+// restart the caller has to pause the agent again.
 func (e *Engine) Pause(name task.Agent) {
 	p := &e.pauses
 	p.mu.Lock()
@@ -32,7 +32,7 @@ func (e *Engine) Pause(name task.Agent) {
 	p.agents[name] = nil
 }
 
-// Resume gives an agent messages again, those first that have waited.
+// Resume dispatches messages to an agent again, beginning with those that have waited.
 func (e *Engine) Resume(name task.Agent) {
 	p := &e.pauses
 	p.mu.Lock()
@@ -45,14 +45,14 @@ func (e *Engine) Resume(name task.Agent) {
 	}
 }
 
-// Paused returns the agents that are paused, in the order of their names.
+// Paused returns the paused agents, sorted by name.
 func (e *Engine) Paused() []task.Agent {
 	e.pauses.mu.Lock()
 	defer e.pauses.mu.Unlock()
 	return slices.Sorted(maps.Keys(e.pauses.agents))
 }
 
-// IsPaused reports whether an agent is given no messages.
+// IsPaused reports whether an agent is paused.
 func (e *Engine) IsPaused(name task.Agent) bool {
 	e.pauses.mu.Lock()
 	defer e.pauses.mu.Unlock()
@@ -60,7 +60,8 @@ func (e *Engine) IsPaused(name task.Agent) bool {
 	return there
 }
 
-// park keeps a task whose agent is paused, with its hold; it reports whether the agent is.
+// park keeps a ticket, with its reference to the task, if the agent is paused. It reports
+// whether it does.
 func (p *pauses) park(s ticket, name task.Agent) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +73,7 @@ func (p *pauses) park(s ticket, name task.Agent) bool {
 	return there
 }
 
-// length returns how many tasks wait for agents that are paused.
+// length returns the number of tasks that wait for paused agents.
 func (p *pauses) length() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

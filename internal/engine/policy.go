@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// need is what a call has to be allowed.
+// need is the permission that a call requires.
 type need struct {
 	op policy.Op
-	// skill is the skill that is asked for, or empty.
+	// skill is the requested skill, or empty.
 	skill string
-	// delegated says that an agent asks, on behalf of the caller.
+	// delegated is set if an agent acts on behalf of the caller.
 	delegated bool
 }
 
-// need returns what the message needs.
+// need returns the permission that the message requires.
 func (a *admission) need() need {
 	n := need{op: policy.Send, skill: a.send.Message.Skill, delegated: a.delegated}
 	if a.streams && !a.send.Followed {
@@ -31,13 +31,13 @@ func (a *admission) need() need {
 	return n
 }
 
-// sought is a task that a call names, and what is to be done with it.
+// sought is a task that a call names, with the required permission.
 type sought struct {
 	id a2a.TaskID
 	need
 }
 
-// allows asks the policy.
+// allows evaluates the policy.
 func (e *Engine) allows(p *auth.Principal, n need, r *policy.Request) bool {
 	r.Op, r.Skill = n.op, n.skill
 	if n.delegated {
@@ -46,8 +46,8 @@ func (e *Engine) allows(p *auth.Principal, n need, r *policy.Request) bool {
 	return e.cfg.Policy.Allows(p, r)
 }
 
-// refused is what a caller gets who may not do something: what it is, and never why. It is
-// the same whether the agent is there or not.
+// refused returns the error for a caller without permission. It names the operation, never the
+// reason. It is the same whether the agent exists or not.
 func refused(n need, name task.Agent) error {
 	what := n.op.String()
 	if name != "" {
@@ -59,8 +59,8 @@ func refused(n need, name task.Agent) error {
 	return apierror.New(a2a.ErrUnauthorized, "%s is not allowed", what)
 }
 
-// permit refuses what a caller may not do with an agent by its name. Nothing is looked up, so
-// that the answer says nothing about what is there.
+// permit refuses operations that the caller may not do with an agent of the given name. It
+// looks up no agent, so that the answer does not reveal which agents exist.
 func (e *Engine) permit(c *op.Caller, n need, name task.Agent) error {
 	if e.cfg.Policy == nil || e.allows(c.Principal, n, &policy.Request{Agent: name}) {
 		return nil
@@ -68,15 +68,15 @@ func (e *Engine) permit(c *op.Caller, n need, name task.Agent) error {
 	return e.denied(c, n, name)
 }
 
-// denied is refused for a refusal that is written down.
+// denied is like refused, and notifies the auditor.
 func (e *Engine) denied(c *op.Caller, n need, name task.Agent) error {
 	err := refused(n, name)
 	e.undone(c, Deed{Action: audit.PolicyRefused, Agent: name, Op: n.op.String(), Child: n.delegated}, err)
 	return err
 }
 
-// permitTask refuses what a caller may not do with a task. Who may not get it either is told
-// that there is none, as of a task of somebody else.
+// permitTask refuses operations that the caller may not do with a task. A caller that may not
+// get the task either receives the same error as for a task that does not exist.
 func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 	if e.cfg.Policy == nil {
 		return nil
@@ -89,8 +89,8 @@ func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 	return err
 }
 
-// permitBegin refuses messages that would begin a task which the caller may not begin. x is
-// nil if there is no agent with the name.
+// permitBegin refuses messages that would create a task without permission. x is nil if no
+// agent has the name.
 func (a *admission) permitBegin(name task.Agent, x *Agent) error {
 	if a.mayBegin(name, x) {
 		return nil
@@ -101,7 +101,7 @@ func (a *admission) permitBegin(name task.Agent, x *Agent) error {
 	return a.engine.denied(a.caller, a.need(), name)
 }
 
-// mayBegin asks the policy whether the message may begin a task.
+// mayBegin reports whether the policy allows the message to create a task.
 func (a *admission) mayBegin(name task.Agent, x *Agent) bool {
 	if a.engine.cfg.Policy == nil {
 		return true
@@ -113,7 +113,7 @@ func (a *admission) mayBegin(name task.Agent, x *Agent) bool {
 	return a.engine.allows(a.caller.Principal, a.need(), &q)
 }
 
-// begun returns those of the agents with which the caller may begin a task, or why there is
+// begun returns the agents with which the caller may create a task, or the reason why there is
 // none.
 func (a *admission) begun(agents []*Agent) ([]*Agent, error) {
 	var mine []*Agent
@@ -131,11 +131,11 @@ func (a *admission) begun(agents []*Agent) ([]*Agent, error) {
 	return mine, why
 }
 
-// Policy returns what Config.Policy is.
+// Policy returns Config.Policy.
 func (e *Engine) Policy() *policy.Policy { return e.cfg.Policy }
 
-// Sees reports whether an agent with a name, if there is one, is there for a caller. The
-// empty name is the default agent.
+// Sees reports whether the policy shows an agent of the given name to a caller. The agent need
+// not exist. The empty name is the default agent.
 func (e *Engine) Sees(p *auth.Principal, name task.Agent) bool {
 	if e.cfg.Policy == nil {
 		return true
@@ -147,8 +147,7 @@ func (e *Engine) Sees(p *auth.Principal, name task.Agent) bool {
 	return e.cfg.Policy.Sees(p, name)
 }
 
-// AgentsFor returns the agents that are there for a caller, in the order of their
-// registration.
+// AgentsFor returns the agents that a caller may see, in the order of their registration.
 func (e *Engine) AgentsFor(p *auth.Principal) []Agent {
 	var mine []Agent
 	for _, a := range e.agents.all() {
@@ -159,8 +158,8 @@ func (e *Engine) AgentsFor(p *auth.Principal) []Agent {
 	return mine
 }
 
-// AgentFor returns the agent with a name if it is there for a caller; the empty name is the
-// default agent.
+// AgentFor returns the agent with the given name if the caller may see it; the empty name is
+// the default agent.
 func (e *Engine) AgentFor(p *auth.Principal, name task.Agent) (Agent, bool) {
 	if a, ok := e.Agent(name); ok && e.cfg.Policy.Sees(p, a.Name) {
 		return a, true
@@ -168,8 +167,8 @@ func (e *Engine) AgentFor(p *auth.Principal, name task.Agent) (Agent, bool) {
 	return Agent{}, false
 }
 
-// visitor returns whom the policy is asked about for an extended card: who has its token
-// alone is nobody else.
+// caller returns the principal for the policy's decision on an extended card. A caller that has
+// only the card's token counts as the local principal.
 func (v *Visitor) caller() *auth.Principal {
 	if v.Principal == nil && v.Token && errors.Is(v.Err, auth.ErrUnauthenticated) {
 		return &auth.Principal{ID: auth.Local}

@@ -17,12 +17,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// MaxPushConfigs is how many push notification configs a task may have. Further ones
-// are refused until one is deleted.
+// MaxPushConfigs is the largest number of push notification configs of a task. Further ones are
+// refused until one is deleted.
 const MaxPushConfigs = 32
 
-// PushConfig is what a caller is shown of a push notification config: never its
-// token or its credentials.
+// PushConfig is the view of a push notification config for callers. It never contains the token
+// or the credentials.
 type PushConfig struct {
 	TaskID a2a.TaskID
 	ID     string
@@ -37,16 +37,16 @@ type PushPage struct {
 	NextPageToken string
 }
 
-// Pushes reports whether push notification configs can be registered here.
+// Pushes reports whether callers can register push notification configs.
 func (e *Engine) Pushes() bool { return e.pusher != nil }
 
 func errNoPush() error {
 	return apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 }
 
-// CreatePush registers a webhook for a task of the caller, also for one that has
-// ended. It is told what happens after the version that the task has now; one with
-// the same id is replaced.
+// CreatePush registers a webhook for a task of the caller, also for one that has ended. The
+// webhook receives the changes after the current version of the task. It replaces a webhook
+// with the same id.
 func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*PushConfig, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushCreate}})
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 	return shownPush(r.TaskID, hook), nil
 }
 
-// findForPush is find, where push notifications are supported.
+// findForPush is like find, and fails if push notifications are not supported.
 func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s sought) (*live, error) {
 	if !e.Pushes() {
 		return nil, errNoPush()
@@ -72,8 +72,8 @@ func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s 
 	return e.find(ctx, c, t, s)
 }
 
-// putHook stores a hook whose position is exactly the version of its task. What it
-// has begun, it finishes without the caller: the pusher knows what the store has.
+// putHook stores a hook whose position is exactly the version of its task. It finishes even if
+// the caller disconnects, so that the pusher and the store agree.
 func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -94,8 +94,8 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	return nil
 }
 
-// roomForHook reports an error if a task has as many hooks as it may and none with
-// this id. The caller holds the task's write lock.
+// roomForHook returns an error if a task has the maximum number of hooks and none with this id.
+// The caller holds the task's write lock.
 func (e *Engine) roomForHook(h *task.Head, id string) error {
 	have, err := e.store.Hooks(e.ctx, h.Key, "", MaxPushConfigs)
 	if err != nil {
@@ -126,8 +126,8 @@ func (e *Engine) GetPush(ctx context.Context, c *op.Caller, r *op.PushRef) (*Pus
 	return nil, apierror.New(a2a.ErrTaskNotFound, "the task has no push notification config %q", clip(r.ID))
 }
 
-// ListPush returns a page of the push notification configs of a task of the caller,
-// ordered by id.
+// ListPush returns a page of the push notification configs of a task of the caller, ordered by
+// id.
 func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*PushPage, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushList}})
 	if err != nil {
@@ -158,8 +158,8 @@ func (e *Engine) ListPush(ctx context.Context, c *op.Caller, r *op.PushList) (*P
 	return p, nil
 }
 
-// DeletePush deletes a push notification config of a task of the caller. Nothing is
-// told to it any more, but what is on its way. Deleting it again succeeds.
+// DeletePush deletes a push notification config of a task of the caller. No further
+// notification is sent to it, except those in flight. Deleting it again succeeds.
 func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) error {
 	l, err := e.findForPush(ctx, c, &r.Target, sought{r.TaskID, need{op: policy.PushDelete}})
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *Engine) DeletePush(ctx context.Context, c *op.Caller, r *op.PushRef) er
 
 // dropHook deletes a hook.
 func (e *Engine) dropHook(l *live, id string) error {
-	// With the lock, the pusher learns of changes in the order of the store.
+	// The lock ensures that the pusher receives changes in the order of the store.
 	l.write.Lock()
 	defer l.write.Unlock()
 	if err := e.settle(l); err != nil {
@@ -187,8 +187,8 @@ func (e *Engine) dropHook(l *live, id string) error {
 	return nil
 }
 
-// hookFailed notes that it is unknown whether a hook was put or dropped, and returns
-// what to tell the caller, who holds l.write.
+// hookFailed notes that it is unknown whether a hook was stored or deleted. It returns the
+// error for the caller of the engine. Its own caller holds l.write.
 func (e *Engine) hookFailed(l *live, d *doubt, err error) error {
 	if !errors.Is(err, task.ErrUnavailable) {
 		return notFound(err)
@@ -203,11 +203,11 @@ func shownPush(id a2a.TaskID, h *task.Hook) *PushConfig {
 	return &PushConfig{TaskID: id, ID: h.ID, URL: h.URL, Scheme: h.Scheme}
 }
 
-// The field of a message that holds its push notification config.
+// inlinePush is the field of a message that holds its push notification config.
 const inlinePush = "configuration.taskPushNotificationConfig"
 
-// inline prepares the push notification config that came with a message for a task
-// of the agent; it returns nil if none did.
+// inline prepares the push notification config of a message to the agent. It returns nil if the
+// message has none.
 func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error) {
 	if r.Push == nil {
 		return nil, nil
@@ -223,8 +223,8 @@ func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error
 	return hook, err
 }
 
-// attach puts a hook into the change that makes its message durable: it is told what
-// comes after the message. The caller holds the task's write lock.
+// attach adds a hook to the change that makes its message durable: the hook receives the
+// changes after the message. The caller holds the task's write lock.
 func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 	if hook == nil {
 		return nil
@@ -239,10 +239,11 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 	return nil
 }
 
-// publish tells everybody about a durable change. The caller holds l.write.
+// publish notifies readers, the observer, the pusher and the recorder of a durable change. The
+// caller holds l.write.
 func (e *Engine) publish(l *live, c *task.Change) {
 	if e.busy != nil {
-		// Whoever is told that a task has ended may begin the next one at once.
+		// A caller that sees the end of its task may start the next one at once.
 		e.busy.note(l.ref, e.atWork(&c.Next))
 	}
 	if e.cfg.Observer.Ended != nil {
@@ -266,8 +267,8 @@ func (e *Engine) tellPusher(c *task.Change) {
 	}
 }
 
-// encodePushToken makes a page token: the id that a page ended with, bound to the
-// task by a checksum, so that a token of another list is refused.
+// encodePushToken returns a page token: the last id of a page, bound to the task by a checksum,
+// so that a token of another list is refused.
 func encodePushToken(h *task.Head, id string) string {
 	b := binary.BigEndian.AppendUint64(nil, pushSum(h, id))
 	return base64.RawURLEncoding.EncodeToString(append(b, id...))

@@ -19,42 +19,43 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Questions answers what agents ask their callers, in their place. Its methods are called
+// Questions answers the questions of agents in place of their callers. Its methods are called
 // concurrently.
 type Questions interface {
-	// Takes reports whether the questions of an agent are answered here. If not, the task
-	// waits for its caller.
+	// Takes reports whether Reply answers the questions of an agent. If not, the task waits for
+	// its caller.
 	Takes(name task.Agent) bool
-	// Reply says what becomes of a question. It may take its time: the task waits. ctx ends
-	// when somebody else has answered or the task has ended, and when the engine stops; the
-	// question is then asked again by the next process, and may be asked more than once
-	// anyhow. Any other error fails the task.
+	// Reply returns the reply to a question. It may block: the task waits. ctx ends when the
+	// question was answered in another way, when the task has ended, and when the engine stops.
+	// In the last case the next process asks the question again; a question may be asked more
+	// than once in other cases, too. Any other error fails the task.
 	Reply(ctx context.Context, q *Question) (Reply, error)
 }
 
-// Question is what an agent has asked in a task.
+// Question is a question that an agent has asked in a task.
 type Question struct {
 	Owner     task.Owner
 	Task      a2a.TaskID
 	ContextID string
-	// Version is that of the question in its task. An answer counts for it alone.
+	// Version is the version of the task with the question. An answer applies to this version
+	// alone.
 	Version int64
 	Agent   task.Agent
-	// Skill is what the caller has asked for, or else the only skill of the agent; empty
-	// if there are several.
+	// Skill is the skill that the caller has asked for, or else the only skill of the agent;
+	// empty if the agent has several.
 	Skill  string
 	Caller *auth.Principal
-	// Request is the first message of the task in words.
+	// Request is the text of the first message of the task.
 	Request string
-	// Message is the id of the message with the question, for Waiting alone.
+	// Message is the id of the message with the question. Only Waiting and Open set it.
 	Message string
-	// Works says, for Open alone, that the task works and asks nothing yet.
+	// Works is set if the task is working and asks nothing. Only Open sets it.
 	Works bool
-	// Text is the question in words; Others is how many parts of it are not text.
+	// Text is the text of the question; Others is the number of its parts that are not text.
 	Text   string
 	Others int
-	// Turns are the questions of the task that were answered here, without a message of
-	// the caller since, the oldest first. They are read from the log.
+	// Turns are the questions of the task that the hub has answered since the caller's last
+	// message, oldest first. They are read from the log.
 	Turns []Turn
 
 	run *run
@@ -63,9 +64,8 @@ type Question struct {
 // Turn is a question with its answer.
 type Turn struct{ Question, Answer string }
 
-// Delegate asks an agent of the hub on behalf of the task that has asked, as
-// agent.Delegate does for a run of it. Where nobody can be asked because the engine
-// drains, it waits until ctx ends.
+// Delegate asks an agent of the hub on behalf of the task with the question, as agent.Delegate
+// does for a run of it. If the engine drains, it waits until ctx ends.
 func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
 	got, err := q.run.Delegate(ctx, d)
 	if err != nil && q.run.engine.phase.Load() == draining {
@@ -75,51 +75,51 @@ func (q *Question) Delegate(ctx context.Context, d *agent.Delegation) (*agent.De
 	return got, err
 }
 
-// Tell tells callers why an answer takes its time, in a status of the task, which works
-// on. It does so once for a question, also if the question is asked again. The version of
-// the question stays. It returns ErrAnswered if the question is settled.
+// Tell adds a status to the task, still WORKING, that explains to callers why the answer takes
+// time. It does so once for a question, even if the question is asked again. The version of the
+// question does not change. It returns ErrAnswered if the question is settled.
 func (q *Question) Tell(ctx context.Context, why string) error { return q.run.engine.tell(ctx, q, why) }
 
-// Reply is what becomes of a question. The zero Reply leaves it to the caller: the task
+// Reply is the reply to a question. The zero Reply leaves the question to the caller: the task
 // waits for input.
 type Reply struct {
 	// Text answers the question.
 	Text string
-	// Fail ends the task, with this as the reason.
+	// Fail ends the task, with this text as the reason.
 	Fail string
-	// Break says why the questions are given up, if they are: a word of a closed set, for
-	// those who measure.
+	// Break is the reason for ending the questions, for metrics: a word of a closed set; empty
+	// otherwise.
 	Break string
 }
 
-// Why a question needs no answer any more.
+// Reasons why a question needs no answer any more.
 var (
-	// ErrAnswered is returned for an answer that comes too late: the question was
-	// answered, or its task has ended.
+	// ErrAnswered is returned for a late answer: the question was answered, or its task has
+	// ended.
 	ErrAnswered = errors.New("the question has been answered")
-	// ErrTaskEnded is the kind of ErrAnswered with which the context of a question ends whose
-	// task has ended.
+	// ErrTaskEnded is the cause of a question's context when its task has ended. It wraps
+	// ErrAnswered.
 	ErrTaskEnded = fmt.Errorf("the task has ended: %w", ErrAnswered)
 )
 
-// The names in metadata.
+// The reserved names in metadata.
 const (
 	questionKey = "parley.question"
 	answerKey   = "parley.answer"
 )
 
-// asks reports whether the hub answers an entry of the run itself.
+// asks reports whether the hub itself answers an entry of the run.
 func (r *run) asks(en *task.Entry) bool {
 	q := r.engine.cfg.Questions
 	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
 }
 
-// toolCallKey is in the metadata of a part that asks the caller to execute a tool, as
-// PromptKit's agents do, and of the part with the result.
+// toolCallKey is a metadata key of parts that ask the caller to execute a tool, as PromptKit's
+// agents send them, and of the parts with the result.
 const toolCallKey = "tool_call_id"
 
-// callsTool reports whether a message asks the caller to execute a tool: words are no
-// answer to that, whoever says them.
+// callsTool reports whether a message asks the caller to execute a tool. Text cannot answer
+// such a message.
 func callsTool(message []byte) bool {
 	if message == nil {
 		return false
@@ -132,8 +132,8 @@ func callsTool(message []byte) bool {
 	return false
 }
 
-// question turns a question for the caller, whose metadata has no reserved names, into
-// one for the hub: the task goes on.
+// question converts a question for the caller into one for the hub: the task stays WORKING. The
+// metadata of en has no reserved names.
 func (r *run) question(en task.Entry) task.Entry {
 	if en.Body == nil {
 		en.Body = r.live.textMessage("")
@@ -146,8 +146,8 @@ func (r *run) question(en task.Entry) task.Entry {
 	return en
 }
 
-// openQuestion returns the beginning of the metadata of a question: an object with an
-// open object in it.
+// openQuestion returns the beginning of the metadata of a question: an open object in an open
+// object.
 func openQuestion(number int, body []byte) []byte {
 	id, _ := rawjson.String(rawjson.Member(body, "messageId"))
 	b := append(rawjson.AppendString([]byte("{"), questionKey), `:{"number":`...)
@@ -155,13 +155,13 @@ func openQuestion(number int, body []byte) []byte {
 	return rawjson.AppendString(b, id)
 }
 
-// pose marks a head as waiting for an answer of this process. While a head waits, its
-// Attempt counts the statuses that the hub has added to the question.
+// pose marks a head as waiting for an answer of this process. While a head waits, its Attempt
+// counts the statuses that the hub has added to the question.
 func (e *Engine) pose(h *task.Head) {
 	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.holder, task.Asking, 0
 }
 
-// posed returns the version of the question that a head waits with.
+// posed returns the version of the question for which a head waits.
 func posed(h *task.Head) int64 { return h.Version - int64(h.Run.Attempt) }
 
 // tell adds a status with a reason to a question.
@@ -198,7 +198,7 @@ func (e *Engine) tell(ctx context.Context, q *Question, why string) error {
 	})
 }
 
-// saidAt returns the message that stands at a version of a task, or nil.
+// saidAt returns the message at a version of a task, or nil.
 func saidAt(f *task.Fold, version int64) []byte {
 	for m := range f.Said() {
 		if m.Version == version {
@@ -208,7 +208,7 @@ func saidAt(f *task.Fold, version int64) []byte {
 	return nil
 }
 
-// asAsked returns h as the agent has left it that gets the answer to its question.
+// asAsked returns h in the state in which the agent left it when it asked its question.
 func asAsked(h task.Head, f *task.Fold) task.Head {
 	meta := rawjson.Member(f.AppendTask(nil, &h, task.TaskOptions{}), "metadata")
 	asked := rawjson.Member(meta, questionKey)
@@ -226,9 +226,9 @@ func asAsked(h task.Head, f *task.Fold) task.Head {
 	return h
 }
 
-// turnsOf returns the turns of a task that the hub has answered since its caller said
-// something. Who has said what is known from the log: the roles are what agents make of
-// them.
+// turnsOf returns the questions of a task that the hub has answered since the last message of
+// its caller. The log identifies the sender of each message; the roles do not, because agents
+// choose them.
 func turnsOf(f *task.Fold) []Turn {
 	var turns []Turn
 	for m := range f.Said() {
@@ -246,8 +246,8 @@ func turnsOf(f *task.Fold) []Turn {
 	return turns
 }
 
-// handOver has the question of a task answered, if it has asked one. One that comes while
-// the engine drains is for the next process.
+// handOver starts the reply to the question of a task, if it has an open one. While the engine
+// drains, it leaves the question to the next process.
 func (e *Engine) handOver(l *live) {
 	h := l.snapshot()
 	if h.Run.Dispatch != task.Asking || h.State.Terminal() || e.fenced.Load() || e.phase.Load() == draining {
@@ -266,7 +266,7 @@ func (e *Engine) handOver(l *live) {
 	}
 }
 
-// replyTo sees to it that a question is answered, as soon as the store works.
+// replyTo answers a question, and retries until the store works.
 func (e *Engine) replyTo(l *live, version int64) {
 	for {
 		err := e.reply(l, version)
@@ -290,7 +290,7 @@ func (e *Engine) replyTo(l *live, version int64) {
 	}
 }
 
-// reply asks who answers, and does what it says.
+// reply calls Config.Questions and applies the reply.
 func (e *Engine) reply(l *live, version int64) error {
 	h := l.snapshot()
 	if !asking(&h, version) {
@@ -310,7 +310,7 @@ func (e *Engine) reply(l *live, version int64) error {
 		return cause
 	}
 	if e.phase.Load() == draining && (err != nil || answer.Fail != "") {
-		return ErrDraining // nobody takes messages any more; the next process asks again
+		return ErrDraining // no agent accepts messages any more; the next process asks again
 	}
 	if err != nil {
 		return err
@@ -318,8 +318,8 @@ func (e *Engine) reply(l *live, version int64) error {
 	return e.settleQuestion(l, version, &answer)
 }
 
-// whileAsking returns a context that ends when the question is settled, and when the
-// engine stops.
+// whileAsking returns a context that ends when the question is settled, and when the engine
+// stops.
 func (e *Engine) whileAsking(l *live, version int64) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(e.runs)
 	e.work.run(func() {
@@ -351,7 +351,7 @@ func asking(h *task.Head, version int64) bool {
 	return h.Run.Dispatch == task.Asking && posed(h) == version && h.State.Open()
 }
 
-// questionOf returns what a task asks.
+// questionOf returns the open question of a task.
 func (e *Engine) questionOf(l *live) (*Question, error) {
 	h := l.snapshot()
 	r, rec, err := e.speaker(l, &h)
@@ -373,7 +373,7 @@ func (e *Engine) questionOf(l *live) (*Question, error) {
 	return q, nil
 }
 
-// requestOf returns the first message of a task in words.
+// requestOf returns the text of the first message of a task.
 func requestOf(f *task.Fold) string {
 	for m := range f.Said() {
 		if m.Caller {
@@ -383,7 +383,7 @@ func requestOf(f *task.Fold) string {
 	return ""
 }
 
-// others returns how many parts of a message are not text.
+// others returns the number of parts of a message that are not text.
 func others(body []byte) (n int) {
 	for part := range rawjson.Elements(rawjson.Member(body, "parts")) {
 		if rawjson.Member(part, "text") == nil {
@@ -393,8 +393,8 @@ func others(body []byte) (n int) {
 	return n
 }
 
-// speaker returns a run that nobody executes, which speaks for the task: for the message
-// that its agent has read last.
+// speaker returns a run without an executor that acts for the task, with the message that its
+// agent has read last.
 func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
 	a := e.agent(h.Performer())
 	if a == nil {
@@ -418,8 +418,9 @@ func (e *Engine) speaker(l *live, h *task.Head) (*run, *callRecord, error) {
 	return r, rec, nil
 }
 
-// Answer settles the question that a task has asked at a version, of which Owner, Task and
-// Version count. It returns ErrAnswered if somebody else was first, or the task has ended.
+// Answer settles the question that a task has asked at a version. It uses Owner, Task and
+// Version of q. It returns ErrAnswered if the question was answered before, or the task has
+// ended.
 func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
@@ -429,8 +430,8 @@ func (e *Engine) Answer(ctx context.Context, q *Question, a *Reply) error {
 	return e.settleQuestion(l, q.Version, a)
 }
 
-// Waiting returns what a task asks that waits for its caller, of which Owner and Task of q say
-// which one; nil if it does not wait. The version is that of the task.
+// Waiting returns the question of a task that waits for its caller; nil if the task does not
+// wait. It uses Owner and Task of q. The Version of the result is that of the task.
 func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
 	asked, err := e.Open(ctx, q)
 	if err != nil || asked == nil || asked.Works {
@@ -439,8 +440,8 @@ func (e *Engine) Waiting(ctx context.Context, q *Question) (*Question, error) {
 	return asked, nil
 }
 
-// Open is Waiting for a task that has not ended: one that works has no text. It returns nil
-// for a task that has ended.
+// Open is like Waiting for any task that has not ended: the result for a working task has no
+// text. It returns nil for a task that has ended.
 func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
@@ -469,8 +470,8 @@ func (e *Engine) Open(ctx context.Context, q *Question) (*Question, error) {
 	return asked, nil
 }
 
-// AnswerWaiting answers, in the caller's place, what Waiting has returned. It returns
-// ErrAnswered if the task has moved on.
+// AnswerWaiting answers a question that Waiting has returned, in the caller's place. It returns
+// ErrAnswered if the task has changed since.
 func (e *Engine) AnswerWaiting(ctx context.Context, q *Question, text string) error {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
@@ -483,14 +484,14 @@ func (e *Engine) AnswerWaiting(ctx context.Context, q *Question, text string) er
 	return e.appendAnswer(l, q.Version, text)
 }
 
-// answerable reports whether an answer to what a task has asked at a version is accepted.
+// answerable reports whether the task still accepts an answer to its question at a version.
 func answerable(h *task.Head, version int64) bool {
 	return asking(h, version) || h.State == task.InputRequired && h.Version == version
 }
 
-// Answered reports whether the question that a task has asked at a version waits no more,
-// and returns the answer that the hub has given to it; empty if the caller has answered,
-// or nobody. Owner, Task and Version of q count.
+// Answered reports whether the question at a version of a task is settled, and returns the
+// hub's answer to it; the answer is empty if the caller has answered, or the question was
+// settled without an answer. It uses Owner, Task and Version of q.
 func (e *Engine) Answered(ctx context.Context, q *Question) (answer string, settled bool, err error) {
 	l, err := e.open(ctx, ref{q.Owner, q.Task})
 	if err != nil {
@@ -514,7 +515,7 @@ func (e *Engine) Answered(ctx context.Context, q *Question) (answer string, sett
 	return "", true, nil
 }
 
-// settleQuestion does what a reply says, if the question still waits.
+// settleQuestion applies a reply, if the question is still open.
 func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 	h := l.snapshot()
 	name := string(h.Performer())
@@ -540,7 +541,7 @@ func (e *Engine) settleQuestion(l *live, version int64, a *Reply) error {
 	return e.leaveToCaller(l, version)
 }
 
-// leaveToCaller leaves a question to the caller.
+// leaveToCaller makes the task wait for its caller's answer to the question.
 func (e *Engine) leaveToCaller(l *live, version int64) error {
 	h := l.snapshot()
 	f, err := e.fold(e.runs, l, &h)
@@ -562,8 +563,7 @@ func (e *Engine) leaveToCaller(l *live, version int64) error {
 	})
 }
 
-// appendAnswer answers in the caller's place, with a message like a further one of the
-// caller.
+// appendAnswer answers in the caller's place, with a message like a further one of the caller.
 func (e *Engine) appendAnswer(l *live, version int64, text string) error {
 	h := l.snapshot()
 	_, rec, err := e.speaker(l, &h)

@@ -6,15 +6,15 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// loop is the span over the questions of a task that are answered here one after the
-// other. It does not outlive the process; the next one begins another.
+// loop is the trace span over the consecutive questions of a task that the hub answers. It ends
+// with the process; the next process begins another one.
 type loop struct {
 	span   trace.Span
 	rounds int
 }
 
-// inLoop returns ctx for the reply to a question: in the trace and with the ids of the
-// message that the agent was at work with, below the span of the loop.
+// inLoop returns ctx for the reply to a question. It carries the trace and the ids of the
+// message that the agent was processing, below the span of the loop.
 func (e *Engine) inLoop(ctx context.Context, q *Question) context.Context {
 	r := q.run
 	if rec := r.msg.record; trace.On() || len(rec.Params) > 0 {
@@ -27,7 +27,7 @@ func (e *Engine) inLoop(ctx context.Context, q *Question) context.Context {
 	}
 	l := r.live
 	if len(q.Turns) == 0 {
-		e.endLoop(l) // the caller has said something, which began another one
+		e.endLoop(l) // the caller has sent a message, which began another loop
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// retryStreams is when a caller may try again to open a stream.
+// retryStreams is the delay after which a refused caller may try again to open a stream.
 const retryStreams = 5 * time.Second
 
-// quota counts the open streams. A negative limit does not limit.
+// quota counts the open streams. A negative limit means no limit.
 type quota struct {
 	each, total int
 
@@ -38,7 +38,7 @@ func (q *quota) take(owner task.Owner) error {
 	return nil
 }
 
-// give returns what take took.
+// give releases a stream counted by take.
 func (q *quota) give(owner task.Owner) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The members of a StreamResponse and of what is in it, in the order of the schemas.
+// The members of a StreamResponse and of its values, in the order of the schemas.
 const (
 	rawTask = iota
 	rawMessage
 	rawStatus
 	rawArtifact
-	// rawOther is an event of a kind that the protocol does not have. It has no value.
+	// rawOther is an event of a kind that the protocol does not define. It has no value.
 	rawOther
 )
 
@@ -30,8 +30,8 @@ var (
 	chunkSchema  = a2ajson.NewSchema("artifact", "append", "lastChunk", "metadata")
 )
 
-// The names that members of an event must not have to be kept: readers of one dialect or
-// another would take them for what the hub says.
+// Unknown members of an event with these names are dropped: clients of one dialect or another
+// would read them as members that the hub sets.
 var (
 	frameReserved  = rawjson.Reserved{"task", "message", "msg", "statusUpdate", "artifactUpdate", "kind", "status", "artifact", "parts"}
 	taskReserved   = rawjson.Reserved{"id", "contextId", "status", "artifacts", "history", "metadata", "kind"}
@@ -41,11 +41,11 @@ var (
 	}
 )
 
-// errRaw is about a raw event that is not one.
+// errRaw is the error for a raw event that is not a valid event.
 var errRaw = errors.New("not an event")
 
-// splitRaw returns which member a StreamResponse has, its value, and what stands beside
-// it. The JSON is checked as a whole, so that nothing in it need be checked again.
+// splitRaw returns the member that a StreamResponse has, its value, and the members beside it.
+// It checks the JSON as a whole, so that no part of it need be checked again.
 func splitRaw(b []byte) (*rawEvent, error) {
 	if err := a2ajson.Check(b, 0); err != nil {
 		return nil, err
@@ -75,16 +75,16 @@ func splitRaw(b []byte) (*rawEvent, error) {
 	return ev, err
 }
 
-// rawEvent is an agent.Raw of which it is known what it is.
+// rawEvent is an agent.Raw whose kind is known.
 type rawEvent struct {
 	a2a.Event
 	kind  int
 	value []byte
-	// frame is what the protocol does not have beside the value; all there is of rawOther.
+	// frame holds the unknown members beside the value; for rawOther it holds all members.
 	frame a2ajson.Others
 }
 
-// opened returns ev, or what it is if it is raw.
+// opened returns ev, or the parsed event if ev is raw.
 func opened(ev a2a.Event) (a2a.Event, error) {
 	raw, ok := ev.(*agent.Raw)
 	if !ok || raw == nil {
@@ -93,7 +93,7 @@ func opened(ev a2a.Event) (a2a.Event, error) {
 	return splitRaw(raw.JSON)
 }
 
-// fromRaw is entries for JSON. What it makes of it costs what the JSON is long.
+// fromRaw is entries for JSON. Its cost is proportional to the length of the JSON.
 func (l *live) fromRaw(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
 	switch ev.kind {
 	case rawTask:
@@ -109,14 +109,14 @@ func (l *live) fromRaw(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.E
 	return nil, fmt.Errorf("a message: %w", errRaw)
 }
 
-// rawChange is what an event says beside an artifact: a TaskStatus and metadata, and the
-// members that the protocol does not have, by their places.
+// rawChange holds the parts of an event beside an artifact: a TaskStatus, metadata, and unknown
+// members by the object that contains them.
 type rawChange struct {
 	state, meta                []byte
 	frame, event, status, task a2ajson.Others
 }
 
-// others returns the members that the protocol does not have as task.Entry has them.
+// others returns the unknown members in the form of task.Entry.Others.
 func (r *rawChange) others() []byte {
 	var all a2ajson.Others
 	for _, part := range [...]struct {
@@ -130,8 +130,8 @@ func (r *rawChange) others() []byte {
 	return all.Object()
 }
 
-// withTaskIDs returns an event that the hub does not know, or an object in it, with the ids
-// of the hub's task where it has ids, and without reserved names in its metadata.
+// withTaskIDs returns an event that the hub does not know, or an object in it. It replaces its
+// ids by those of the hub's task, and removes reserved names from its metadata.
 func (l *live) withTaskIDs(b []byte, inside func(name string) bool) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(b) {
@@ -154,8 +154,8 @@ func (l *live) withTaskIDs(b []byte, inside func(name string) bool) []byte {
 
 func isMessage(name string) bool { return name == "message" }
 
-// fromRawTask takes a task apart. Its history is left out: it repeats what the hub's
-// own task has.
+// fromRawTask splits a task into entries. It drops the history, because the hub's own task has
+// it.
 func (l *live) fromRawTask(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {
 	var artifacts []byte
 	c := rawChange{frame: ev.frame}
@@ -252,7 +252,7 @@ func (l *live) rawMessage(b []byte) ([]byte, error) {
 	return l.withIDs(body), nil
 }
 
-// rawOptions read what an agent wrote, whose mistakes are not those of the caller.
+// rawOptions are lenient, because mistakes in an agent's JSON are not the caller's.
 var rawOptions = a2ajson.Options{Fill: true, EmptyParts: true, OmitIDs: true, Checked: true}
 
 func fromRawChunk(dst []task.Entry, ev *rawEvent, at task.Millis) ([]task.Entry, error) {

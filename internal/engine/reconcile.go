@@ -12,39 +12,39 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What is in doubt and what is undone is held in memory until the store works again.
-// While it is more than this, no message is admitted.
+// Pending changes and follow-up work are kept in memory until the store works again. While they
+// exceed this limit, no message is admitted.
 const (
 	maxDoubtBytes = 64 << 20
-	// doubtBytes is what one task in doubt counts beside its entries.
+	// doubtBytes is the size counted for one task in doubt, in addition to its entries.
 	doubtBytes = 4 << 10
 )
 
-// doubt is something whose outcome is unknown: a change, or a hook that was put or
-// dropped.
+// doubt is an operation with an unknown outcome: a change, or a hook that was stored or
+// deleted.
 type doubt struct {
 	change *task.Change
-	// ref names the hook; hook is nil if it was dropped.
+	// ref names the hook; hook is nil if it was deleted.
 	ref  task.HookRef
 	hook *task.Hook
 }
 
-// undone is what this process has not done for a task because the store failed, and
-// what the task's head does not say by itself. Epochs and times are compared with the
-// head, so that what was overtaken does no harm.
+// undone lists the work for a task that this process could not do because the store failed, and
+// that the task's head does not show. Epochs and times are compared with the head, so that
+// outdated work is ignored.
 type undone struct {
-	// unread is the epoch of a claim that was stored although its maker was told that
-	// it might not be: no run has begun.
+	// unread is the epoch of a claim that was stored although the claiming call got an error:
+	// no run has started.
 	unread int64
 	// left is the epoch of a run that has ended and still has the claim.
 	left int64
 	// withdrawn is the time of the cancel request that the agent has refused.
 	withdrawn task.Millis
-	// cancel is a request of a caller who was told that it might not be stored.
+	// cancel is a cancel request whose caller got an error.
 	cancel *cancelCall
-	// reveal is set when the caller of a quiet task has waited long enough.
+	// reveal is set if the task is to be shown to callers because its quiet time is over.
 	reveal bool
-	// orphan is set when the task was left by an earlier process.
+	// orphan is set if an earlier process left the task.
 	orphan bool
 }
 
@@ -53,7 +53,7 @@ type cancelCall struct {
 	request *op.Cancel
 }
 
-// owe notes what is undone, and comes back to it once the store works.
+// owe notes pending work of l, which the engine does once the store works.
 func (e *Engine) owe(l *live, f func(*undone)) {
 	l.mu.Lock()
 	if l.undone == nil {
@@ -64,9 +64,10 @@ func (e *Engine) owe(l *live, f func(*undone)) {
 	e.remember(l, nil)
 }
 
-// doubts are the tasks of which something could not be stored. Each of them is held.
+// doubts holds the tasks with a failed change or pending work. It has a reference to each of
+// them.
 type doubts struct {
-	// wake has room for one: there is something to mend, or the store works again.
+	// wake has room for one signal: there is work to do, or the store works again.
 	wake chan struct{}
 	size atomic.Int64
 
@@ -78,7 +79,7 @@ func newDoubts() *doubts {
 	return &doubts{wake: make(chan struct{}, 1), tasks: make(map[*live]int64)}
 }
 
-// full reports whether there is no room for further doubts.
+// full reports whether the limit is reached.
 func (d *doubts) full() bool { return d.size.Load() >= maxDoubtBytes }
 
 func (d *doubts) signal() {
@@ -88,7 +89,7 @@ func (d *doubts) signal() {
 	}
 }
 
-// take returns the tasks with their holds.
+// take removes and returns the tasks with their references.
 func (d *doubts) take() []*live {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +102,7 @@ func (d *doubts) take() []*live {
 	return all
 }
 
-// remember sees to it that l is mended once the store works.
+// remember schedules l for mending once the store works.
 func (e *Engine) remember(l *live, c *task.Change) {
 	cost := int64(doubtBytes)
 	if c != nil {
@@ -120,8 +121,8 @@ func (e *Engine) remember(l *live, c *task.Change) {
 	d.signal()
 }
 
-// settle finds out what became of a doubt. Nothing is done with a task before that is
-// known. The caller holds l.write.
+// settle determines the outcome of a doubt. No other change of the task is made before. The
+// caller holds l.write.
 func (e *Engine) settle(l *live) error {
 	if l.doubt != nil {
 		err := e.learn(l)
@@ -132,20 +133,20 @@ func (e *Engine) settle(l *live) error {
 		}
 		l.doubt = nil
 		if err != nil {
-			return nil // the task is not there, or not any more
+			return nil // the task does not exist, or no longer
 		}
 	}
 	if !l.refused {
 		return nil
 	}
-	// Its caller was told that nothing was accepted, and may have asked somebody else.
+	// Its caller got an error, and may have sent the message elsewhere.
 	err := e.changeLocked(l, l.ending(task.Failed, "the hub could not store the task"))
 	l.refuse(err != nil && !errors.Is(err, task.ErrNotFound))
 	return err
 }
 
-// learn compares a doubt with what is stored, and tells everybody about it if it
-// is there. The caller holds l.write.
+// learn compares a doubt with the store, and publishes the change if it was stored. The caller
+// holds l.write.
 func (e *Engine) learn(l *live) error {
 	if l.doubt.change == nil {
 		return e.learnHook(l)
@@ -160,7 +161,7 @@ func (e *Engine) learn(l *live) error {
 		return err
 	}
 	if !stored && !l.isLoaded() {
-		return nil // somebody else's; it is about to be read
+		return nil // another call's task; it is about to be read
 	}
 	if stored && h.Rev == c.Next.Rev {
 		c.Next = h
@@ -170,14 +171,14 @@ func (e *Engine) learn(l *live) error {
 	}
 	if stored {
 		if c.Mark != nil && h.Rev != c.Next.Rev {
-			e.recorder.Moved(&h, true) // what was read again has no marks
+			e.recorder.Moved(&h, true) // entries that were read again have no marks
 		}
 		e.disown(l, c)
 	}
 	return nil
 }
 
-// contains reports whether c is part of a task whose head is h.
+// contains reports whether c was stored in the task with the head h.
 func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 	if len(c.Entries) == 0 {
 		return h.Rev == c.Next.Rev && h.Run == c.Next.Run && h.Shown == c.Next.Shown &&
@@ -192,26 +193,26 @@ func (e *Engine) contains(h *task.Head, c *task.Change) (bool, error) {
 		slices.Equal(a.Body, b.Body) && slices.Equal(a.Call, b.Call), nil
 }
 
-// disown notes what nobody does for a change that was stored, because its maker was
-// told that it might not be. The caller holds l.write.
+// disown notes the follow-up work of a change that was stored although its caller got an error.
+// The caller holds l.write.
 func (e *Engine) disown(l *live, c *task.Change) {
 	switch run := &c.Next.Run; {
 	case c.Prev.Rev == 0 && c.Request == nil:
-		l.refuse(true) // a caller who has a key may come back with it
+		l.refuse(true) // a caller that has a key may return with it
 	case run.Dispatch == task.Claimed && run.Epoch != c.Prev.Run.Epoch:
 		e.owe(l, func(u *undone) { u.unread = run.Epoch })
 	}
 }
 
-// refuse sets refused. The caller holds l.write.
+// refuse sets l.refused. The caller holds l.write.
 func (l *live) refuse(v bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refused = v
 }
 
-// learnHook tells the pusher about a hook if it was stored, or dropped. The caller
-// holds l.write, so that the task is where it was then.
+// learnHook notifies the pusher of a hook that turned out to be stored, or deleted. The caller
+// holds l.write, so that the task has the same version as then.
 func (e *Engine) learnHook(l *live) error {
 	ref, want, h := l.doubt.ref, l.doubt.hook, l.snapshot()
 	have, err := e.store.Hooks(e.ctx, ref.Task, "", MaxPushConfigs)
@@ -233,8 +234,8 @@ func sameHook(a, b *task.Hook) bool {
 		a.Scheme == b.Scheme && slices.Equal(a.Secret, b.Secret)
 }
 
-// mendAll mends the tasks in doubt, several side by side so that their changes share
-// commits. It reports whether none has failed.
+// mendAll mends the tasks in doubt, several concurrently so that their changes share commits.
+// It reports whether all succeeded.
 func (e *Engine) mendAll(ctx context.Context) bool {
 	if e.health.Load() != nil {
 		return true
@@ -266,8 +267,8 @@ func (e *Engine) mendFailed(l *live, err error) {
 	}
 }
 
-// mend brings a task and what this process does for it together again. It goes by the
-// head as it is: what was asked for and stored is done, whatever its caller was told.
+// mend makes this process consistent with the stored head of a task. Requests that were stored
+// are carried out, even if their callers got an error.
 func (e *Engine) mend(ctx context.Context, l *live) error {
 	if err := e.load(ctx, l); err != nil {
 		if errors.Is(err, task.ErrNotFound) {
@@ -309,7 +310,7 @@ func (e *Engine) settleNow(l *live) error {
 	return e.settle(l)
 }
 
-// owed returns all that mend decides on.
+// owed returns the state on which mend decides.
 func (l *live) owed() (h task.Head, u undone, r *run, canceling bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -326,7 +327,7 @@ func causeOf(s task.State) error {
 	return errFencedBy
 }
 
-// mendCancel goes on with a cancel request that nobody looks after.
+// mendCancel continues a cancel request that no goroutine carries out.
 func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
 	switch {
 	case h.CancelAt == u.withdrawn:
@@ -339,8 +340,8 @@ func (e *Engine) mendCancel(l *live, h *task.Head, u *undone) error {
 	return nil
 }
 
-// mendRun gives a task a place in the line if it has a message that no run has read,
-// or one of which a run was to begin and has not. A place too many does no harm.
+// mendRun queues a task that has an unread message, or a claimed message whose run has not
+// started. Queueing a task twice does no harm.
 func (e *Engine) mendRun(l *live, u *undone) error {
 	if err := e.unclaim(l, u.unread, false); err != nil {
 		return err

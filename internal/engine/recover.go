@@ -9,18 +9,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Recovery.
+// Limits of recovery.
 const (
-	// maxAttempts is how often an idempotent message is executed in all.
+	// maxAttempts is how often an idempotent message is executed in total.
 	maxAttempts = 3
-	// recoverPage is how many heads are read at one time.
+	// recoverPage is the number of heads that are read at once.
 	recoverPage = 1000
-	// recoverers is how many tasks are recovered side by side, so that their
-	// changes share commits.
+	// recoverers is the number of tasks that are recovered concurrently, so that their changes
+	// share commits.
 	recoverers = 64
 )
 
-// recover deals with the open tasks that an earlier process left.
+// recover recovers the open tasks of an earlier process.
 func (e *Engine) recover(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -51,7 +51,7 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 }
 
-// orphaned reports whether a task has work that nobody does.
+// orphaned reports whether a task has work that this process does not do.
 func (e *Engine) orphaned(h *task.Head) bool {
 	if h.Run.Holder == e.holder {
 		return false
@@ -59,7 +59,7 @@ func (e *Engine) orphaned(h *task.Head) bool {
 	return h.Run.Dispatch != task.Idle || h.CancelAt != 0 || h.Waiting()
 }
 
-// recoverTask decides what becomes of one orphaned task.
+// recoverTask loads and recovers one orphaned task.
 func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 	k := ref{h.Owner, h.ID}
 	l := e.live.add(e.newLive(k))
@@ -74,7 +74,7 @@ func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
 	}
 }
 
-// adoptOrphan decides what becomes of a task that an earlier process left.
+// adoptOrphan continues, cancels or fails a task of an earlier process.
 func (e *Engine) adoptOrphan(l *live) error {
 	h := l.snapshot()
 	a := e.agent(h.Performer())
@@ -87,7 +87,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 		return e.endOrphan(l)
 	case a == nil:
 		return e.end(l, task.Failed, goneAgent, errFencedBy)
-	case h.Run.Dispatch == task.Asking && !h.Waiting(): // else the message answers
+	case h.Run.Dispatch == task.Asking && !h.Waiting(): // otherwise the message answers
 		e.handOver(l)
 		return nil
 	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
@@ -103,7 +103,7 @@ func (e *Engine) adoptOrphan(l *live) error {
 	return nil
 }
 
-// enqueue puts a task in line.
+// enqueue puts a task into the queue.
 func (e *Engine) enqueue(l *live, a *Agent) {
 	h := l.snapshot()
 	e.enqueueAs(l, ticket{live: l, lane: laneOf(a, &h)})
@@ -120,7 +120,7 @@ func repeatable(a *Agent, h *task.Head) bool {
 	return t.Resumable || t.Idempotent && !h.Run.Told && h.Run.Attempt < maxAttempts
 }
 
-// interruption is why a task fails whose run must not be repeated.
+// interruption returns the reason for the failure of a task whose run must not be repeated.
 func interruption(a *Agent, h *task.Head) string {
 	if a.traits().Idempotent && !h.Run.Told {
 		return fmt.Sprintf("interrupted by restart in %d attempts", h.Run.Attempt)
@@ -128,9 +128,8 @@ func interruption(a *Agent, h *task.Head) string {
 	return "interrupted by restart"
 }
 
-// unclaim makes a task wait for a run again, if epoch still claims it: the message
-// that was read becomes unread. If it was not begun to be executed, it does not count
-// as an attempt.
+// unclaim puts a task back to waiting for a run, if epoch still has the claim: its message
+// becomes unread. If its execution had not begun, it does not count as an attempt.
 func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
 	if epoch == 0 {
 		return nil
@@ -149,8 +148,8 @@ func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
 	})
 }
 
-// reread puts the message that was read last back in front of those that are unread.
-// The caller holds l.write. It does no harm if the message turns out to be read.
+// reread inserts the message that was read last before the unread ones. The caller holds
+// l.write. It does no harm if the message turns out to be read.
 func (e *Engine) reread(l *live, h *task.Head) error {
 	page, err := e.store.Read(e.ctx, h.Key, h.Read-1)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// reserved are the names in metadata that are for the hub alone to set: from others they
-// would be taken for a question or an answer of the hub.
+// reserved are the metadata names that only the hub may set. From callers or agents they would
+// be mistaken for a question or an answer of the hub.
 var reserved = []string{questionKey, answerKey}
 
-// purposes are the names by which agents of the hub say why they ask for it: agents that
-// answer believe them.
+// purposes are the metadata names with which agents of the hub state the purpose of a message.
+// The receiving agents trust them.
 var purposes = []string{"parley.asked", "parley.summary"}
 
 // unreserved returns metadata without reserved names.
 func unreserved(meta []byte) []byte { return without(meta, reserved) }
 
-// without returns metadata without names: meta itself if it has none of them, nil if nothing
-// is left.
+// without returns metadata without the given names: meta unchanged if it has none of them, nil
+// if nothing remains.
 func without(meta []byte, names []string) []byte {
 	if meta == nil || !slices.ContainsFunc(names, func(name string) bool { return rawjson.Member(meta, name) != nil }) {
 		return meta
@@ -35,8 +35,8 @@ func without(meta []byte, names []string) []byte {
 	return append(b, '}')
 }
 
-// bodyOf returns the message of a caller without the names that are for the hub, and, unless
-// an agent has delegated it, those of purposes.
+// bodyOf returns the message of a caller without the names reserved for the hub. Unless an
+// agent has delegated the message, it also removes those of purposes.
 func bodyOf(body []byte, delegated bool) []byte {
 	meta := rawjson.Member(body, "metadata")
 	left := unreserved(meta)
@@ -58,7 +58,7 @@ func bodyOf(body []byte, delegated bool) []byte {
 	return append(b, '}')
 }
 
-// appendMember appends a member to an object that is open.
+// appendMember appends a member to an open object.
 func appendMember(b []byte, name string, value []byte) []byte {
 	if len(b) > 1 {
 		b = append(b, ',')

@@ -14,11 +14,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// errNoAgent is what a caller gets for an agent that is not there: the same as for
-// a task that is not there, so that names cannot be probed.
+// errNoAgent returns the error for an agent that does not exist. It is the same as for a task
+// that does not exist, so that names cannot be probed.
 func errNoAgent() error { return apierror.New(a2a.ErrTaskNotFound, "no such agent or task") }
 
-// target returns the name that a call routes to, or the empty name.
+// target returns the name of the agent that a call addresses, or the empty name.
 func target(t *op.Target) (task.Agent, error) {
 	if t.Agent != "" && t.Tenant != "" && string(t.Agent) != t.Tenant {
 		return "", apierror.Field(a2a.ErrInvalidParams, "tenant", "%q is not the %q of the path", clip(t.Tenant), clip(string(t.Agent)))
@@ -29,8 +29,8 @@ func target(t *op.Target) (task.Agent, error) {
 	return task.Agent(t.Tenant), nil
 }
 
-// scope returns the agent whose tasks a call is about, if the caller may do there what the
-// call needs; empty means every agent.
+// scope returns the agent whose tasks a call is about, if the policy allows the call; the empty
+// name means every agent.
 func (e *Engine) scope(c *op.Caller, t *op.Target, n need) (task.Agent, error) {
 	name, err := target(t)
 	if err != nil || name == "" {
@@ -45,8 +45,8 @@ func (e *Engine) scope(c *op.Caller, t *op.Target, n need) (task.Agent, error) {
 	return name, nil
 }
 
-// choose returns the agent that a new task is for, and stays with it: the one that the
-// message names, else one that has its skill, else the default one.
+// choose returns the agent for a new task, and keeps the choice: the agent that the message
+// names, else one that has its skill, else the default one.
 func (a *admission) choose() (*Agent, error) {
 	if err := a.candidates(); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (a *admission) choose() (*Agent, error) {
 	return a.choice, nil
 }
 
-// candidates sets choice if the message names the agent of a new task or means the default
-// one, and agents, at least one, if it names a skill alone. It does so once.
+// candidates sets choice if the message names the agent of a new task or means the default one.
+// If the message names only a skill, it sets agents, to at least one. It does so once.
 func (a *admission) candidates() error {
 	if a.choice != nil || a.agents != nil {
 		return nil
@@ -74,8 +74,8 @@ func (a *admission) candidates() error {
 	return err
 }
 
-// named returns the agent with a name, or the default one, if the caller may begin a task
-// with it.
+// named returns the agent with the given name, or the default one, if the caller may create a
+// task with it.
 func (a *admission) named(name task.Agent) (*Agent, error) {
 	skill, x := a.send.Message.Skill, a.engine.agent(name)
 	if err := a.permitBegin(name, x); err != nil {
@@ -90,8 +90,8 @@ func (a *admission) named(name task.Agent) (*Agent, error) {
 	return x, nil
 }
 
-// having returns the agents that have the skill of the message, at least one, with which
-// the caller may begin a task. The caller does not change the list.
+// having returns the agents that have the skill of the message and with which the caller may
+// create a task; at least one. The caller does not change the slice.
 func (a *admission) having() ([]*Agent, error) {
 	e := a.engine
 	agents := e.agents.having(a.send.Message.Skill)
@@ -131,7 +131,7 @@ func (e *Engine) pick(skill string, agents []*Agent) *Agent {
 	return agents[0]
 }
 
-// maxNamed is how many skills an error names.
+// maxNamed limits the skills that an error lists.
 const maxNamed = 20
 
 func unknownSkill(skill string, have []string) error {
@@ -153,7 +153,7 @@ func unknownSkill(skill string, have []string) error {
 		clip(skill), meant, strings.Join(have, ", "), rest)
 }
 
-// each returns the texts of a list, each once.
+// each removes duplicates from a list.
 func each(list []string) []string {
 	seen := make(map[string]bool, len(list))
 	return slices.DeleteFunc(list, func(s string) bool {
@@ -163,7 +163,7 @@ func each(list []string) []string {
 	})
 }
 
-// clip keeps what a caller wrote from filling an error message.
+// clip shortens a caller's text for an error message.
 func clip(s string) string {
 	const most = 64
 	if len(s) <= most {
@@ -172,13 +172,13 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// hasSkill reports whether a has the skill; ids ignore case. An agent that
-// declares no skills takes every message that names it.
+// hasSkill reports whether a has the skill; ids ignore case. An agent that declares no skills
+// accepts every message that names it.
 func hasSkill(a *Agent, skill string) bool {
 	return len(a.Card.Skills) == 0 || skillNamed(a, skill) != nil
 }
 
-// Offers reports whether an agent declares a skill, or any agent if name is empty.
+// Offers reports whether an agent declares a skill, or whether any agent does if name is empty.
 func (e *Engine) Offers(name task.Agent, skill string) bool {
 	if name == "" {
 		return len(e.agents.having(skill)) > 0

@@ -4,7 +4,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Answer is a task as it was at one moment, or a bare message.
+// Answer is the state of a task at one moment, or a bare message.
 type Answer struct {
 	// Head is the task's head. Its Version is that of Fold.
 	Head task.Head
@@ -12,16 +12,15 @@ type Answer struct {
 	Fold *task.Fold
 	// Message is a bare message as v1.0 JSON; nil when the answer is a task.
 	Message []byte
-	// History limits the history to show; nil means all of it.
+	// History limits the length of the history to show; nil means no limit.
 	History *int
-	// Confirmed are the extensions that the agent has confirmed for the message that this is
-	// the answer to; nil if it has not said, and in answers to other calls.
+	// Confirmed are the extensions that the agent has confirmed for the answered message; nil
+	// if it has confirmed none, and in answers to other calls.
 	Confirmed *Confirmation
 }
 
-// answerOf returns a task as its caller sees it. Once a message has answered what the
-// status asks, the task works: a caller who saw the question again would take it for the
-// next one.
+// answerOf returns a task in its caller's view. Once a message has answered the status, the
+// task counts as working: a caller that saw the question again would take it for a new one.
 func answerOf(h *task.Head, f *task.Fold, history *int) *Answer {
 	a := &Answer{Head: *h, Fold: f, History: history}
 	if !h.Resumed() {
@@ -37,18 +36,18 @@ func answerOf(h *task.Head, f *task.Fold, history *int) *Answer {
 // Event is an entry together with its v1.0 frame.
 type Event struct {
 	task.Entry
-	// Frame is the StreamResponse object as v1.0 JSON, shared by all readers; nil
-	// when the entry has no frame (a message of the caller).
+	// Frame is the StreamResponse object as v1.0 JSON, shared by all readers; nil if the entry
+	// has no frame (a message of the caller).
 	Frame []byte
 }
 
 // Page is the answer of ListTasks.
 type Page struct {
-	// Tasks have a nil Fold unless artifacts or history were asked for.
+	// Tasks have a nil Fold unless the caller asked for artifacts or history.
 	Tasks         []Answer
 	NextPageToken string
 	PageSize      int
 	TotalSize     int
-	// Artifacts says whether artifacts are to be shown, even when empty.
+	// Artifacts is set if artifacts are to be shown, even if empty.
 	Artifacts bool
 }

@@ -14,23 +14,22 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// noteLinger is how long a checkpoint without an event waits for the next event, which
-// usually comes and saves it a commit.
+// noteLinger is how long a checkpoint without an event waits for the next event. Usually one
+// comes and saves a commit.
 const noteLinger = 5 * time.Millisecond
 
-// note is a checkpoint that belongs to the event with number seq: it may be stored
-// together with that event or with a later one, and never before. The zero note is
-// none.
+// note is a checkpoint that belongs to the event with number seq: it may be stored together
+// with that event or with a later one, and never before. The zero note means no checkpoint.
 type note struct {
 	seq  int64
 	blob []byte
 }
 
-// notes are the checkpoints of a run that are not durable, in the order of their
-// events. It is guarded by run.mu. A nil notes is empty.
+// notes are the checkpoints of a run that are not durable yet, in the order of their events.
+// run.mu guards them. A nil notes is empty.
 type notes struct {
 	list []note
-	// next waits for its event; nil if there is none.
+	// next is the checkpoint that waits for its event; nil if there is none.
 	next []byte
 }
 
@@ -47,7 +46,7 @@ func (n *notes) upTo(seq int64) note {
 	return note{}
 }
 
-// close gives the note that waits for its event to the events up to seq.
+// close assigns the checkpoint that waits for its event to the event seq.
 func (n *notes) close(seq int64) {
 	if n == nil || n.next == nil {
 		return
@@ -60,7 +59,7 @@ func (n *notes) close(seq int64) {
 	n.next = nil
 }
 
-// drop forgets what was stored with s, and what that has overtaken.
+// drop removes the checkpoint that was stored, s, and older ones.
 func (n *notes) drop(s note) {
 	if n == nil || s.blob == nil {
 		return
@@ -75,7 +74,7 @@ func (n *notes) drop(s note) {
 	n.list = n.list[:copy(n.list, n.list[i:])]
 }
 
-// owed reports whether a note of an event up to seq is not durable.
+// owed reports whether a checkpoint of an event up to seq is not durable.
 func (n *notes) owed(seq int64) bool { return n != nil && len(n.list) > 0 && n.list[0].seq <= seq }
 
 // Checkpoint implements agent.Run.
@@ -94,7 +93,7 @@ func (r *run) Checkpoint(blob []byte) {
 	r.notes.next = blob
 }
 
-// noteNext gives the note that waits to the event that comes next.
+// noteNext assigns the waiting checkpoint and records to the next event.
 func (r *run) noteNext() {
 	if !r.traits.Resumable {
 		return
@@ -105,8 +104,8 @@ func (r *run) noteNext() {
 	r.jottings.close(r.seq + 1)
 }
 
-// noteAlone gives the note that waits to the events that came before, because the one
-// that it waited for changes nothing. It is stored by itself unless an event comes soon.
+// noteAlone assigns the waiting checkpoint and records to the last event, because the event
+// they waited for changes nothing. They are stored by themselves unless an event follows soon.
 func (r *run) noteAlone() {
 	if !r.traits.Resumable {
 		return
@@ -124,12 +123,12 @@ func (r *run) noteAlone() {
 	}
 }
 
-// emptyLocked reports whether nothing waits to be durable.
+// emptyLocked reports whether all events, checkpoints and records are durable.
 func (r *run) emptyLocked() bool {
 	return len(r.pending) == 0 && (r.closed || !r.notes.owed(r.seq) && !r.jottings.owed(r.seq))
 }
 
-// kept forgets what is durable.
+// kept removes the checkpoint and the records that are durable now.
 func (r *run) kept(s *saved) {
 	if s.nothing() {
 		return
@@ -140,7 +139,7 @@ func (r *run) kept(s *saved) {
 	r.jottings.drop(len(s.records))
 }
 
-// applyAlone makes c a change that stores no event.
+// applyAlone sets c to a change that stores no event.
 func (r *run) applyAlone(c *task.Change, s *saved) error {
 	h := &c.Prev
 	if s.nothing() || h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch {
@@ -161,8 +160,8 @@ func (r *run) Asked() <-chan struct{} {
 	return r.asked
 }
 
-// askLocked tells the run of the task that a message waits, if it wants to know and
-// one does.
+// askLocked notifies the run of the task that a message waits, if the run has called Asked and
+// a message waits.
 func (l *live) askLocked() {
 	r := l.run
 	if r == nil || r.asked == nil || r.told || len(l.inbox) == 0 {
@@ -172,7 +171,7 @@ func (l *live) askLocked() {
 	close(r.asked)
 }
 
-// resumeCall fills in what a run goes on from.
+// resumeCall sets the checkpoint and the task from which a run continues.
 func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err error) {
 	h := l.snapshot()
 	if c.Saved, err = e.store.Checkpoint(ctx, h.Key); err != nil {
@@ -191,11 +190,11 @@ func (e *Engine) resumeCall(ctx context.Context, l *live, c *agent.Call) (err er
 	return nil
 }
 
-// earlierTasks is how many tasks of a context are looked at for an earlier checkpoint.
+// earlierTasks limits the tasks of a context that are searched for an earlier checkpoint.
 const earlierTasks = 5
 
-// Earlier finds the last checkpoint of the newest other task of the run's agent and
-// context; see agent.Call.Earlier.
+// Earlier returns the last checkpoint of the newest other task of the run's agent and context;
+// see agent.Call.Earlier.
 func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 	e := r.engine
 	page, err := e.store.List(ctx, &task.Query{
@@ -220,7 +219,7 @@ func (r *run) Earlier(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// Kept finds the last checkpoint of another task of the run's owner and agent; see
+// Kept returns the last checkpoint of another task of the run's owner and agent; see
 // agent.Call.Kept.
 func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	e := r.engine
@@ -246,7 +245,7 @@ func (r *run) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	return saved, nil
 }
 
-// lastCaller returns the caller whose message was read last, as far as it is stored.
+// lastCaller returns the caller of the message that was read last, with the stored fields.
 func (e *Engine) lastCaller(l *live) (*op.Caller, error) {
 	h := l.snapshot()
 	page, err := e.store.Read(e.ctx, h.Key, max(h.Read, 1)-1)
@@ -263,7 +262,7 @@ func (e *Engine) lastCaller(l *live) (*op.Caller, error) {
 	return &op.Caller{Principal: rec.Principal, Params: rec.Params, Extensions: rec.Extensions}, nil
 }
 
-// endOrphan carries a cancel request out without its agent.
+// endOrphan carries out a cancel request without the agent.
 func (e *Engine) endOrphan(l *live) error {
 	c, err := e.lastCaller(l)
 	if err != nil {
@@ -272,8 +271,8 @@ func (e *Engine) endOrphan(l *live) error {
 	return e.endCanceled(l, c)
 }
 
-// recoverCancel carries a cancel request out that an earlier process has left. The
-// agent hears of it in the name of the caller whose message it was at work with.
+// recoverCancel carries out a cancel request of an earlier process. The agent receives it in
+// the name of the caller whose message it was processing.
 func (e *Engine) recoverCancel(l *live) error {
 	c, err := e.lastCaller(l)
 	if err != nil {
@@ -285,8 +284,8 @@ func (e *Engine) recoverCancel(l *live) error {
 	return nil
 }
 
-// goOn lets a task go on whose agent has refused to cancel it, if an earlier process
-// has left it.
+// goOn lets a task continue whose agent has refused to cancel it, if an earlier process left
+// the task.
 func (e *Engine) goOn(l *live) {
 	h := l.snapshot()
 	if !e.orphaned(&h) {

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// resume admits a message that names a context and no task, in a dialect whose callers
-// never name one: to the newest task of this context and agent that waits for its
-// caller, or to a new one.
+// resume admits a message that names a context and no task, in a dialect whose callers never
+// name a task. The message goes to the newest task of this context and agent that waits for its
+// caller, or to a new task.
 func (a *admission) resume(ctx context.Context) (*admitted, error) {
 	if err := a.candidates(); err != nil {
 		return nil, err
@@ -27,14 +27,14 @@ func (a *admission) resume(ctx context.Context) (*admitted, error) {
 	}
 	ad, err := a.followUp(ctx, h.ID)
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrTaskNotFound) {
-		// It has ended in between, or its caller must not know of it yet.
+		// It has ended in between, or callers may not see it yet.
 		return a.create()
 	}
 	return ad, err
 }
 
-// interrupted returns the newest task of the message's context that waits for its
-// caller and belongs to one of the agents, in their order.
+// interrupted returns the newest task of the message's context that waits for its caller and
+// belongs to one of the agents. Earlier agents take precedence.
 func (a *admission) interrupted(ctx context.Context) (h task.Head, err error) {
 	agents := a.agents
 	if agents == nil {
@@ -51,8 +51,8 @@ func (a *admission) interrupted(ctx context.Context) (h task.Head, err error) {
 	return h, err
 }
 
-// once admits a message that is to be admitted once: the first time to a new task, or
-// to one that waits in its context, and later to none.
+// once admits a message at most once. The first time it goes to a new task, or to one that
+// waits in its context; later the message joins that task.
 func (a *admission) once(ctx context.Context) (*admitted, error) {
 	ad, err := a.join(ctx)
 	if !errors.Is(err, a2a.ErrTaskNotFound) {
@@ -69,7 +69,7 @@ func (a *admission) once(ctx context.Context) (*admitted, error) {
 	return ad, err
 }
 
-// join holds the task that the message names.
+// join returns the existing task that the message names.
 func (a *admission) join(ctx context.Context) (*admitted, error) {
 	if err := a.candidates(); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (a *admission) join(ctx context.Context) (*admitted, error) {
 	return ad, nil
 }
 
-// Dialect returns the wire shape in which the caller's task was made, and whether the
-// caller has such a task.
+// Dialect returns the wire dialect in which the caller's task was created, and whether such a
+// task exists.
 func (e *Engine) Dialect(ctx context.Context, c *op.Caller, id a2a.TaskID) (uint8, bool) {
 	l, err := e.find(ctx, c, &op.Target{}, sought{id, need{op: policy.Get}})
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Bounds of the events that a run has yielded and that are not durable yet. An
-// executor that is further ahead waits.
+// Limits of the queue of a run: the events that are not durable yet. An executor that is
+// further ahead waits.
 const (
 	queueEvents = 256
 	queueBytes  = 1 << 20
-	// linger is how long the first event of a batch waits for company, so that an
-	// agent that answers at once costs one append.
+	// linger is how long the first event of a batch waits for more events, so that an agent
+	// that answers at once costs one append.
 	linger = 300 * time.Microsecond
 )
 
-// Why the context of a run ends.
+// The causes with which the context of a run ends.
 var (
 	errRunEnded = errors.New("run has ended")
 	errCanceled = errors.New("task was canceled")
@@ -42,67 +42,67 @@ type run struct {
 	agent  *Agent
 	traits agent.Traits
 	lane   lane
-	// stored is closed once it is known whether the task is stored; nil if it was before
+	// stored is closed once it is known whether the task is stored; nil if it was stored before
 	// the run began.
 	stored chan struct{}
-	// epoch and msg belong to this execution.
+	// epoch, attempt and msg belong to this execution.
 	epoch   int64
 	attempt int
 	msg     inbound
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	watch   watch
-	due     timer.Alarm // runs out at the deadline of the errand
+	due     timer.Alarm // goes off at the deadline of the errand
 	spent   spending
-	// round is the number of the question that the run may ask.
+	// round is the number of the run's next question.
 	round int
-	// asked is closed once a message waits; nil unless the executor wants to know. told
-	// says that it is closed. Both are guarded by live.mu.
+	// asked is closed once a message waits; nil unless the executor has called Asked. told is
+	// set once it is closed. live.mu guards both.
 	asked chan struct{}
 	told  bool
-	// drains is set once the executor wants to know when the engine drains; left is set
-	// when it has ended because of that.
+	// drains is set while the executor waits for the drain of the engine (UntilDrain). left is
+	// set if the run has ended because of the drain.
 	drains atomic.Bool
 	left   bool
-	// scope is ctx with what log records say of the run; seen is what is recorded.
+	// scope is ctx with the attributes for log records; seen holds the measurements.
 	scope context.Context
 	seen  observed
 
-	// writing is held over a flush, so that what was written leaves the queue once.
+	// writing is held during a flush, so that durable entries leave the queue once.
 	writing sync.Mutex
 
 	mu      sync.Mutex // guards the fields below
 	pending []task.Entry
-	slab    *slab // what pending began in; nil if that was given up
+	slab    *slab // the memory in which pending began; nil if it was released
 	bytes   int
 	seq     int64
-	// closed is set when no further event counts: after a final or interrupted one,
-	// and when the run is fenced.
+	// closed is set when further events are ignored: after a final or interrupted status, and
+	// when the run is fenced.
 	closed bool
-	// state is that of the last status.
+	// state is the state of the last status.
 	state task.State
-	// gave is set once the run has given an artifact.
+	// gave is set once the run has produced an artifact.
 	gave bool
-	// posed is the seq of the question with which the run has ended that the hub answers;
-	// zero if there is none.
+	// posed is the seq of the question with which the run has ended, if the hub answers it;
+	// zero otherwise.
 	posed int64
-	// flushing is set while a goroutine other than the executor's is at work.
+	// flushing is set while a goroutine other than the executor's flushes the queue.
 	flushing bool
 	linger   timer.Alarm
-	space    chan struct{} // closed when pending shrinks; nil if nobody waits
+	space    chan struct{} // closed when pending shrinks; nil if no goroutine waits
 	flushed  int64         // seq of the last durable event
 	// notes are the checkpoints that are not durable; nil for nearly all agents.
 	notes *notes
-	// jottings are the records of the journal that are not durable; nil for nearly all.
+	// jottings are the journal records that are not durable; nil for nearly all agents.
 	jottings *jottings
 }
 
-// slab is the memory of a short queue, enough for an agent that answers at once.
+// slab is the memory of a short queue, sufficient for an agent that answers at once.
 type slab [4]task.Entry
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
 
-// claim fills in what a head says of a run that starts now with message version v.
+// claim sets the run in a head that starts now with the message at version v.
 func (e *Engine) claim(h *task.Head, v int64, attempt int) {
 	h.Run = task.Run{
 		Epoch:    h.Run.Epoch + 1,
@@ -123,7 +123,7 @@ func rest(h *task.Head) {
 	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = "", task.Idle, 0
 }
 
-// perform executes the agent, then goes on with whatever waits.
+// perform executes the agent, and then starts the next waiting message or task.
 func (r *run) perform() {
 	r.watch.start(r)
 	r.execute()
@@ -140,7 +140,7 @@ func (r *run) perform() {
 	r.engine.finished(r)
 }
 
-// execute drives the executor until its iterator ends or no event counts any more.
+// execute reads the executor's events until its iterator ends or further events are ignored.
 func (r *run) execute() {
 	defer func() {
 		if p := recover(); p != nil {
@@ -189,7 +189,7 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 	r.ended()
 }
 
-// yield takes an event of the executor; it reports whether further ones count.
+// yield queues the entries of an event. It reports whether further events are accepted.
 func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 	var few [2]task.Entry
 	entries, err := r.live.entries(few[:0], ev, at)
@@ -211,7 +211,7 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 	return true
 }
 
-// emit queues an entry and reports whether further ones count.
+// emit queues an entry. It reports whether further ones are accepted.
 func (r *run) emit(en task.Entry) bool {
 	en.Meta = unreserved(en.Meta)
 	if text := r.tooLarge(&en); text != "" {
@@ -253,8 +253,7 @@ func (r *run) emit(en task.Entry) bool {
 	return !last
 }
 
-// roomLocked waits until the queue has room; it reports whether events still
-// count.
+// roomLocked waits until the queue has room. It reports whether events are still accepted.
 func (r *run) roomLocked(en *task.Entry) bool {
 	if r.ctx.Err() != nil {
 		return false
@@ -277,8 +276,7 @@ func (r *run) roomLocked(en *task.Entry) bool {
 	return !r.closed
 }
 
-// scheduleLocked makes the queue be flushed soon, on a goroutine that the engine
-// waits for.
+// scheduleLocked schedules a flush after d, on a goroutine that the engine waits for.
 func (r *run) scheduleLocked(d time.Duration) {
 	if !r.engine.work.join() {
 		return
@@ -311,7 +309,7 @@ func (r *run) pump() {
 // retryDelay is the time between attempts to write to a store that does not work.
 const retryDelay = 500 * time.Millisecond
 
-// settle waits until everything that was yielded is durable, or the engine stops.
+// settle waits until all queued entries are durable, or the engine stops.
 func (r *run) settle() {
 	r.mu.Lock()
 	if r.flushing && r.engine.alarms.Stop(&r.linger) {
@@ -338,7 +336,7 @@ func (r *run) settle() {
 	}
 }
 
-// flush makes what is queued durable in one append.
+// flush makes the queue durable in one append.
 func (r *run) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -375,7 +373,7 @@ func (r *run) flush() error {
 	return nil
 }
 
-// badEvent is an event that the protocol forbids where it came.
+// badEvent is an event that the protocol forbids at its position.
 type badEvent struct {
 	index int
 	err   error
@@ -384,8 +382,8 @@ type badEvent struct {
 func (b *badEvent) Error() string { return b.err.Error() }
 func (b *badEvent) Unwrap() error { return b.err }
 
-// apply adds the batch to c, and what is kept beside it. Once the engine fences
-// its runs, nothing is added.
+// apply adds the batch, and the checkpoint and records beside it, to c. Once the engine fences
+// its runs, it adds nothing.
 func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 	if r.engine.fenced.Load() {
 		return fmt.Errorf("engine: %w", task.ErrFenced)
@@ -420,7 +418,7 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 	if len(c.Entries) == 0 {
 		return r.applyAlone(c, kept)
 	}
-	if c.Next.State.Open() { // a task that has ended does not go on
+	if c.Next.State.Open() { // a task that has ended is not continued
 		c.Checkpoint, c.Journal = kept.note.blob, kept.records
 	} else if r.traits.Recalls {
 		c.Checkpoint = kept.note.blob
@@ -428,7 +426,7 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *saved) error {
 	return nil
 }
 
-// took removes n durable entries from the queue. Whoever ends the task may have
+// took removes n durable entries from the queue. A goroutine that ended the task may have
 // fenced the run in the meantime, which empties the queue.
 func (r *run) took(n int) {
 	r.mu.Lock()
@@ -449,8 +447,8 @@ func (r *run) took(n int) {
 	r.spaceLocked()
 }
 
-// freeLocked gives the memory of an empty queue back. Nobody reads it any more but
-// whoever empties the queue.
+// freeLocked releases the memory of an empty queue. Only the goroutine that empties the queue
+// still refers to it.
 func (r *run) freeLocked() {
 	if r.slab != nil {
 		clear(r.slab[:])
@@ -466,7 +464,8 @@ func (r *run) spaceLocked() {
 	}
 }
 
-// dropAfter keeps the events before a bad one and fails the task in its place.
+// dropAfter keeps the events before a bad one, and replaces that one by the failure of the
+// task.
 func (r *run) dropAfter(bad *badEvent) {
 	reference := uuid.NewString()
 	r.engine.cfg.Logger.ErrorContext(r.scope, "agent broke the protocol", "agent", r.agent.Name, "task", r.live.ref.id,
@@ -474,7 +473,7 @@ func (r *run) dropAfter(bad *badEvent) {
 	text := fmt.Sprintf("agent %q sent an event that the protocol forbids (reference %s)", r.agent.Name, reference)
 	en := r.live.statusEntry(task.Failed, text)
 	r.mu.Lock()
-	if bad.index < len(r.pending) { // else the run was fenced in the meantime
+	if bad.index < len(r.pending) { // otherwise the run was fenced in the meantime
 		en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
 		r.pending = append(r.pending[:bad.index:bad.index], en)
 		r.seq = en.Seq
@@ -485,19 +484,19 @@ func (r *run) dropAfter(bad *badEvent) {
 	r.stop(bad.err)
 }
 
-// fence makes the run's events count no more and ends its context.
+// fence makes the engine ignore further events of the run, and ends its context.
 func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
-	r.stop(cause) // before anybody can see that nothing is left to be written
+	r.stop(cause) // before other goroutines can see the empty queue
 	r.pending, r.bytes, r.notes, r.jottings = nil, 0, nil, nil
-	r.slab = nil // somebody may be writing what it holds
+	r.slab = nil // another goroutine may be writing its contents
 	r.spaceLocked()
 	r.mu.Unlock()
 }
 
-// Flush waits until everything yielded so far is durable. It is an error if the run was
-// fenced: then what was yielded last may have been dropped. It implements agent.Run.
+// Flush waits until all events yielded so far are durable. It returns an error if the run was
+// fenced: then the last events may have been dropped. It implements agent.Run.
 func (r *run) Flush(ctx context.Context) error {
 	if err := r.awaitStored(ctx); err != nil {
 		return err
@@ -525,8 +524,8 @@ func (r *run) Flush(ctx context.Context) error {
 	}
 }
 
-// cutOff returns why what the executor has yielded last may have been dropped; nil if it
-// was not.
+// cutOff returns the reason why the last events of the executor may have been dropped; nil if
+// they were not.
 func (r *run) cutOff() error {
 	if err := context.Cause(r.ctx); !errors.Is(err, errRunEnded) {
 		return err
@@ -542,7 +541,7 @@ func (r *run) panicked(p any) {
 	r.status(task.Failed, fmt.Sprintf("agent %q panicked (reference %s)", r.agent.Name, reference))
 }
 
-// failed fails the task for a reason that is not for callers.
+// failed fails the task for a reason that is not shown to callers.
 func (r *run) failed(err error) {
 	reference := uuid.NewString()
 	r.engine.cfg.Logger.ErrorContext(r.scope, "agent failed", "agent", r.agent.Name, "task", r.live.ref.id,
@@ -550,11 +549,11 @@ func (r *run) failed(err error) {
 	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
 }
 
-// failedWith ends the run with an error of the executor. Words that the executor
-// chose for its callers (a2a.Error) are passed on.
+// failedWith ends the run with an error of the executor. The message of an a2a.Error is meant
+// for callers and passed on.
 func (r *run) failedWith(err error, first bool) {
 	if r.ctx.Err() != nil {
-		return // it was told to stop, and says so
+		return // the engine stopped the run; the error is a consequence
 	}
 	if first && r.refuse(err) {
 		return
@@ -585,7 +584,7 @@ func (r *run) ended() {
 	r.status(task.Failed, "agent ended without a final state")
 }
 
-// status emits a status of the hub in the name of the run.
+// status emits a status on the hub's own behalf, as an event of the run.
 func (r *run) status(s task.State, text string) {
 	r.emit(r.live.statusEntry(s, text))
 }

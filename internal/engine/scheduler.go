@@ -11,21 +11,22 @@ import (
 type ticket struct {
 	live *live
 	lane lane
-	// goesOn is set for a run that an earlier process has left: it has begun, and is not
-	// held up where its agent is paused.
+	// goesOn is set for a run that an earlier process has started. It is not held up if its
+	// agent is paused.
 	goesOn bool
 }
 
-// lane has no agent for tasks that run side by side.
+// lane identifies the tasks that run one after the other. It has no agent for tasks that run
+// concurrently.
 type lane struct {
 	owner   task.Owner
 	agent   task.Agent
 	context string
-	// away says that the run waits for work elsewhere: agent.Traits.Away.
+	// away is set if the run waits for work elsewhere: agent.Traits.Away.
 	away bool
 }
 
-// crewOf returns who runs the tasks of a lane.
+// crewOf returns the goroutines that run the tasks of a lane.
 func (e *Engine) crewOf(ln *lane) *crew {
 	if ln.away {
 		return &e.away
@@ -43,11 +44,11 @@ func laneOf(a *Agent, h *task.Head) lane {
 	return lane{h.Owner, h.Performer(), h.ContextID, away}
 }
 
-// serial reports whether one task of the lane runs at one time.
+// serial reports whether only one task of the lane runs at a time.
 func (l *lane) serial() bool { return l.agent != "" }
 
-// side is the half of the line to which a lane belongs: runs that work here do not wait
-// for those that wait for others.
+// side returns the index of the queue of a lane: runs that work in this process do not wait for
+// runs that wait for others.
 func (l *lane) side() int {
 	if l.away {
 		return 1
@@ -55,8 +56,8 @@ func (l *lane) side() int {
 	return 0
 }
 
-// scheduler decides which task runs when: at most max of a side at one time, and at most one
-// of a serial lane. Who cannot run waits in the order of arrival at its side.
+// scheduler decides which task runs when: at most max runs of a side at a time, and at most one
+// of a serial lane. Tickets that cannot run wait in the order of arrival at their side.
 type scheduler struct {
 	mu      sync.Mutex // guards the fields below
 	max     [2]int
@@ -70,7 +71,7 @@ func newScheduler(here, away int) *scheduler {
 	return &scheduler{max: [2]int{here, away}, lanes: make(map[lane][]ticket)}
 }
 
-// tryAcquire takes a place for a run, and reports whether there was one.
+// tryAcquire takes a place for a run. It reports whether one was free.
 func (q *scheduler) tryAcquire(l lane) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,8 +93,8 @@ func (q *scheduler) acquireLocked(l lane) bool {
 	return true
 }
 
-// wait puts s in line and returns the tasks that may run now: usually none, or s
-// itself if a place has become free meanwhile.
+// wait queues s and returns the tickets that may run now: usually none, or s itself if a place
+// has become free meanwhile.
 func (q *scheduler) wait(s ticket) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,7 +107,7 @@ func (q *scheduler) wait(s ticket) []ticket {
 	return q.nextLocked(s.lane.side())
 }
 
-// release returns a place and returns the tasks that may run now.
+// release frees a place and returns the tickets that may run now.
 func (q *scheduler) release(l lane) []ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,14 +117,14 @@ func (q *scheduler) release(l lane) []ticket {
 		behind := q.lanes[l]
 		delete(q.lanes, l)
 		if len(behind) > 0 {
-			// The first takes its turn in the common line, the others stay behind it.
+			// The first one moves to the queue of its side; the others stay behind it.
 			q.queue[side] = append(q.queue[side], behind...)
 		}
 	}
 	return q.nextLocked(side)
 }
 
-// nextLocked takes places for the tasks in front that can run, on one side.
+// nextLocked takes places for the first tickets of one side that can run.
 func (q *scheduler) nextLocked(side int) []ticket {
 	var next []ticket
 	for len(q.queue[side]) > 0 && q.running[side] < q.max[side] {
@@ -139,14 +140,14 @@ func (q *scheduler) nextLocked(side int) []ticket {
 	return next
 }
 
-// size returns how many runs there are, and how many tasks wait.
+// size returns the number of runs, and the number of waiting tickets.
 func (q *scheduler) size() (running, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.running[0] + q.running[1], q.waiting
 }
 
-// length returns how many tasks wait.
+// length returns the number of waiting tickets.
 func (q *scheduler) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

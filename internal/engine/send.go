@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Send admits a message and, unless told otherwise, waits until its task has ended
-// or waits for the caller, at most for Config.MaxWait. A caller that goes away
-// changes nothing.
+// Send admits a message. Unless r asks for an immediate return, it waits until the task has
+// ended or waits for the caller, at most for Config.MaxWait. A caller that disconnects changes
+// nothing.
 func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, error) {
 	a := admission{engine: e, caller: c, send: r, wait: !r.ReturnImmediately}
 	ad, err := a.admit(ctx)
@@ -35,7 +35,7 @@ func (e *Engine) Send(ctx context.Context, c *op.Caller, r *op.Send) (*Answer, e
 	return answer, err
 }
 
-// awaitOutcome waits until the admitted message has been dealt with.
+// awaitOutcome waits until the admitted message has been processed.
 func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 	l := ad.live
 	var unread bool
@@ -59,7 +59,7 @@ func (e *Engine) awaitOutcome(ctx context.Context, ad *admitted) error {
 	return nil
 }
 
-// answer returns the task as it is now, or the bare message that it ended as.
+// answer returns the current task, or the bare message with which it ended.
 func (e *Engine) answer(ctx context.Context, l *live, history *int) (*Answer, error) {
 	l.mu.Lock()
 	h, msg, refusal := l.head, l.answer, l.refusal
@@ -103,11 +103,11 @@ func (e *Engine) fold(ctx context.Context, l *live, h *task.Head) (*task.Fold, e
 	return f, nil
 }
 
-// minSnapshot is the size of a log below which no snapshot is worth while.
+// minSnapshot is the size in bytes below which a log gets no snapshot.
 const minSnapshot = 16 << 10
 
-// foldLog folds what the store has, beginning with a snapshot if there is one, and
-// leaves a snapshot behind if the log has grown by more than the last one's size.
+// foldLog folds the stored log, beginning with a snapshot if there is one. It saves a new
+// snapshot if the log has grown by more than the size of the last one.
 func (e *Engine) foldLog(ctx context.Context, h *task.Head) (*task.Fold, error) {
 	f, base, err := e.fromSnapshot(ctx, h)
 	if err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, in
 	return f, len(snap.Data), err
 }
 
-// saveSnapshot keeps f, one at a time and beside the caller's work.
+// saveSnapshot stores a snapshot of f in the background, one at a time.
 func (e *Engine) saveSnapshot(key task.Key, f *task.Fold) {
 	if !e.snapping.CompareAndSwap(false, true) {
 		return

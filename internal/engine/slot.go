@@ -5,9 +5,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// slot is the room that a message takes before it is stored: among the tasks of its caller
-// that are at work, at the gate, and for a run. release returns all of it that was neither
-// kept nor handed over, and may be called again.
+// slot holds the resources that a message reserves before it is stored: a count among its
+// caller's tasks at work, the admission by the gate, and a place for a run. release frees those
+// that were neither kept nor handed over, and may be called again.
 type slot struct {
 	engine *Engine
 	ref    ref
@@ -18,13 +18,13 @@ type slot struct {
 	undo             func()
 }
 
-// count takes room among the tasks of the caller.
+// count reserves a count among the tasks of the caller.
 func (s *slot) count() (err error) {
 	s.counted, err = s.engine.busy.take(s.ref)
 	return err
 }
 
-// pass asks the gate about a message for a new task of an agent.
+// pass calls the gate for a message that creates a task of an agent.
 func (s *slot) pass(name task.Agent, r *op.Send) (err error) {
 	if g := s.engine.cfg.Gate; g != nil {
 		s.undo, err = g.Admit(name, r)
@@ -32,19 +32,20 @@ func (s *slot) pass(name task.Agent, r *op.Send) (err error) {
 	return err
 }
 
-// enter takes room for a run of an agent, and reports whether there was some.
+// enter reserves a place for a run of an agent. It reports whether one was free.
 func (s *slot) enter(name task.Agent) bool {
 	s.entered = !s.engine.IsPaused(name) && s.engine.scheduler.tryAcquire(s.lane)
 	return s.entered
 }
 
-// handOver leaves the room for a run to the run.
+// handOver passes the place to the run.
 func (s *slot) handOver() lane {
 	s.entered = false
 	return s.lane
 }
 
-// keep leaves all room but that for a run to the task, which is stored.
+// keep makes release keep all resources but the place for a run: the task, which is stored,
+// owns them.
 func (s *slot) keep() { s.counted, s.undo = false, nil }
 
 func (s *slot) release() {
@@ -67,5 +68,5 @@ func (s *slot) release() {
 	s.keep()
 }
 
-// full reports whether no further task may wait for a run.
+// full reports whether the queue of tasks has reached its limit.
 func (e *Engine) full() bool { return e.scheduler.length()+e.pauses.length() >= e.cfg.MaxQueued }

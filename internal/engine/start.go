@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// start runs the claimed task l with message m in a goroutine of its own. The
-// caller hands over one hold on l and one place in the lane.
+// start runs the claimed task l with message m in a goroutine of its own. The caller passes on
+// one reference to l and one place in the lane.
 func (e *Engine) start(l *live, a *Agent, m inbound, ln lane) {
 	r := &run{engine: e, live: l, agent: a, traits: a.traits(), lane: ln, msg: m}
 	h := l.snapshot()
 	r.begin(&h)
 }
 
-// begin executes r for the claim of h.
+// begin starts the execution of r for the claim in h.
 func (r *run) begin(h *task.Head) {
 	r.epoch, r.attempt = h.Run.Epoch, h.Run.Attempt
 	r.ctx, r.stop = context.WithCancelCause(r.engine.runs)
@@ -25,31 +25,32 @@ func (r *run) begin(h *task.Head) {
 	r.live.run = r
 	r.live.mu.Unlock()
 	if !r.engine.crewOf(&r.lane).run(r.perform) {
-		// The engine has stopped; the claim is for the next process to find.
+		// The engine has stopped; the next process finds the claim.
 		r.engine.live.release(r.live)
 	}
 }
 
-// errNotStored is why the run of a task ends that could not be made.
+// errNotStored is the cause of the end of a run whose task could not be stored.
 var errNotStored = errors.New("the task could not be stored")
 
-// mayBeEarly reports whether the run of a new task may begin before the task is stored. If the
-// caller has chosen the id, the task may be there already, and the run would speak for it.
+// mayBeEarly reports whether the run of a new task may begin before the task is stored. It may
+// not if the caller has chosen the id: then the task may exist already, and the run's output
+// would appear to be its.
 func mayBeEarly(a *Agent, r *op.Send) bool {
 	t := a.traits()
 	return t.Early && t.Away && t.Resumable && r.Message.TaskID == ""
 }
 
-// startEarly is start for a task whose first change is about to be stored, with head h then.
-// The caller holds l.write until that is over, so that no change of the run comes before, and
-// tells how it was: known.
+// startEarly is start for a task whose first change is about to be stored, with the head h. The
+// caller holds l.write during the change, so that no change of the run comes before, and calls
+// known with the outcome.
 func (e *Engine) startEarly(r *run, h *task.Head) {
 	r.engine, r.traits, r.stored = e, r.agent.traits(), make(chan struct{})
 	e.live.retain(r.live)
 	r.begin(h)
 }
 
-// known tells an early run whether its task is stored.
+// known notifies an early run of the outcome of storing its task.
 func (r *run) known(err error) {
 	if err != nil {
 		r.fence(errNotStored)
@@ -57,7 +58,8 @@ func (r *run) known(err error) {
 	close(r.stored)
 }
 
-// awaitStored waits until the task of an early run is stored. The error is why it is not.
+// awaitStored waits until the task of an early run is stored. It returns an error if it was
+// not.
 func (r *run) awaitStored(ctx context.Context) error {
 	if r.stored == nil {
 		return nil

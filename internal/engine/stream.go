@@ -19,34 +19,34 @@ import (
 // Stream is a reader's position in the log of one task. It belongs to one
 // goroutine.
 type Stream struct {
-	// First is what the reader must be shown first: the task at its Head.Version,
-	// or a bare message, after which the stream ends. It is nil when the reader
-	// resumes from a version that it has seen.
+	// First is the item to show to the reader first: the task at its Head.Version, or a bare
+	// message, after which the stream ends. It is nil if the reader resumes from a version that
+	// it has seen.
 	First *Answer
 	// Task identifies the task of the events that follow.
 	Task task.Head
-	// Done is set when there is nothing left to follow after First: the reader has
-	// seen everything of a task that has ended.
+	// Done is set if no event follows First: the task has ended, and the reader has seen all of
+	// it.
 	Done bool
-	// Confirmed are the extensions that the agent has confirmed for the message of the
-	// stream; nil if it has not said so far, and for a stream without a message.
+	// Confirmed are the extensions that the agent has confirmed for the message of the stream;
+	// nil if it has confirmed none so far, and for a stream without a message.
 	Confirmed *Confirmation
 
 	engine *Engine
 	live   *live
 	owner  task.Owner
-	// pos is the version of the last event that was returned.
+	// pos is the version of the last returned event.
 	pos int64
-	// asked is the version of the message whose stream this is; the stream ends
-	// when the task requires input after it. Zero: the stream ends with the task.
+	// asked is the version of the message that opened the stream: the stream ends when the task
+	// requires input after it. If zero, the stream ends with the task.
 	asked int64
 	// repeated is set if that message was admitted before.
 	repeated bool
 	ended    bool
 }
 
-// Stream admits a message and returns a reader of its task that ends with the
-// task, or when the task requires input.
+// Stream admits a message and returns a reader of its task. The reader ends with the task, or
+// when the task requires input.
 func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream, error) {
 	owner := c.Principal.Owner()
 	if err := e.quota.take(owner); err != nil {
@@ -67,8 +67,7 @@ func (e *Engine) Stream(ctx context.Context, c *op.Caller, r *op.Send) (*Stream,
 	return s, nil
 }
 
-// begin waits until it is known whether the agent answers with a message, and sets
-// the first thing to show.
+// begin waits until the agent answers with a message or the task is shown, and sets First.
 func (s *Stream) begin(ctx context.Context, history *int) error {
 	l := s.live
 	_, err := s.engine.await(ctx, l, func() bool {
@@ -95,8 +94,8 @@ func (s *Stream) begin(ctx context.Context, history *int) error {
 	return s.snapshot(ctx, history)
 }
 
-// snapshot sets First to the task at the position of the stream, as it was when
-// the message was admitted.
+// snapshot sets First to the task at the position of the stream, as it was when the message was
+// admitted.
 func (s *Stream) snapshot(ctx context.Context, history *int) error {
 	h := s.Task
 	if s.asked == 1 {
@@ -113,7 +112,7 @@ func (s *Stream) snapshot(ctx context.Context, history *int) error {
 	return nil
 }
 
-// createdHead returns the head as it was when the task was created.
+// createdHead returns the head at the creation of the task.
 func createdHead(h *task.Head) task.Head {
 	c := *h
 	c.Version, c.State = 1, task.Submitted
@@ -122,28 +121,28 @@ func createdHead(h *task.Head) task.Head {
 	return c
 }
 
-// dealtWith reports whether a status at version v comes from a run that has read
-// the message of this stream.
+// dealtWith reports whether a status at version v comes from a run that has read the message of
+// this stream.
 func (s *Stream) dealtWith(v int64) bool {
 	if s.asked == 0 {
 		return false
 	}
 	if s.repeated {
-		// Another process may have read the message, or this one a later message.
+		// Another process may have read the message, or this process a later one.
 		return v > s.asked
 	}
 	at, ok := s.live.readAt(s.asked)
 	return ok && v > at
 }
 
-// Answer returns the task as it is now, as Send does.
+// Answer returns the current task, like Send.
 func (s *Stream) Answer(ctx context.Context, history *int) (*Answer, error) {
 	return s.engine.answer(ctx, s.live, history)
 }
 
-// Subscribe returns a reader of a task that ends with the task. A usable
-// LastEventID resumes after that version, also on a task that has ended; without
-// one a task that has ended is refused.
+// Subscribe returns a reader of a task that ends with the task. A usable LastEventID resumes
+// after that version, even for a task that has ended. Without one, a task that has ended is
+// refused.
 func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (*Stream, error) {
 	owner := c.Principal.Owner()
 	if err := e.quota.take(owner); err != nil {
@@ -167,7 +166,7 @@ func (e *Engine) Subscribe(ctx context.Context, c *op.Caller, r *op.Subscribe) (
 	return s, nil
 }
 
-// resumeAt returns the version that the id of an event names, if the task has it.
+// resumeAt returns the version that an event id names, if the task has it.
 func resumeAt(h *task.Head, lastEventID string) (int64, bool) {
 	v, err := strconv.ParseInt(lastEventID, 10, 64)
 	return v, err == nil && v >= 1 && v <= h.Version
@@ -194,9 +193,9 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 	return nil
 }
 
-// Next returns the next events, at least one, in order. It returns io.EOF when the
-// stream has ended, and no events with a nil error when wait has passed without
-// any; wait ≤ 0 waits as long as ctx allows.
+// Next returns the next events, at least one, in order. It returns io.EOF when the stream has
+// ended, and no events with a nil error if none has come within wait. If wait ≤ 0, it waits
+// until ctx ends.
 func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) {
 	var timeout <-chan time.Time
 	for {
@@ -217,7 +216,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) 
 		case <-timeout:
 			return nil, nil
 		case <-s.engine.ctx.Done():
-			// The hub stops; the reader may come back and resume.
+			// The hub stops; the reader may reconnect and resume.
 			return nil, io.EOF
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -225,8 +224,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) 
 	}
 }
 
-// poll returns events that are there, or a channel that is closed when there may
-// be some.
+// poll returns the available events, or a channel that is closed when there may be some.
 func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
 	l := s.live
 	l.mu.Lock()
@@ -245,8 +243,8 @@ func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
 	if err != nil {
 		return nil, nil, notFound(err)
 	}
-	// What is stored and not in the head yet waits for it: who has seen the end of a task
-	// here must not find it at work elsewhere.
+	// Stored entries beyond the head are held back until the head has them: a reader that has
+	// seen the end of a task here must not find it working elsewhere.
 	if i := slices.IndexFunc(page, func(e task.Entry) bool { return e.Version > h.Version }); i >= 0 {
 		page = page[:i]
 	}
@@ -260,7 +258,7 @@ func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
 	return events, nil, nil
 }
 
-// pass moves the position over events, and cuts them off where the stream ends.
+// pass advances the position over events, and truncates them where the stream ends.
 func (s *Stream) pass(events []Event) []Event {
 	for i := range events {
 		ev := &events[i]
@@ -276,7 +274,7 @@ func (s *Stream) pass(events []Event) []Event {
 	return events
 }
 
-// Close lets go of the task. It must be called, and may be called again.
+// Close releases the task. It must be called, and may be called again.
 func (s *Stream) Close() {
 	if s.live != nil {
 		s.engine.live.release(s.live)

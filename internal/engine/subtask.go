@@ -7,10 +7,10 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// adopt makes the task that a message begins a child of the one on whose behalf it is sent:
-// that of the run whose executor, or a tool of it, sends it with its context. It returns
-// that run, or nil if the message begins nothing or is nobody's. Such a message is one of
-// the caller in everything but that: nothing that only the hub may say in one is believed.
+// adopt links a new task to its parent if the message is sent from within a run: by its
+// executor, or by a tool with the executor's context. It returns that run, or nil if the
+// message creates no task or is not sent from a run. In all other respects the message is the
+// caller's: names that only the hub may set are not trusted.
 func (a *admission) adopt(ctx context.Context) (*run, error) {
 	r, _ := agent.CallFrom(ctx).Run().(*run)
 	if r == nil || r.engine != a.engine || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
@@ -32,8 +32,8 @@ func (a *admission) adopt(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// adopted follows what becomes of a child: the cascade of a cancellation may have come
-// before it was there.
+// adopted notes a new child of the run's task. It cancels the child if the parent was canceled
+// before the child existed.
 func (r *run) adopted(ad *admitted, c *op.Caller) {
 	r.live.begot()
 	if r.canceled() {

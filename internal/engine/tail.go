@@ -6,15 +6,15 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Bounds of the tails in memory. Readers that are further behind read the log.
+// Limits of the tails in memory. Readers that are further behind read the store.
 const (
 	tailEntries  = 256
 	tailBytes    = 1 << 20
 	allTailBytes = 64 << 20
 )
 
-// tail is the most recent entries of a live task, so that readers that keep up
-// never touch the store. It is guarded by its task's lock.
+// tail holds the most recent entries of a live task, so that readers that keep up need not read
+// the store. It is guarded by its task's lock.
 type tail struct {
 	// events hold the versions up to the head's, without gaps.
 	events []Event
@@ -27,7 +27,7 @@ type tail struct {
 func (t *tail) add(entries []task.Entry) {
 	before := t.bytes
 	if t.events == nil {
-		// Enough for a task that answers at once.
+		// Sufficient for a task that is answered at once.
 		t.events = make([]Event, 0, 4)
 	}
 	for i := range entries {
@@ -42,13 +42,13 @@ func (t *tail) add(entries []task.Entry) {
 	}
 	t.total.Add(int64(t.bytes - before))
 	if drop > 0 {
-		// A new array, because readers hold slices of the old one.
+		// A new array is needed because readers hold slices of the old one.
 		t.events = append(make([]Event, 0, len(t.events)-drop+16), t.events[drop:]...)
 	}
 }
 
-// after returns the events above version, and whether the tail reaches back that
-// far. Their frames are made on first use and shared by all readers.
+// after returns the events above version, and whether the tail reaches back that far. Their
+// frames are built on first use and shared by all readers.
 func (t *tail) after(h *task.Head, version int64) ([]Event, bool) {
 	if len(t.events) == 0 || t.events[0].Version > version+1 {
 		return nil, false
@@ -64,7 +64,7 @@ func (t *tail) after(h *task.Head, version int64) ([]Event, bool) {
 	return t.events[from:len(t.events):len(t.events)], true
 }
 
-// entries returns all entries if the tail reaches back to the first one.
+// all returns all entries if the tail reaches back to the first one.
 func (t *tail) all() ([]Event, bool) {
 	if len(t.events) == 0 || t.events[0].Version != 1 {
 		return nil, false
@@ -72,7 +72,7 @@ func (t *tail) all() ([]Event, bool) {
 	return t.events[:len(t.events):len(t.events)], true
 }
 
-// free gives the tail's share back.
+// free subtracts the tail from the engine's total.
 func (t *tail) free() {
 	t.total.Add(-int64(t.bytes))
 	t.events, t.bytes = nil, 0

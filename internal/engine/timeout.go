@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// watch looks after the time of a run: it shows a quiet task when its agent has
-// not decided soon enough, and ends a run that has fallen silent.
+// watch enforces the time limits of a run: it shows a quiet task if its agent has not decided
+// in time, and ends a run that is silent for too long.
 type watch struct {
 	last atomic.Int64 // when the run last yielded, in nanoseconds
 
@@ -20,7 +20,7 @@ type watch struct {
 	stopped bool
 }
 
-// start begins to look after r.
+// start begins to watch r.
 func (w *watch) start(r *run) {
 	w.touch(time.Now())
 	quiet := r.live.snapshot().Shown == task.Quiet
@@ -35,7 +35,7 @@ func (w *watch) start(r *run) {
 	w.arm(r, d, quiet)
 }
 
-// silence returns how long the run may say nothing; negative means for ever.
+// silence returns how long the run may yield no event; negative means no limit.
 func (r *run) silence() time.Duration {
 	if r.traits.Silence != 0 {
 		return r.traits.Silence
@@ -55,7 +55,7 @@ func (w *watch) arm(r *run, d time.Duration, quiet bool) {
 	})
 }
 
-// fire is called when the timer has run out.
+// fire handles the end of the timer.
 func (w *watch) fire(r *run, quiet bool) {
 	silence := r.silence()
 	if quiet {
@@ -77,10 +77,10 @@ func (w *watch) fire(r *run, quiet bool) {
 	r.silent(silence)
 }
 
-// touch notes that the run has yielded.
+// touch records the time of an event of the run.
 func (w *watch) touch(at time.Time) { w.last.Store(at.UnixNano()) }
 
-// end stops looking.
+// end stops the watch.
 func (w *watch) end(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *watch) end(r *run) {
 	}
 }
 
-// silent fails a task whose agent has said nothing for d.
+// silent fails a task whose agent has yielded no event for d.
 func (r *run) silent(d time.Duration) {
 	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, d)
 	r.engine.cfg.Logger.Warn("agent is silent", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// tokens makes page tokens: a place in a list, encrypted, because it holds the
-// store's own number of a task, and bound to the caller and the filters, so that a
-// token of another list is refused.
+// tokens creates page tokens. A token is an encrypted position in a list; it is encrypted
+// because it contains the store's own number of a task. It is bound to the caller and the
+// filters, so that a token of another list is refused.
 type tokens struct {
 	block cipher.Block
 	mac   []byte
@@ -28,8 +28,7 @@ const (
 	sumSize   = 16
 )
 
-// newTokens returns tokens under key, or under a random one that ends with the
-// process.
+// newTokens returns tokens under key, or under a random key that ends with the process.
 func newTokens(key []byte) tokens {
 	if key == nil {
 		key = make([]byte, sha256.Size)
@@ -43,21 +42,21 @@ func newTokens(key []byte) tokens {
 	return tokens{block: block, mac: key}
 }
 
-// encode makes the token of a place in the list q.
+// encode returns the token of a position in the list q.
 func (t tokens) encode(q *task.Query, c task.Cursor) string {
 	b := make([]byte, placeSize, placeSize+sumSize)
 	binary.BigEndian.PutUint64(b, uint64(c.At))
 	binary.BigEndian.PutUint64(b[8:], uint64(c.Key))
-	t.block.Encrypt(b, b) // one block: no two places look alike, and none tells its numbers
+	t.block.Encrypt(b, b) // one block: no two positions look alike, and none reveals its numbers
 	return base64.RawURLEncoding.EncodeToString(append(b, t.sum(q, b)...))
 }
 
-// decode returns the place of a token of the list q.
+// decode returns the position of a token of the list q.
 func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	if token == "" {
 		return task.Cursor{}, nil
 	}
-	// One text alone stands for a token: no line breaks, no bits that count for nothing.
+	// Each token has exactly one valid text: no line breaks, no unused bits.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != placeSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[placeSize:], t.sum(q, b[:placeSize])) {
 		return task.Cursor{}, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
@@ -69,7 +68,7 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	}, nil
 }
 
-// sum binds an encrypted place to the caller and the filters of q.
+// sum binds an encrypted position to the caller and the filters of q.
 func (t tokens) sum(q *task.Query, place []byte) []byte {
 	h := hmac.New(sha256.New, t.mac)
 	h.Write(place)

@@ -13,30 +13,29 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxTree is how many tasks of a tree are told.
+// maxTree limits the tasks of a tree that are returned.
 const maxTree = 500
 
-// Node is a task with its place in a tree of delegations.
+// Node is a task with its position in a tree of delegations.
 type Node struct {
-	// Head is the task's as it is now. A task that has ended as a bare message has the
-	// state that it had before; its Shown says so.
+	// Head is the current head of the task. A task that has ended as a bare message keeps its
+	// former state; its Shown is task.Answered.
 	Head task.Head
-	// Parent is the task that has asked for it; empty for the first of the tree.
+	// Parent is the task that delegated the work; empty for the root of the tree.
 	Parent a2a.TaskID
-	// Depth is how many tasks are above it in the tree.
+	// Depth is the number of tasks above it in the tree.
 	Depth int
-	// Kind says how its agent is reached, such as "remote"; empty if the agent is gone.
+	// Kind is how the hub reaches the agent, such as "remote"; empty if the agent is not
+	// registered.
 	Kind string
-	// More is set if there are tasks below it that are not told, because the tree is too
-	// large.
+	// More is set if the tree omits tasks below this one, because it is too large.
 	More bool
 }
 
-// Ended reports whether nothing more becomes of the task.
+// Ended reports whether the task has ended in any way.
 func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Shown == task.Answered }
 
-// Tree returns a task of the caller and those below it, each after the one that has asked
-// for it: 500 of them at most.
+// Tree returns a task of the caller and those below it, at most 500, each after its parent.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
 	t, err := e.plant(ctx, c, id)
 	if err != nil {
@@ -46,10 +45,10 @@ func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node,
 	return t.look(ctx)
 }
 
-// WatchTree returns what Tree does, and then each of these tasks again whose status has
-// moved, or that is new, until the first one has ended and none below it is at work. The
-// last item is an error if the caller goes away, or if the engine stops before that:
-// ErrDraining. It counts as a stream of the caller.
+// WatchTree yields the tasks of Tree. It then yields each task that is new or whose status has
+// changed, until the first task has ended and none below it is working. The last item is an
+// error if ctx ends, or ErrDraining if the engine stops before that. WatchTree counts as a
+// stream of the caller.
 func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		owner := c.Principal.Owner()
@@ -82,12 +81,12 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 	}
 }
 
-// tree is somebody's view of a tree of tasks. It belongs to one goroutine.
+// tree is a caller's view of a tree of tasks. It belongs to one goroutine.
 type tree struct {
 	engine *Engine
-	// poke has an item when something may have changed.
+	// poke has an item if something may have changed.
 	poke chan struct{}
-	// all has each task after its parent.
+	// all holds each task after its parent.
 	all []*branch
 }
 
@@ -96,15 +95,15 @@ type branch struct {
 	Node
 	// live is nil once the task has ended.
 	live *live
-	// fresh is set until it was looked at once.
+	// fresh is set until the task was examined once.
 	fresh bool
 	told  told
-	// children is how many it had begun when they were read, after the last of them.
+	// children is the number of children when they were read, after the last of them.
 	children int64
 	after    task.Key
 }
 
-// told is what was said of a task last.
+// told is the status of a task that was yielded last.
 type told struct {
 	state   task.State
 	shown   task.Shown
@@ -113,7 +112,7 @@ type told struct {
 	more    bool
 }
 
-// plant returns the tree of a task.
+// plant returns the tree below a task of the caller.
 func (e *Engine) plant(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree, error) {
 	root, err := e.find(ctx, c, new(op.Target), sought{id, need{op: policy.Get}})
 	if err != nil {
@@ -124,7 +123,7 @@ func (e *Engine) plant(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree,
 	return t, nil
 }
 
-// hold takes a task into the tree.
+// hold adds a task to the tree.
 func (t *tree) hold(b *branch) {
 	b.fresh = true
 	if b.live != nil {
@@ -136,7 +135,7 @@ func (t *tree) hold(b *branch) {
 	t.all = append(t.all, b)
 }
 
-// fell lets go of everything.
+// fell releases all tasks of the tree.
 func (t *tree) fell() {
 	for _, b := range t.all {
 		t.drop(b)
@@ -151,7 +150,7 @@ func (t *tree) drop(b *branch) {
 	}
 }
 
-// wait waits until there may be something new.
+// wait waits until something may have changed.
 func (t *tree) wait(ctx context.Context) error {
 	select {
 	case <-t.poke:
@@ -163,7 +162,7 @@ func (t *tree) wait(ctx context.Context) error {
 	}
 }
 
-// still reports whether nothing more is to be expected.
+// still reports whether no further change is expected.
 func (t *tree) still() bool {
 	if !t.all[0].Ended() {
 		return false
@@ -176,10 +175,10 @@ func (t *tree) still() bool {
 	return true
 }
 
-// look returns the tasks of which something is new.
+// look returns the tasks that have changed.
 func (t *tree) look(ctx context.Context) ([]Node, error) {
 	var news []Node
-	for i := 0; i < len(t.all); i++ { // it grows meanwhile
+	for i := 0; i < len(t.all); i++ { // the slice grows meanwhile
 		b := t.all[i]
 		if b.live == nil && !b.fresh {
 			continue
@@ -203,7 +202,7 @@ func (t *tree) look(ctx context.Context) ([]Node, error) {
 	return news, nil
 }
 
-// refresh reads the task as it is now.
+// refresh reads the current state of the task.
 func (b *branch) refresh() (told, int64) {
 	version, children := int64(-1), b.children
 	if l := b.live; l != nil {
@@ -214,7 +213,7 @@ func (b *branch) refresh() (told, int64) {
 	return told{b.Head.State, b.Head.Shown, version, b.Head.CancelAt != 0, b.More}, children
 }
 
-// grow takes in the children of a task that are not in the tree yet.
+// grow adds the children of a task that are not in the tree yet.
 func (t *tree) grow(ctx context.Context, b *branch) error {
 	e := t.engine
 	for !b.More {
@@ -242,7 +241,7 @@ func (t *tree) grow(ctx context.Context, b *branch) error {
 	return nil
 }
 
-// moved reports whether a change is one of those that followers hear of.
+// moved reports whether followers are notified of a change.
 func moved(before *task.Head, c *task.Change) bool {
 	after := &c.Next
 	if before.State != after.State || before.Shown != after.Shown || before.CancelAt != after.CancelAt {
@@ -251,14 +250,14 @@ func moved(before *task.Head, c *task.Change) bool {
 	return slices.ContainsFunc(c.Entries, func(e task.Entry) bool { return e.Kind == task.Status })
 }
 
-// follow lets c be poked when the status moves. c has room for an item.
+// follow registers c to be signalled when the status changes. c has room for an item.
 func (l *live) follow(c chan<- struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.followers = append(l.followers, c)
 }
 
-// unfollow ends what follow has begun.
+// unfollow unregisters c.
 func (l *live) unfollow(c chan<- struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,7 +266,7 @@ func (l *live) unfollow(c chan<- struct{}) {
 	}
 }
 
-// begot notes that the task has begun another one.
+// begot counts a new child of the task.
 func (l *live) begot() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

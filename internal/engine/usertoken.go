@@ -2,13 +2,13 @@ package engine
 
 import "github.com/parley-a2a/parley/internal/usertoken"
 
-// WantsBearers reports whether an agent gets the tokens of callers, so that bindings hand
-// them over.
+// WantsBearers reports whether agents receive the tokens of callers, so that bindings have to
+// pass them on.
 func (e *Engine) WantsBearers() bool { return e != nil && e.cfg.Bearers }
 
-// keepBearer keeps the token of the message at a version until a run has dealt with it, in
-// memory alone. before is the version under which it was kept when the change was tried
-// before, zero at first.
+// keepBearer keeps the token of the message at a version in memory until a run has processed
+// the message. before is the version under which an earlier attempt of the change kept it, zero
+// at first.
 func (l *live) keepBearer(before *int64, version int64, t usertoken.Token) {
 	if t == (usertoken.Token{}) {
 		return
@@ -22,14 +22,14 @@ func (l *live) keepBearer(before *int64, version int64, t usertoken.Token) {
 	l.bearers[version], *before = t, version
 }
 
-// bearerOf returns the token of the message at a version; none if it was not kept.
+// bearerOf returns the token of the message at a version; the zero Token if there is none.
 func (l *live) bearerOf(version int64) usertoken.Token {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bearers[version]
 }
 
-// dropBearer forgets the token of the message at a version.
+// dropBearer removes the token of the message at a version.
 func (l *live) dropBearer(version int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

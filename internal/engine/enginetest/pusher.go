@@ -1,6 +1,6 @@
-// Package enginetest is a pusher for tests of the engine and of what stands in front
-// of it. It delivers nothing. It writes down what the engine tells it, and finds fault
-// with what the engine promises not to do.
+// Package enginetest provides a pusher for tests of the engine and of the packages in front of
+// it. It delivers nothing. It records the engine's calls, and reports those that break the
+// engine's contract.
 package enginetest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Pusher is an engine.Pusher in memory. The zero Pusher is ready to use, by any
-// number of goroutines.
+// Pusher is an engine.Pusher in memory. The zero Pusher is ready to use, by any number of
+// goroutines.
 type Pusher struct {
 	mu       sync.Mutex
 	heads    map[task.Key]task.Head
@@ -25,11 +25,11 @@ type Pusher struct {
 	problems []string
 }
 
-// Known is a hook that a Pusher was told of.
+// Known is a hook that a Pusher was notified of.
 type Known struct {
 	task.Hook
-	// Reached is the newest version of the task that the Pusher has heard of since
-	// it knows the hook: a webhook is told what lies between Told and Reached.
+	// Reached is the newest version of the task since the Pusher knows the hook: a webhook
+	// receives the changes between Told and Reached.
 	Reached int64
 }
 
@@ -96,7 +96,7 @@ func (p *Pusher) faultLocked(format string, args ...any) {
 	p.problems = append(p.problems, fmt.Sprintf(format, args...))
 }
 
-// Problems returns what the engine has done that it must not do.
+// Problems returns the calls of the engine that break its contract.
 func (p *Pusher) Problems() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *Pusher) Known(key task.Key) []Known {
 	return all
 }
 
-// Head returns the task as it was when p heard of it last.
+// Head returns the task at the last call of Moved.
 func (p *Pusher) Head(key task.Key) task.Head {
 	p.mu.Lock()
 	defer p.mu.Unlock()

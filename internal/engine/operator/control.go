@@ -1,15 +1,15 @@
-// Package operator is what an operator does to the tasks and agents of a hub that runs:
-// dispatch a message again, fail a task, give it to another agent, pause an agent.
+// Package operator implements the operations of an operator on the tasks and agents of a
+// running hub: dispatch a message again, fail a task, assign it to another agent, pause an
+// agent.
 //
 // # Guarantees
 //
-// A pause is stored before it counts, and counts again after a restart, whether or not
-// there is an agent with the name yet. What is done to a task is as durable as the task.
+// A pause is stored before it takes effect, and takes effect again after a restart, whether or
+// not an agent of that name is registered yet. Changes of a task are as durable as the task.
 //
 // # What it does not promise
 //
-// Messages that were handed to a queue before its agent was paused may still be taken by
-// its workers.
+// Workers may still receive messages that were put into a queue before its agent was paused.
 //
 // # Concurrency
 //
@@ -37,35 +37,35 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Desk is where an operator does it. Engine, Tasks and Notes are required.
+// Desk provides the operations of an operator. Engine, Tasks and Notes are required.
 type Desk struct {
 	Engine *engine.Engine
 	Tasks  task.Finder
 	Notes  dirstore.Notes
-	// Logger is told what was done. If nil, nobody is.
+	// Logger records the operations. If nil, they are not logged.
 	Logger *slog.Logger
 
-	mu sync.Mutex // held over a change of the pauses, from the note to the engine
+	mu sync.Mutex // held during a change of the pauses, from the note to the engine
 }
 
-// noteName is the note with the agents that are paused.
+// noteName is the name of the note that lists the paused agents.
 const noteName = "paused agents"
 
-// What an operator may have got wrong.
+// Errors in an operator's request.
 var (
-	// ErrAmbiguous is about an id that tasks of several owners have.
+	// ErrAmbiguous is returned for an id that tasks of several owners have.
 	ErrAmbiguous = errors.New("several callers have a task with this id")
-	// ErrReason is about a text that is too long.
+	// ErrReason is returned for a reason that is too long.
 	ErrReason = errors.New("the reason is too long")
 )
 
-// maxReason is the length of the longest reason in bytes.
+// maxReason limits the length of a reason in bytes.
 const maxReason = 2000
 
 // Target names a task.
 type Target struct {
 	ID a2a.TaskID
-	// Owner is needed only where several callers have a task with the id.
+	// Owner is needed only if several callers have a task with the id.
 	Owner task.Owner
 }
 
@@ -90,7 +90,7 @@ func (d *Desk) stored(ctx context.Context) ([]task.Agent, error) {
 	return names, nil
 }
 
-// SetPaused pauses an agent, or gives it messages again. There need not be one.
+// SetPaused pauses or resumes an agent. The agent need not exist.
 func (d *Desk) SetPaused(ctx context.Context, name task.Agent, paused bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,10 +122,10 @@ func (d *Desk) SetPaused(ctx context.Context, name task.Agent, paused bool) erro
 // IsPaused reports whether an agent is paused.
 func (d *Desk) IsPaused(name task.Agent) bool { return d.Engine.IsPaused(name) }
 
-// Paused returns the agents that are paused, in the order of their names.
+// Paused returns the paused agents, sorted by name.
 func (d *Desk) Paused() []task.Agent { return d.Engine.Paused() }
 
-// Redrive dispatches the message again that a task is at: see engine.Redrive.
+// Redrive dispatches the current message of a task again: see engine.Redrive.
 func (d *Desk) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	owner, err := d.owner(ctx, t)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *Desk) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	return h, err
 }
 
-// Fail ends a task as FAILED with a reason, which its caller is told.
+// Fail ends a task as FAILED with a reason, which its caller sees.
 func (d *Desk) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
 	if len(reason) > maxReason {
 		return task.Head{}, fmt.Errorf("%w: more than %d bytes", ErrReason, maxReason)
@@ -157,7 +157,7 @@ func (d *Desk) Fail(ctx context.Context, t Target, reason string) (task.Head, er
 	return h, err
 }
 
-// Reassign gives a task whose agent has said nothing yet to another one.
+// Reassign moves a task whose agent has produced no output to another agent.
 func (d *Desk) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head, error) {
 	owner, err := d.owner(ctx, t)
 	if err != nil {
@@ -170,7 +170,7 @@ func (d *Desk) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head
 	return h, err
 }
 
-// owner returns whose task is meant.
+// owner returns the owner of the target task.
 func (d *Desk) owner(ctx context.Context, t Target) (task.Owner, error) {
 	found, err := d.Tasks.Find(ctx, t.ID)
 	if err != nil {

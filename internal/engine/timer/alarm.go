@@ -1,23 +1,23 @@
-// Package timer is timers that nearly always are stopped before they go off.
+// Package timer provides timers that are nearly always stopped before they go off.
 //
-// A server that bounds the time of each call starts timers all day and stops them.
-// Alarms of equal length go off in the order in which they were started, so a list and
-// one timer serve them all: to start or to stop one is a few pointers.
+// A server that limits the time of each call starts and stops timers continuously. Alarms of
+// equal length go off in the order in which they were started, so one list and one timer serve
+// all of them: to start or stop an alarm changes a few pointers.
 //
 // # Guarantees
 //
 // An alarm goes off once, not before its time, in a goroutine of its own, unless it was
-// stopped. Stop says whether it was in time.
+// stopped. Stop reports whether it was in time.
 //
 // # What it does not promise
 //
-// The goroutine of an alarm belongs to whoever started the alarm: a Set does not wait
-// for it. Alarms of many different lengths cost what timers cost.
+// The goroutine of an alarm belongs to the caller of Start: a Set does not wait for it. Alarms
+// of many different lengths cost as much as ordinary timers.
 //
 // # Concurrency
 //
-// Sets are safe for concurrent use. An Alarm may be started again once it was stopped
-// or has gone off.
+// Sets are safe for concurrent use. An Alarm may be started again once it was stopped or has
+// gone off.
 package timer
 
 import (
@@ -31,16 +31,16 @@ type Set struct {
 	lanes map[time.Duration]*lane
 }
 
-// Alarm is an alarm of a Set, to be part of what it is for. It must not be copied.
+// Alarm is an alarm of a Set, to be embedded in the object it serves. It must not be copied.
 type Alarm struct {
 	f    func()
 	at   time.Time
-	lane *lane // nil unless the alarm waits
+	lane *lane // nil unless the alarm is waiting
 	// The neighbours in the lane.
 	prev, next *Alarm
 }
 
-// lane is the alarms of one length that wait, in order.
+// lane holds the waiting alarms of one length, in order.
 type lane struct {
 	set         *Set
 	length      time.Duration
@@ -48,7 +48,7 @@ type lane struct {
 	timer       *time.Timer
 }
 
-// Start makes a go off after d, when f is called. The alarm must not be waiting.
+// Start schedules a call of f after d. The alarm must not be waiting.
 func (s *Set) Start(a *Alarm, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Set) Start(a *Alarm, d time.Duration, f func()) {
 	l.last = a
 }
 
-// Stop keeps a from going off; it reports false if a has gone off, or does not wait.
+// Stop prevents the call of a. It reports false if a has gone off, or is not waiting.
 func (s *Set) Stop(a *Alarm) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *Set) Stop(a *Alarm) bool {
 	return true
 }
 
-// Clear stops all alarms that wait, and leaves nothing behind that would keep what they
-// are part of in memory.
+// Clear stops all waiting alarms. The set then keeps no reference to the objects that contain
+// them.
 func (s *Set) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *Set) Clear() {
 	s.lanes = nil
 }
 
-// removeLocked takes a out of its lane. The lane stays, and so does its timer: there
-// will be others.
+// removeLocked removes a from its lane. The lane and its timer stay, because further alarms are
+// expected.
 func (l *lane) removeLocked(a *Alarm) {
 	if a.prev == nil {
 		l.first = a.next
@@ -111,13 +111,13 @@ func (l *lane) removeLocked(a *Alarm) {
 	*a = Alarm{}
 }
 
-// ring lets the alarms whose time has come go off.
+// ring calls the functions of the alarms that are due.
 func (l *lane) ring() {
 	l.set.mu.Lock()
 	defer l.set.mu.Unlock()
 	now := time.Now()
 	for l.first != nil && !l.first.at.After(now) {
-		go l.first.f() // whoever started the alarm is the owner
+		go l.first.f() // the caller of Start owns the goroutine
 		l.removeLocked(l.first)
 	}
 	if l.first == nil {
