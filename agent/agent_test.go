@@ -43,7 +43,7 @@ func TestFuncConfirmsCancellation(t *testing.T) {
 	}
 }
 
-// brokenRun is a run whose disk does not work.
+// brokenRun is a run whose Flush fails.
 type brokenRun struct {
 	err   error
 	saved []byte

@@ -13,11 +13,11 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Call is what the hub knows about a run beside what the SDK's ExecutorContext
-// carries. Executors that were written for the SDK do not need it.
+// Call holds the hub's facts about a run that the SDK's ExecutorContext does not carry. An
+// executor written for the SDK works without it.
 type Call struct {
-	// Key is stable over all attempts of the same message: use it to make effects
-	// in the world happen once.
+	// Key is the same for all attempts of a message. Executors use it to perform an external
+	// effect only once.
 	Key string
 	// Attempt counts the executions of this message, from 1.
 	Attempt int
@@ -25,64 +25,63 @@ type Call struct {
 	Agent task.Agent
 	// Skill is the skill that the caller asked for, or empty.
 	Skill string
-	// Message is the caller's message as v1.0 JSON, with everything that the SDK's
-	// types leave out.
+	// Message is the caller's message as v1.0 JSON, including the members that the SDK's types
+	// drop.
 	Message []byte
 	// Metadata is the metadata of the request as JSON, or nil.
 	Metadata []byte
-	// Others are the members of the request that the protocol does not have, as JSON: an
-	// object with the objects "params" and "configuration", of which none is empty. It is nil
-	// if there are no such members.
+	// Others holds the members of the request that the protocol does not define. It is a JSON
+	// object with the objects "params" and "configuration", each only if it is not empty. It is
+	// nil if there are no such members.
 	Others []byte
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string
-	// Saved is the last checkpoint of the task that became durable in an earlier
-	// execution, of this message or one before it; nil if there is none, and for agents
-	// that are not Resumable.
+	// Saved is the last durable checkpoint of the task, from an earlier execution of this
+	// message or of one before it. It is nil if there is none, and for agents that are not
+	// Resumable.
 	Saved []byte
-	// Forgotten is the last checkpoint of a task whose message an operator has dispatched
-	// anew, so that nothing of it counts: Saved is nil then, until there is a new one.
+	// Forgotten is the last checkpoint of a task whose message an operator has dispatched anew.
+	// It no longer applies: Saved is nil until the new execution stores a checkpoint.
 	Forgotten []byte
-	// Task is the whole task as v1.0 JSON, as it was when this execution began; nil for the
+	// Task is the whole task as v1.0 JSON at the start of this execution. It is nil for the
 	// first message of a task, unless the agent is Resumable and this is not its first
 	// execution.
 	Task []byte
-	// Sealed are the newest artifacts of Task that had their last chunk; nothing may be
-	// added to them.
+	// Sealed lists the newest artifacts of Task that have received their last chunk. The
+	// executor must not append to them.
 	Sealed []a2a.ArtifactID
-	// CorrelationID and ParentID are what the caller sent as X-Correlation-Id and
-	// X-Parent-Id, or as correlationId and parentId in its metadata; empty if it sent
-	// none. A further message of a task that has no correlation id keeps the ids of the
-	// first.
+	// CorrelationID and ParentID are the values of the caller's headers X-Correlation-Id and
+	// X-Parent-Id, or of correlationId and parentId in its metadata. They are empty if the
+	// caller sent none. A further message of a task keeps the ids of the first message, unless
+	// it has a correlation id of its own.
 	CorrelationID, ParentID string
 
 	run Run
 }
 
-// Run is what a hub does for a run. Methods are called by the executor's goroutine.
+// Run is the hub's side of a run. The executor's goroutine calls its methods.
 type Run interface {
-	// Flush waits until everything that the executor has yielded is durable, or returns
-	// why it may not become so.
+	// Flush waits until every event that the executor has yielded is durable. It returns an
+	// error if some events may never become durable.
 	Flush(ctx context.Context) error
-	// Checkpoint keeps blob together with the next event.
+	// Checkpoint stores blob together with the next event.
 	Checkpoint(blob []byte)
-	// Asked returns a channel that is closed once a further message of the caller
-	// waits until the run is over.
+	// Asked returns a channel that is closed once a further message of the caller waits for the
+	// end of the run.
 	Asked() <-chan struct{}
 }
 
-// ErrAnew is the cause with which the context of an execution ends that counts no more,
-// because an operator has the message dispatched anew. See Call.Forgotten.
+// ErrAnew is the cause of an execution's context that ends because an operator has dispatched
+// the message anew. The execution no longer counts. See Call.Forgotten.
 var ErrAnew = errors.New("an operator has the message dispatched anew")
 
-// NewCall returns call with what the hub does for its run. It is for the hub and for
-// tests of executors.
+// NewCall returns a copy of call that uses run. It is for the hub and for tests of executors.
 func NewCall(call Call, run Run) *Call {
 	call.run = run
 	return &call
 }
 
-// Run returns what the hub does for the run of c; nil outside a hub, and if c is nil. It is
+// Run returns the hub's side of the run of c. It is nil outside a hub, and if c is nil. It is
 // for the hub.
 func (c *Call) Run() Run {
 	if c == nil {
@@ -91,9 +90,10 @@ func (c *Call) Run() Run {
 	return c.run
 }
 
-// WithUser returns a context for an executor that is called with x on behalf of p: it has
-// the SDK's CallContext, in which the extensions with the URIs in active are active. It sets
-// x.User and passes x.ServiceParams on. It is for hubs, workers and tests of executors.
+// WithUser returns a context for calling an executor with x on behalf of p. The context has the
+// SDK's CallContext, with the extensions of the URIs in active activated. WithUser sets x.User,
+// and passes x.ServiceParams to the CallContext. It is for hubs, workers and tests of
+// executors.
 func WithUser(ctx context.Context, x *a2asrv.ExecutorContext, p *auth.Principal, active []string) context.Context {
 	x.User = &a2asrv.User{Name: cmp.Or(p.DisplayName, p.ID), Authenticated: !p.Anonymous()}
 	if len(p.Claims) > 0 || !p.Anonymous() {
@@ -112,7 +112,7 @@ func WithUser(ctx context.Context, x *a2asrv.ExecutorContext, p *auth.Principal,
 
 type callKey struct{}
 
-// WithCall returns a context for an executor.
+// WithCall returns a context that carries c, for calling an executor.
 func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
@@ -123,9 +123,9 @@ func CallFrom(ctx context.Context) *Call {
 	return c
 }
 
-// Flush waits until every event that the executor has yielded is durable. It returns an
-// error if that cannot be said, because the run does not count any more. Outside a hub
-// it does nothing.
+// Flush waits until every event that the executor has yielded is durable. It returns an error
+// if the run no longer counts, so that its events may never become durable. Outside a hub it
+// does nothing.
 func Flush(ctx context.Context) error { return CallFrom(ctx).Flush(ctx) }
 
 // Flush is the function Flush for the run of c, which may be nil.
@@ -142,13 +142,13 @@ const MaxCheckpoint = 64 << 10
 // ErrCheckpoint is returned for a checkpoint that is larger than MaxCheckpoint.
 var ErrCheckpoint = errors.New("checkpoint is too large")
 
-// Checkpoint keeps blob for the next execution of a Resumable agent, which finds it in
-// Call.Saved. It becomes durable in one step with the event that the executor yields
-// next, never before that and never without: whoever sees the event can rely on the
-// checkpoint, and the other way round. If that event changes nothing of the task, or
-// none follows, the checkpoint becomes durable by itself a little later; Flush waits
-// for it. A later checkpoint takes the place of an earlier one. blob must not change
-// any more. For other agents, and outside a hub, Checkpoint does nothing.
+// Checkpoint stores blob for the next execution of a Resumable agent, which finds it in
+// Call.Saved. The blob becomes durable in one step with the event that the executor yields
+// next: neither is ever durable without the other. If that event does not change the task, or
+// no event follows, the blob becomes durable on its own a little later; Flush waits for it. A
+// later checkpoint replaces an earlier one. The executor must not change blob afterwards.
+// Checkpoint returns ErrCheckpoint if blob is larger than MaxCheckpoint. For other agents, and
+// outside a hub, it stores nothing.
 func Checkpoint(ctx context.Context, blob []byte) error { return CallFrom(ctx).Checkpoint(blob) }
 
 // Checkpoint is the function Checkpoint for the run of c, which may be nil.
@@ -162,13 +162,13 @@ func (c *Call) Checkpoint(blob []byte) error {
 	return nil
 }
 
-// earlier is the ability of a Run to find what earlier tasks have kept.
+// earlier is the ability of a Run to find the checkpoint of an earlier task.
 type earlier interface {
 	Earlier(ctx context.Context) ([]byte, error)
 }
 
-// Earlier returns the last checkpoint of the newest earlier task that the agent has
-// performed in the context for the same caller; nil if there is none, and outside a hub.
+// Earlier returns the last checkpoint of the agent's newest earlier task in the same context
+// for the same caller. It returns nil if there is none, and outside a hub.
 func (c *Call) Earlier(ctx context.Context) ([]byte, error) {
 	if c == nil {
 		return nil, nil
@@ -179,13 +179,13 @@ func (c *Call) Earlier(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// keeper is the ability of a Run to find what another task has kept.
+// keeper is the ability of a Run to find the checkpoint of another task.
 type keeper interface {
 	Kept(ctx context.Context, id a2a.TaskID) ([]byte, error)
 }
 
-// Kept returns the last checkpoint of another task of the same caller that the agent has
-// performed; nil if there is no such task or it has kept none, and outside a hub.
+// Kept returns the last checkpoint of another task that the agent has performed for the same
+// caller. It returns nil if there is no such task or it has no checkpoint, and outside a hub.
 func (c *Call) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	if c == nil {
 		return nil, nil
@@ -196,18 +196,18 @@ func (c *Call) Kept(ctx context.Context, id a2a.TaskID) ([]byte, error) {
 	return nil, nil
 }
 
-// Confirmer is the ability of a hub to confirm extensions as the agent does. A Run may have
-// it.
+// Confirmer is the ability of a hub to confirm the extensions that the agent has activated. A
+// Run may have it.
 type Confirmer interface {
-	// Confirm takes the URIs of the extensions that are active for the message.
+	// Confirm receives the URIs of the extensions that are active for the message.
 	Confirm(uris []string)
 }
 
-// Confirm says which of the extensions that the caller named are active for this message:
-// those with the given URIs, and none if there are none. An answer of the hub that has not
-// begun yet names these in A2A-Extensions, in the caller's order and without what the caller
-// did not name. The last call of a run counts. As long as there is none, those are confirmed
-// that the agent's card declares. Outside a hub, and in a worker, Confirm does nothing.
+// Confirm declares which of the extensions that the caller named are active for this message:
+// those with the given URIs, or none if uris is empty. A response of the hub that has not begun
+// yet lists them in A2A-Extensions, in the caller's order, and omits those that the caller did
+// not name. The last call of a run counts. Without a call, the hub confirms the extensions that
+// the agent's card declares. Outside a hub, and in a worker, Confirm does nothing.
 func Confirm(ctx context.Context, uris []string) { CallFrom(ctx).Confirm(uris) }
 
 // Confirm is the function Confirm for the run of c, which may be nil.
@@ -220,9 +220,9 @@ func (c *Call) Confirm(uris []string) {
 	}
 }
 
-// Asked returns a channel that is closed once a further message of the caller waits
-// until this run is over. An executor that has said AUTH_REQUIRED and waits for
-// something else than a message ends its run then. Outside a hub the channel is nil.
+// Asked returns a channel that is closed once a further message of the caller waits for the end
+// of this run. An executor that has sent AUTH_REQUIRED and waits for anything but a message
+// should end its run then. Outside a hub the channel is nil.
 func Asked(ctx context.Context) <-chan struct{} { return CallFrom(ctx).Asked() }
 
 // Asked is the function Asked for the run of c, which may be nil.
@@ -233,17 +233,16 @@ func (c *Call) Asked() <-chan struct{} {
 	return nil
 }
 
-// Drainer is the ability of a hub to say that it stops. A Run may have it.
+// Drainer is the ability of a hub to announce that it stops. A Run may have it.
 type Drainer interface {
-	// UntilDrain returns a context that ends with ctx, and when the hub begins to drain.
+	// UntilDrain returns a context that ends with ctx, or earlier when the hub begins to drain.
 	UntilDrain(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// UntilDrain returns a context that ends with ctx, and when the hub begins to drain: for
-// what may take days, such as a person's decision, and need not hold up the end of the
-// hub. A Resumable executor that has called it may end its run then without a final
-// event; the next process executes the message again. Outside a hub the context ends with
-// ctx alone.
+// UntilDrain returns a context that ends with ctx, or earlier when the hub begins to drain. Use
+// it for waits that may last days, such as a person's decision, and should not delay the end of
+// the hub. After this call a Resumable executor may end its run on drain without a final event;
+// the next process executes the message again. Outside a hub the context ends with ctx alone.
 func UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	return CallFrom(ctx).UntilDrain(ctx)
 }

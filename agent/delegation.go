@@ -22,11 +22,10 @@ type Delegation struct {
 	TaskID a2a.TaskID
 	// Message is the message to send. Its ids and its role are ignored.
 	Message *a2a.Message
-	// Key makes the delegation happen once, however often the run that makes it is
-	// executed: it identifies it among those of the task. A delegation whose key was used
-	// joins the task of the first one, whatever its message. With a TaskID it identifies
-	// the message among those to that task, which is sent once. If it is empty, each
-	// execution delegates anew.
+	// Key makes the delegation happen once, even if its run is executed several times. It must
+	// be unique within the task. A delegation whose key was used joins the task of the first
+	// one, whatever its message. With a TaskID, Key identifies the message among those to that
+	// task, and the message is sent once. If Key is empty, each execution delegates anew.
 	Key string
 }
 
@@ -36,26 +35,27 @@ type Delegated struct {
 	TaskID a2a.TaskID
 	// State is the state of that task: it has ended or waits for input.
 	State task.State
-	// JSON is the task as v1.0 JSON, or the message if there is no task.
+	// JSON is the task as v1.0 JSON, or the message if the agent has answered with a message.
 	JSON []byte
-	// Text is the answer in words: the text of the artifacts, or else of the message.
+	// Text is the text of the answer: that of the artifacts, or of the message if they have
+	// none.
 	Text string
 }
 
 // Delegator is the ability of a hub to let agents ask each other. A Run may have it.
 type Delegator interface {
-	// Delegate sends d to another agent, and waits until its task has ended or waits for
-	// input, or ctx ends.
+	// Delegate sends d to another agent. It waits until the task of that agent has ended or
+	// waits for input, or until ctx ends.
 	Delegate(ctx context.Context, d *Delegation) (*Delegated, error)
 }
 
-// ErrNoDelegation is returned where no other agent can be asked: outside a hub, and in Cancel.
+// ErrNoDelegation is returned where an executor cannot ask other agents: outside a hub, and in
+// Cancel.
 var ErrNoDelegation = errors.New("no other agents can be asked here")
 
-// Delegate asks another agent of the hub, in a task of its own that belongs to the same
-// caller, and waits until that has ended or waits for input. The other task is a child
-// of the one that the executor runs for: it is canceled together with it. It continues if
-// ctx ends for another reason.
+// Delegate asks another agent of the hub, and waits until its task has ended or waits for
+// input. The new task belongs to the same caller. It is a child of the executor's task: the hub
+// cancels it together with its parent. The new task continues if ctx ends for another reason.
 func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
 	if c := CallFrom(ctx); c != nil {
 		if hub, ok := c.run.(Delegator); ok {
@@ -65,23 +65,23 @@ func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
 	return nil, ErrNoDelegation
 }
 
-// DelegationContext is the chain of agents through which a piece of work has come, and its
-// limits: how many agents may be asked one after the other, how many tasks may be begun in
-// all, and until when.
+// DelegationContext is the chain of agents through which a piece of work has passed, and the
+// limits of further delegation: the length of the chain, the total number of tasks, and a
+// deadline.
 type DelegationContext = delegation.Errand
 
-// Propagator is the ability of a hub to bound the work that its agents give to agents
+// Propagator is the ability of a hub to limit the work that its agents pass to agents
 // elsewhere. A Run may have it.
 type Propagator interface {
-	// Onward returns the delegation context of a message to an agent elsewhere, or an error
-	// if none may be asked.
+	// Onward returns the delegation context of a message to an agent elsewhere, or an error if
+	// the executor may not ask one.
 	Onward(ctx context.Context) (*DelegationContext, error)
 }
 
-// Onward returns the delegation context that an executor sends along with a message to an
-// agent elsewhere, so that work can neither circle nor continue without end. Delegate sends it
-// by itself. If Onward returns an error, the executor must not ask any other agent. Outside a
-// hub the context is nil.
+// Onward returns the delegation context that an executor sends with a message to an agent
+// elsewhere. It prevents work from circling or continuing without end. Delegate sends it by
+// itself. If Onward returns an error, the executor must not ask another agent. Outside a hub
+// the context is nil.
 func Onward(ctx context.Context) (*DelegationContext, error) { return CallFrom(ctx).Onward(ctx) }
 
 // Onward is the function Onward for the run of c, which may be nil.

@@ -7,8 +7,8 @@ import (
 )
 
 // Status returns an event with a status of the task of x. Its message has the given parts;
-// without parts it has none. The event has no timestamp: the hub sets that of each event that
-// it stores.
+// without parts the status has no message. The event has no timestamp: the hub sets one when it
+// stores the event.
 func Status(x a2a.TaskInfoProvider, state a2a.TaskState, parts ...*a2a.Part) *a2a.TaskStatusUpdateEvent {
 	at := x.TaskInfo()
 	e := &a2a.TaskStatusUpdateEvent{TaskID: at.TaskID, ContextID: at.ContextID, Status: a2a.TaskStatus{State: state}}
@@ -18,14 +18,14 @@ func Status(x a2a.TaskInfoProvider, state a2a.TaskState, parts ...*a2a.Part) *a2
 	return e
 }
 
-// Artifact returns an event with a complete artifact of the task of x.
+// Artifact returns an event with a complete artifact of the task of x: LastChunk is set.
 func Artifact(x a2a.TaskInfoProvider, a *a2a.Artifact) *a2a.TaskArtifactUpdateEvent {
 	at := x.TaskInfo()
 	return &a2a.TaskArtifactUpdateEvent{TaskID: at.TaskID, ContextID: at.ContextID, Artifact: a, LastChunk: true}
 }
 
-// ConfirmCancel returns the events of an executor's Cancel that has no work to stop, because
-// its runs end with their context: the task is canceled.
+// ConfirmCancel returns an event that confirms the cancellation of the task of x. It is for the
+// Cancel method of executors whose runs stop with their context.
 func ConfirmCancel(x a2a.TaskInfoProvider) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCanceled, nil), nil)

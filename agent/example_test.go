@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// A function is enough for an agent.
+// A single function is enough for an agent.
 func ExampleFunc() {
 	greet := agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("Hello, "+agent.Text(x.Message)+"!")), nil)
@@ -22,7 +22,7 @@ func ExampleFunc() {
 	// Output: Hello, Ann! <nil>
 }
 
-// An executor that may be run again after a crash says so.
+// An executor that the hub may run again after a crash declares that.
 func ExampleWith() {
 	count := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
 	fmt.Println(agent.TraitsOf(count).Idempotent, agent.TraitsOf(agent.With(count, agent.Traits{Idempotent: true})).Idempotent)

@@ -9,9 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// Func is an executor made of one function, which yields the events of a run until
-// yield returns false. Canceling a task confirms at once and ends the context of
-// the function.
+// Func is an executor made of one function, which yields the events of a run until yield
+// returns false. Cancel confirms at once; the hub ends the context of the function.
 type Func func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)
 
 // Execute calls f.
@@ -24,8 +23,8 @@ func (f Func) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a
 	return ConfirmCancel(x)
 }
 
-// Text returns the text parts of a message, joined by newlines. A nil message has
-// none.
+// Text returns the text parts of a message, joined by newlines. It returns an empty string for
+// a nil message.
 func Text(m *a2a.Message) string {
 	if m == nil {
 		return ""

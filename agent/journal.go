@@ -7,17 +7,17 @@ import (
 	"iter"
 )
 
-// Bounds of a journal.
+// Limits of a journal.
 const (
 	// MaxRecord is the largest size of a record in bytes.
 	MaxRecord = 16 << 20
 	// MaxJournal is the largest size of all records of a task in bytes.
 	MaxJournal = 64 << 20
-	// MaxRecords is how many records a task may have.
+	// MaxRecords is the largest number of records of a task.
 	MaxRecords = 10_000
 )
 
-// ErrJournal is returned for a record that the journal has no room for.
+// ErrJournal is returned for a record that exceeds a limit of the journal.
 var ErrJournal = errors.New("the journal of the task is full")
 
 // Journaler is the ability of a hub to keep a journal for a run. A Run may have it; its
@@ -29,10 +29,10 @@ type Journaler interface {
 	Record(ctx context.Context, record []byte) error
 }
 
-// Journal yields what executions of a Resumable agent for the task have recorded, the
-// oldest first: that of earlier ones, and that of this one as far as it is durable. A
-// journal is for what grows with the work, and a Checkpoint for where it stands. Outside a
-// hub, for other agents, and where the store keeps none, there is nothing.
+// Journal yields the records that executions of a Resumable agent have added for the task, the
+// oldest first. It yields those of this execution only as far as they are durable. A journal
+// holds data that grows with the work, and a Checkpoint its current position. Journal yields
+// nothing outside a hub, for other agents, and if the store does not support journals.
 func Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	if hub := journalerOf(ctx); hub != nil {
 		return hub.Journal(ctx)
@@ -40,12 +40,13 @@ func Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(func([]byte, error) bool) {}
 }
 
-// Record adds a record to the journal of the task. It becomes durable in one step with the
-// event that the executor yields next, never after that event and never without those
-// before it; so does what is recorded after it until then. If that event changes nothing
-// of the task, or none follows, it becomes durable by itself a little later; Flush waits
-// for it. With an event that ends the task nothing is recorded any more. record must not
-// be empty and must not change any more. Where there is no journal it does nothing.
+// Record adds a record to the journal of the task. The record becomes durable in one step with
+// the next event that the executor yields: never after that event, and never before the records
+// added earlier. If that event does not change the task, or no event follows, the record
+// becomes durable on its own a little later; Flush waits for it. A record is dropped if the
+// next event ends the task. The record must not be empty, and the executor must not change it
+// afterwards. Record returns ErrJournal if a limit is exceeded, and does nothing if there is no
+// journal.
 func Record(ctx context.Context, record []byte) error {
 	switch {
 	case len(record) == 0:
@@ -59,7 +60,7 @@ func Record(ctx context.Context, record []byte) error {
 	return nil
 }
 
-// journalerOf returns the journal of a run, or nil.
+// journalerOf returns the Journaler of the run in ctx, or nil.
 func journalerOf(ctx context.Context) Journaler {
 	if c := CallFrom(ctx); c != nil {
 		hub, _ := c.run.(Journaler)

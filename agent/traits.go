@@ -6,40 +6,40 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// Traits say what the hub may do with the runs of an agent. The zero Traits are
-// the careful choice: runs are at most once, and tasks run side by side.
+// Traits declare how the hub may run an agent. The zero Traits are the safest choice: each run
+// is executed at most once, and tasks run concurrently.
 type Traits struct {
-	// Idempotent runs may be repeated after a crash, at most three times, as long as
-	// nobody was told more than SUBMITTED and WORKING.
+	// Idempotent declares that the hub may repeat runs after a crash, at most three times. It
+	// repeats a run only while readers have received no state but SUBMITTED and WORKING.
 	Idempotent bool
-	// Resumable runs go on from their last checkpoint: after a crash the message is
-	// executed again, whatever was told and however often, and the new run adds to what
-	// the earlier ones have yielded. A cancel request that was pending reaches the
-	// executor's Cancel. See Checkpoint and UntilDrain.
+	// Resumable declares that runs continue from their last checkpoint. After a crash the hub
+	// executes the message again, whatever events readers have received and however often it
+	// crashed; the new run adds to the events of the earlier ones. A pending cancel request
+	// reaches the executor's Cancel. See Checkpoint and UntilDrain.
 	Resumable bool
-	// Recalls keeps the last checkpoint of a task that has ended, for Call.Earlier and Call.Kept. It counts
-	// for Resumable agents alone.
+	// Recalls keeps the last checkpoint of an ended task, for Call.Earlier and Call.Kept. It
+	// applies only to Resumable agents.
 	Recalls bool
-	// Away says that runs do nothing in the hub but wait for work that is done
-	// elsewhere: they do not count towards its limit of runs, and a hub that ends does
-	// not wait for them. It counts for Resumable agents alone.
+	// Away declares that runs only wait for work that is done outside the hub. They do not
+	// count towards the hub's limit of runs, and a hub that stops does not wait for them. It
+	// applies only to Resumable agents.
 	Away bool
-	// Early runs may begin while the message that makes their task is being stored: the
-	// executor promises that nothing it does before Call.Flush has returned nil counts in
-	// the world. It counts for Away agents alone. If the message cannot be stored, the
-	// context of the run ends, and nobody ever hears of the task.
+	// Early lets runs begin while the hub still stores the message that creates their task. The
+	// executor promises that it causes no external effect before Call.Flush has returned nil.
+	// If the message cannot be stored, the context of the run ends, and the task never exists
+	// for any reader. It applies only to Away agents.
 	Early bool
 	// Serial agents run the tasks of one context one after the other.
 	Serial bool
-	// Silence ends a run that yields nothing for so long. Zero means the hub's
-	// default; negative means never.
+	// Silence is the time after which the hub ends a run that yields nothing. Zero means the
+	// hub's default; negative means never.
 	Silence time.Duration
 	// NoMessage declares that the agent never answers with a bare message, so that
 	// the hub need not wait for its first event before it shows the task.
 	NoMessage bool
-	// Confirms declares that the agent calls Call.Confirm for each message of a caller who
-	// names extensions. The answer to such a caller does not begin before that, or before
-	// the time is over that an agent has for its first event.
+	// Confirms declares that the agent calls Call.Confirm for each message whose caller names
+	// extensions. The hub delays its answer to such a caller until that call, or until the time
+	// that agents have for their first event is over.
 	Confirms bool
 }
 
@@ -49,7 +49,7 @@ type Described interface {
 	Traits() Traits
 }
 
-// With gives an executor traits.
+// With returns e with the given traits.
 func With(e a2asrv.AgentExecutor, t Traits) a2asrv.AgentExecutor {
 	return described{e, t}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// callContext returns the arguments of the executor.
+// callContext returns the context and the arguments for calling the executor.
 func (j *job) callContext() (*a2asrv.ExecutorContext, context.Context, error) {
 	w := j.currentWork()
 	x := &a2asrv.ExecutorContext{TaskID: a2a.TaskID(j.key.task), ContextID: w.ContextID}
@@ -60,10 +60,10 @@ var (
 	_ agent.Propagator = agentRun{}
 )
 
-// errLost is returned by Flush if the events may never become durable.
+// errLost is returned by Flush if the hub may never store the events.
 var errLost = errors.New("run does not count any more")
 
-// Flush implements Run: it waits until the hub has confirmed.
+// Flush implements agent.Run: it waits until the hub has confirmed all events.
 func (j agentRun) Flush(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
@@ -77,10 +77,11 @@ func (j agentRun) Flush(ctx context.Context) error {
 	return errLost
 }
 
-// Checkpoint implements Run. The protocol of workers has no checkpoints: it drops them.
+// Checkpoint implements agent.Run. It drops blob, because the protocol of workers has no
+// checkpoints.
 func (j agentRun) Checkpoint([]byte) {}
 
-// Asked implements Run.
+// Asked implements agent.Run.
 func (j agentRun) Asked() <-chan struct{} { return j.asked }
 
 // Onward implements agent.Propagator.

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// encodeEvent returns the StreamResponse for an event, and whether nothing may follow. Of
-// a bare message the hub makes an artifact that completes the task.
+// encodeEvent returns the StreamResponse for an event, and whether it is the last event of the
+// run. The hub converts a bare message to an artifact that completes the task.
 func encodeEvent(ev a2a.Event) (b json.RawMessage, last bool, err error) {
 	if b, err = eventJSON(ev); err != nil {
 		return nil, false, err
@@ -42,7 +42,7 @@ func eventJSON(ev a2a.Event) (json.RawMessage, error) {
 // plainEvent returns the JSON of an event with common content, without reflection. It returns
 // false if the SDK has to encode it, because it has metadata, free data, or missing fields.
 func plainEvent(ev a2a.Event) (json.RawMessage, bool) {
-	p := plain{b: make([]byte, 0, 384)} // more than most need
+	p := plain{b: make([]byte, 0, 384)} // larger than most events
 	switch ev := ev.(type) {
 	case *a2a.Task:
 		p.task(ev)
@@ -56,7 +56,7 @@ func plainEvent(ev a2a.Event) (json.RawMessage, bool) {
 	return append(p.b, `}}`...), !p.odd
 }
 
-// plain encodes an event. odd is set once a member needs the SDK.
+// plain encodes an event. odd is set once a member needs the SDK's encoder.
 type plain struct {
 	b   []byte
 	odd bool
@@ -65,7 +65,7 @@ type plain struct {
 // raw appends JSON.
 func (p *plain) raw(text string) { p.b = append(p.b, text...) }
 
-// text appends a name with its colon, and a string.
+// text appends a name, which includes its colon, and a string.
 func (p *plain) text(name, s string) { p.b = rawjson.AppendString(append(p.b, name...), s) }
 
 func (p *plain) task(t *a2a.Task) {
@@ -152,7 +152,7 @@ func (p *plain) artifact(a *a2a.Artifact) {
 	p.b, p.odd = b, p.odd || err != nil
 }
 
-// plainParts reports whether there are parts, of text, bytes or addresses alone.
+// plainParts reports whether parts is not empty and has only parts with text, bytes or URLs.
 func plainParts(parts a2a.ContentParts) bool {
 	for _, p := range parts {
 		if p == nil || len(p.Metadata) > 0 {

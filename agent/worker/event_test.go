@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyParts returns parts, not all of them whole.
+// anyParts generates lists of parts, some of them incomplete.
 func anyParts() *rapid.Generator[a2a.ContentParts] {
 	part := rapid.Custom(func(t *rapid.T) *a2a.Part {
 		p := &a2a.Part{Content: rapid.SampledFrom([]a2a.PartContent{
@@ -97,7 +97,7 @@ func anyEvent() *rapid.Generator[a2a.Event] {
 	})
 }
 
-// What is written without reflection has the values that the SDK writes.
+// The encoding without reflection has the same values as the SDK's.
 func TestEventAsTheSDK(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestEventAsTheSDK(t *testing.T) {
 	})
 }
 
-// What agents say every day must not need reflection.
+// Common events must be encoded without reflection.
 func TestPlainEvents(t *testing.T) {
 	t.Parallel()
 	at := a2a.TaskInfo{TaskID: "t", ContextID: "c"}

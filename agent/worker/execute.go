@@ -71,13 +71,13 @@ func (j *job) fail(err error) {
 	j.finish(&protocol.Report{Error: err.Error()})
 }
 
-// finish ends the job with an end that is no event.
+// finish ends the job with a report instead of an event.
 func (j *job) finish(end *protocol.Report) {
 	j.buffer.add(j.ctx, output{end: end}, true)
 	j.stopExec(errJobOver)
 }
 
-// yield buffers an event. It returns false if no further one may follow.
+// yield buffers an event. It returns false if no further event may follow.
 func (j *job) yield(ev a2a.Event) bool {
 	event, last, err := encodeEvent(ev)
 	if err != nil {
@@ -97,7 +97,7 @@ func (j *job) yield(ev a2a.Event) bool {
 	return true
 }
 
-// refusalLasts is how long a refusal answers further cancel requests as well.
+// refusalLasts is the time for which a refusal also answers further cancel requests.
 const refusalLasts = 5 * time.Second
 
 // cancel runs the executor's Cancel, unless it runs already.
@@ -155,7 +155,7 @@ func (j *job) confirmCancel() {
 // canceledEvent is the status of a canceled task.
 var canceledEvent = json.RawMessage(`{"statusUpdate":{"status":{"state":"TASK_STATE_CANCELED"}}}`)
 
-// refuse reports to the hub why the task is not canceled.
+// refuse reports to the hub the reason why the task is not canceled.
 func (j *job) refuse(reason string) {
 	j.mu.Lock()
 	j.refusal, j.refused = reason, time.Now()

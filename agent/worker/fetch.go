@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// fetchAgain is the time after which a piece is requested once more, and fetchTries how
-// often content is fetched whose hash is wrong.
+// fetchAgain is the time after which the worker requests a piece again. fetchTries is the
+// number of times that it fetches content whose hash is wrong.
 const (
 	fetchAgain = 2 * time.Second
 	fetchTries = 3
@@ -22,8 +22,8 @@ const (
 // errNotFetched is shown to callers.
 var errNotFetched = a2a.NewError(a2a.ErrInternalError, "the message has not arrived as it was sent: its content and its SHA-256 differ")
 
-// fetch gets the content of work that is too large for an envelope. It is used only once it
-// is complete and its hash is right.
+// fetch gets the content of work that is too large for an envelope. The content is used only
+// once it is complete and its hash is right.
 func (j *job) fetch() error {
 	if j.work.Large == nil {
 		return nil

@@ -16,26 +16,26 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// job is the work for one message of a task, from its delivery to its acknowledgement.
+// job is the work for one message of a task, from its delivery to its acknowledgment.
 type job struct {
 	run   *run
 	key   jobKey
 	env   *bus.Envelope
 	work  protocol.Work
 	nonce string
-	// hubTopic receives the worker's messages, reportQueue reports that must not be lost.
+	// hubTopic receives the worker's messages, reportQueue those reports that must not be lost.
 	hubTopic, reportQueue bus.Address
 	buffer                *sendBuffer
-	// answer has the hub's answer to the claim.
+	// answer receives the hub's answer to the claim.
 	answer chan *bus.Envelope
-	// pieces has the fetched pieces of a large message.
+	// pieces receives the fetched pieces of a large message.
 	pieces chan *protocol.Piece
 	// asked is closed once a further message of the caller waits.
 	asked chan struct{}
 	// ctx and stop are those of the job, exec and stopExec those of its executor.
 	ctx, exec      context.Context
 	stop, stopExec context.CancelCauseFunc
-	// goroutines are those of the job besides the one that performs it.
+	// goroutines counts the goroutines of the job besides the one that performs it.
 	goroutines sync.WaitGroup
 
 	mu          sync.Mutex // guards the fields below, and the fetched parts of work
@@ -113,7 +113,7 @@ func (j *job) perform(accepting context.Context) bool {
 	return true
 }
 
-// Causes of the end of an executor's context.
+// Causes of the cancellation of an executor's context.
 var (
 	errJobOver  = errors.New("run has ended")
 	errStopped  = errors.New("the hub has stopped the run")
@@ -126,8 +126,8 @@ const (
 	claimMost  = 5 * time.Second
 )
 
-// claim requests the job until the hub has answered. A worker that ends refuses the
-// delivery, so that another one receives it.
+// claim requests the job until the hub has answered. A worker that ends returns the delivery to
+// the broker, so that another worker receives it.
 func (j *job) claim(accepting context.Context) (granted bool) {
 	pause := claimFirst
 	timer := time.NewTimer(pause)
@@ -160,7 +160,7 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 	}
 }
 
-// handleAnswer handles an answer to the claim. It returns done if no other one is expected.
+// handleAnswer handles an answer to the claim. done is set if no other answer is expected.
 func (j *job) handleAnswer(e *bus.Envelope) (done, granted bool) {
 	if e.Type == protocol.TypeDenial {
 		var deny protocol.Denial
@@ -192,7 +192,7 @@ func (j *job) handleGrant(e *bus.Envelope) bool {
 	return same
 }
 
-// handle handles a message of the hub.
+// handle handles a message from the hub.
 func (j *job) handle(e *bus.Envelope) {
 	j.mu.Lock()
 	epoch := j.epoch

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// Bounds of the unconfirmed outputs of a job. An executor that is further ahead waits.
+// Limits of the unconfirmed outputs of a job. An executor that is further ahead waits.
 const (
 	bufferEvents = 1024
 	bufferBytes  = 4 << 20
-	// batchEvents and batchBytes bound a report.
+	// batchEvents and batchBytes limit one report.
 	batchEvents = 256
 	batchBytes  = 512 << 10
 )
@@ -22,7 +22,7 @@ const (
 // output is one numbered output of a job: an event, a piece of one, or the end of the run.
 type output struct {
 	event json.RawMessage
-	end   *protocol.Report // Error, Public, Ended and GivenBack count
+	end   *protocol.Report // only Error, Public, Ended and GivenBack are set
 	piece *eventPiece
 }
 
@@ -32,8 +32,8 @@ type eventPiece struct {
 	protocol.Piece
 }
 
-// split returns s, or the pieces of an event that is too large for an envelope. Each has a
-// number of its own.
+// split returns s, or the pieces of an event that is too large for an envelope. Each piece has
+// a number of its own.
 func (s output) split() []output {
 	if len(s.event) <= protocol.MaxInline || !json.Valid(s.event) {
 		return []output{s}
@@ -60,24 +60,24 @@ func (s *output) size() int {
 // sendBuffer holds the outputs of a job until the hub has confirmed them, and selects the
 // ones to publish next. Numbers count from 1. Use newSendBuffer.
 type sendBuffer struct {
-	// wake is signaled when there may be something to publish. settled is closed when the
+	// wake is signaled when an output may be ready for publishing. settled is closed when the
 	// hub has confirmed that the job is over.
 	wake    chan struct{}
 	settled chan struct{}
 
 	mu sync.Mutex // guards the fields below
-	// unconfirmed are the outputs with the numbers from confirmed+1 on.
+	// unconfirmed holds the outputs numbered confirmed+1 and above.
 	unconfirmed []output
-	// confirmed is the number of the last output that the hub has confirmed, sent that of
-	// the last one that was published. Those up to queued are published at the hub's queue.
+	// confirmed is the number of the last output that the hub has confirmed, and sent that of
+	// the last published one. Outputs up to queued are published at the hub's queue.
 	confirmed, sent, queued int64
 	bytes                   int
 	closed                  bool // no output may be added
 	final                   bool // the hub has confirmed that the job is over
 	// progress is closed when outputs are confirmed; nil if no goroutine waits.
 	progress chan struct{}
-	// lastHeard is when the hub last confirmed or asked for outputs, or when the buffer was
-	// last empty.
+	// lastHeard is the time at which the hub last confirmed or requested outputs, or at which
+	// the buffer was last empty.
 	lastHeard time.Time
 }
 
@@ -85,8 +85,8 @@ func newSendBuffer() *sendBuffer {
 	return &sendBuffer{wake: make(chan struct{}, 1), settled: make(chan struct{})}
 }
 
-// add adds an output, the last one if last is set, and waits for room unless it is the
-// last. It returns false if the buffer is closed or ctx has ended.
+// add adds an output, which is the last one if last is set. It waits for room, except for the
+// last output. It returns false if the buffer is closed or ctx has ended.
 func (o *sendBuffer) add(ctx context.Context, s output, last bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -146,9 +146,9 @@ func (o *sendBuffer) progressLocked() {
 	}
 }
 
-// next fills rep with the outputs to publish next, and returns the number of the first one;
-// zero if there is none. If queued is set they are to be published at the hub's queue. Pieces
-// of large events always are, because a topic may lose them.
+// next fills rep with the outputs to publish next. It returns the number of the first one, or
+// zero if there is none. If queued is set, they go to the hub's queue. Pieces of large events
+// always do, because a topic may lose them.
 func (o *sendBuffer) next(rep *protocol.Report) (first int64, queued bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,8 +179,8 @@ func (o *sendBuffer) next(rep *protocol.Report) (first int64, queued bool) {
 	return first, first <= o.queued
 }
 
-// confirm drops the outputs up to a number, which are durable. final is set if the hub needs
-// no further one.
+// confirm drops the outputs up to number seq, which are durable. final is set if the hub needs
+// no further output.
 func (o *sendBuffer) confirm(seq int64, final bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,7 +201,7 @@ func (o *sendBuffer) confirm(seq int64, final bool) {
 	}
 }
 
-// resendFrom makes the outputs from a number on be published again.
+// resendFrom marks the outputs numbered seq and above for publishing again.
 func (o *sendBuffer) resendFrom(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,10 +210,10 @@ func (o *sendBuffer) resendFrom(seq int64) {
 	o.signal()
 }
 
-// resendAll makes all unconfirmed outputs be published again.
+// resendAll marks all unconfirmed outputs for publishing again.
 func (o *sendBuffer) resendAll() { o.resendFrom(0) }
 
-// resendOverdue makes all outputs that the hub has not confirmed in time be published at its
+// resendOverdue marks all outputs that the hub has not confirmed in time for publishing at its
 // queue. It returns the time until the next output is overdue; zero if none is expected.
 func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	o.mu.Lock()
@@ -233,7 +233,7 @@ func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	return 0
 }
 
-// replace replaces the output with a number, and all that follow, by an end.
+// replace replaces the output numbered seq, and all later ones, by end.
 func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -245,8 +245,8 @@ func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 	}
 }
 
-// flush waits until all outputs so far are durable. It returns false if ctx ends first, or
-// if the hub has ended the job.
+// flush waits until all outputs so far are durable. It returns false if ctx ends first, or if
+// the hub has ended the job.
 func (o *sendBuffer) flush(ctx context.Context) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

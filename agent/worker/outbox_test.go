@@ -16,7 +16,7 @@ import (
 // mail adds numbers to a buffer, publishes them, loses some reports, and confirms.
 type mail struct {
 	buffer *sendBuffer
-	// put is the last number that was added, known the last one that the hub has accepted,
+	// put is the last number that was added, known the last one that the hub has accepted, and
 	// base the last one that it has confirmed.
 	put, known, base int64
 }
@@ -47,7 +47,8 @@ func (m *mail) add(t *rapid.T) {
 	}
 }
 
-// publish takes the next report out; the hub takes what comes next for it.
+// publish publishes the next report; if it arrives, the hub accepts the outputs that continue
+// its sequence.
 func (m *mail) publish(t *rapid.T, arrives bool) {
 	var rep protocol.Report
 	first, _ := m.buffer.next(&rep)
@@ -68,13 +69,13 @@ func (m *mail) publish(t *rapid.T, arrives bool) {
 }
 
 func (m *mail) confirm(t *rapid.T) {
-	// Confirmations may come late, and in any order.
+	// Confirmations may arrive late, and in any order.
 	seq := rapid.Int64Range(0, m.known).Draw(t, "seq")
 	m.base = max(m.base, seq)
 	m.buffer.confirm(seq, false)
 }
 
-// finish publishes everything, and wants nothing to be left.
+// finish publishes all outputs, and expects the buffer to be empty afterwards.
 func (m *mail) finish(t *rapid.T) {
 	m.buffer.add(context.Background(), output{end: &protocol.Report{Ended: true}}, true)
 	m.put++
@@ -101,7 +102,7 @@ func (m *mail) finish(t *rapid.T) {
 	}
 }
 
-// TestSendBufferIsBounded wants add to wait for confirmations while the buffer is full.
+// TestSendBufferIsBounded checks that add waits for confirmations while the buffer is full.
 func TestSendBufferIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"events": 1, "bytes": bufferBytes / 8} {
@@ -135,7 +136,7 @@ func TestSendBufferIsBounded(t *testing.T) {
 	}
 }
 
-// TestSendBufferIsOverdue wants unconfirmed outputs to be published again, at the queue.
+// TestSendBufferIsOverdue checks that unconfirmed outputs are published again, at the queue.
 func TestSendBufferIsOverdue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

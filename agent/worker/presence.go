@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// answerInquiries announces the agent to hubs that ask.
+// answerInquiries announces the agent when a hub inquires.
 func (r *run) answerInquiries(ctx context.Context) error {
 	sub := bus.Subscription{At: protocol.Inquiry, Ready: func() {
 		select {
@@ -27,7 +27,7 @@ func (r *run) answerInquiries(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive announces the agent, sends heartbeats, and keeps the deliveries of its jobs.
+// keepAlive announces the agent, sends heartbeats, and extends the deliveries of its jobs.
 func (r *run) keepAlive(ctx context.Context) {
 	announce, beat := time.NewTicker(protocol.AnnounceEvery), time.NewTicker(r.heartbeatInterval())
 	defer announce.Stop()
@@ -49,8 +49,8 @@ func (r *run) keepAlive(ctx context.Context) {
 	}
 }
 
-// heartbeatsPerLease is the number of heartbeats within a lease, and minInterval the
-// shortest time between two of them, whatever lease a hub grants.
+// heartbeatsPerLease is the number of heartbeats within a lease. minInterval is the shortest
+// time between two of them, whatever lease a hub grants.
 const (
 	heartbeatsPerLease = protocol.Lease / protocol.BeatEvery
 	minInterval        = 100 * time.Millisecond
@@ -77,7 +77,7 @@ func (r *run) heartbeatInterval() time.Duration {
 	return r.interval
 }
 
-// maxHeartbeatJobs is how many jobs one heartbeat lists.
+// maxHeartbeatJobs is the largest number of jobs in one heartbeat.
 const maxHeartbeatJobs = 500
 
 // heartbeat reports to each hub which of its jobs are alive.

@@ -13,8 +13,8 @@ import (
 
 func (r *run) source() string { return "worker/" + r.id }
 
-// envelope returns an envelope of the worker. It has no id, because most are batched with
-// others: send adds one.
+// envelope returns an envelope from the worker. It has no id, because most envelopes are
+// batched with others: send adds one.
 func (r *run) envelope(kind bus.Type) *bus.Envelope {
 	return &bus.Envelope{
 		Type: kind, Time: task.MillisOf(time.Now()),
@@ -60,7 +60,7 @@ func (r *run) post(ctx context.Context, to bus.Address, e *bus.Envelope, body an
 	})
 }
 
-// logSettlement logs the error of a settlement. The broker redelivers then.
+// logSettlement logs the error of a settlement. The broker redelivers in that case.
 func (r *run) logSettlement(err error) {
 	if err != nil {
 		r.Logger.Debug("delivery not settled", "error", err)

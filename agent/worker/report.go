@@ -9,15 +9,14 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// Times of reports.
+// Times for sending reports.
 const (
 	reportWithin = 10 * time.Second
-	// reportPause is the time between two attempts, at first and at most.
+	// reportPause and reportMaxPause are the first and the longest time between two attempts.
 	reportPause    = 250 * time.Millisecond
 	reportMaxPause = 5 * time.Second
-	// keepAfter is how long the hub may take to confirm a report at its topic, before the
-	// worker sends it to the hub's queue; confirmWithin is the time between two attempts
-	// there.
+	// keepAfter is the time that the hub has to confirm a report at its topic. After that the
+	// worker sends the report to the hub's queue, with confirmWithin between two attempts.
 	keepAfter     = time.Second
 	confirmWithin = 5 * time.Second
 )
@@ -76,7 +75,7 @@ func (j *job) publish(first int64, rep *protocol.Report, slow bool) error {
 	return j.post(ctx, e, rep)
 }
 
-// wait waits until there may be something to publish.
+// wait waits until an output may be ready for publishing.
 func (j *job) wait(timer *time.Timer) {
 	if d := j.buffer.resendOverdue(time.Now()); d > 0 {
 		timer.Reset(d)

@@ -20,13 +20,13 @@ type run struct {
 	id       string
 	began    task.Millis
 	cardJSON []byte
-	// slots has an element for each task that is performed.
+	// slots has one element for each task in progress.
 	slots chan struct{}
-	// subscribed is closed, by once, when the worker first receives the messages of hubs.
+	// subscribed is closed, by once, when the worker first receives messages from hubs.
 	subscribed chan struct{}
 	once       sync.Once
-	// announceNow is signaled when the worker begins to receive the inquiries of hubs. It
-	// has room for one signal.
+	// announceNow is signaled when the worker begins to receive the inquiries of hubs. It has
+	// room for one signal.
 	announceNow chan struct{}
 	// batched joins concurrent envelopes for the same hub.
 	batched batch.Convoy[bus.Address, *bus.Envelope]
@@ -34,8 +34,8 @@ type run struct {
 	// base outlives the tasks; end makes the run accept no further task.
 	base    context.Context
 	end     context.CancelCauseFunc
-	pending sync.WaitGroup // the goroutines of jobs
-	idle    *time.Timer    // nil if the worker waits for ever
+	pending sync.WaitGroup // counts the goroutines of jobs
+	idle    *time.Timer    // nil if the worker waits forever
 
 	mu   sync.Mutex // guards the fields below
 	jobs map[jobKey]*job
@@ -61,11 +61,12 @@ var (
 )
 
 const (
-	// grace is how long hubs and executors have to react when a worker ends.
+	// grace is the time that hubs and executors have to react when a worker ends.
 	grace = 3 * time.Second
-	// leaveWithin bounds the last announcement. Without it, hubs notice by the lease.
+	// leaveWithin is the timeout of the last announcement. If that is lost, the lease expires
+	// instead.
 	leaveWithin = 500 * time.Millisecond
-	// busGrace is how long a broker may be unreachable before the worker logs it.
+	// busGrace is the time that a broker may be unreachable before the worker logs it.
 	busGrace = time.Second
 )
 
@@ -95,7 +96,7 @@ func (r *run) serve(ctx context.Context) error {
 	return errors.Join(err, listening, inquiries)
 }
 
-// performAll performs tasks until ctx ends, or the bus does, and drains.
+// performAll performs tasks until ctx or the bus ends, and then drains.
 func (r *run) performAll(ctx context.Context) error {
 	if r.Idle > 0 {
 		r.idle = time.AfterFunc(r.Idle, func() { r.end(errIdle) })
@@ -125,8 +126,8 @@ func (r *run) performAll(ctx context.Context) error {
 	return errors.Join(<-drained, err)
 }
 
-// awaitBus waits until the worker receives the messages of hubs, and logs it if the broker
-// is unreachable for longer than busGrace. It returns false if ctx ends first.
+// awaitBus waits until the worker receives messages from hubs. It logs if the broker is
+// unreachable for longer than busGrace. It returns false if ctx ends first.
 func (r *run) awaitBus(ctx context.Context) bool {
 	moment := time.NewTimer(busGrace)
 	defer moment.Stop()
@@ -142,8 +143,9 @@ func (r *run) awaitBus(ctx context.Context) bool {
 	}
 }
 
-// receive starts a job for each delivery until ctx ends. It settles none that arrives after
-// the end of accepting: the broker redelivers these to another worker once receive returns.
+// receive starts a job for each delivery until ctx ends. It settles no delivery that arrives
+// after the end of accepting: the broker redelivers these to another worker once receive
+// returns.
 func (r *run) receive(ctx, accepting context.Context) error {
 	sub := bus.Subscription{At: protocol.WorkAt(r.Name), Prefetch: r.Concurrency}
 	for d, err := range r.Bus.Receive(ctx, sub) {
@@ -173,7 +175,7 @@ func (r *run) receive(ctx, accepting context.Context) error {
 	return nil
 }
 
-// track adds a job to pending. It returns false if the run drains already.
+// track adds a job to pending. It returns false if the run is draining.
 func (r *run) track() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,8 +185,8 @@ func (r *run) track() bool {
 	return !r.draining
 }
 
-// admit returns the job of a delivery; nil if the delivery is invalid, or if its job runs
-// already.
+// admit returns the job of a delivery. It returns nil if the delivery is invalid, or if its job
+// runs already.
 func (r *run) admit(d *bus.Delivery) *job {
 	j, err := r.newJob(d)
 	if err != nil {
@@ -205,7 +207,7 @@ func (r *run) admit(d *bus.Delivery) *job {
 }
 
 // replaces reports whether j replaces other, which runs for the same task. A newer delivery
-// does: the hub ignores the older one from then on. A redelivery does not.
+// replaces it, because the hub ignores the older one from then on. A redelivery does not.
 func (r *run) replaces(j, other *job) bool {
 	switch {
 	case j.work.Delivery > other.work.Delivery:
@@ -235,13 +237,13 @@ func (r *run) perform(accepting context.Context, j *job) {
 	}
 }
 
-// drain waits up to DrainTimeout for the jobs, and returns the remaining ones to the hub.
+// drain waits up to DrainTimeout for the jobs, and returns the remaining jobs to the hub.
 func (r *run) drain() error {
 	r.mu.Lock()
 	r.draining = true
 	r.mu.Unlock()
 	ended := make(chan struct{})
-	go func() { // ends when the executors do
+	go func() { // ends when the executors have ended
 		defer close(ended)
 		r.pending.Wait()
 	}()
@@ -295,7 +297,7 @@ func (r *run) find(k jobKey) *job {
 	return r.jobs[k]
 }
 
-// listen receives the messages of hubs to this worker.
+// listen receives the messages that hubs send to this worker.
 func (r *run) listen(ctx context.Context) error {
 	sub := bus.Subscription{At: protocol.WorkerAt(r.id), Ready: r.ready}
 	for d, err := range r.Bus.Receive(ctx, sub) {
@@ -322,7 +324,7 @@ func (r *run) listen(ctx context.Context) error {
 	return nil
 }
 
-// handle passes a message of a hub to its job.
+// handle passes a message from a hub to its job.
 func (r *run) handle(ctx context.Context, e *bus.Envelope) {
 	if j := r.find(keyOf(e)); j != nil {
 		j.handle(e)
@@ -331,7 +333,7 @@ func (r *run) handle(ctx context.Context, e *bus.Envelope) {
 	}
 }
 
-// decline returns a job to the hub whose grant arrived after the worker stopped waiting.
+// decline returns a job to the hub if its grant arrived after the worker stopped waiting.
 func (r *run) decline(ctx context.Context, grant *bus.Envelope) {
 	var g protocol.Grant
 	hub := keyOf(grant).hub
@@ -343,8 +345,8 @@ func (r *run) decline(ctx context.Context, grant *bus.Envelope) {
 	r.trySend(ctx, protocol.ReportAt(hub), e, &protocol.Report{Token: g.Token, Worker: r.id, GivenBack: true})
 }
 
-// ready is called after each connection to the broker. Reports that were published before
-// it may be lost, so all unconfirmed ones are sent again.
+// ready is called after each connection to the broker. Reports published before the connection
+// may be lost, so all unconfirmed ones are sent again.
 func (r *run) ready() {
 	r.once.Do(func() {
 		r.Logger.Info("performing the tasks of an agent", "agent", r.Name, "concurrency", r.Concurrency)

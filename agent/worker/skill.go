@@ -23,7 +23,7 @@ type Skill struct {
 	Handler a2asrv.AgentExecutor
 }
 
-// router is an executor that passes each run to the handler of its skill.
+// router is an executor that passes each run to the handler of the requested skill.
 type router struct{ skills []Skill }
 
 func newRouter(skills []Skill) (*router, error) {
@@ -91,8 +91,8 @@ func (r *router) Traits() agent.Traits {
 	return t
 }
 
-// handler returns the handler for the skill that a run names. Messages need not name one if
-// there is only one.
+// handler returns the handler for the skill that a run names. If there is only one handler,
+// messages need not name a skill.
 func (r *router) handler(ctx context.Context) (*Skill, error) {
 	asked := ""
 	if c := agent.CallFrom(ctx); c != nil {

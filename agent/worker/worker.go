@@ -21,51 +21,51 @@ import (
 // Defaults of a Worker.
 const (
 	DefaultConcurrency = 8
-	// DefaultIdle counts for workers that run Once.
+	// DefaultIdle applies to workers with Once set.
 	DefaultIdle         = 30 * time.Second
 	DefaultDrainTimeout = 10 * time.Second
 )
 
-// Worker performs the tasks of an agent that is reached over a bus. Any number of workers
-// may do so concurrently, in any number of processes; none need run when the agent is
-// called. Fields must not change once it runs.
+// Worker performs the tasks of an agent that hubs reach over a bus. Any number of workers may
+// do so concurrently, in any number of processes. None needs to run when a client calls the
+// agent. Fields must not change while the worker runs.
 type Worker struct {
-	// Bus carries the work. It is required.
+	// Bus connects the worker to its hubs. It is required.
 	Bus bus.Bus
-	// Name is the name of the agent on the bus. If empty, it is made of the name of Card.
+	// Name is the name of the agent on the bus. If empty, it is derived from the name of Card.
 	Name task.Agent
-	// Card is the agent's card. If nil, it has Name and Skills alone. The Skills that it
+	// Card is the agent's card. If nil, the card has only Name and Skills. Skills that the card
 	// lacks are added.
 	Card *a2a.AgentCard
-	// Executor performs the tasks. Either it or Skills is required, and not both.
+	// Executor performs the tasks. Exactly one of Executor and Skills is required.
 	Executor a2asrv.AgentExecutor
 	// Skills are handlers for one skill each.
 	Skills []Skill
-	// Concurrency is how many tasks are performed at one time. Zero means
-	// DefaultConcurrency. Each may have a message of up to protocol.MaxLarge in memory, and as
-	// much of what the hub has not confirmed.
+	// Concurrency is the number of tasks performed at one time. Zero means DefaultConcurrency.
+	// Each task may hold a message of up to protocol.MaxLarge in memory, and as much
+	// unconfirmed output.
 	Concurrency int
-	// Once ends Run after one task, or after Idle without one: for workers that are
-	// started when there is work.
+	// Once ends Run after one task, or after Idle without a task. It is for workers that are
+	// started on demand.
 	Once bool
-	// Idle ends Run after so long without a task; with bus.ErrUnavailable if the bus was
-	// unreachable as well. Zero means never, or DefaultIdle if Once is set.
+	// Idle ends Run after that time without a task. Run returns bus.ErrUnavailable then if the
+	// bus was also unreachable. Zero means never, or DefaultIdle if Once is set.
 	Idle time.Duration
-	// DrainTimeout is how long tasks may continue when Run is to end. Then they are returned
-	// to their hubs. Zero means DefaultDrainTimeout; negative means no time.
+	// DrainTimeout is the time that running tasks have to complete when Run ends. After it they
+	// are returned to their hubs. Zero means DefaultDrainTimeout; negative means no time.
 	DrainTimeout time.Duration
-	// Keys are those of the hubs whose envelopes are accepted. If nil, all envelopes are.
+	// Keys verify the envelopes of hubs. If nil, all envelopes are accepted.
 	Keys *bus.Keyring
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// ErrWorker is the error of a Worker whose fields are missing or wrong.
+// ErrWorker is returned for a Worker whose fields are missing or invalid.
 var ErrWorker = errors.New("worker cannot begin")
 
-// Run performs tasks until ctx ends, and completes those it has begun within DrainTimeout. It
-// returns an error that is ErrWorker if a field is missing or wrong, an error of the bus if
-// that has failed for good, or one about executors that did not stop.
+// Run performs tasks until ctx ends, and then completes running tasks within DrainTimeout. It
+// returns ErrWorker if a field is missing or invalid, the error of a bus that has failed for
+// good, or an error about executors that did not stop.
 func (w *Worker) Run(ctx context.Context) error {
 	r, err := w.newRun()
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return r.serve(ctx)
 }
 
-// newRun checks the fields of w and returns a run of it, which has not begun.
+// newRun checks the fields of w and returns a run of it that has not begun.
 func (w *Worker) newRun() (*run, error) {
 	bad := func(format string, args ...any) (*run, error) {
 		return nil, fmt.Errorf("%w: "+format, append([]any{ErrWorker}, args...)...)
@@ -116,8 +116,8 @@ func (w *Worker) newRun() (*run, error) {
 	return r, nil
 }
 
-// newWorkerID returns an id for a process. It begins with the name of the agent, because a
-// key of the agent opens the topics with that prefix alone.
+// newWorkerID returns a new id for a process. The id begins with the name of the agent, because
+// an agent's key gives access to topics with that prefix alone.
 func newWorkerID(name task.Agent) string {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails

@@ -32,8 +32,8 @@ func (c *cut) Receive(ctx context.Context, sub bus.Subscription) iter.Seq2[*bus.
 	return c.Bus.Receive(ctx, sub)
 }
 
-// TestRunEndsWithItsQueue wants a worker to end with the error of its queue, or of the topic of
-// inquiries, although the bus works otherwise.
+// TestRunEndsWithItsQueue checks that a worker ends with the error of its queue, or of the
+// topic of inquiries, although the rest of the bus works.
 func TestRunEndsWithItsQueue(t *testing.T) {
 	t.Parallel()
 	idle := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
