@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/bus"
 )
 
-// A hub with its own interface, and an agent in another process, which the bus reaches. In
-// production the bus is that of a broker, and the worker a program of its own.
+// A hub with its own interface, and an agent in another process, which the hub reaches over a
+// bus. In production the bus is that of a broker, and the worker is a separate program.
 func ExampleHub_API() {
 	b := new(bus.Memory)
 	hub := &parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}}

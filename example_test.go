@@ -36,7 +36,7 @@ func (shout) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a
 
 var card = &a2a.AgentCard{Name: "Shout", Description: "Answers in capitals.", Version: "1.0.0"}
 
-// A hub is mounted in a mux of its own or in yours.
+// The handler of a hub is mounted in a mux.
 func ExampleHub_Handler() {
 	hub := &parley.Hub{}
 	hub.Handle(card, shout{})
@@ -68,8 +68,8 @@ func ExampleHub_Handler() {
 	// <nil>
 }
 
-// ListenAndServe serves until its context ends. It does not listen where others
-// can call without saying who they are.
+// ListenAndServe serves until its context ends. It does not listen on an address that other
+// machines can reach if callers are not authenticated.
 func ExampleHub_ListenAndServe() {
 	hub := &parley.Hub{}
 	hub.Handle(card, shout{})
@@ -78,7 +78,7 @@ func ExampleHub_ListenAndServe() {
 	// listen on 0.0.0.0:4100: anonymous callers are allowed on loopback addresses only
 }
 
-// An agent of the hub answers what the others ask back, so that their callers need not.
+// An agent of the hub answers the questions of the other agents in place of their callers.
 func ExampleHub_questions() {
 	hub := &parley.Hub{Questions: &question.Desk{Answerer: "clerk", Default: question.Auto}}
 	hub.Handle(&a2a.AgentCard{Name: "Weather"}, agent.Func(

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// An embedder says in a few lines who sees more of an agent, and what.
+// TestExtendedCards checks the access to extended cards, and their additions to public cards.
 func TestExtendedCards(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-the-extended-cards"
@@ -56,7 +56,7 @@ func TestExtendedCards(t *testing.T) {
 	}
 }
 
-// The limits of a hub are those of all of its bindings, of which HTTP is one.
+// TestLimitsOfCallers checks that the limits of a caller apply to HTTP.
 func TestLimitsOfCallers(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]parley.Limits{

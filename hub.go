@@ -29,84 +29,85 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// ErrAnonymous is returned when a hub without an authenticator is asked to listen
-// on an address that others can reach.
+// ErrAnonymous is returned if a hub without an authenticator is to listen on an address that
+// other machines can reach.
 var ErrAnonymous = hub.ErrAnonymous
 
-// Hub receives A2A requests and runs them on agents. The zero value keeps
-// everything in memory and is ready to use.
+// Hub receives A2A requests and runs them on agents. The zero value keeps everything in memory
+// and is ready to use.
 type Hub struct {
-	// Store keeps the tasks. If nil, they live in memory and die with the process.
+	// Store keeps the tasks. If nil, they are kept in memory and end with the process.
 	Store task.Store
-	// Auth finds the principal of each call. If nil, every caller is the anonymous
-	// "local", and the hub listens on loopback addresses only.
+	// Auth identifies the principal of each call. If nil, every caller is the anonymous
+	// principal "local", and the hub listens on loopback addresses only.
 	Auth auth.Authenticator
-	// Policy says which caller may do what with which agent. If nil, every caller may do
-	// everything with his own tasks.
+	// Policy decides which operations a caller may perform with which agent. If nil, every
+	// caller may perform all operations on its own tasks.
 	Policy *policy.Policy
-	// AllowAnonymous lets a hub without Auth listen on any address.
+	// AllowAnonymous allows a hub without Auth to listen on any address.
 	AllowAnonymous bool
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
-	// PublicURL is the address under which callers reach the hub, for agent cards.
-	// If empty, cards name the host of the request.
+	// PublicURL is the address under which callers reach the hub, for agent cards. If empty,
+	// cards name the host of the request.
 	PublicURL string
-	// TrustForwarded takes the host for agent cards from X-Forwarded-Proto and
-	// X-Forwarded-Host. Set it behind a proxy that sets them.
+	// TrustForwarded takes the scheme and host of agent cards from X-Forwarded-Proto and
+	// X-Forwarded-Host. Set it only behind a proxy that sets these headers.
 	TrustForwarded bool
-	// UnionCard adds the v0.3 keys to /.well-known/agent-card.json;
-	// /.well-known/agent.json always has them.
+	// UnionCard adds the v0.3 keys to /.well-known/agent-card.json; /.well-known/agent.json
+	// always has them.
 	UnionCard bool
-	// GRPCAddr is the address of a gRPC listener to name in agent cards,
-	// "host:port". If empty, cards name none.
+	// GRPCAddr is the address of a gRPC listener to name in agent cards, "host:port". If empty,
+	// cards name none.
 	GRPCAddr string
 	// Limits bound time and space. The zero Limits are sensible.
 	Limits Limits
-	// Extended are the extended cards. If zero, there are none.
+	// Extended configures the extended agent cards. If zero, the hub serves none.
 	Extended ExtendedCards
-	// Idempotency says which messages are taken at most once. The zero value takes every
-	// message for a new one.
+	// Idempotency selects the messages that are accepted at most once. With the zero value,
+	// every message is a new one.
 	Idempotency Idempotency
-	// Push says how webhooks are told. The zero Options tell those on public
-	// addresses. Options that cannot be read panic when the hub is first used. A Store
-	// that cannot keep webhooks makes the hub one without push notifications.
+	// Push configures the delivery to webhooks. The zero Options deliver to webhooks on public
+	// addresses. Invalid Options panic when the hub is first used. With a Store that cannot
+	// keep webhooks, the hub has no push notifications.
 	Push push.Options
-	// KeyFile is the file with the master key, which is made if there is none. With it, page
-	// tokens are good after a restart, and so are the secrets of webhooks in the Store, unless
-	// Push.KeyFile names another file. A key that cannot be read panics when the hub is first
-	// used. If empty, page tokens end with the process.
+	// KeyFile is the file with the master key; the hub creates it if it does not exist. With
+	// it, page tokens stay valid after a restart, and so do the secrets of webhooks in the
+	// Store, unless Push.KeyFile names another file. A key that cannot be read panics when the
+	// hub is first used. If empty, page tokens end with the process.
 	KeyFile string
-	// Parts is the folder of large parts of messages and artifacts: their bytes are kept
-	// there once, and callers get an address below PublicURL, which is required with it, to
-	// read them. If nil, all parts stay in their tasks.
+	// Parts is the folder of large parts of messages and artifacts. The hub stores their bytes
+	// there once, and callers read them at an address below PublicURL, which is required. If
+	// nil, all parts stay in their tasks.
 	Parts *Parts
-	// Memory records what comes of tasks whose requests name a session. If nil, nothing is
+	// Memory records the results of tasks whose requests name a session. If nil, nothing is
 	// recorded.
 	Memory *Memory
-	// Questions answers what agents ask their callers, in their place. A *question.Desk
-	// does; let its Inbox be that of the hub. If nil, tasks wait for their callers.
+	// Questions answers the questions of agents in place of their callers, for example a
+	// *question.Desk whose Inbox is that of the hub. If nil, tasks wait for their callers.
 	Questions engine.Questions
-	// Onward says to others who callers are, for executors that call on (auth.Assert). A
-	// *token.Asserter does; its keys have to be where others find them (token.KeySet). If
-	// nil, auth.Assert is auth.ErrNoOnward.
+	// Onward vouches for callers towards other services, for executors that call them
+	// (auth.Assert), for example a *token.Asserter. The services must be able to fetch its keys
+	// (token.KeySet). If nil, auth.Assert returns auth.ErrNoOnward.
 	Onward auth.Onward
 
-	// Bus gives tasks to agents at queues: those whose executor is a queue.Agent with this
-	// Dispatcher. The hub runs it, and sets its Tasks if they are nil. If nil, the hub has no
-	// place on a bus.
+	// Bus passes tasks to agents at queues: the agents whose executor is a queue.Agent with
+	// this Dispatcher. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
+	// not use a bus.
 	Bus *queue.Dispatcher
-	// Inbox is what waits for a person. The hub runs it, and gives the answers to the tasks
-	// that have asked unless Inbox.Deliver is set. If nil, there is none.
+	// Inbox holds the items that wait for a person. The hub runs it and delivers the answers to
+	// the tasks that asked, unless Inbox.Deliver is set. If nil, the hub has no inbox.
 	Inbox *inbox.Inbox
-	// Trust is whom the hub trusts, for Questions and API. The hub runs it and counts the
-	// messages of callers in it; load it before. If nil, nothing is counted.
+	// Trust holds the trust levels of callers, for Questions and API. The hub runs it and
+	// counts the messages of callers in it; load it before. If nil, nothing is counted.
 	Trust *trust.Book
-	// Audit is the log of what callers do to tasks and below /api/v1. What cannot be written
-	// there is refused. Close it when the hub has run. If nil, nothing is written down.
+	// Audit is the log of the operations of callers on tasks and below /api/v1. The hub refuses
+	// an operation that cannot be written to the log. Close it after the hub has run. If nil,
+	// nothing is logged.
 	Audit *audit.Log
-	// API serves /api/v1, the hub's own interface: agents, tasks, webhooks, and the parts
-	// above as far as they are set. Administrators are callers with the role auth.RoleAdmin;
-	// in a hub without Auth, callers on this machine. If false, nothing is served there.
+	// API serves /api/v1, the hub's own interface: agents, tasks, webhooks, and those of the
+	// parts above that are set. Administrators are callers with the role auth.RoleAdmin; in a
+	// hub without Auth, callers on this machine. If false, nothing is served there.
 	API bool
 
 	mu     sync.Mutex // guards the fields below
@@ -114,91 +115,91 @@ type Hub struct {
 	core   *hub.Hub // nil until the hub is used
 }
 
-// Limits bound what callers and agents may use. A zero field means its default.
+// Limits bound the resources that callers and agents may use. A zero field means its default,
+// which its comment states.
 type Limits struct {
-	// Body is the largest request in bytes; 10 MiB.
+	// Body is the maximum size of a request in bytes; 10 MiB.
 	Body int64
-	// StreamsPerCaller is the number of streams that one caller may hold open;
-	// 1,000.
+	// StreamsPerCaller is the maximum number of open streams of one caller; 1,000.
 	StreamsPerCaller int
-	// MaxWait is the longest time that a blocking call waits; 300 s. Then it returns
-	// the task as it is.
+	// MaxWait is the maximum time that a blocking call waits; 300 s. After it, the call returns
+	// the current task.
 	MaxWait time.Duration
-	// AgentSilence ends a run that yields nothing for so long; 15 min. Negative
-	// means never.
+	// AgentSilence is the time without an event after which a run ends; 15 min. Negative means
+	// never.
 	AgentSilence time.Duration
-	// DrainTimeout is how long runs may go on after the hub was told to stop; 10 s.
+	// DrainTimeout is the time that runs have to finish after the hub was stopped; 10 s.
+	// Negative means no time.
 	DrainTimeout time.Duration
-	// Retention is how long a finished task is kept; 30 days.
+	// Retention is the time that a finished task is kept; 30 days.
 	Retention time.Duration
-	// IdleRetention is how long an interrupted task of an idle context is kept
-	// open; 30 days.
+	// IdleRetention is the time that an interrupted task of an idle context is kept open; 30
+	// days.
 	IdleRetention time.Duration
-	// MaxRuns is the number of tasks that are executed at one time; 10,000.
+	// MaxRuns is the maximum number of concurrent runs; 10,000.
 	MaxRuns int
-	// RequestsPerSecond is how many requests one caller may make per second, on
-	// average; any number, because a hub of one person is not to be slowed down by its
-	// own guard. All anonymous callers are one. A caller above the limit is told when
-	// to come back: status 429 and Retry-After over HTTP, RESOURCE_EXHAUSTED over gRPC.
+	// RequestsPerSecond is the maximum average rate of requests of one caller; unlimited, so
+	// that a hub for one person is not slowed down. All anonymous callers count as one. A
+	// caller above the limit receives the time after which to retry: status 429 and Retry-After
+	// over HTTP, RESOURCE_EXHAUSTED over gRPC.
 	RequestsPerSecond float64
-	// Burst is how many of them may come at once; twice RequestsPerSecond.
+	// Burst is the maximum number of requests at once after a pause; twice RequestsPerSecond.
 	Burst int
-	// BytesPerSecond is how many bytes of requests one caller may send per second, on
-	// average; any number. A request may be larger: its caller's next one has to wait
-	// until it is paid for.
+	// BytesPerSecond is the maximum average rate of the bytes of one caller's requests;
+	// unlimited. A single request may be larger: the caller's next request then has to wait
+	// until the average is below the limit again.
 	BytesPerSecond int64
-	// TasksPerCaller is how many tasks of one caller may run or wait in line in this
-	// process; any number. Those that wait for the caller do not count.
+	// TasksPerCaller is the maximum number of tasks of one caller that run or are queued in
+	// this process; unlimited. Tasks that wait for the caller do not count.
 	TasksPerCaller int
-	// Hops is how many agents may ask each other one after the other, through this hub
-	// and others; 8.
+	// Hops is the maximum length of a chain of delegations between agents, through this hub and
+	// others; 8.
 	Hops int
-	// Delegations is how many tasks may be begun on behalf of one; 1,000.
+	// Delegations is the maximum number of tasks that may be started on behalf of one; 1,000.
 	Delegations int
-	// DelegationTime is how long work may take that an agent has delegated to others,
-	// unless its caller has less time; any time.
+	// DelegationTime is the time limit of work that an agent has delegated to others, unless
+	// its caller has less time; unlimited.
 	DelegationTime time.Duration
-	// FirstEvent is how long an agent may take to answer with a bare message; then the
-	// caller gets a task; 1 s.
+	// FirstEvent is the time that an agent has to answer with a bare message; 1 s. After it,
+	// the caller receives a task.
 	FirstEvent time.Duration
-	// CancelWait is how long an agent may take to confirm a cancellation; then the task is
-	// canceled without it; 10 s.
+	// CancelWait is the time that an agent has to confirm a cancellation; 10 s. After it, the
+	// task is canceled without the agent's confirmation.
 	CancelWait time.Duration
-	// MaxAway is the number of tasks at one time whose agents wait for work elsewhere
-	// (agent.Traits.Away), which do not count towards MaxRuns; 50,000.
+	// MaxAway is the maximum number of concurrent runs whose agents wait for work elsewhere
+	// (agent.Traits.Away); 50,000. They do not count towards MaxRuns.
 	MaxAway int
-	// MaxQueued is the number of tasks that may wait in line; further messages are
-	// refused; 100,000.
+	// MaxQueued is the maximum number of queued tasks; 100,000. Further messages are refused.
 	MaxQueued int
-	// MaxWaiting is the number of unread messages that one task may have; 100.
+	// MaxWaiting is the maximum number of unread messages of one task; 100.
 	MaxWaiting int
-	// Streams is the number of streams that may be open in all; 20,000. Negative means
-	// any number.
+	// Streams is the maximum number of open streams of all callers; 20,000. Negative means
+	// unlimited.
 	Streams int
-	// BodyTime is how long a request may take to arrive; 30 s.
+	// BodyTime is the time that a request may take to arrive; 30 s.
 	BodyTime time.Duration
-	// WriteTime is how long the reader of an answer may take to accept a write; then it is
-	// disconnected; 30 s.
+	// WriteTime is the time that the reader of an answer may take to accept a write; 30 s.
+	// After it, the reader is disconnected.
 	WriteTime time.Duration
-	// KeepAlive is the silence after which a stream sends a comment; 15 s.
+	// KeepAlive is the time of silence after which a stream sends a comment; 15 s.
 	KeepAlive time.Duration
 }
 
-// Idempotency says which messages are taken at most once: those with a key, which
-// belongs to the caller and to the agent. A message that comes again gets the task of
-// the first one, as it is now; one with other content under the same key is refused. A
-// message with a key is always answered with a task.
+// Idempotency selects the messages that are accepted at most once: those with a key, which is
+// scoped to the caller and the agent. A repeated message gets the current state of the task of
+// the first one. A message with other content under the same key is refused. A message with a
+// key is always answered with a task. The zero value uses no keys.
 type Idempotency struct {
 	// Header takes the key from the header Idempotency-Key, over gRPC from the metadata
 	// idempotency-key.
 	Header bool
-	// MessageID takes the id of a message that has no key for its key.
+	// MessageID uses the id of a message as its key if it has no other key.
 	MessageID bool
-	// TTL is how long a key is remembered, at most as long as its task; 24 h.
+	// TTL is the time that a key is remembered, at most as long as its task; 24 h.
 	TTL time.Duration
 }
 
-// used returns the hub that is made of the fields at the first call.
+// used returns the core of the hub, which the first call creates from the fields.
 func (h *Hub) used() *hub.Hub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -226,7 +227,7 @@ func (h *Hub) used() *hub.Hub {
 	return core
 }
 
-// front says how the hub looks over HTTP; the caller holds h.mu.
+// front returns the configuration of the HTTP front; the caller holds h.mu.
 func (h *Hub) front() hub.Front {
 	f := hub.Front{
 		AllowAnonymous: h.AllowAnonymous, PublicURL: h.PublicURL, TrustForwarded: h.TrustForwarded,
@@ -242,7 +243,7 @@ func (h *Hub) front() hub.Front {
 	return f
 }
 
-// box opens the master key, or makes one; nil if there is none.
+// box opens the master key, or creates it. It returns nil if KeyFile is empty.
 func (h *Hub) box() *seal.Box {
 	if h.KeyFile == "" {
 		return nil
@@ -261,11 +262,10 @@ func (h *Hub) logger() *slog.Logger {
 	return h.Logger
 }
 
-// Handle registers an agent. Its name in paths and tenants is card.Name in lower
-// case with every run of other characters than letters and digits as one hyphen.
-// The first agent that is registered is the default one. Interfaces and
-// capabilities of the card are filled in by the hub. Handle panics if card or
-// executor is nil, or if the name is empty or taken.
+// Handle registers an agent. Its name in paths and tenants is AgentName(card.Name). The first
+// registered agent is the default one. The hub fills in the interfaces and capabilities of the
+// card. Handle panics if card or executor is nil, or if the name is empty or already
+// registered.
 func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 	if card == nil || executor == nil {
 		panic("parley: Handle needs a card and an executor")
@@ -285,27 +285,27 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 	}
 }
 
-// AgentName returns the name under which Handle registers an agent whose card says
-// name.
+// AgentName returns the name under which Handle registers an agent whose card has the given
+// name: in lower case, with every run of characters other than letters and digits replaced by
+// one hyphen.
 func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 
-// Handler returns the hub as an http.Handler, to be mounted at the root of a mux,
-// or at the paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/,
-// /.well-known/agent-card.json, /.well-known/agent.json, /v1/models,
-// /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and /readyz; with Parts /v1/parts/.
-// Below another prefix, strip it and set PublicURL. Call Run beside it, and stop
-// the server after Run has returned, so that callers get their answers.
+// Handler returns the hub as an http.Handler, to be mounted at the root of a mux, or at the
+// paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/, /.well-known/agent-card.json,
+// /.well-known/agent.json, /v1/models, /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and
+// /readyz; with Parts /v1/parts/. Below another prefix, strip it and set PublicURL. Call Run
+// concurrently, and stop the server after Run has returned, so that callers get their answers.
 func (h *Hub) Handler() http.Handler {
 	return h.used().Handler()
 }
 
-// Engine gives bindings in other packages (grpcbind) what they need.
+// Engine returns the engine, for bindings in other packages (grpcbind).
 func (h *Hub) Engine() *engine.Engine {
 	return h.used().Engine()
 }
 
-// Authenticator returns the authenticator in force: Auth, or one that takes
-// callers for the anonymous "local".
+// Authenticator returns the authenticator in use: Auth, or the default one, which identifies
+// callers as the anonymous principal "local".
 func (h *Hub) Authenticator() auth.Authenticator {
 	if h.Auth == nil {
 		return auth.Anonymous(h.AllowAnonymous)
@@ -313,9 +313,8 @@ func (h *Hub) Authenticator() auth.Authenticator {
 	return h.Auth
 }
 
-// Run does the work of a hub whose Handler is served by somebody else: it recovers
-// the tasks of an earlier process and runs tasks until ctx ends; then it drains and
-// returns.
+// Run does the work of a hub whose Handler is served by another server: it recovers the tasks
+// of an earlier process and runs tasks until ctx ends. Then it drains and returns.
 func (h *Hub) Run(ctx context.Context) error { return h.run(ctx, hub.Work{}) }
 
 func (h *Hub) run(ctx context.Context, w hub.Work) error {
@@ -326,9 +325,9 @@ func (h *Hub) run(ctx context.Context, w hub.Work) error {
 	return core.Run(ctx, w)
 }
 
-// ListenAndServe listens on the TCP address addr and serves until ctx ends; then
-// it drains. It returns ErrAnonymous for an address that others can reach if
-// nobody authenticates callers.
+// ListenAndServe listens on the TCP address addr and serves until ctx ends; then it drains. It
+// returns ErrAnonymous if other machines can reach the address, Auth is nil and AllowAnonymous
+// is not set.
 func (h *Hub) ListenAndServe(ctx context.Context, addr string) error {
 	if err := h.CheckAddr(addr); err != nil {
 		return err
@@ -340,7 +339,7 @@ func (h *Hub) ListenAndServe(ctx context.Context, addr string) error {
 	return h.Serve(ctx, l)
 }
 
-// CheckAddr returns ErrAnonymous if the hub may not listen on addr.
+// CheckAddr returns ErrAnonymous if the hub must not listen on addr.
 func (h *Hub) CheckAddr(addr string) error {
 	if h.Auth != nil || h.AllowAnonymous {
 		return nil
@@ -348,10 +347,8 @@ func (h *Hub) CheckAddr(addr string) error {
 	return hub.CheckAddr(addr)
 }
 
-// Serve serves on l until ctx ends; then it drains and closes l. Callers are
-// answered while runs come to their end. Like ListenAndServe it returns
-// ErrAnonymous for a TCP address that others can reach if nobody authenticates
-// callers.
+// Serve serves on l until ctx ends; then it drains and closes l. It answers callers until their
+// runs have ended. It returns ErrAnonymous under the same conditions as ListenAndServe.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	if addr, ok := l.Addr().(*net.TCPAddr); ok {
 		if err := h.CheckAddr(addr.String()); err != nil {

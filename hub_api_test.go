@@ -15,8 +15,8 @@ import (
 
 var auditKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// Each part of the interface is served where the hub has it, and the interface itself where
-// it is wanted.
+// TestAPIServesItsParts checks that the API serves each part that the hub has, and nothing if
+// it is off.
 func TestAPIServesItsParts(t *testing.T) {
 	t.Parallel()
 	paths := []string{"/api/v1/agents", "/api/v1/tasks", "/api/v1/inbox", "/api/v1/trust", "/api/v1/audit"}
@@ -27,7 +27,7 @@ func TestAPIServesItsParts(t *testing.T) {
 	t.Cleanup(func() { log.Close() })
 	for name, tt := range map[string]struct {
 		hub  *parley.Hub
-		want int // paths that are served, from the first on
+		want int // the number of served paths, from the first on
 	}{
 		"none":      {&parley.Hub{}, 0},
 		"API":       {&parley.Hub{API: true}, 2},
@@ -43,7 +43,7 @@ func TestAPIServesItsParts(t *testing.T) {
 	}
 }
 
-// What callers do is in the audit log, and what cannot be written there is not done.
+// TestAuditOfALibrary checks that operations of callers are written to the audit log.
 func TestAuditOfALibrary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,14 +20,14 @@ import (
 	agentcard "github.com/parley-a2a/parley/agent/card"
 )
 
-// workExtensions are the extensions of protoWorkstacean: what work has cost, how sure an agent
-// is, what it has changed, which tools it calls; what its skills may change, how far that
-// reaches, and where a person decides; and whose trace the work belongs to.
+// workExtensions are the extensions of protoWorkstacean: cost of work, confidence of an agent,
+// changes of the world state, tool calls, the domain and radius of a skill's effects, the
+// points at which a person decides, and the trace of the work.
 var workExtensions = []string{
 	"cost-v1", "confidence-v1", "worldstate-delta-v1", "tool-call-v1", "effect-domain-v1", "blast-v1", "hitl-mode-v1", "trace-v1",
 }
 
-// workParts are what an agent says with them.
+// workParts are the parts in which an agent uses the extensions.
 var workParts = []string{
 	`{"data":{"usage":{"input_tokens":3,"output_tokens":4},"costUsd":0.10},"metadata":{"mimeType":"application/vnd.protolabs.cost-v1+json"},"mediaType":"application/json"}`,
 	`{"data":{"confidence":0.9,"explanation":"sure"},"metadata":{"mimeType":"application/vnd.protolabs.confidence-v1+json"},"mediaType":"application/json"}`,
@@ -35,8 +35,9 @@ var workParts = []string{
 	`{"data":{"toolCallId":"c1","name":"look","phase":"started","args":{}},"metadata":{"mimeType":"application/vnd.protolabs.tool-call-v1+json"},"mediaType":"application/json"}`,
 }
 
-// TestWorkExtensions: extensions that an agent declares are in its card with their params,
-// are active for callers who name them, and what both say with them goes through as it is.
+// TestWorkExtensions checks that the card contains the extensions that an agent declares with
+// their params, that they are active for callers that name them, and that the hub passes on
+// their data unchanged.
 func TestWorkExtensions(t *testing.T) {
 	t.Parallel()
 	card := &a2a.AgentCard{Name: "worker", Version: "1"}

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// sendKeyed returns the id of the task that a message with a key gets.
+// sendKeyed sends a message with a key and returns the id of its task.
 func sendKeyed(t *testing.T, url string) string {
 	t.Helper()
 	const body = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}`

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// TestHubRemembersResults: a request that names a session has its result in the memory
-// that the hub was given.
+// TestHubRemembersResults checks that the result of a request that names a session is recorded
+// in the hub's memory.
 func TestHubRemembersResults(t *testing.T) {
 	t.Parallel()
 	store, notes := new(memstore.Store), new(memory.Notes)

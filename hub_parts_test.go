@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// printer makes a file of what it is sent, bytes or text.
+// printer returns the bytes or the text of a message as a file.
 type printer struct{ shout }
 
 func (printer) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
@@ -39,7 +39,7 @@ func (printer) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 	}
 }
 
-// Large parts are files in a folder, and callers get an address that they read.
+// Large parts are stored as files in a folder, and callers receive an address to read them.
 func ExampleOpenParts() {
 	folder, err := os.MkdirTemp("", "parts")
 	if err != nil {
@@ -120,8 +120,9 @@ func hubOfParts(t *testing.T, hub *parley.Hub) (c *client.Client, stop func()) {
 	return c, stop
 }
 
-// The agent is sent bytes, the caller an address; another hub with the same folder and store
-// serves it, and files are no larger than what they hold.
+// TestHubKeepsLargeParts checks that the agent receives bytes and the caller an address, that
+// another hub with the same folder and store serves the address, and that files are no larger
+// than their content.
 func TestHubKeepsLargeParts(t *testing.T) {
 	t.Parallel()
 	dir, store := filepath.Join(t.TempDir(), "parts"), new(memstore.Store)
@@ -205,7 +206,7 @@ func TestHubKeepsLargeParts(t *testing.T) {
 	}
 }
 
-// A hub that does not know its address cannot say where parts are.
+// TestPartsNeedAnAddress checks that a hub with Parts requires PublicURL.
 func TestPartsNeedAnAddress(t *testing.T) {
 	t.Parallel()
 	parts, err := parley.OpenParts(t.TempDir(), parley.PartOptions{})

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// A hub that keeps everything in memory tells webhooks, too.
+// TestHubTellsWebhooks checks that a hub that keeps everything in memory notifies webhooks.
 func TestHubTellsWebhooks(t *testing.T) {
 	t.Parallel()
 	states := make(chan string, 10)

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// Page tokens are good after a restart if the store and the key have lived.
+// TestPageTokensAfterARestart checks that page tokens are valid after a restart with the same
+// store and key, and invalid without the key.
 func TestPageTokensAfterARestart(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -51,7 +52,7 @@ func TestPageTokensAfterARestart(t *testing.T) {
 	}
 }
 
-// A key file that cannot be read is a mistake of the program.
+// TestKeyFileThatIsNone checks that a key file that cannot be read panics.
 func TestKeyFileThatIsNone(t *testing.T) {
 	t.Parallel()
 	defer func() {

@@ -51,7 +51,7 @@ func serve(t *testing.T, hub *parley.Hub) *served {
 	return s
 }
 
-// call makes a request as who and returns status and body.
+// call sends a request as who and returns the status and the body of the answer.
 func (s *served) call(method, path, who, body string) (int, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -86,7 +86,7 @@ func (s *served) send(path, who, text, extra string) *a2a.Task {
 	return got.Task
 }
 
-// who authenticates callers by what they say in a header.
+// who identifies callers by a header.
 var who = auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
 	if v := r.Header("X-Who"); len(v) == 1 && v[0] != "" {
 		return &auth.Principal{ID: v[0]}, nil
@@ -128,8 +128,7 @@ func TestTasksBelongToTheirCaller(t *testing.T) {
 	}
 }
 
-// sameBut reports whether a and b are equal once the ids that were asked for are
-// left out.
+// sameBut reports whether a and b are equal without the requested ids.
 func sameBut(a, b, idA, idB string) bool {
 	return strings.ReplaceAll(a, idA, "") == strings.ReplaceAll(b, idB, "")
 }
@@ -160,7 +159,7 @@ func TestReportHasTwoNamedArtifactsOneOfThemAnImage(t *testing.T) {
 	}
 }
 
-// echoImage sends an image and wants the same bytes back.
+// echoImage sends an image and expects the same bytes in the answer.
 func echoImage(t *testing.T, s *served, raw []byte) {
 	t.Helper()
 	body := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"` + base64.StdEncoding.EncodeToString(raw) +
@@ -199,7 +198,7 @@ func TestServeDrains(t *testing.T) {
 	s.done <- nil
 }
 
-// late completes when it is told to.
+// late completes after goOn is closed.
 type late struct {
 	began chan<- struct{}
 	goOn  <-chan struct{}

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// A webhook that is registered in v0.3, on either binding, is told the task in v0.3.
+// TestHubTellsLegacyWebhooks checks that a webhook that was registered in v0.3 receives the
+// task in v0.3, on either binding.
 func TestHubTellsLegacyWebhooks(t *testing.T) {
 	t.Parallel()
 	calls := map[string]string{
@@ -36,7 +37,7 @@ func TestHubTellsLegacyWebhooks(t *testing.T) {
 			if code, answer := s.call("POST", path, "", fmt.Sprintf(body, srv.URL)); code != 200 {
 				t.Fatalf("send = %d %s", code, answer)
 			}
-			// The one chunk of the answer is told as a task that works.
+			// The webhook receives the one chunk of the answer as a working task.
 			for _, want := range []string{"TASK_STATE_WORKING", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"} {
 				select {
 				case n := <-told:

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Memory records what comes of tasks as notes: their results, and the outcomes of work that
-// agents have delegated. Only Notes is required.
+// Memory records the results of tasks, and the outcomes of work that agents have delegated, as
+// notes. Only Notes is required.
 type Memory struct {
 	// Notes are the notes. If their Fetch is nil, the hub sets it, so that a note with a long
 	// result is read from its task.
@@ -30,7 +30,7 @@ type Memory struct {
 	Outcomes func(task.Agent) bool
 }
 
-// recorder returns the recorder that reads tasks of s and writes to m; nil for a nil m.
+// recorder returns a recorder that reads tasks of s and writes to m, or nil if m is nil.
 func (m *Memory) recorder(s task.Store, logger *slog.Logger) *recorder.Recorder {
 	if m == nil {
 		return nil

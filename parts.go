@@ -20,24 +20,23 @@ type Parts struct {
 	max       int64
 }
 
-// PartOptions say what is kept in a folder of Parts, and for how long. The zero PartOptions are
-// sensible.
+// PartOptions configure a folder of Parts. The zero PartOptions are sensible.
 type PartOptions struct {
-	// Threshold is the size in bytes above which a part is kept in the folder; 1 MiB.
-	// Negative means that none is added, and those that are there are served.
+	// Threshold is the size in bytes above which a part is stored in the folder; 1 MiB.
+	// Negative means that no part is added; parts in the folder are still served.
 	Threshold int64
-	// Max is the largest part that is taken, in bytes; 64 MiB.
+	// Max is the maximum size of an accepted part in bytes; 64 MiB.
 	Max int64
-	// Expiry is how long a part is kept after the end of its task; 7 days. It is at the
-	// longest Limits.Retention of the hub.
+	// Expiry is the time that a part is kept after the end of its task, at most
+	// Limits.Retention of the hub; 7 days.
 	Expiry time.Duration
 }
 
 // partThreshold is PartOptions.Threshold if it is zero.
 const partThreshold = 1 << 20
 
-// OpenParts opens the folder dir, or makes it. It fails if another hub uses the folder, also one
-// in another process. Close it when the hub has run.
+// OpenParts opens the folder dir, and creates it if it does not exist. It fails if another hub
+// uses the folder, also one in another process. Close it after the hub has run.
 func OpenParts(dir string, o PartOptions) (*Parts, error) {
 	d, err := datadir.Open(dir)
 	if err != nil {
@@ -54,10 +53,11 @@ func OpenParts(dir string, o PartOptions) (*Parts, error) {
 	return p, nil
 }
 
-// Close lets go of the folder. The hub must have ended.
+// Close releases the folder. The hub must have ended.
 func (p *Parts) Close() error { return p.dir.Close() }
 
-// keeper returns what the engine keeps large parts with; nil if they stay in their tasks.
+// keeper returns the storage of large parts for the engine, or nil if parts stay in their
+// tasks.
 func (h *Hub) keeper() *blobstore.Keeper {
 	p := h.Parts
 	if p == nil {
