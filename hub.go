@@ -83,12 +83,12 @@ type Hub struct {
 	// Memory records the results of tasks whose requests name a session. If nil, nothing is
 	// recorded.
 	Memory *Memory
-	// Questions answers the questions of agents in place of their callers, for example a
-	// *question.Desk whose Inbox is that of the hub. If nil, tasks wait for their callers.
+	// Questions answers the questions of agents in place of their callers. Use a *question.Desk
+	// whose Inbox is that of the hub. If nil, tasks wait for their callers.
 	Questions engine.Questions
 	// Onward vouches for callers towards other services, for executors that call them
-	// (auth.Assert), for example a *token.Asserter. The services must be able to fetch its keys
-	// (token.KeySet). If nil, auth.Assert returns auth.ErrNoOnward.
+	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
+	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoOnward.
 	Onward auth.Onward
 
 	// Bus passes tasks to agents at queues: the agents whose executor is a queue.Agent with

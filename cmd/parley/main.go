@@ -1,5 +1,5 @@
-// Command parley is the switchboard between agents: it runs a hub that speaks the
-// A2A protocol and talks to agents anywhere. See "parley --help".
+// Command parley is the switchboard between agents. It runs a hub that speaks the A2A protocol,
+// and it calls agents anywhere. See "parley --help".
 package main
 
 import (

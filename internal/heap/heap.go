@@ -1,11 +1,9 @@
-// Package heap tells the garbage collector that a small heap is not worth
-// collecting often.
+// Package heap makes the garbage collector collect a small heap less often.
 //
-// A hub keeps little in memory: its live heap is a few MiB, and with the
-// collector's default it would be collected many times a second under load. Floor
-// adds an allocation that is never touched, and so never becomes resident, but
-// that the collector counts. A large heap is collected as always, which a higher
-// GOGC would change.
+// The live heap of a hub is a few MiB. With the collector's default it would be collected many
+// times a second under load. Floor adds an allocation that the collector counts. The allocation
+// is never touched and so never becomes resident. A large heap is collected as often as without
+// it; a higher GOGC would change that.
 //
 // # Concurrency
 //
@@ -14,15 +12,14 @@ package heap
 
 import "sync/atomic"
 
-// ballast is held, and its bytes are never read or written.
+// ballast holds the allocation of Floor; its bytes are never read or written.
 var ballast atomic.Pointer[[]byte]
 
-// Size is the floor that the command parley uses: the heap grows to about twice
-// that before it is collected.
+// Size is the floor that the command parley uses. The heap grows to about twice this size, in
+// bytes, before it is collected.
 const Size = 32 << 20
 
-// Floor makes the collector let the heap grow to about twice n bytes before it
-// collects.
+// Floor lets the heap grow to about twice n bytes before it is collected.
 func Floor(n int) {
 	b := make([]byte, n)
 	ballast.Store(&b)

@@ -24,7 +24,7 @@ func resident(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// A floor postpones collections without becoming resident.
+// TestFloor checks that a floor postpones collections without becoming resident.
 func TestFloor(t *testing.T) {
 	debug.FreeOSMemory()
 	before := resident(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// API returns what serves /api/v1, with the parts that the hub has; the caller may add
-// others before it mounts it.
+// API returns the handler of /api/v1 with the parts that the hub has. The caller may set more
+// fields before it mounts the handler.
 func (h *Hub) API() *adminapi.Handler {
 	p, e := &h.parts, h.engine
 	a := &adminapi.Handler{
@@ -36,8 +36,8 @@ func (h *Hub) API() *adminapi.Handler {
 	return a
 }
 
-// Reach returns where the hub takes messages for an agent, by its own address and that of
-// gRPC.
+// Reach returns a function that lists the interfaces of an agent for cards. base is the address
+// of the hub, grpc the address of its gRPC listener.
 func (h *Hub) Reach(base, grpc string) func(name task.Agent) []*a2a.AgentInterface {
 	return func(name task.Agent) []*a2a.AgentInterface {
 		first, _ := h.engine.Agent("")
@@ -45,7 +45,7 @@ func (h *Hub) Reach(base, grpc string) func(name task.Agent) []*a2a.AgentInterfa
 	}
 }
 
-// checks says how the parts are that the engine does not know.
+// checks returns the states of the parts that the engine does not know.
 func (p *Parts) checks() []engine.Check {
 	var all []engine.Check
 	if p.Checks != nil {
@@ -61,14 +61,14 @@ func (p *Parts) checks() []engine.Check {
 	return append(all, check)
 }
 
-// contact counts a message of a caller who is not the owner.
+// contact counts a message of a caller other than the owner and the administrators.
 func (p *Parts) contact(who *auth.Principal) {
 	if who.Owner() != auth.Local && !slices.Contains(who.Roles, auth.RoleAdmin) {
 		p.Trust.Contact(trust.Who(who.ID), time.Now())
 	}
 }
 
-// services are those of the parts.
+// services returns the services that run the parts.
 func (h *Hub) services(ready func()) []Service {
 	all := []Service{{Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
 	if h.parts.Inbox != nil {
@@ -83,7 +83,7 @@ func (h *Hub) services(ready func()) []Service {
 	return all
 }
 
-// awaitReady calls ready when the tasks of an earlier process have been dealt with.
+// awaitReady calls ready when the tasks of an earlier process have been recovered.
 func (h *Hub) awaitReady(ctx context.Context, ready func()) error {
 	select {
 	case <-h.engine.Recovered():

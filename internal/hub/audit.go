@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// unwritten is the error for a caller whose operation cannot be written down.
+// unwritten returns the error for a caller whose operation cannot be written to the audit log.
 func unwritten(err error) *apierror.Error {
 	f := &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot write its audit log now", RetryAfter: 5 * time.Second}
 	switch {
@@ -28,7 +28,7 @@ func unwritten(err error) *apierror.Error {
 	return f
 }
 
-// actorOf is a principal as the log has it.
+// actorOf converts a principal to an actor of the log.
 func actorOf(p *auth.Principal, from string) audit.Actor {
 	if p == nil {
 		return audit.Actor{From: from}
@@ -36,7 +36,7 @@ func actorOf(p *auth.Principal, from string) audit.Actor {
 	return audit.Actor{ID: p.ID, Owner: string(p.Owner()), Auth: p.Via, From: from}
 }
 
-// taskAuditor writes down what callers do to tasks.
+// taskAuditor records the operations of callers on tasks.
 type taskAuditor struct{ log *audit.Log }
 
 var _ engine.Auditor = taskAuditor{}
@@ -54,7 +54,7 @@ func (a taskAuditor) Doing(c *op.Caller, d engine.Deed) (engine.Written, error) 
 	return onItsWay{p}, nil
 }
 
-// onItsWay is an entry that is being written; its error is for callers.
+// onItsWay is an entry that is being written. It reports its error in a form for callers.
 type onItsWay struct{ audit.Pending }
 
 // Wait implements engine.Written.
@@ -89,7 +89,7 @@ func (a taskAuditor) Looked(c *op.Caller, d engine.Deed) {
 	}
 }
 
-// deedRecord is what is written down of a deed.
+// deedRecord returns the record of an operation on a task.
 func deedRecord(c *op.Caller, d *engine.Deed) audit.Record {
 	r := audit.Record{
 		Actor: actorOf(c.Principal, c.From), Action: d.Action, Trace: traceOf(c.Params["traceparent"]),
@@ -108,7 +108,7 @@ func deedRecord(c *op.Caller, d *engine.Deed) audit.Record {
 	return r
 }
 
-// traceOf returns the trace that a traceparent names (W3C Trace Context §3.2).
+// traceOf returns the trace id of a traceparent (W3C Trace Context §3.2).
 func traceOf(values []string) string {
 	const begin, end = 3, 35
 	if len(values) != 1 || len(values[0]) < end || values[0][begin-1] != '-' {
@@ -117,13 +117,13 @@ func traceOf(values []string) string {
 	return values[0][begin:end]
 }
 
-// apiAuditor writes down what is asked of the hub's own interface.
+// apiAuditor records the requests to /api/v1.
 type apiAuditor struct{ log *audit.Log }
 
 var _ adminapi.Auditor = apiAuditor{}
 
-// Asked implements adminapi.Auditor. What belongs to the caller is written down once, when it
-// was done.
+// Asked implements adminapi.Auditor. A request for resources of the caller is recorded only
+// once, after it has ended.
 func (a apiAuditor) Asked(r *http.Request, d *adminapi.Deed) error {
 	if !a.log.Has(d.Action) {
 		return nil
@@ -161,7 +161,7 @@ func (a apiAuditor) Ended(r *http.Request, d *adminapi.Deed) error {
 // Refused implements adminapi.Auditor.
 func (a apiAuditor) Refused(r *http.Request, d *adminapi.Deed) { a.log.Refused(requestRecord(r, d)) }
 
-// requestRecord is what is written down of a request.
+// requestRecord returns the record of a request.
 func requestRecord(r *http.Request, d *adminapi.Deed) *audit.Record {
 	return &audit.Record{
 		Actor: actorOf(auth.PrincipalFrom(r.Context()), r.RemoteAddr), Action: d.Action, Subject: d.Subject,

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
-// BenchmarkAuditedSend sends messages that wait for their tasks, with the store of a hub, by one
-// caller and by 64 at one time, without an audit log and with one.
+// BenchmarkAuditedSend sends messages that wait for their tasks, with the store of a hub. It
+// measures one caller and 64 concurrent callers, without an audit log and with one.
 func BenchmarkAuditedSend(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		for _, level := range []audit.Level{audit.Off, audit.Tasks} {

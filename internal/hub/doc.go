@@ -1,20 +1,20 @@
-// Package hub puts the parts of a hub together and runs them: the engine, the HTTP front,
-// webhooks, the recorder, measurements, and services beside them. The facade parley.Hub
-// gives it the parts that an embedder has, package server those that a configuration names.
+// Package hub connects the parts of a hub and runs them: the engine, the HTTP front, webhooks,
+// the recorder, metrics, and additional services. The facade parley.Hub passes the parts that
+// an embedder has set. Package server passes those that a configuration names.
 //
 // # Guarantees
 //
-// Callers get answers until the last task has ended, and webhooks are notified as long.
-// A late service runs until then as well. The first error of a service stops the hub, and
-// is what Run returns.
+// Callers get answers and webhooks get notifications until the last task has ended. A late
+// service also runs until then. The first error of a service stops the hub, and Run returns it.
 //
 // # What it does not promise
 //
-// The parts are the caller's: Run does not close them.
+// The parts belong to the caller: Run does not close them.
 //
 // # Concurrency
 //
-// New, then Mount, then the other methods, by several goroutines. Run once.
+// Call New, then Mount. The other methods may then be called by several goroutines. Call Run
+// once.
 //
 // # Testing
 //

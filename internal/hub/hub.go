@@ -22,8 +22,8 @@ import (
 	"github.com/parley-a2a/parley/store/memstore"
 )
 
-// ErrAnonymous is returned for an address that other machines can reach, where nothing
-// authenticates callers.
+// ErrAnonymous is returned for an address that other machines can reach, if callers are not
+// authenticated.
 var ErrAnonymous = errors.New("anonymous callers are allowed on loopback addresses only")
 
 // CheckAddr returns ErrAnonymous for an address that is not on loopback.
@@ -39,14 +39,13 @@ func CheckAddr(addr string) error {
 }
 
 const (
-	// shutdownTimeout is how long answers may take to leave after the last run.
+	// shutdownTimeout is the time that answers have to be sent after the last run.
 	shutdownTimeout = 5 * time.Second
-	// drainDefault is Limits.DrainTimeout if it is zero.
+	// drainDefault is the default of Limits.DrainTimeout.
 	drainDefault = 10 * time.Second
 )
 
-// Front says how the hub looks over HTTP. Mount fills in Engine, Auth, Guests, Limits and
-// Logger.
+// Front configures the HTTP front. Mount fills in Engine, Auth, Guests, Limits and Logger.
 type Front = httpfront.Config
 
 // Hub is an engine with its front, webhooks and services.
@@ -58,7 +57,7 @@ type Hub struct {
 	front    *httpfront.Front // nil before Mount
 }
 
-// New makes the engine, and what notifies webhooks.
+// New creates the engine and the dispatcher of webhooks.
 func New(p Parts, s Settings) (*Hub, error) {
 	if p.Logger == nil {
 		p.Logger = slog.New(slog.DiscardHandler)
@@ -84,7 +83,8 @@ func New(p Parts, s Settings) (*Hub, error) {
 	return h, nil
 }
 
-// openPush makes what notifies webhooks. The key file of the push options wins over the box.
+// openPush creates the dispatcher of webhooks. A key file in the push options takes precedence
+// over the box.
 func (h *Hub) openPush() (err error) {
 	c := push.Config{
 		Options: h.settings.Push, Store: h.parts.Store, Version: h.settings.Version, Logger: h.parts.Logger,
@@ -99,10 +99,10 @@ func (h *Hub) openPush() (err error) {
 // Engine returns the engine, for agents and bindings.
 func (h *Hub) Engine() *engine.Engine { return h.engine }
 
-// Pusher returns what notifies webhooks; nil without push notifications.
+// Pusher returns the dispatcher of webhooks, or nil without push notifications.
 func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
 
-// Mount makes the front.
+// Mount creates the HTTP front.
 func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
 	f.Guests = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
@@ -110,24 +110,24 @@ func (h *Hub) Mount(f Front) {
 	h.front = httpfront.New(f)
 }
 
-// Handler returns the front for callers. Mount comes before.
+// Handler returns the front for callers. Call Mount first.
 func (h *Hub) Handler() http.Handler { return h.front }
 
-// Inside returns the front for requests from inside the process: their caller is the
-// principal in their context.
+// Inside returns the front for requests from inside the process. The caller of such a request
+// is the principal in its context.
 func (h *Hub) Inside() http.Handler { return h.front.Inside() }
 
-// NewServer returns a server of the Handler.
+// NewServer returns an HTTP server for the Handler.
 func (h *Hub) NewServer() *http.Server { return httpfront.NewServer(h.front) }
 
-// StopTime is how long the hub may take to stop.
+// StopTime returns the maximum time that the hub needs to stop.
 func (h *Hub) StopTime() time.Duration {
 	return max(h.settings.Limits.DrainTimeout, drainDefault) + shutdownTimeout
 }
 
-// A Service works beside the tasks of a hub.
+// A Service runs beside the tasks of a hub.
 type Service struct {
-	// Name is for records.
+	// Name names the service in log records.
 	Name string
 	// Run works until ctx ends. An error stops the hub.
 	Run func(ctx context.Context) error
@@ -135,22 +135,21 @@ type Service struct {
 	Late bool
 }
 
-// Work is what Run does beside the tasks. The zero Work is nothing.
+// Work is the work of Run beside the tasks. The zero Work is none.
 type Work struct {
 	Services []Service
-	// Server is shut down when the last task has ended; nil if there is none.
+	// Server is shut down after the last task has ended. If nil, no server is shut down.
 	Server *http.Server
-	// Serve serves with the Server until then.
+	// Serve serves with the Server until its shutdown.
 	Serve func() error
-	// Ready is called when the tasks of an earlier process have been recovered. If nil,
-	// nothing is.
+	// Ready is called when the tasks of an earlier process have been recovered. It may be nil.
 	Ready func()
-	// Closing is called before the Server is shut down. If nil, nothing is.
+	// Closing is called before the Server is shut down. It may be nil.
 	Closing func()
 }
 
-// Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it
-// drains and returns.
+// Run recovers the tasks of an earlier process and runs tasks until ctx ends; then it drains
+// and returns.
 func (h *Hub) Run(ctx context.Context, w Work) error {
 	defer h.measure()()
 	group, ctx := errgroup.WithContext(ctx)
@@ -165,7 +164,7 @@ func (h *Hub) Run(ctx context.Context, w Work) error {
 	}
 	group.Go(func() error {
 		defer ended()
-		// Callers are answered until the last run has come to its end.
+		// Callers get answers until the last run has ended.
 		return h.pusher.Around(ctx, func(ctx context.Context) error {
 			err := h.parts.Recorder.Around(ctx, h.parts.Turns, h.engine.Run)
 			return errors.Join(err, h.shutdown(ctx, &w))
@@ -185,7 +184,7 @@ func (h *Hub) Run(ctx context.Context, w Work) error {
 	return group.Wait()
 }
 
-// shutdown lets answers leave and closes the connections.
+// shutdown waits until answers are sent, and closes the connections.
 func (h *Hub) shutdown(ctx context.Context, w *Work) error {
 	if w.Closing != nil {
 		w.Closing()
@@ -202,7 +201,7 @@ func (h *Hub) shutdown(ctx context.Context, w *Work) error {
 	return nil
 }
 
-// measure lets the hub be measured until stop is called.
+// measure exports the metrics of the hub until stop is called.
 func (h *Hub) measure() (stop func()) {
 	stop, err := watchHub(measured{
 		engine: h.engine, pusher: h.pusher, store: h.parts.Store, version: h.settings.Version, commit: h.settings.Commit,

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/push"
 )
 
-// Each limit reaches the engine or the front: one that is forgotten is found here.
+// TestEachLimitCounts checks that each limit reaches the engine or the front.
 func TestEachLimitCounts(t *testing.T) {
 	t.Parallel()
 	fields := reflect.TypeFor[Limits]()
@@ -32,8 +32,8 @@ func TestEachLimitCounts(t *testing.T) {
 	}
 }
 
-// Services stop when the hub is to stop, and late ones when its last answer has left. The
-// server is closed between.
+// TestServicesStopInOrder checks that services stop when the hub stops, then the server is
+// closed, and late services stop after the last answer was sent.
 func TestServicesStopInOrder(t *testing.T) {
 	t.Parallel()
 	h := mounted(t, Parts{}, Settings{})
@@ -96,7 +96,8 @@ func TestErrorOfAServiceStopsTheHub(t *testing.T) {
 	}
 }
 
-// The key file of the push options wins over the box of the hub, whose secrets may be others.
+// TestPushKey checks that a key file in the push options takes precedence over the box of the
+// hub.
 func TestPushKey(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "none")

@@ -19,25 +19,25 @@ import (
 
 // Census is the ability of a store to count its tasks cheaply.
 type Census interface {
-	// States returns how many tasks are in each state, those of all owners together.
-	// Tasks that no caller knows do not count.
+	// States returns the number of tasks of all owners in each state. Tasks that no caller
+	// knows do not count.
 	States(ctx context.Context) (map[task.State]int, error)
 }
 
-// measured is what is measured: how many tasks run and wait, whether the store works, what
-// webhooks have not been notified of. The numbers are read when they are asked for, and
-// cost nothing otherwise. Those of several hubs in one process are added up.
+// measured is the source of the metrics: the numbers of running and queued tasks, the state of
+// the store, and the pending notifications of webhooks. The numbers are read only when a
+// collector asks for them. Those of several hubs in one process are added up.
 type measured struct {
 	engine *engine.Engine
-	// pusher notifies webhooks; nil if there are none.
+	// pusher notifies webhooks; nil without push notifications.
 	pusher *push.Dispatcher
-	// store is asked for its tasks if it is a Census.
+	// store counts its tasks if it is a Census.
 	store task.Store
 	// version and commit are those of the program.
 	version, commit string
 }
 
-// watchHub lets the hub be measured until stop is called.
+// watchHub exports the metrics of the hub until stop is called.
 func watchHub(h measured) (stop func(), err error) {
 	w := &watch{hub: h}
 	m := otel.Meter(trace.Scope)
@@ -48,12 +48,12 @@ func watchHub(h measured) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("register gauges: %w", err)
 	}
-	return func() { _ = reg.Unregister() }, nil // it fails for one that is not registered
+	return func() { _ = reg.Unregister() }, nil // it fails only for an unknown registration
 }
 
 type counter = metric.Int64ObservableUpDownCounter
 
-// watch is a hub that is measured.
+// watch holds the instruments of a measured hub.
 type watch struct {
 	hub measured
 	all []metric.Observable
@@ -98,7 +98,7 @@ func (w *watch) make(m metric.Meter) error {
 	return errors.Join(errs...)
 }
 
-// observe reads all numbers.
+// observe reports all numbers.
 func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 	e, p := w.hub.engine.Stats(), w.hub.pusher.Stats()
 	for _, n := range []struct {
@@ -126,7 +126,7 @@ func (w *watch) observe(ctx context.Context, o metric.Observer) error {
 	return w.census(ctx, o)
 }
 
-// census counts the tasks by state, where that is cheap.
+// census counts the tasks by state, if the store can do so cheaply.
 func (w *watch) census(ctx context.Context, o metric.Observer) error {
 	c, ok := w.hub.store.(Census)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// counted is a store that says how many tasks it has.
+// counted is a store that reports a fixed number of tasks.
 type counted struct {
 	memstore.Store
 	err error

@@ -24,29 +24,29 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Parts are what a hub consists of. A part that is nil is absent; the comments of
-// engine.Config say what that means.
+// Parts are the parts of a hub. A nil part is absent; the comments of engine.Config state the
+// effect.
 type Parts struct {
-	// Store keeps the tasks. If nil, they live in memory.
+	// Store keeps the tasks. If nil, they are kept in memory.
 	Store task.Store
-	// Auth finds the principal of each call.
+	// Auth identifies the principal of each call.
 	Auth auth.Authenticator
-	// Box seals secrets in the Store. If nil, the secrets of webhooks are sealed with the
-	// key of the push options, and page tokens end with the process.
+	// Box seals secrets in the Store. If nil, the secrets of webhooks are sealed with the key
+	// of the push options, and page tokens end with the process.
 	Box *seal.Box
-	// Recorder writes results of tasks into the memory of agents, and is run.
+	// Recorder writes results of tasks to the memory of agents. The hub runs it.
 	Recorder *recorder.Recorder
 	// Turns are the conversations that are swept beside the Recorder.
 	Turns *memory.Turns
-	// Inbox is what waits for a person. It is run, and its answers are delivered to the
-	// tasks unless it has a Deliver.
+	// Inbox holds the items that wait for a person. The hub runs it and delivers its answers to
+	// the tasks unless Inbox.Deliver is set.
 	Inbox *inbox.Inbox
-	// Bus gives tasks to agents at queues. It is run until the last task has ended; its
-	// Tasks are the Store if it has none.
+	// Bus passes tasks to agents at queues. The hub runs it until the last task has ended and
+	// sets its Tasks to the Store if they are nil.
 	Bus *queue.Dispatcher
-	// Trust counts the contacts of callers. It is run.
+	// Trust counts the contacts of callers. The hub runs it.
 	Trust *trust.Book
-	// Audit is the log of who did what.
+	// Audit is the log of the operations of callers.
 	Audit *audit.Log
 
 	Policy    *policy.Policy
@@ -62,16 +62,16 @@ type Parts struct {
 	Logger *slog.Logger
 }
 
-// Settings say how a hub works. The zero Settings are sensible.
+// Settings configure a hub. The zero Settings are sensible.
 type Settings struct {
 	Limits      Limits
 	Idempotency engine.Idempotency
 	Extended    engine.ExtendedCards
-	// Push says how webhooks are notified.
+	// Push configures the notification of webhooks.
 	Push push.Options
-	// Default is the agent for callers that name none; the first one if it is not there.
+	// Default is the agent for requests that name none; the first agent if it does not exist.
 	Default task.Agent
-	// NoRecording writes down nothing of tasks, although there is a Recorder.
+	// NoRecording disables the recording of tasks, although a Recorder is set.
 	NoRecording bool
 	// NoClientIDs refuses task ids that callers choose.
 	NoClientIDs bool
@@ -81,62 +81,61 @@ type Settings struct {
 	Version, Commit string
 }
 
-// Limits bound time and space. A zero field means its default, which is named. It is the
-// one list of them: parley.Limits has the same fields in the same order, and package
-// server takes them from a configuration.
+// Limits bound time and space. A zero field means its default, which its comment states. This
+// is the one list of limits: parley.Limits has the same fields in the same order, and package
+// server sets them from a configuration.
 type Limits struct {
-	// Body is the largest request in bytes; 10 MiB.
+	// Body is the maximum size of a request in bytes; 10 MiB.
 	Body int64
-	// StreamsPerCaller is the number of streams that one caller may hold open; 1,000.
+	// StreamsPerCaller is the maximum number of open streams of one caller; 1,000.
 	StreamsPerCaller int
-	// MaxWait is the longest time that a blocking call waits; 300 s.
+	// MaxWait is the maximum time that a blocking call waits; 300 s.
 	MaxWait time.Duration
-	// AgentSilence ends a run that yields nothing for so long; 15 min. Negative means never.
+	// AgentSilence is the time without an event after which a run ends; 15 min. Negative means
+	// never.
 	AgentSilence time.Duration
-	// DrainTimeout is how long runs may continue when the hub stops; 10 s. Negative means
-	// not at all.
+	// DrainTimeout is the time that runs have to finish when the hub stops; 10 s. Negative
+	// means no time.
 	DrainTimeout time.Duration
-	// Retention is how long a finished task is kept; 30 days.
+	// Retention is the time that a finished task is kept; 30 days.
 	Retention time.Duration
-	// IdleRetention is how long an interrupted task of an idle context is kept; 30 days.
+	// IdleRetention is the time that an interrupted task of an idle context is kept; 30 days.
 	IdleRetention time.Duration
-	// MaxRuns is the number of tasks that are executed at one time; 10,000.
+	// MaxRuns is the maximum number of concurrent runs; 10,000.
 	MaxRuns int
-	// RequestsPerSecond is how many requests one caller may make per second, on average;
-	// any number.
+	// RequestsPerSecond is the maximum average rate of requests of one caller; unlimited.
 	RequestsPerSecond float64
-	// Burst is how many of them may come at once; twice RequestsPerSecond.
+	// Burst is the maximum number of requests at once; twice RequestsPerSecond.
 	Burst int
-	// BytesPerSecond is how many bytes one caller may send per second, on average; any
-	// number.
+	// BytesPerSecond is the maximum average rate of bytes of one caller; unlimited.
 	BytesPerSecond int64
-	// TasksPerCaller is how many tasks of one caller may run or wait in line; any number.
+	// TasksPerCaller is the maximum number of running or queued tasks of one caller; unlimited.
 	TasksPerCaller int
-	// Hops is how many agents may ask each other one after the other; 8.
+	// Hops is the maximum length of a chain of delegations between agents; 8.
 	Hops int
-	// Delegations is how many tasks may be begun on behalf of one; 1,000.
+	// Delegations is the maximum number of tasks that may be started on behalf of one; 1,000.
 	Delegations int
-	// DelegationTime is how long work may take that an agent has delegated; no limit.
+	// DelegationTime is the time limit of delegated work; unlimited.
 	DelegationTime time.Duration
-	// FirstEvent is how long an agent may take to answer with a bare message; 1 s.
+	// FirstEvent is the time that an agent has to answer with a bare message; 1 s.
 	FirstEvent time.Duration
-	// CancelWait is how long an agent may take to confirm a cancellation; 10 s.
+	// CancelWait is the time that an agent has to confirm a cancellation; 10 s.
 	CancelWait time.Duration
-	// MaxAway is the number of tasks at one time whose agents wait for work elsewhere;
+	// MaxAway is the maximum number of concurrent runs whose agents wait for work elsewhere;
 	// 50,000.
 	MaxAway int
-	// MaxQueued is the number of tasks that wait in line; 100,000.
+	// MaxQueued is the maximum number of queued tasks; 100,000.
 	MaxQueued int
-	// MaxWaiting is the number of unread messages of one task; 100.
+	// MaxWaiting is the maximum number of unread messages of one task; 100.
 	MaxWaiting int
-	// Streams is the number of streams that are open in all; 20,000. Negative means any
-	// number.
+	// Streams is the maximum number of open streams of all callers; 20,000. Negative means
+	// unlimited.
 	Streams int
-	// BodyTime is how long a request may take to arrive; 30 s.
+	// BodyTime is the time that a request may take to arrive; 30 s.
 	BodyTime time.Duration
-	// WriteTime is how long a reader may take to accept a write; 30 s.
+	// WriteTime is the time that a reader may take to accept a write; 30 s.
 	WriteTime time.Duration
-	// KeepAlive is the silence after which a stream sends a comment; 15 s.
+	// KeepAlive is the time of silence after which a stream sends a comment; 15 s.
 	KeepAlive time.Duration
 }
 
