@@ -205,11 +205,11 @@ func (o *options) locate() (err error) {
 	if o.bench.Exe, err = os.Executable(); err != nil {
 		return err
 	}
-	if o.bench.Root, err = filepath.Abs(".."); err != nil {
+	if o.bench.Root, err = filepath.Abs(filepath.Join("..", "..")); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(o.bench.Root, "bench", "js", "server.mjs")); err != nil {
-		return fmt.Errorf("%w: run it in the folder bench", errUsage)
+	if _, err := os.Stat(filepath.Join(o.bench.Root, "cmd", "bench", "js", "server.mjs")); err != nil {
+		return fmt.Errorf("%w: run it in the folder cmd/bench", errUsage)
 	}
 	if o.bench.Profiles != "" {
 		return os.MkdirAll(o.bench.Profiles, 0o755)

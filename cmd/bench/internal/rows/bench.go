@@ -205,7 +205,7 @@ func (b *Bench) startJS(ctx context.Context) (*child.Process, func() error, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: there is no node on this machine", ErrLeftOut)
 	}
-	dir := filepath.Join(b.Root, "bench", "js")
+	dir := filepath.Join(b.Root, "cmd", "bench", "js")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
 		return nil, nil, fmt.Errorf("%w: run npm ci in cmd/bench/js first", ErrLeftOut)
 	}
