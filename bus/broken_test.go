@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 )
 
-// defect breaks one promise.
+// defect breaks one promise of a bus.
 type defect struct {
 	// found names the tests of the suite that must fail, separated by bars.
 	found    string
@@ -45,7 +45,7 @@ func settling(found string, settle func(b *broken, d *bus.Delivery, s bus.Settle
 	}}
 }
 
-// arriving alters what is received.
+// arriving alters received deliveries.
 func arriving(b *broken, alter func(d *bus.Delivery)) {
 	do := b.receive
 	b.receive = func(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
@@ -73,7 +73,7 @@ func subscribing(found string, alter func(s *bus.Subscription)) defect {
 	}}
 }
 
-// publishing returns a defect of Publish. send does what a sound one does.
+// publishing returns a defect of Publish. send is the sound implementation.
 func publishing(found string, publish func(ctx context.Context, m message, send func(message) error) error) defect {
 	return defect{found: found, bus: func(b *broken) {
 		do := b.publish
@@ -88,7 +88,7 @@ type message struct {
 	e  *bus.Envelope
 }
 
-// renaming returns a defect of names, for those who publish and those who receive.
+// renaming returns a defect that renames addresses, for publishers and receivers.
 func renaming(found string, rename func(a bus.Address) bus.Address) defect {
 	subscribe := subscribing("", func(s *bus.Subscription) { s.At = rename(s.At) })
 	send := publishing("", func(_ context.Context, m message, send func(message) error) error {
@@ -97,7 +97,7 @@ func renaming(found string, rename func(a bus.Address) bus.Address) defect {
 	return defect{found: found, bus: func(b *broken) { subscribe.bus(b); send.bus(b) }}
 }
 
-// instead returns a settle that turns one verdict into another one.
+// instead returns a settle that replaces one verdict by another one.
 func instead(from, to bus.Verdict) func(*broken, *bus.Delivery, bus.Settlement) bus.Settlement {
 	return func(_ *broken, _ *bus.Delivery, s bus.Settlement) bus.Settlement {
 		if s.Verdict == from {
@@ -236,7 +236,7 @@ var defects = map[string]defect{
 	"unbounded topics":     {found: "SlowReader", bus: unbounded},
 }
 
-// wrongOperator is wrong about everything.
+// wrongOperator returns wrong results from every method.
 type wrongOperator struct{ *broken }
 
 func (wrongOperator) Depth(context.Context, bus.Address) (bus.Depth, error) { return bus.Depth{}, nil }
@@ -271,7 +271,7 @@ func leavingAcks(b *broken) {
 	}
 }
 
-// unbounded keeps all that a slow reader of a topic has not taken.
+// unbounded keeps all envelopes that a slow reader of a topic has not received.
 func unbounded(b *broken) {
 	do := b.receive
 	b.receive = func(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
@@ -322,8 +322,8 @@ func unbounded(b *broken) {
 // defectVar names the defect that a child process shall test.
 const defectVar = "PARLEY_BUS_DEFECT"
 
-// TestBroken runs the suite in a process of its own on each broken bus. Those tests that
-// watch over what is broken must fail.
+// TestBroken runs the suite on each broken bus in a process of its own. The tests that cover
+// the defect must fail.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv(defectVar); name != "" {

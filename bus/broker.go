@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// broker is what several Memory share: queues and topics by name.
+// broker holds the queues and topics of all Memory values that are peers.
 type broker struct {
 	maxBytes int64
 	log      *slog.Logger
 
-	mu     sync.Mutex // guards the fields below and all they lead to
+	mu     sync.Mutex // guards the fields below and all values reachable from them
 	queues map[string]*queue
 	topics map[string]map[*listener]struct{}
 	bytes  int64 // in all queues
 	last   int64 // the number of the newest item
 }
 
-// queue is there while it holds something or somebody listens. Each of its items is in
-// one of the heaps.
+// queue exists while it holds an item or has a receiver. Each of its items is in one of the
+// heaps.
 type queue struct {
-	ready     items // by place: what waits for a receiver
-	away      items // by due: what is with a receiver, or has been refused for a while
+	ready     items // by place: items that wait for a receiver
+	away      items // by due: items held by a receiver or refused for a while
 	receivers map[*receiver]struct{}
-	alarm     *time.Timer // set while something is away
-	rings     time.Time   // when alarm does, at the latest when the first item is due
+	alarm     *time.Timer // set while away is not empty
+	rings     time.Time   // when alarm fires, not after the first item is due
 }
 
 // item is an envelope in a queue.
@@ -34,20 +34,20 @@ type item struct {
 	data   []byte
 	place  int64
 	number int       // deliveries so far
-	holder *receiver // nil if nobody has it
-	due    time.Time // of what is away: when it is ready again
+	holder *receiver // nil if no receiver holds it
+	due    time.Time // of an item in away: when it becomes ready again
 	index  int       // in its heap
 }
 
 // receiver is one loop over Receive.
 type receiver struct {
-	room  int // how much it may hold
+	room  int // the prefetch: how many items it may hold
 	lease time.Duration
-	wake  chan struct{} // has room for one
+	wake  chan struct{} // has a capacity of 1
 	held  map[*item]struct{}
 }
 
-// poke says that there may be something to take.
+// poke wakes the receiver to look for items.
 func (r *receiver) poke() {
 	select {
 	case r.wake <- struct{}{}:
@@ -94,7 +94,7 @@ func (b *broker) queueLocked(name string) *queue {
 	return q
 }
 
-// poke wakes those who have room.
+// poke wakes the receivers that have room for another item.
 func (q *queue) poke() {
 	for r := range q.receivers {
 		if len(r.held) < r.room {
@@ -120,7 +120,8 @@ func (b *broker) leave(name string, r *receiver) {
 	b.tidyLocked(name, q)
 }
 
-// next returns what r may have now, or nil.
+// next returns a delivery for r, or nil if none is ready or r has no room. It moves undecodable
+// items to Dead.
 func (b *broker) next(at Address, r *receiver) *Delivery {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,14 +148,14 @@ func (b *broker) next(at Address, r *receiver) *Delivery {
 	return nil
 }
 
-// dropLocked forgets an item that is away.
+// dropLocked removes an item that is in away.
 func (b *broker) dropLocked(q *queue, it *item) {
 	q.away.remove(it)
 	b.bytes -= int64(len(it.data))
 	it.release()
 }
 
-// release takes it from its holder, who may have another one then.
+// release takes the item from its holder, which then has room for another one.
 func (it *item) release() {
 	if it.holder != nil {
 		delete(it.holder.held, it)
@@ -163,8 +164,8 @@ func (it *item) release() {
 	}
 }
 
-// giveBackLocked makes an item that is away ready after some time, or buries it if it was
-// delivered often enough.
+// giveBackLocked makes an item in away ready after some time, or buries it after MaxDeliveries
+// deliveries.
 func (b *broker) giveBackLocked(name string, q *queue, it *item, after time.Duration) {
 	it.release()
 	switch {
@@ -181,7 +182,7 @@ func (b *broker) giveBackLocked(name string, q *queue, it *item, after time.Dura
 	}
 }
 
-// buryLocked moves an item that is away to Dead.
+// buryLocked moves an item in away to Dead. At Dead it only makes the item ready.
 func (b *broker) buryLocked(name string, q *queue, it *item, reason string) {
 	if name == Dead.Name {
 		b.giveBackLocked(name, q, it, 0)
@@ -192,15 +193,15 @@ func (b *broker) buryLocked(name string, q *queue, it *item, reason string) {
 	b.moveLocked(name, it, reason)
 }
 
-// moveLocked puts at Dead what is in no heap any more. It does so above maxBytes, too: the
-// alternative would be to lose it.
+// moveLocked puts an item that is in no heap at Dead, even beyond maxBytes: otherwise the item
+// would be lost.
 func (b *broker) moveLocked(name string, it *item, reason string) {
 	b.bytes -= int64(len(it.data))
 	b.log.Warn("bus: envelope is dead", "queue", name, "reason", shortened(reason))
 	b.addLocked(Dead.Name, DeadLetter(it.data, Queue(name), reason))
 }
 
-// armLocked sets the alarm for the first item that is away, if it rings later.
+// armLocked sets the alarm for the first item in away, unless the alarm fires early enough.
 func (b *broker) armLocked(name string, q *queue) {
 	first := q.away.first()
 	if first == nil || q.alarm != nil && !q.rings.After(first.due) {
@@ -218,7 +219,7 @@ func (q *queue) disarm() {
 	}
 }
 
-// expire gives back what has been away long enough.
+// expire gives back the items in away whose time has come.
 func (b *broker) expire(name string, q *queue) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -233,7 +234,7 @@ func (b *broker) expire(name string, q *queue) {
 	b.armLocked(name, q)
 }
 
-// tidyLocked forgets a queue that has nothing and nobody.
+// tidyLocked removes a queue without items and receivers.
 func (b *broker) tidyLocked(name string, q *queue) {
 	if q.ready.Len() == 0 && q.away.Len() == 0 && len(q.receivers) == 0 {
 		q.disarm()
@@ -266,7 +267,7 @@ func (b *broker) purge(name string) int64 {
 	return int64(n)
 }
 
-// items is a heap. The methods of heap.Interface are for package heap.
+// items is a heap. The exported methods are for package heap.
 type items struct {
 	list   []*item
 	before func(a, b *item) bool

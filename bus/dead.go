@@ -10,31 +10,31 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// TypeUnreadable is the type of what lies at Dead in place of bytes that no envelope
-// could be read from. Its body is an Unreadable.
+// TypeUnreadable is the type of the envelopes at Dead that replace undecodable bytes. Its body
+// is an Unreadable.
 const TypeUnreadable Type = "bus.unreadable"
 
 // Unreadable holds bytes that are no envelope.
 type Unreadable struct {
 	// Bytes are the first of them, at most maxUnreadable.
 	Bytes []byte `json:"bytes"`
-	// Size is how many there were.
+	// Size is the original number of bytes.
 	Size int `json:"size"`
 }
 
 const (
-	// maxUnreadable is how many bytes of something unreadable are kept: in base64 they
+	// maxUnreadable is the largest number of undecodable bytes that are kept: in base64 they
 	// stay below MaxEnvelope.
 	maxUnreadable = 640 << 10
 	// maxReason is the length of the longest Reason in bytes.
 	maxReason = 1000
-	// deadSpace is what Reason and Queue may add to an envelope, escaped.
+	// deadSpace is the room that Reason and Queue may need in an envelope, escaped.
 	deadSpace = 6*maxReason + MaxName + 64
 )
 
-// DeadLetter returns what a bus puts at Dead when the queue from gives data up: the same
-// JSON with the members reason and queue, also those that this version does not know; or
-// an envelope of TypeUnreadable. It does not fail.
+// DeadLetter returns the envelope that a bus puts at Dead for the data of the queue from. It is
+// the same JSON, including members unknown to this version, with the members reason and queue;
+// or an envelope of TypeUnreadable. It does not fail.
 func DeadLetter(data []byte, from Address, reason string) []byte {
 	reason = shortened(reason)
 	end := bytes.LastIndexByte(data, '}')
@@ -48,13 +48,13 @@ func DeadLetter(data []byte, from Address, reason string) []byte {
 	if err != nil {
 		return unreadable(data, from, reason)
 	}
-	// Where a member comes twice, the last one counts, in Go and elsewhere.
+	// If a member occurs twice, the last one counts, in Go and elsewhere.
 	letter := append(data[:end:end], ',')
 	return append(letter, members[1:]...)
 }
 
-// ReadDead decodes what was received at Dead. What is no envelope comes as one of
-// TypeUnreadable, because there is nowhere else to put it.
+// ReadDead decodes the data of a delivery at Dead. It returns an envelope of TypeUnreadable for
+// undecodable data, because Dead has no further queue to move it to.
 func ReadDead(data []byte) *Envelope {
 	e, err := Decode(data)
 	if err == nil {
@@ -91,7 +91,7 @@ func shortened(reason string) string {
 	return string(bytes.ToValidUTF8([]byte(reason), nil))
 }
 
-// TooOften is the Reason of an envelope that was delivered MaxDeliveries times.
+// TooOften returns the Reason of an envelope that was delivered MaxDeliveries times.
 func TooOften(from Address) string {
 	return fmt.Sprintf("delivered %d times at %s and never acknowledged", MaxDeliveries, from)
 }

@@ -1,38 +1,37 @@
-// Package bus is how work reaches agents that need not be running when they are called,
-// and how their answers come back.
+// Package bus carries work to agents that need not be running when they are called, and carries
+// their answers back.
 //
-// # What it is
+// # Overview
 //
-// A [Bus] carries an [Envelope] to an [Address]. A queue keeps what it gets until one of
-// its receivers has acknowledged it; a topic tells all who listen at that moment.
-// [Memory] is a bus within one process. The others are in packages of their own:
-// bus/natsbus, bus/natsbus/embedded, bus/amqpbus.
-// What hubs and workers say to each other is in package bus/protocol, and for everybody else
-// in docs/wire.md.
+// A [Bus] carries an [Envelope] to an [Address]. A queue keeps each envelope until one of its
+// receivers has acknowledged it; a topic sends it to all current receivers. [Memory] is a bus
+// within one process. The others are in packages of their own: bus/natsbus,
+// bus/natsbus/embedded, bus/amqpbus. Package bus/protocol defines the messages between hubs and
+// workers, and docs/wire.md specifies them for other languages.
 //
 // # Guarantees
 //
-// What a queue has taken is delivered at least once, for as long as the broker keeps it,
-// and to one receiver at a time; after MaxDeliveries it is at [Dead], never lost in
-// silence and never delivered for ever. Envelopes that one goroutine publishes at one
-// queue with one receiver arrive in their order, but for those that come again.
+// An envelope in a queue is delivered at least once, for as long as the broker keeps it, and to
+// one receiver at a time. After MaxDeliveries it moves to [Dead]: it is neither lost silently
+// nor redelivered without end. Envelopes that one goroutine publishes at one queue with one
+// receiver arrive in their order, except redelivered ones.
 //
-// What a hub says to workers it signs ([Signer]); whoever trusts its key ([Keyring]) knows
-// that nobody else has said or changed it, whatever the broker lets in. The form that is
-// signed is in docs/wire.md.
+// A hub signs its envelopes to workers ([Signer]). A worker that trusts its key ([Keyring]) can
+// verify their origin and content without trusting the broker. The signed form is in
+// docs/wire.md.
 //
 // # What it does not promise
 //
-// A signature does not say that an envelope is new, or for whom: receivers look at the
-// destination, and an old envelope means what it meant.
+// A signature proves neither that an envelope is new nor that it is for the receiver. Receivers
+// check the destination, and a replayed envelope keeps its original meaning.
 //
-// Nothing here is exactly once: receivers tell doubles by the numbers in the envelope. A
-// topic loses what nobody hears. The queues of a broker in memory end with it
+// Delivery is never exactly once: receivers detect duplicates by the numbers in the envelope. A
+// topic loses envelopes while it has no receiver. The queues of a broker in memory end with it
 // ([Keeper]).
 //
 // # Concurrency
 //
-// A Bus is safe for concurrent use. A Delivery belongs to whoever got it.
+// A Bus is safe for concurrent use. A Delivery belongs to the receiver that got it.
 //
 // # Testing
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// workEnvelope is work as hubs publish it.
+// workEnvelope returns work as hubs publish it.
 func workEnvelope() *Envelope {
 	return &Envelope{
 		ID: "work-5f0f7b439d1c0c6f1e5a7d110198c7a1", Type: "job.work", Time: 1764000000000, Source: "hub/7c1e", Destination: "agent/poet",

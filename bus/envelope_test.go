@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// anyText returns strings, not all of them UTF-8.
+// anyText generates strings, including invalid UTF-8.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"", "a", "hub/h", "é😀", "<&>", "\u2028\u2029", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "\xff", "a\xffb\xc3", "\xed\xa0\x80", "\ufffd"}),
@@ -44,7 +44,7 @@ func anyPrincipal() *rapid.Generator[*auth.Principal] {
 	})
 }
 
-// anyBody returns JSON, and what is none.
+// anyBody generates JSON and invalid JSON.
 func anyBody() *rapid.Generator[json.RawMessage] {
 	return rapid.Custom(func(t *rapid.T) json.RawMessage {
 		text := anyValue(3).Draw(t, "body")
@@ -76,7 +76,7 @@ func anyEnvelope() *rapid.Generator[*Envelope] {
 	})
 }
 
-// encodedByReflection is what Encode returns for the values in e.
+// encodedByReflection returns the JSON that encoding/json makes of e.
 func encodedByReflection(e *Envelope) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -85,8 +85,8 @@ func encodedByReflection(e *Envelope) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// What is written without reflection has the bytes of encoding/json, and what is signed the
-// form of what it writes.
+// Encoding without reflection gives the bytes of encoding/json, and the signed form is the form
+// of these bytes.
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,7 +107,7 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 	})
 }
 
-// sameError reports whether two errors tell people the same.
+// sameError reports whether two errors have the same text.
 func sameError(a, b error) bool { return a == b || a != nil && b != nil && a.Error() == b.Error() }
 
 // sameDecoded fails unless text is decoded as encoding/json does it.
@@ -180,7 +180,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What hubs and workers say every day must not need encoding/json.
+// Ordinary envelopes of hubs and workers must not need encoding/json.
 func TestNothingUnusual(t *testing.T) {
 	t.Parallel()
 	e := full(t, "h1")

@@ -13,12 +13,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// formPrefix keeps signatures of envelopes apart from whatever else a key may sign.
+// formPrefix separates signatures of envelopes from other signatures with the same key.
 const formPrefix = "parley-bus-1\n"
 
-// form returns what is signed: the members of e but for the signature, and for those that
-// a bus adds to what it gives up, in the form that docs/wire.md defines. It does not
-// depend on how the JSON is written: white space, order and escapes.
+// form returns the signed bytes, in the form that docs/wire.md defines. They cover the members
+// of e except the signature and those that a bus adds at Dead. They do not depend on the
+// spelling of the JSON: white space, order and escapes.
 func (e *Envelope) form() ([]byte, error) {
 	f := former{out: append(make([]byte, 0, len(e.Body)+len(e.Body)/4+roomAround), formPrefix...)}
 	if f.envelope(e); f.odd {
@@ -27,7 +27,7 @@ func (e *Envelope) form() ([]byte, error) {
 	return f.out, nil
 }
 
-// slowForm is form for whatever encoding/json can encode.
+// slowForm is form for every value that encoding/json can encode.
 func (e *Envelope) slowForm() ([]byte, error) {
 	bare := *e
 	bare.Signature, bare.Reason, bare.Queue = nil, "", ""
@@ -38,15 +38,15 @@ func (e *Envelope) slowForm() ([]byte, error) {
 	return appendRaw(append(make([]byte, 0, len(text)+len(text)/4+64), formPrefix...), text, maxWalk)
 }
 
-// former appends the forms of members. It is odd once something has come that is not the same
-// when it has been encoded and decoded, or that cannot be encoded.
+// former appends the forms of members. It sets odd at a value that would change when encoded
+// and decoded, or that cannot be encoded.
 type former struct {
 	out []byte
 	odd bool
 }
 
-// envelope appends the form of e, with the members in the order of their names. Those that are
-// empty are left out as they are by Encode.
+// envelope appends the form of e, with the members in the order of their names. Like Encode, it
+// omits empty members.
 func (f *former) envelope(e *Envelope) {
 	f.out = append(f.out, '{')
 	f.body(e.Body)
@@ -85,7 +85,7 @@ func (f *former) principal(p *auth.Principal) {
 	f.out = append(f.out, '}')
 }
 
-// body appends the body, which need not be as Encode would write it.
+// body appends the body, whose spelling may differ from that of Encode.
 func (f *former) body(v []byte) {
 	switch {
 	case len(v) == 0:
@@ -109,7 +109,7 @@ func (f *former) string(name, s string) {
 	f.value(s)
 }
 
-// text is string, unless that is empty.
+// text is string, but omits an empty one.
 func (f *former) text(name, s string) {
 	if s != "" {
 		f.string(name, s)
@@ -120,7 +120,7 @@ func (f *former) integer(name string, n int64) {
 	f.out = append(strconv.AppendInt(append(appendText(f.out, name), '#'), n, 10), ';')
 }
 
-// number is integer, unless that is zero.
+// number is integer, but omits zero.
 func (f *former) number(name string, n int64) {
 	if n != 0 {
 		f.integer(name, n)
@@ -156,8 +156,8 @@ func (f *former) pairs(name string, m map[string]string) {
 	f.out = append(f.out, '}')
 }
 
-// maxWalk is how deep values are walked: each level is looked through once more for those
-// below. What is deeper is decoded.
+// maxWalk is the largest depth at which values are walked as text, because each level scans the
+// levels below once more. Deeper values are decoded.
 const maxWalk = 32
 
 // appendRaw appends the form of a valid JSON value.
@@ -187,7 +187,7 @@ func appendRaw(b, v []byte, depth int) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// member is one of an object, both as they are written.
+// member is a member of an object: its name unescaped, its value as raw JSON.
 type member struct{ name, value []byte }
 
 func appendObject(b, v []byte, depth int) ([]byte, error) {
@@ -210,7 +210,7 @@ func appendObject(b, v []byte, depth int) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// unescaped returns what a string in quotes stands for.
+// unescaped returns the text of a quoted string.
 func unescaped(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]

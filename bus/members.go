@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// roomAround is about how large the members of an envelope are without its body.
+// roomAround is the approximate size of an envelope's members without its body.
 const roomAround = 640
 
-// envelopes are the members of an Envelope, as its tags say.
+// envelopes lists the members of an Envelope, in agreement with its tags.
 var envelopes = structjson.Of(
 	structjson.Int("v", func(e *Envelope) *int { return &e.Version }).Always(),
 	structjson.Text("id", func(e *Envelope) *string { return &e.ID }).Always(),

@@ -12,14 +12,14 @@ import (
 // DefaultMaxBytes is the MaxBytes of a Memory without one.
 const DefaultMaxBytes = 256 << 20
 
-// Memory is a bus within one process. The zero value is ready to use. It keeps envelopes
-// as bytes, like every bus, so that a receiver never shares memory with a sender.
+// Memory is a bus within one process. The zero value is ready to use. It keeps envelopes as
+// bytes, like every bus, so that a receiver never shares memory with a sender.
 type Memory struct {
-	// MaxBytes is how many bytes all queues together may hold; above it Publish returns
-	// ErrFull. Zero means DefaultMaxBytes.
+	// MaxBytes is the number of bytes that all queues together may hold; above it Publish
+	// returns ErrFull. Zero means DefaultMaxBytes.
 	MaxBytes int64
-	// Logger is told when a reader of a topic is too slow and loses something, and when an
-	// envelope goes to Dead. If nil, nobody is.
+	// Logger gets a record when a slow receiver of a topic loses envelopes, and when an
+	// envelope goes to Dead. If nil, nothing is logged.
 	Logger *slog.Logger
 
 	once   sync.Once
@@ -34,14 +34,14 @@ var (
 	_ Keeper   = (*Memory)(nil)
 )
 
-// Peer returns another bus on the same queues and topics. Each is closed for itself; the
-// queues are there for as long as one of them is.
+// Peer returns another bus on the same queues and topics. Each is closed independently; the
+// queues exist for as long as one of them does.
 func (m *Memory) Peer() *Memory {
 	m.begin()
 	return &Memory{MaxBytes: m.MaxBytes, Logger: m.Logger, broker: m.broker}
 }
 
-// begin makes what the zero value has not.
+// begin initialises the zero value.
 func (m *Memory) begin() {
 	m.once.Do(func() {
 		m.closed = make(chan struct{})
@@ -58,7 +58,7 @@ func (m *Memory) begin() {
 	})
 }
 
-// check returns why nothing can be done with at.
+// check returns an error if at is invalid, the bus is closed or ctx has ended.
 func (m *Memory) check(ctx context.Context, at Address) error {
 	m.begin()
 	if err := at.Check(); err != nil {
@@ -106,7 +106,8 @@ func (m *Memory) Receive(ctx context.Context, s Subscription) iter.Seq2[*Deliver
 	}
 }
 
-// receiveQueue yields what arrives at a queue. It returns nil when the loop was left.
+// receiveQueue yields the deliveries of a queue. It returns nil when the loop is left or ctx
+// ends.
 func (m *Memory) receiveQueue(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
 	r := &receiver{
 		room: max(s.Prefetch, 1), lease: s.Lease,
@@ -143,7 +144,7 @@ func (m *Memory) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// wait returns nil when wake tells, else why there is no more to wait for.
+// wait returns nil when wake fires, or the reason why the receiver must end.
 func (m *Memory) wait(ctx context.Context, wake <-chan struct{}) error {
 	select {
 	case <-wake:
@@ -155,7 +156,8 @@ func (m *Memory) wait(ctx context.Context, wake <-chan struct{}) error {
 	}
 }
 
-// receiveTopic yields what arrives at a topic. It returns nil when the loop was left.
+// receiveTopic yields the deliveries of a topic. It returns nil when the loop is left or ctx
+// ends.
 func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*Delivery, error) bool) error {
 	l := &listener{wake: make(chan struct{}, 1)}
 	m.broker.listen(s.At.Name, l)
@@ -183,7 +185,7 @@ func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*D
 	}
 }
 
-// Depth implements Operator. What was refused and does not come again yet is held.
+// Depth implements Operator. A refused envelope counts as held until it is ready again.
 func (m *Memory) Depth(ctx context.Context, queue Address) (Depth, error) {
 	if err := m.checkQueue(ctx, queue); err != nil {
 		return Depth{}, fmt.Errorf("depth of %s: %w", queue, err)
@@ -206,17 +208,18 @@ func (m *Memory) checkQueue(ctx context.Context, at Address) error {
 	return m.check(ctx, at)
 }
 
-// Keeps implements Keeper: a Memory does not.
+// Keeps implements Keeper: a Memory is not durable.
 func (m *Memory) Keeps() bool { return false }
 
-// Close implements Bus. What its receivers hold is given back when they leave their loops.
+// Close implements Bus. Held envelopes return to their queues when the receivers leave their
+// loops.
 func (m *Memory) Close() error {
 	m.begin()
 	m.end.Do(func() { close(m.closed) })
 	return nil
 }
 
-// settle is Delivery.Settle of what m.broker has handed out.
+// settle returns Delivery.Settle for an item that r holds.
 func (b *broker) settle(at Address, r *receiver, it *item) func(context.Context, Settlement) error {
 	number := it.number
 	return func(_ context.Context, s Settlement) error {

@@ -162,7 +162,7 @@ func TestLargestEnvelopeMayDie(t *testing.T) {
 	if e := bus.ReadDead(bus.DeadLetter(b, work, strings.Repeat("\x01", 9999))); e.ID != "a" || e.Reason == "" {
 		t.Errorf("dead letter is %s with reason %.20q", e.ID, e.Reason)
 	}
-	e.Body = json.RawMessage(string(e.Body) + " ") // is left out
+	e.Body = json.RawMessage(string(e.Body) + " ") // Encode drops the space
 	if _, err := e.Encode(); err != nil {
 		t.Error(err)
 	}

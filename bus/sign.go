@@ -13,28 +13,30 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSignature is about an envelope that no trusted hub vouches for.
+// ErrSignature is returned for an envelope without a valid signature of a trusted hub.
 var ErrSignature = errors.New("signature is not valid")
 
 // HubKey is the public key of a hub, as the hub publishes it.
 type HubKey struct {
-	// Hub is the id of the hub. What the key signs has the source "hub/" and this id.
+	// Hub is the id of the hub. Envelopes signed with the key have the source "hub/" and this
+	// id.
 	Hub string `json:"hub"`
 	// Public is an Ed25519 public key (RFC 8032) of 32 bytes.
 	Public []byte `json:"public"`
 }
 
-// ID returns the name of the key in signatures: the first 16 hexadecimal digits of the
-// SHA-256 of Public.
+// ID returns the name of the key in signatures: the first 16 hexadecimal digits of the SHA-256
+// of Public.
 func (k HubKey) ID() string {
 	sum := sha256.Sum256(k.Public)
 	return hex.EncodeToString(sum[:8])
 }
 
-// String returns the id of the hub, a colon and Public in base64: what ParseHubKey reads.
+// String returns the id of the hub, a colon and Public in base64: the form that ParseHubKey
+// reads.
 func (k HubKey) String() string { return k.Hub + ":" + base64.StdEncoding.EncodeToString(k.Public) }
 
-// ParseHubKey reads what String has written. The error is ErrInvalid.
+// ParseHubKey parses the result of String. The error is ErrInvalid.
 func ParseHubKey(s string) (HubKey, error) {
 	hub, text, ok := strings.Cut(s, ":")
 	if !ok {
@@ -58,16 +60,15 @@ func (k HubKey) check() error {
 	return nil
 }
 
-// Signer vouches for the envelopes of a hub. It does not change and may be used by many
-// goroutines.
+// Signer signs the envelopes of a hub. It is immutable and safe for concurrent use.
 type Signer struct {
 	hub string
 	key ed25519.PrivateKey
 	id  string
 }
 
-// NewSigner returns the signer of a hub with the private key that belongs to seed: 32
-// random bytes (RFC 8032). If seed is nil, the key is new and ends with the process.
+// NewSigner returns the signer of a hub with the private key that belongs to seed: 32 random
+// bytes (RFC 8032). If seed is nil, the key is new and ends with the process.
 func NewSigner(hub string, seed []byte) (*Signer, error) {
 	if seed == nil {
 		seed = make([]byte, ed25519.SeedSize)
@@ -90,9 +91,9 @@ func (s *Signer) HubKey() HubKey {
 	return HubKey{s.hub, []byte(s.key.Public().(ed25519.PublicKey))}
 }
 
-// Sign sets e.Signature, and e.Version. Whatever changes in e afterwards makes the
-// signature invalid, but for Reason and Queue. The error is ErrInvalid: e is from
-// somebody else than the hub, or its body is not JSON in UTF-8.
+// Sign sets e.Signature and e.Version. Any later change of e except of Reason and Queue
+// invalidates the signature. The error is ErrInvalid: the source of e is not this hub, or its
+// body is not JSON in UTF-8.
 func (s *Signer) Sign(e *Envelope) error {
 	if hub, ok := strings.CutPrefix(e.Source, "hub/"); !ok || hub != s.hub {
 		return fmt.Errorf("sign envelope %q: source is %q, not %q: %w", e.ID, e.Source, "hub/"+s.hub, ErrInvalid)
@@ -109,8 +110,8 @@ func (s *Signer) Sign(e *Envelope) error {
 	return nil
 }
 
-// Keyring holds the keys of the hubs that somebody trusts. The zero Keyring trusts
-// nobody. It may be used by many goroutines.
+// Keyring holds the keys of the hubs that a worker trusts. The zero Keyring trusts no key. It
+// is safe for concurrent use.
 type Keyring struct {
 	mu   sync.RWMutex // guards keys
 	keys map[string]HubKey
@@ -127,7 +128,7 @@ func NewKeyring(keys ...HubKey) (*Keyring, error) {
 	return r, nil
 }
 
-// Add trusts k from now on. A hub may have several keys. The error is ErrInvalid.
+// Add makes k trusted from now on. A hub may have several keys. The error is ErrInvalid.
 func (r *Keyring) Add(k HubKey) error {
 	if err := k.check(); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (r *Keyring) Add(k HubKey) error {
 	return nil
 }
 
-// Knows reports whether a key of the hub is there.
+// Knows reports whether the Keyring has a key of the hub.
 func (r *Keyring) Knows(hub string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -153,8 +154,8 @@ func (r *Keyring) Knows(hub string) bool {
 	return false
 }
 
-// Verify returns nil if e is as a trusted hub has signed it, and from that hub; else an
-// error that is ErrSignature and says why not. It does not look at the time, nor at
+// Verify returns nil if e carries a valid signature of a trusted key of its source. Otherwise
+// the error wraps ErrSignature and states the reason. Verify checks neither the time, nor
 // whether e is new or for the receiver.
 func (r *Keyring) Verify(e *Envelope) error {
 	if err := r.verify(e); err != nil {

@@ -50,7 +50,7 @@ func keyring(t *testing.T, keys ...HubKey) *Keyring {
 	return r
 }
 
-// signed returns a full envelope as it arrives, and the keyring that trusts its hub.
+// signed returns a full envelope as received, and the keyring that trusts its hub.
 func signed(t *testing.T) (*Envelope, *Keyring) {
 	t.Helper()
 	s := newSigner(t, "h1")
@@ -83,7 +83,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Another way to write the same JSON changes nothing.
+// Another spelling of the same JSON changes nothing.
 func TestVerifyDoesNotMindTheSpelling(t *testing.T) {
 	t.Parallel()
 	e, keys := signed(t)
@@ -96,7 +96,7 @@ func TestVerifyDoesNotMindTheSpelling(t *testing.T) {
 // uncovered are the members that a signature does not cover.
 var uncovered = []string{"Signature", "Reason", "Queue"}
 
-// Each member counts, those of the principal too, and each when it is left out.
+// Each member counts, including those of the principal, and a missing one is noticed.
 func TestVerifyNoticesEachMember(t *testing.T) {
 	t.Parallel()
 	for f := range reflect.TypeFor[Envelope]().Fields() {
@@ -263,7 +263,7 @@ func TestKeyringKnows(t *testing.T) {
 	}
 }
 
-// The form is part of the contract: whoever changes it breaks every worker.
+// The form is part of the contract: a change of it breaks every worker.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	e := &Envelope{Version: 1, ID: "é", Type: "job.stop", Time: 5, Source: "hub/h", Body: json.RawMessage(`{"b":[1.50,-2E3,true,false,null,""],"a":"\ud800x\ud83d\ude00"}`)}
@@ -274,7 +274,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// What is walked has the form of what is decoded, however it is spelled and however deep.
+// The form of walked JSON equals the form of decoded JSON, however it is spelled and however
+// deep it is.
 func TestFormOfAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -310,7 +311,7 @@ func TestFormOfAnything(t *testing.T) {
 	})
 }
 
-// anyValue returns JSON with what can be spelled in several ways.
+// anyValue generates JSON with values that can be spelled in several ways.
 func anyValue(depth int) *rapid.Generator[string] {
 	plain := rapid.SampledFrom([]string{
 		"null", "true", "false", "0", "-0", "1.50", "-2E3", `""`, `"a"`, `"\u0061"`, `"\ud800x"`, `"\ud83d\ude00"`, `"\ud83dx\u0041"`,

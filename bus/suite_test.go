@@ -34,7 +34,7 @@ func poison(m *bus.Memory) func(*testing.T, bus.Address, []byte) {
 	}
 }
 
-// fill uses a queue that no test has.
+// fill fills the bus through a queue that no test uses.
 func fill(m *bus.Memory) func(*testing.T) func() {
 	return func(t *testing.T) func() {
 		t.Helper()
@@ -54,7 +54,7 @@ func fill(m *bus.Memory) func(*testing.T) func() {
 	}
 }
 
-// broken is a bus that does what it should by Memory, but for what a defect changes.
+// broken is a bus that behaves like Memory, except for its defect.
 type broken struct {
 	*bus.Memory
 	out     *outage
@@ -92,16 +92,17 @@ func sound(m *bus.Memory, out *outage) *broken {
 	return b
 }
 
-// Check says whether the broker is asked at all.
+// Check returns the error with which Publish fails before it asks the broker.
 func (b *broken) Check(to bus.Address, e *bus.Envelope) error {
 	_, err := e.Encode()
 	return errors.Join(err, to.Check())
 }
 
-// outage is a broker that may be away: nothing is published then, but nothing is lost.
+// outage is a broker that can be unreachable: nothing can be published then, but nothing is
+// lost.
 type outage struct {
 	mu    sync.Mutex
-	back  chan struct{} // nil while it is there
+	back  chan struct{} // nil while the broker is reachable
 	ready []func()
 }
 
@@ -129,7 +130,7 @@ func (o *outage) tell(ready func()) {
 	}
 }
 
-// over waits until the broker is there.
+// over waits until the broker is reachable.
 func (o *outage) over(ctx context.Context) error {
 	o.mu.Lock()
 	back := o.back

@@ -1,16 +1,16 @@
 package bus
 
-// What a listener of a topic may have waiting. What comes above that is lost to it.
+// The limits of a listener's backlog. Envelopes beyond them are lost for this listener.
 const (
 	maxWaiting      = 4096
 	maxWaitingBytes = 8 << 20
 )
 
-// listener is one loop over Receive at a topic. broker.mu guards it.
+// listener is one loop over Receive at a topic. It is guarded by broker.mu.
 type listener struct {
 	waiting [][]byte
 	bytes   int
-	lost    int64 // since it was told last
+	lost    int64 // since the last warning
 	wake    chan struct{}
 }
 
@@ -35,7 +35,7 @@ func (b *broker) unlisten(name string, l *listener) {
 	}
 }
 
-// tellLocked gives data to all who listen. It never waits for one.
+// tellLocked queues data for all listeners of a topic. It never waits for one.
 func (b *broker) tellLocked(to Address, data []byte) {
 	for l := range b.topics[to.Name] {
 		if len(l.waiting) >= maxWaiting || l.bytes+len(data) > maxWaitingBytes {
@@ -58,7 +58,7 @@ func (b *broker) tellLocked(to Address, data []byte) {
 	}
 }
 
-// heard returns what waits longest, or nil.
+// heard returns the oldest waiting envelope, or nil.
 func (b *broker) heard(l *listener) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,23 +8,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// What a Batch may have.
+// The limits of a Batch.
 const (
-	// MaxBatch is how many envelopes.
+	// MaxBatch is the largest number of envelopes.
 	MaxBatch = 64
-	// MaxBatched is how many bytes the body of each has at most; a larger one goes alone.
+	// MaxBatched is the size of the largest body in bytes; an envelope with a larger one is
+	// sent alone.
 	MaxBatched = 4 << 10
 )
 
-// Batch says at one topic several things that were said there at one time, so that they cost
-// one signature and one message. Each counts as if it had come alone. Who gets one has said
-// that it may come: Work.Batches, Claim.Batches.
+// Batch combines several envelopes to one topic, so that they cost one signature and one
+// message. Each counts as if it had come alone. It may be sent only to receivers that have
+// announced support: Work.Batches, Claim.Batches.
 type Batch struct {
 	// Envelopes are up to MaxBatch.
 	Envelopes []Batched `json:"envelopes"`
 }
 
-// Batched is what an envelope of a Batch has for itself; the rest is that of the batch.
+// Batched holds the members of an envelope in a Batch that are its own; it shares the others
+// with the batch.
 type Batched struct {
 	Type        bus.Type          `json:"type"`
 	Correlation string            `json:"correlation,omitempty"`
@@ -36,8 +38,8 @@ type Batched struct {
 	Body        json.RawMessage   `json:"body,omitempty"`
 }
 
-// Join returns one envelope for all, which have the same source, destination and way back.
-// A single one stays as it is.
+// Join returns one envelope for all, which must have the same source, destination and ReplyTo.
+// A single envelope is returned unchanged.
 func Join(all []*bus.Envelope) (*bus.Envelope, error) {
 	first := all[0]
 	if len(all) == 1 {
@@ -54,8 +56,8 @@ func Join(all []*bus.Envelope) (*bus.Envelope, error) {
 	}, err
 }
 
-// Split returns the envelopes that were joined: e alone if it is no batch. Whether e is signed
-// must be clear before. The error is bus.ErrInvalid.
+// Split returns the envelopes of a batch, or e alone if it is none. The caller must have
+// verified the signature of e before. The error is bus.ErrInvalid.
 func Split(e *bus.Envelope) ([]*bus.Envelope, error) {
 	if e.Type != TypeBatch {
 		return []*bus.Envelope{e}, nil

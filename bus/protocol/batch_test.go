@@ -21,7 +21,7 @@ func confirmation(n int64) *bus.Envelope {
 	}
 }
 
-// What was joined comes out as it was, but for the ids and the signatures of each.
+// Joined envelopes are unchanged after Split, except for their ids and signatures.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	all := []*bus.Envelope{confirmation(1), confirmation(2), confirmation(3)}
@@ -72,7 +72,7 @@ func TestBadBatch(t *testing.T) {
 	}
 }
 
-// The largest batch fits into an envelope, and so into what brokers take.
+// The largest batch fits into an envelope, and so into the limits of brokers.
 func TestLargestBatchFits(t *testing.T) {
 	t.Parallel()
 	all := make([]*bus.Envelope, protocol.MaxBatch)

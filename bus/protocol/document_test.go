@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 )
 
-// document is the contract as it is published.
+// document is the published contract.
 const document = "../../docs/wire.md"
 
 // fenced is a block of JSON in Markdown.
@@ -55,8 +55,8 @@ func signer(t *testing.T) *bus.Signer {
 	return s
 }
 
-// Each example is valid, is read without a member left over, and means the same when it is
-// written again. There is one for each type.
+// Each example is valid, is decoded without an unknown member, and has the same meaning when
+// encoded again. There is one for each type.
 func TestExamplesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
@@ -114,9 +114,9 @@ func anyJSON(t *testing.T, text []byte) any {
 	return v
 }
 
-// What a hub says to workers in the document is signed by the hub of the document, so that
-// whoever writes a worker can try its verification. The message of this test has the right
-// signature.
+// The envelopes from hub to worker in the document are signed by the hub of the document, so
+// that authors of workers can test their verification. The failure message of this test
+// contains the right signature.
 func TestSignaturesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	s := signer(t)

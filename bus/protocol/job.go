@@ -18,7 +18,7 @@ const (
 	TypeClaim    bus.Type = "job.claim"    // worker → topic of the hub
 	TypeGrant    bus.Type = "job.grant"    // hub → topic of the worker
 	TypeDenial   bus.Type = "job.denial"   // hub → topic of the worker
-	TypeReport   bus.Type = "job.report"   // worker → queue of the hub
+	TypeReport   bus.Type = "job.report"   // worker → topic or queue of the hub
 	TypeConfirm  bus.Type = "job.confirm"  // hub → topic of the worker
 	TypeResend   bus.Type = "job.resend"   // hub → topic of the worker
 	TypeBeat     bus.Type = "job.beat"     // worker → topic of the hub
@@ -34,66 +34,67 @@ const (
 	TypeChat     bus.Type = "agent.chat.inbound"
 )
 
-// The topics that everybody knows.
+// The well-known topics.
 var (
 	// Discovery is where agents and hubs announce themselves.
 	Discovery = bus.Topic("discovery.announce")
 	// Inquiry is where a hub that has just started asks agents to announce themselves.
 	Inquiry = bus.Topic("discovery.inquire")
-	// ChatTopic is where hubs tell what agents say, for a live view.
+	// ChatTopic is where hubs publish the messages of agents, for a live view.
 	ChatTopic = bus.Topic("agent.chat.inbound")
 )
 
-// WorkAt is the queue of an agent.
+// WorkAt returns the queue of an agent.
 func WorkAt(name task.Agent) bus.Address { return bus.Queue("agent.task." + string(name)) }
 
-// ReportAt is the queue of a hub.
+// ReportAt returns the queue of a hub.
 func ReportAt(hub string) bus.Address { return bus.Queue("hub.report." + hub) }
 
-// ControlAt is the topic of a hub.
+// ControlAt returns the topic of a hub.
 func ControlAt(hub string) bus.Address { return bus.Topic("hub.control." + hub) }
 
-// WorkerAt is the topic of a worker process.
+// WorkerAt returns the topic of a worker process.
 func WorkerAt(worker string) bus.Address { return bus.Topic("worker." + worker) }
 
 // Times that hubs and workers agree on.
 const (
-	// Lease is how long a worker may be silent before its jobs are given to others.
+	// Lease is how long a worker may be silent before its jobs are granted to others.
 	Lease = 30 * time.Second
 	// BeatEvery is the time between two beats.
 	BeatEvery = Lease / 4
-	// AnnounceEvery is the time between two announcements, AnnounceFor how long one counts.
+	// AnnounceEvery is the time between two announcements, AnnounceFor the time for which one
+	// is valid.
 	AnnounceEvery = 2 * time.Minute
 	AnnounceFor   = 24 * time.Hour
 	// MaxWait is how long work waits for a worker before the task fails.
 	MaxWait = 24 * time.Hour
 )
 
-// Sizes in bytes of what does not fit into an envelope.
+// Size limits in bytes of content that does not fit into an envelope.
 const (
 	// MaxLarge is the size of the largest content of work, and of the largest event.
 	MaxLarge = 64 << 20
 	// MaxPiece is the size of the largest piece of one.
 	MaxPiece = 512 << 10
-	// MaxInline is up to which size content and events surely fit into an envelope.
+	// MaxInline is the size up to which content and events surely fit into an envelope.
 	MaxInline = 768 << 10
 )
 
-// Work is a job: a message for an agent. Envelope.Task, Owner, Principal, Deadline and
-// Chain belong to it; ReplyTo is the hub's topic, Source "hub/ID".
+// Work is a job: a message for an agent. Envelope.Task, Owner, Principal, Deadline and Chain
+// belong to it; ReplyTo is the hub's topic, Source "hub/ID".
 type Work struct {
-	// Agent is the name of the agent, Skill what was asked for, or empty.
+	// Agent is the name of the agent, Skill the requested skill, or empty.
 	Agent task.Agent `json:"agent"`
 	Skill string     `json:"skill,omitempty"`
 	// Delivery counts how often the hub has published work of this task, from 1. A claim
-	// names it. What is published again because it may be lost has the same number.
+	// repeats it. Work that is published again because it may be lost has the same number.
 	Delivery int64 `json:"delivery"`
 	// Key is stable over all attempts of the same message: see agent.Call.
 	Key     string `json:"key"`
 	Attempt int    `json:"attempt"`
-	// Hops and Budget are how many further agents may be asked one after the other, and
-	// how many further tasks may be begun in all, on behalf of this one. Alone says why no
-	// other agent may be asked; it is empty if others may be.
+	// Hops is the number of further agents that may be asked one after the other on behalf of
+	// this task, Budget the total number of further tasks. Alone is the reason why no other
+	// agent may be asked; it is empty if others may be.
 	Hops   int    `json:"hops,omitempty"`
 	Budget int    `json:"budget,omitempty"`
 	Alone  string `json:"alone,omitempty"`
@@ -102,95 +103,97 @@ type Work struct {
 	// Message is the caller's message as v1.0 JSON, Metadata that of the request.
 	Message  json.RawMessage `json:"message,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	// Others are the members of the request that the protocol does not have: see agent.Call.
+	// Others are the members of the request that are unknown to the protocol: see agent.Call.
 	Others json.RawMessage `json:"others,omitempty"`
-	// Stored is the task so far as v1.0 JSON, from the second message on; else absent.
+	// Stored is the current task as v1.0 JSON, from the second message on; else absent.
 	Stored json.RawMessage `json:"task,omitempty"`
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string `json:"extensions,omitempty"`
 	ParentID   string   `json:"parentId,omitempty"`
 	// Reports is the name of the queue for reports.
 	Reports string `json:"reports"`
-	// Batches says that the hub takes Batches at its topic.
+	// Batches is set if the hub accepts Batches at its topic.
 	Batches bool `json:"batches,omitempty"`
 	// Large refers to a Content if that is too large for an envelope: then Message, Metadata,
 	// Others and Stored are absent. The worker fetches it once it has a grant.
 	Large *Blob `json:"large,omitempty"`
 }
 
-// Claim asks for a job. Envelope.Task, Owner are those of the work, Source and ReplyTo the
+// Claim requests a job. Envelope.Task and Owner are those of the work, Source and ReplyTo the
 // worker's.
 type Claim struct {
 	Delivery int64 `json:"delivery"`
 	// Worker is the id of the worker's process, new with each start.
 	Worker string `json:"worker"`
-	// Nonce is new with each delivery that the worker has received; a repeated claim has
-	// that of the first.
+	// Nonce is new with each delivery that the worker has received; a repeated claim has that
+	// of the first.
 	Nonce string `json:"nonce"`
-	// Idempotent says that the job may be given to another worker if this one is lost.
+	// Idempotent is set if the job may be granted to another worker after the loss of this one.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// Batches says that the worker takes Batches at its topic.
+	// Batches is set if the worker accepts Batches at its topic.
 	Batches bool `json:"batches,omitempty"`
 }
 
-// Grant gives the job to the worker that has claimed it. Envelope.Epoch is the epoch of
-// its events.
+// Grant assigns the job to the worker that has claimed it. Envelope.Epoch is the epoch of its
+// events.
 type Grant struct {
 	Nonce string `json:"nonce"`
-	// Token goes along with each report and each beat for this job. Nobody else knows it.
+	// Token authenticates each report and each beat for this job. It is known to hub and worker
+	// alone.
 	Token string `json:"token"`
 	// Lease is in milliseconds.
 	Lease int64 `json:"lease"`
 }
 
-// Denial says that there is nothing to do.
+// Denial refuses a claim: the worker must not start.
 type Denial struct {
 	Nonce string `json:"nonce"`
-	// Later says that the hub cannot tell yet: the worker asks again.
+	// Later is set if the hub cannot decide yet: the worker asks again.
 	Later bool `json:"later,omitempty"`
-	// Reason is for people: another worker has it, the task has ended.
+	// Reason is a text for operators, such as that another worker has the job or the task has
+	// ended.
 	Reason string `json:"reason"`
 }
 
-// Report is what the agent says. Envelope.Epoch is that of the grant, Seq the number of
+// Report carries events of the agent. Envelope.Epoch is that of the grant, Seq the number of
 // the first event.
 type Report struct {
 	Token string `json:"token"`
 	// Worker is the id of the worker's process; answers go to its topic.
 	Worker string `json:"worker"`
 	// Events are StreamResponses (specification §3.2.3): objects with one member, task,
-	// message, statusUpdate or artifactUpdate. Ids of task and context in them do not
-	// count.
+	// message, statusUpdate or artifactUpdate. The hub ignores the ids of task and context in
+	// them.
 	Events []json.RawMessage `json:"events,omitempty"`
-	// Error says that the agent has failed without a final event; it comes after Events
-	// and counts as one. It is for the hub's log unless Public.
+	// Error is set if the agent has failed without a final event; it comes after Events and
+	// counts as one. It is for the hub's log unless Public.
 	Error  string `json:"error,omitempty"`
 	Public bool   `json:"public,omitempty"`
-	// Ended says that the run has ended although its last event lets the task go on
+	// Ended is set if the run has ended although the task is not in a final state
 	// (AUTH_REQUIRED); it comes after Events and counts as one.
 	Ended bool `json:"ended,omitempty"`
-	// GivenBack says that the worker ends before the job is done. It comes after Events
-	// and counts as one.
+	// GivenBack is set if the worker stops before the job is done. It comes after Events and
+	// counts as one.
 	GivenBack bool `json:"givenBack,omitempty"`
-	// CancelRefused says why a cancel request was refused; it is no event and has no
+	// CancelRefused is the reason why a cancel request was refused; it is no event and has no
 	// number.
 	CancelRefused string `json:"cancelRefused,omitempty"`
 	// Large is an event that is too large for an envelope, and Piece is a piece of it. Each
-	// piece is in a report without Events, and has a number of its own; they come in order.
+	// piece is in a report without Events, and has a number of its own; pieces come in order.
 	Large *Blob  `json:"large,omitempty"`
 	Piece *Piece `json:"piece,omitempty"`
 }
 
-// Confirm says that all events up to Envelope.Seq of Envelope.Epoch are durable. Final
-// says that the job is over: the worker acknowledges its work.
+// Confirm confirms that all events up to Envelope.Seq of Envelope.Epoch are durable. Final is
+// set if the job is over: the worker acknowledges its work.
 type Confirm struct {
 	Final bool `json:"final,omitempty"`
 }
 
-// Resend asks for the events from Envelope.Seq on.
+// Resend requests the events from Envelope.Seq on.
 type Resend struct{}
 
-// Beat says that a worker is alive, with the jobs that it holds of one hub.
+// Beat shows that a worker is alive, and lists the jobs that it holds of one hub.
 type Beat struct {
 	Worker string `json:"worker"`
 	Jobs   []Held `json:"jobs"`
@@ -209,12 +212,12 @@ type Cancel struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Asked tells the worker that a further message of the caller waits until the job of
+// Asked notifies the worker that a further message of the caller waits until the job of
 // Envelope.Epoch is over.
 type Asked struct{}
 
-// Stop tells a worker that what it does at Envelope.Epoch does not count: it ends the run
-// and acknowledges the work.
+// Stop notifies a worker that its run at Envelope.Epoch does not count: it ends the run and
+// acknowledges the work.
 type Stop struct {
 	Reason string `json:"reason"`
 }
@@ -235,7 +238,7 @@ func BlobOf(b []byte) *Blob {
 
 const maxBlobID = 64
 
-// Check returns an error if b is not what a Blob may be, whoever says it.
+// Check returns an error if the fields of b are invalid. Both hub and worker call it.
 func (b *Blob) Check() error {
 	switch {
 	case b.ID == "" || len(b.ID) > maxBlobID || len(b.SHA256) != sha256.Size:
@@ -252,13 +255,13 @@ func (b *Blob) Matches(whole []byte) bool {
 	return int64(len(whole)) == b.Size && bytes.Equal(sum[:], b.SHA256)
 }
 
-// Follows reports whether p is the piece of b that comes after have bytes.
+// Follows reports whether p is the next piece of b after the first have bytes.
 func (p *Piece) Follows(b *Blob, have int) bool {
 	n := int64(len(p.Data))
 	return p.Blob == b.ID && p.Offset == int64(have) && n > 0 && n <= MaxPiece && n <= b.Size-p.Offset
 }
 
-// Content is what Work.Large refers to, as JSON. Its members are those of Work.
+// Content is the JSON that Work.Large refers to. Its members are those of Work.
 type Content struct {
 	Message  json.RawMessage `json:"message"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
@@ -266,7 +269,7 @@ type Content struct {
 	Stored   json.RawMessage `json:"task,omitempty"`
 }
 
-// Fetch asks the hub for a piece of Work.Large. Envelope.Epoch is that of the grant.
+// Fetch requests a piece of Work.Large. Envelope.Epoch is that of the grant.
 type Fetch struct {
 	Token string `json:"token"`
 	// Worker is the id of the worker's process; the answer goes to its topic.
@@ -285,21 +288,21 @@ type Piece struct {
 	Data []byte `json:"data"`
 }
 
-// Hub is what a hub says of itself when it starts, every AnnounceEvery, and when it hears
-// of a worker for the first time. Envelope.Source is "hub/ID". Whoever believes it trusts
-// the broker.
+// Hub is the announcement of a hub. The hub publishes it when it starts, every AnnounceEvery,
+// and when a worker is new to it. Envelope.Source is "hub/ID". A receiver that relies on it
+// trusts the broker.
 type Hub struct {
 	bus.HubKey
 	// Started is when the process began, in milliseconds since 1970.
 	Started task.Millis `json:"started"`
 }
 
-// Announce is what an agent says of itself. Envelope.Source is "agent/NAME".
+// Announce is the announcement of an agent. Envelope.Source is "agent/NAME".
 type Announce struct {
 	Agent task.Agent `json:"agent"`
 	// Card is the agent's card as v1.0 JSON.
 	Card json.RawMessage `json:"card"`
-	// Worker is the process that says it.
+	// Worker is the id of the announcing process.
 	Worker string `json:"worker"`
 	// Idempotent and Serial are the traits of the agent: see agent.Traits.
 	Idempotent bool `json:"idempotent,omitempty"`
@@ -308,13 +311,13 @@ type Announce struct {
 	Started task.Millis `json:"started"`
 }
 
-// Leave says that a worker ends; others may be there for the same agent.
+// Leave announces that a worker stops; the agent may have other workers.
 type Leave struct {
 	Agent  task.Agent `json:"agent"`
 	Worker string     `json:"worker"`
 }
 
-// Chat is one thing that an agent has said, for a live view.
+// Chat is one message of an agent, for a live view.
 type Chat struct {
 	Agent task.Agent `json:"agent"`
 	// Type is "status", "artifact" or "message".
@@ -323,8 +326,7 @@ type Chat struct {
 	State string `json:"state,omitempty"`
 }
 
-// Encode returns the JSON of a body. Unlike json.Marshal it leaves what is in JSON of
-// others as it is.
+// Encode returns the JSON of a body. Unlike json.Marshal it leaves embedded raw JSON unchanged.
 func Encode(body any) (json.RawMessage, error) {
 	if b, ok := appendBody(make([]byte, 0, roomFor(body)), body); ok {
 		return b, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The members of the bodies that each job has, as their tags say. Other bodies are rare, and
-// encoding/json's.
+// The members of the bodies that occur in each job, in agreement with their tags. Other bodies
+// are rare; encoding/json encodes them.
 var (
 	works = structjson.Of(
 		structjson.Text("agent", func(w *Work) *task.Agent { return &w.Agent }).Always(),
@@ -117,8 +117,8 @@ func appendBody(dst []byte, body any) ([]byte, bool) {
 	return dst, false
 }
 
-// readBody sets a zero body to valid JSON without encoding/json; it reports whether that is
-// possible.
+// readBody decodes valid JSON into a zero body without encoding/json; it reports whether that
+// is possible.
 func readBody(text []byte, body any) bool {
 	switch b := body.(type) {
 	case *Work:
@@ -141,7 +141,7 @@ func readBody(text []byte, body any) bool {
 	return false
 }
 
-// roomFor returns how many bytes a body is likely to have in JSON.
+// roomFor returns the likely size of a body in JSON, in bytes.
 func roomFor(body any) int {
 	const little = 160
 	switch b := body.(type) {
@@ -165,8 +165,8 @@ func roomFor(body any) int {
 	return little
 }
 
-// Decode sets *body, which is a body of this package, to what text holds. It takes what
-// encoding/json takes, and has its errors. Raw JSON in the body may be a part of text, which
+// Decode decodes text into *body, which is a body of this package. It accepts the same texts as
+// encoding/json, and returns the same errors. Raw JSON in the body may be a part of text, which
 // must not change any more.
 func Decode[T any](text json.RawMessage, body *T) error {
 	*body = *new(T)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// decoders decode the bodies that have tables: as Decode does it, and as encoding/json does.
+// decoders decode the bodies that have tables, with Decode and with encoding/json.
 var decoders = map[string]func(text []byte) (got, want any, err, wantErr error){
 	"work": both[Work], "claim": both[Claim], "grant": both[Grant], "report": both[Report], "confirm": both[Confirm],
 	"beat": both[Beat], "piece": both[Piece], "batch": both[Batch],
@@ -28,7 +28,7 @@ func both[T any](text []byte) (any, any, error, error) {
 // bodyTypes are those of decoders.
 var bodyTypes = []any{new(Work), new(Claim), new(Grant), new(Report), new(Confirm), new(Beat), new(Piece), new(Batch)}
 
-// drawn sets all that v leads to.
+// drawn sets v and all values reachable from it.
 func drawn(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -65,8 +65,7 @@ func drawn(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// What is written without reflection has the bytes of encoding/json, and is read again as
-// encoding/json reads it.
+// Encoding without reflection gives the bytes of encoding/json, and decoding gives its results.
 func TestBodiesAsEncodingJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,7 +86,7 @@ func TestBodiesAsEncodingJSON(t *testing.T) {
 	})
 }
 
-// sameDecoded fails unless text is decoded as encoding/json does it, whatever it is taken for.
+// sameDecoded fails unless Decode and encoding/json agree about text, for every type of body.
 func sameDecoded(t interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -119,8 +118,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { sameDecoded(t, text) })
 }
 
-// What hubs and workers say every day must not need encoding/json: each body with all its
-// members is written and read without.
+// Ordinary messages of hubs and workers must not need encoding/json: each body with all its
+// members is encoded and decoded without it.
 func TestNothingUnusual(t *testing.T) {
 	t.Parallel()
 	for _, body := range bodyTypes {
@@ -139,7 +138,7 @@ func TestNothingUnusual(t *testing.T) {
 	}
 }
 
-// whole sets all that v leads to.
+// whole sets v and all values reachable from it.
 func whole(v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[json.RawMessage]():

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// CheckSender returns nil if an envelope says of its sender what the broker vouches for, or
-// if that vouches for nobody. Otherwise the error, which is bus.ErrInvalid, says what is
-// forged: the worker, or the agent, is that of somebody else.
+// CheckSender returns nil if the sender that an envelope names agrees with the one that the
+// broker authenticated, or if the broker authenticates none. Otherwise the error, which is
+// bus.ErrInvalid, names the forged member: source, agent or worker.
 func CheckSender(d *bus.Delivery) error {
 	if d.From == "" {
 		return nil
@@ -41,8 +41,7 @@ func forged(d *bus.Delivery, member, value string) error {
 	return fmt.Errorf("%s %.100q is forged: it comes from a worker of agent %q: %w", member, value, d.From, bus.ErrInvalid)
 }
 
-// WorksFor reports whether the id of a worker is one for an agent: its name, a dot and a
-// word.
+// WorksFor reports whether the id of a worker is one for an agent: its name, a dot and a word.
 func WorksFor(worker string, agent task.Agent) bool {
 	word, ok := strings.CutPrefix(worker, string(agent)+".")
 	return ok && !strings.Contains(word, ".") && WorkerAt(worker).Check() == nil

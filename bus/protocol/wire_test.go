@@ -58,7 +58,7 @@ var parts = map[string]reflect.Type{
 
 const schemaFile = "../../docs/wire.schema.json"
 
-// object is what the tests look at in a schema.
+// object is the part of a schema that the tests need.
 type object struct {
 	Required   []string
 	Properties map[string]json.RawMessage
@@ -102,7 +102,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// validate returns what the schema says of an envelope.
+// validate returns the error of the schema for an envelope.
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -203,8 +203,7 @@ func sameMembers(t *testing.T, name string, o object, typ reflect.Type) {
 	}
 }
 
-// members returns the names of the members of a struct, and of those that are never left
-// out.
+// members returns the names of the members of a struct, and of those that are never omitted.
 func members(typ reflect.Type) (all, required []string) {
 	for f := range typ.Fields() {
 		if f.Anonymous {
@@ -226,7 +225,8 @@ func members(typ reflect.Type) (all, required []string) {
 	return all, required
 }
 
-// Whatever Go encodes, the schema accepts: everything set, and nothing but what must be.
+// The schema accepts every envelope that Go encodes: with all members set, and with the
+// required ones alone.
 func TestEncodedTypesAreValid(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
@@ -255,7 +255,7 @@ func TestEncodedTypesAreValid(t *testing.T) {
 // raw are the members that are objects of A2A or lists of them.
 var raw = map[string]string{"events": `[{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}]`}
 
-// fill sets the members of a struct that are never left out, or all.
+// fill sets all members of a struct, or only those that are never omitted.
 func fill(v reflect.Value, all bool) {
 	for f, field := range v.Fields() {
 		if f.Anonymous {
@@ -299,7 +299,7 @@ var sample = map[reflect.Kind]string{
 	reflect.Slice: `["word"]`, reflect.Map: `{"name":"word"}`,
 }
 
-// What is wrong in an envelope, the schema refuses.
+// The schema refuses invalid envelopes.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
