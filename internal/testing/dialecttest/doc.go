@@ -1,17 +1,18 @@
-// Package dialecttest has the requests of clients of every dialect as text, for tests that say the
-// same thing in all of them.
+// Package dialecttest holds example requests in every dialect as text, for tests that perform
+// the same operations in all dialects.
 //
-// A [Tongue] is a table: how a client of one dialect makes a task, and what it says for each
-// operation, with words in the places of ids: $ID is the task, $CTX its context, $CONFIG a
-// webhook of it, $NEW an id that is new. The agent is called ask.
+// A [Tongue] is a table with the request that creates a task in one dialect, and the request of
+// each operation on it. Requests contain placeholders for ids: $ID is the task, $CTX its
+// context, $CONFIG a webhook of it, and $NEW a new id. The agent is called ask.
 //
 // # Guarantees
 //
-// Each of [Operations] is in a tongue, as one that the dialect has or as one that it lacks.
+// Each of [Operations] is in a tongue, either as an operation of the dialect or as one that the
+// dialect lacks.
 //
 // # What it does not promise
 //
-// The requests are those of honest clients. It sends nothing itself.
+// The requests are well-formed; the package has no hostile ones. It sends nothing itself.
 //
 // # Concurrency
 //
@@ -20,5 +21,5 @@
 // # Testing
 //
 // internal/e2e/bridges uses each dialect on tasks of every other one, internal/e2e/isolation on
-// those of other callers. It is for tests alone.
+// those of other callers. The package is for tests alone.
 package dialecttest

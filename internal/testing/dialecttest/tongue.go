@@ -2,32 +2,32 @@ package dialecttest
 
 import "strings"
 
-// Operations returns the operations that cross from one dialect to another, in the order of
-// the columns.
+// Operations returns the operations that every dialect is tested for on tasks of other
+// dialects, in the order of the table's columns.
 func Operations() []string {
 	return []string{"get", "next", "stream", "subscribe", "cancel", "list", "push", "pushGet", "pushList", "pushDelete"}
 }
 
-// Words is a request and what the answer has in it. A request is "METHOD path", or "CALL
-// method" for gRPC, "CALL3 method" for that of v0.3, with a body after a line break. $ID is the task, $CTX its context,
-// $CONFIG a webhook of it, $NEW an id that is new.
+// Words is a request and the text that its answer must contain. A request is "METHOD path", or
+// "CALL method" for gRPC and "CALL3 method" for gRPC of v0.3, with a body after a line break.
+// $ID is the task, $CTX its context, $CONFIG a webhook of it, and $NEW a new id.
 type Words struct{ Request, Want string }
 
-// Tongue is how a client of one dialect talks about a task of the agent ask.
+// Tongue holds the requests of one dialect about a task of the agent ask.
 type Tongue struct {
-	// Name is that of the dialect, Version what A2A-Version says; "" leaves it out.
+	// Name is the name of the dialect, Version the value of A2A-Version; "" omits the header.
 	Name, Version string
-	// Make begins a task that waits for its caller.
+	// Make creates a task that waits for its caller.
 	Make Words
-	// Has are the operations that the dialect has, Lacks those that it does not have: what
-	// a client might try, and how it is refused. Each operation is in one of the two.
+	// Has are the operations of the dialect. Lacks are requests for operations that the dialect
+	// does not have, with the expected refusal. Each operation is in one of the two.
 	Has, Lacks map[string]Words
-	// Public and Extended are how a client gets the cards; the request is empty where the
-	// dialect has none.
+	// Public and Extended are the requests for the agent cards; the request is empty if the
+	// dialect has no such card.
 	Public, Extended Words
 }
 
-// The states of a task as each dialect writes them.
+// states are the spellings of the task states in one dialect.
 type states struct{ asks, ended, canceled string }
 
 func post(path, method, params string) string {
@@ -45,7 +45,7 @@ const (
 	hook      = `"id":"$CONFIG","url":"https://a.example/$CONFIG"`
 )
 
-// calls returns the words of a JSON-RPC dialect about one task.
+// calls returns the requests of a JSON-RPC dialect about one task.
 func calls(names [6]string, role, part string, s states) (begin Words, has map[string]Words) {
 	const path = "/a2a/ask"
 	return Words{post(path, names[0], message(role, part, inContext)), s.asks}, map[string]Words{
@@ -68,7 +68,7 @@ var (
 	rbStates  = states{`"inputRequired"`, "sunny in Oslo", `"canceled"`}
 )
 
-// notFound is how HTTP answers where nothing is served.
+// notFound is the HTTP answer for an unknown path.
 const notFound = "404 Not Found\n"
 
 const (
@@ -81,7 +81,7 @@ func All() []Tongue {
 	return []Tongue{v1(), v1REST(), v1GRPC(), v03(), v03REST(), v03GRPC(), promptKit(), rockBot(), job()}
 }
 
-// listAndPush adds what v1.0 and RockBot's gateway call alike.
+// listAndPush adds the operations that have the same requests in v1.0 and RockBot's gateway.
 func listAndPush(has map[string]Words, asks string) map[string]Words {
 	const path = "/a2a/ask"
 	has["list"] = Words{post(path, "ListTasks", `{"contextId":"$CTX"}`), asks}

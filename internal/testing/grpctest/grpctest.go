@@ -1,17 +1,16 @@
 // Package grpctest calls gRPC methods in JSON, so that tests can write calls as text.
 //
-// A request is written in ProtoJSON, and so is each message that answers it, on one line
-// and without the spaces that ProtoJSON has by chance. [Status] writes an error in the
-// same way.
+// A request is written in ProtoJSON. Each response message is returned in ProtoJSON, on one
+// line and without the random spaces of its encoder. [Status] formats an error in the same way.
 //
 // # Guarantees
 //
-// A request is sent as it is written; who writes a member that the message does not have
-// gets an error instead of a call.
+// A request is sent exactly as written; a request with an unknown member returns an error and
+// is not sent.
 //
 // # What it does not promise
 //
-// ProtoJSON shows numbers in free JSON as doubles, and leaves out what is empty.
+// ProtoJSON writes numbers in free JSON as doubles, and omits empty members.
 //
 // # Concurrency
 //
@@ -19,8 +18,8 @@
 //
 // # Testing
 //
-// The transcripts of package grpcbind and the tests below conformance use it. It is for
-// tests alone.
+// The transcripts of package grpcbind and the tests below internal/e2e use it. It is for tests
+// alone.
 package grpctest
 
 import (
@@ -45,9 +44,9 @@ type Client struct {
 	Service protoreflect.ServiceDescriptor
 }
 
-// Call calls a method with a request in ProtoJSON, and hands each message that answers it
-// to got, until got returns false or there are no more. It returns the error of the call,
-// which is a status unless there is no such method or the request is none of it.
+// Call calls a method with a request in ProtoJSON, and passes each response message to got,
+// until got returns false or the call ends. It returns the error of the call. The error is a
+// gRPC status, except for an unknown method or an invalid request.
 func (c *Client) Call(ctx context.Context, method, request string, got func(message string) bool) error {
 	m := c.Service.Methods().ByName(protoreflect.Name(method))
 	if m == nil {
@@ -76,25 +75,25 @@ func (c *Client) Call(ctx context.Context, method, request string, got func(mess
 	}
 }
 
-// open begins a call and sends its request.
+// open starts a call and sends its request.
 func (c *Client) open(ctx context.Context, m protoreflect.MethodDescriptor, in proto.Message) (grpc.ClientStream, error) {
 	name := "/" + string(c.Service.FullName()) + "/" + string(m.Name())
 	s, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: m.IsStreamingServer()}, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // the status tells the reason
+	if err := s.SendMsg(in); err != nil && !errors.Is(err, io.EOF) { // the status has the reason
 		return nil, err
 	}
 	return s, s.CloseSend()
 }
 
-// Status returns the status of an error in ProtoJSON. An error that is no status is one
-// of the code Unknown.
+// Status returns the status of an error in ProtoJSON. An error without a status has the code
+// Unknown.
 func Status(err error) string {
 	line, broken := compact(status.Convert(err).Proto())
 	if broken != nil {
-		return broken.Error() // a detail of a type that the test does not link
+		return broken.Error() // the test does not link the type of a detail
 	}
 	return line
 }

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// binaryEnv names a command that is used in place of one that is built.
+// binaryEnv names a command to use instead of building one.
 const binaryEnv = "PARLEY_BINARY"
 
-// built is the command of this process, once a test has needed it.
+// built is the command of this process, built when the first test needs it.
 var built struct {
 	once sync.Once
-	main bool // M runs, and removes what is built
+	main bool // set by M, which removes the built command
 	dir  string
 	path string
 	err  error
@@ -26,8 +26,8 @@ var built struct {
 
 var errNoMain = errors.New("hubtest: TestMain does not run hubtest.M, which removes what is built")
 
-// M runs the tests of a package and then removes the command that was built for them.
-// It is used with goleak:
+// M runs the tests of a package and then removes the command that was built for them. It is
+// used with goleak:
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
 type M struct{ *testing.M }

@@ -15,16 +15,16 @@ import (
 
 // Request is a request to a hub.
 type Request struct {
-	// Method is the method; "" is POST with a body and GET without one.
+	// Method is the HTTP method; "" is POST with a body and GET without one.
 	Method string
 	URL    string
 	// Body is JSON.
 	Body string
-	// Header are names and values in turn.
+	// Header lists names and values alternately.
 	Header []string
 }
 
-// Do sends a request. The response is the caller's to close.
+// Do sends a request. The caller must close the response.
 func Do(ctx context.Context, r Request) (*http.Response, error) {
 	req, err := r.build(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func (r *Request) build(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// Pipelined sends requests to one host over one connection, all of them before it reads the
-// first answer, and returns the bodies of the answers in their order. It ends with ctx.
+// Pipelined sends all requests to one host over one connection before it reads the first
+// answer, and returns the bodies of the answers in order. It stops when ctx ends.
 func Pipelined(ctx context.Context, all ...Request) ([]string, error) {
 	var sent []*http.Request
 	for _, r := range all {
@@ -91,7 +91,7 @@ func Pipelined(ctx context.Context, all ...Request) ([]string, error) {
 	return answers, nil
 }
 
-// StatusError is an answer that is no success.
+// StatusError is an answer with a status other than success.
 type StatusError struct {
 	Method, URL string
 	Status      int
@@ -103,7 +103,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: status %d: %s", e.Method, e.URL, e.Status, e.Body)
 }
 
-// Status returns the HTTP status of an error of Call, 0 if there was no answer.
+// Status returns the HTTP status in an error of Call, or 0 if there was no answer.
 func Status(err error) int {
 	var s *StatusError
 	if errors.As(err, &s) {
@@ -112,8 +112,8 @@ func Status(err error) int {
 	return 0
 }
 
-// Call sends a request and reads the JSON of the answer into what into points to, unless
-// that is nil. An answer without success is a *StatusError.
+// Call sends a request and decodes the JSON answer into the value that into points to, unless
+// into is nil. An answer without success returns a *StatusError.
 func Call(ctx context.Context, r Request, into any) error {
 	resp, err := Do(ctx, r)
 	if err != nil {
@@ -139,8 +139,8 @@ type Event struct {
 	Data     string
 }
 
-// Events reads server-sent events. The error at the end is io.EOF if the stream ended
-// between two events.
+// Events reads server-sent events. The final error is io.EOF if the stream ended between two
+// events.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReader(r)

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// Disk mounts a small disk, with a size such as "12m", and returns its folder. It is gone
-// at the end of the test. Only root may do that.
+// Disk mounts a small disk, with a size such as "12m", and returns its folder. It is unmounted
+// at the end of the test. Only root may mount disks.
 func Disk(tb testing.TB, size string) string {
 	tb.Helper()
 	testenv.Root(tb)

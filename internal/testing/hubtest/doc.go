@@ -3,33 +3,32 @@
 //
 // # What it is
 //
-// [Start] runs the real command on a configuration and a data folder of its own, and
-// [Hub.Kill] and [Hub.Start] end it at once and start it again, with the same address and
-// data. [New] makes a hub that is not started yet, for hubs whose configurations name one
-// another's addresses. [Launch] runs any other command, such as a worker. [Serve] serves
-// an engine that the test has put together itself.
+// [Start] runs the real command with its own configuration and data folder. [Hub.Kill] ends it
+// at once, and [Hub.Start] starts it again with the same address and data. [New] creates a hub
+// without starting it, for hubs whose configurations contain each other's addresses. [Launch]
+// runs any other command, such as a worker. [Serve] serves an engine that the test has
+// assembled itself.
 //
-// The command is built when a test first needs it, once for all tests of a package, or is
-// the one that PARLEY_BINARY names; that may be built with the race detector.
+// The command is built when a test first needs it, once for all tests of a package.
+// PARLEY_BINARY names a command to use instead, which may be built with the race detector.
 //
 // # Guarantees
 //
-// A hub that was started is ready: it has announced its address, and has dealt with the
-// tasks of the process before it. A hub is waited for by what it says, not by asking
-// again and again. At the end of its test a hub is gone; it is ended by its own process
-// id. Addresses stay those of their hubs while these are down: they are not among the
-// ports that systems give to outgoing connections.
+// A started hub is ready: it has logged its address, and has recovered the tasks of the process
+// before it. Start waits for these log lines instead of polling the hub. A hub ends at the end
+// of its test, by its own process id. A hub keeps its address while it is down: the port is not
+// among those that systems assign to outgoing connections.
 //
 // # What it does not promise
 //
-// Two tests on one machine may choose the same port; the hub that starts second says so.
-// What hubs say is kept to the last 256 KiB of it. Programs that a killed hub ran are its
-// own affair: it ends them when it starts again.
+// Except on Linux, two tests on one machine may choose the same port; the hub that starts
+// second reports it. Only the last 256 KiB of a hub's output are kept. The package does not end
+// programs that a killed hub ran; the hub ends them at its next start.
 //
 // # Concurrency
 //
-// Methods are safe for concurrent use, so that a fault may strike at any time. A hub that
-// is killed while it starts is not started.
+// Methods are safe for concurrent use, so that a test may inject a fault at any time. Start
+// returns an error for a hub that is killed while it starts.
 //
 // # Testing
 //

@@ -15,21 +15,21 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// Options say how a hub is started. The zero value is a hub with the built-in agents on
-// a new data folder.
+// Options configure a hub. The zero value is a hub with the built-in agents on a new data
+// folder.
 type Options struct {
-	// Config is the text of parley.yaml. It must not set the log level above info:
-	// the hub would not say when it is ready.
+	// Config is the text of parley.yaml. It must not set the log level above info, because the
+	// log shows when the hub is ready.
 	Config string
 	// Flags are further flags of parley serve.
 	Flags []string
-	// Env are further variables, as in Command.
+	// Env are further environment variables, as in Command.
 	Env []string
-	// Data is the data folder; "" is a new one.
+	// Data is the data folder; "" creates a new one.
 	Data string
 }
 
-// Hub is a hub that can be killed and started again, with the same address and data.
+// Hub is a hub process that can be killed and started again with the same address and data.
 type Hub struct {
 	tb               testing.TB
 	bin, addr        string
@@ -37,13 +37,13 @@ type Hub struct {
 	flags, variables []string
 
 	mu      sync.Mutex // guards the fields below
-	process *Process   // the last one; nil before the first
-	before  string     // what earlier processes have said
+	process *Process   // the current or last process; nil before the first
+	before  string     // the output of earlier processes
 	took    time.Duration
 	closed  bool
 }
 
-// Start starts a hub, which is gone at the end of the test.
+// Start starts a hub, which ends with the test.
 func Start(tb testing.TB, o Options) *Hub {
 	tb.Helper()
 	h := New(tb, o)
@@ -53,8 +53,7 @@ func Start(tb testing.TB, o Options) *Hub {
 	return h
 }
 
-// New makes a hub, with an address, that is not started yet. It is gone at the end of
-// the test.
+// New creates a hub with an address, without starting it. It ends with the test.
 func New(tb testing.TB, o Options) *Hub {
 	tb.Helper()
 	h := &Hub{tb: tb, bin: Binary(tb), addr: Addr(tb), dir: tb.TempDir(), data: o.Data, flags: o.Flags, variables: o.Env}
@@ -74,7 +73,7 @@ func New(tb testing.TB, o Options) *Hub {
 	return h
 }
 
-// Configure writes parley.yaml, which counts from the next start.
+// Configure writes parley.yaml. It takes effect at the next start.
 func (h *Hub) Configure(text string) {
 	h.tb.Helper()
 	if err := os.WriteFile(h.file(), []byte(text), 0o600); err != nil {
@@ -84,7 +83,7 @@ func (h *Hub) Configure(text string) {
 
 func (h *Hub) file() string { return filepath.Join(h.dir, "parley.yaml") }
 
-// URL is where the hub serves, http://127.0.0.1 and a port.
+// URL is the base URL of the hub, http://127.0.0.1 and a port.
 func (h *Hub) URL() string { return "http://" + h.addr }
 
 // Addr is the host and port of URL.
@@ -96,9 +95,9 @@ func (h *Hub) Dir() string { return h.dir }
 // Data is the data folder.
 func (h *Hub) Data() string { return h.data }
 
-// Start starts the hub and waits until it is ready. It returns an error if the hub runs,
-// or ends before it is ready, or is not ready after two minutes. It may be called in any
-// goroutine.
+// Start starts the hub and waits until it is ready. It returns an error if the hub is already
+// running, ends before it is ready, or is not ready within two minutes. Any goroutine may call
+// it.
 func (h *Hub) Start() error {
 	began := time.Now()
 	p, err := h.begin()
@@ -139,29 +138,29 @@ func (h *Hub) begin() (*Process, error) {
 	return p, err
 }
 
-// Took is how long the last start took, until the hub was ready.
+// Took returns the duration of the last start, until the hub was ready.
 func (h *Hub) Took() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.took
 }
 
-// Process is the process that was started last, nil if none was.
+// Process returns the process of the last start, or nil if there was none.
 func (h *Hub) Process() *Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.process
 }
 
-// Kill ends the hub at once, as kill -9 does, and waits until it is gone.
+// Kill ends the hub at once, as kill -9 does, and waits until it has ended.
 func (h *Hub) Kill() {
 	if p := h.Process(); p != nil {
 		p.Kill()
 	}
 }
 
-// Restart kills the hub and starts it again. It fails the test if the hub does not
-// become ready.
+// Restart kills the hub and starts it again. It fails the test if the hub does not become
+// ready.
 func (h *Hub) Restart() {
 	h.tb.Helper()
 	h.Kill()
@@ -170,7 +169,7 @@ func (h *Hub) Restart() {
 	}
 }
 
-// Stop lets the hub drain, and fails the test if it does not end well.
+// Stop shuts the hub down with a drain, and fails the test if it exits with an error.
 func (h *Hub) Stop() {
 	h.tb.Helper()
 	if p := h.Process(); p != nil {
@@ -180,7 +179,7 @@ func (h *Hub) Stop() {
 	}
 }
 
-// Said is the end of what the hub has said, in all its processes.
+// Said returns the end of the hub's output, over all its processes.
 func (h *Hub) Said() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,8 +189,8 @@ func (h *Hub) Said() string {
 	return tail(h.before+h.process.Said(), kept)
 }
 
-// Parley runs another command, with PARLEY_URL set to the hub, and returns what it
-// prints. An exit code other than 0 is an error with what it says.
+// Parley runs another command with PARLEY_URL set to the hub, and returns its standard output.
+// For an exit code other than 0 it returns an error with the error output.
 func (h *Hub) Parley(ctx context.Context, args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.bin, args...)
@@ -205,8 +204,8 @@ func (h *Hub) Parley(ctx context.Context, args ...string) (string, error) {
 
 func tail(s string, n int) string { return s[max(len(s)-n, 0):] }
 
-// Addr returns a loopback address that nobody listens on, and that no other test is given
-// until tb has ended.
+// Addr returns a loopback address without a listener. No other test gets the address until tb
+// has ended.
 func Addr(tb testing.TB) string {
 	tb.Helper()
 	return testenv.Addr(tb)

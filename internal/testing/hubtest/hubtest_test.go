@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(M{M: m}) }
 
 const hello = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
 
-// answer is what the tests read of a task.
+// answer contains the fields of a task that the tests read.
 type answer struct {
 	Task struct {
 		ID     string
@@ -32,7 +32,7 @@ type answer struct {
 	}
 }
 
-// A hub that was killed and started again has its address and its tasks.
+// A killed hub has its address and its tasks after the next start.
 func TestKilledHubComesBack(t *testing.T) {
 	t.Parallel()
 	h := Start(t, Options{})
@@ -45,7 +45,7 @@ func TestKilledHubComesBack(t *testing.T) {
 	if err := Call(t.Context(), Request{URL: h.URL() + "/readyz"}, nil); err == nil || Status(err) != 0 {
 		t.Errorf("a killed hub answers: %v", err)
 	}
-	h.Kill() // again: nothing
+	h.Kill() // a second Kill does nothing
 	h.Restart()
 	if h.Process().PID() == pid || h.Took() <= 0 {
 		t.Errorf("process %d after %d, which took %v", h.Process().PID(), pid, h.Took())
@@ -63,7 +63,7 @@ func TestKilledHubComesBack(t *testing.T) {
 	h.Stop()
 }
 
-// A hub that is started is ready at once.
+// A hub is ready as soon as Start returns.
 func TestStartedHubIsReady(t *testing.T) {
 	t.Parallel()
 	h := Start(t, Options{Config: "log: {format: json}\n"})
@@ -107,7 +107,7 @@ func TestStartTwice(t *testing.T) {
 	}
 }
 
-// A hub may be killed while it starts; then it is not started, and nobody waits for it.
+// Start returns an error at once if the hub is killed while it starts.
 func TestKilledWhileItStarts(t *testing.T) {
 	t.Parallel()
 	h := New(t, Options{})
@@ -126,7 +126,7 @@ func TestKilledWhileItStarts(t *testing.T) {
 	}
 }
 
-// What a hub says is heard by those who wait for it, before and after it is said.
+// Await finds text that was written before or is written after the call.
 func TestAwait(t *testing.T) {
 	t.Parallel()
 	p := Launch(t, Command{Args: []string{"version"}})
@@ -165,7 +165,7 @@ func TestParley(t *testing.T) {
 	}
 }
 
-// The variables of whoever runs the test do not reach the command.
+// Environment variables of the user who runs the test do not reach the command.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("PARLEY_URL", "http://elsewhere")
 	t.Setenv("OTHER_THING", "1")
@@ -176,7 +176,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A binary that is named is taken.
+// Binary returns the command named by the variable.
 func TestBinaryThatIsNamed(t *testing.T) {
 	t.Setenv(binaryEnv, "/named")
 	if got := Binary(t); got != "/named" {
@@ -251,7 +251,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// Parts are served until stop.
+// Serve serves the parts until stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Config{Store: new(memstore.Store)})

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// patience is how long a hub may take to start or to stop.
+// patience is the time limit for the start and the stop of a hub.
 const patience = 2 * time.Minute
 
-// Command says what a process runs: the command with arguments.
+// Command describes a process: a program with its arguments.
 type Command struct {
-	// Path is that of another program than the command; "" is the command.
+	// Path is the path of another program; "" is the parley command.
 	Path string
 	// Args are the arguments, such as "serve".
 	Args []string
-	// Dir is the working directory; "" is that of the test.
+	// Dir is the working directory; "" is the one of the test.
 	Dir string
-	// Env are variables ("NAME=value") beside those of the test, whose own that begin
-	// with PARLEY_ are left out.
+	// Env are variables ("NAME=value") in addition to those of the test. Variables of the test
+	// that begin with PARLEY_ are removed.
 	Env []string
 }
 
-// Process is one run of the command. It ends by itself, by [Process.Kill] or by
+// Process is one run of a command. It ends by itself, or through [Process.Kill] or
 // [Process.Interrupt].
 type Process struct {
 	cmd  *exec.Cmd
@@ -36,7 +36,7 @@ type Process struct {
 	done chan struct{}
 }
 
-// Launch starts the command and does not wait. The process is killed at the end of the
+// Launch starts the command without waiting for it. The process is killed at the end of the
 // test.
 func Launch(tb testing.TB, c Command) *Process {
 	tb.Helper()
@@ -56,7 +56,7 @@ func launch(bin string, c Command) (*Process, error) {
 	p := &Process{cmd: exec.Command(bin, c.Args...), out: newOutput(), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = c.Dir, environment(c.Env)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
-	p.cmd.WaitDelay = 5 * time.Second // for programs that a killed hub has left
+	p.cmd.WaitDelay = 5 * time.Second // for programs that a killed hub left running
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func launch(bin string, c Command) (*Process, error) {
 	return p, nil
 }
 
-// environment is that of the test without what would tell the command about the hubs of
-// whoever runs the test, and with more.
+// environment returns the variables of the test, without those that would point the command to
+// the user's own hubs, followed by more.
 func environment(more []string) []string {
 	var all []string
 	for _, v := range os.Environ() {
@@ -80,21 +80,21 @@ func environment(more []string) []string {
 	return append(all, more...)
 }
 
-// PID is the process id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Kill ends the process at once, as kill -9 does, and waits for that. A process that has
-// ended stays so.
+// Kill ends the process at once, as kill -9 does, and waits for its end. On an ended process it
+// does nothing.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// Interrupt asks the process to end, and waits until it has. It returns an error if the
-// process ends otherwise than well, or not within two minutes.
+// Interrupt sends the process an interrupt and waits until it has ended. It returns an error if
+// the process exits with an error, or does not end within two minutes.
 func (p *Process) Interrupt() error {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("interrupt: %w", err)
@@ -110,8 +110,8 @@ func (p *Process) Interrupt() error {
 	return nil
 }
 
-// Await waits until the process has said one of texts, since it was launched. It returns
-// an error if the process ends without them, or ctx does.
+// Await waits until the process has written one of texts since its launch. It returns an error
+// if the process ends without having written any of them, or if ctx ends.
 func (p *Process) Await(ctx context.Context, texts ...string) error {
 	select {
 	case said := <-p.out.wait(texts):
@@ -124,13 +124,13 @@ func (p *Process) Await(ctx context.Context, texts ...string) error {
 	}
 }
 
-// Said is the end of what the process has said on standard output and standard error.
+// Said returns the end of the process's standard output and standard error.
 func (p *Process) Said() string { return p.out.String() }
 
-// kept is how many bytes of what a process says are kept.
+// kept is the number of output bytes that are kept.
 const kept = 256 << 10
 
-// output is the end of what a process says.
+// output keeps the end of a process's output.
 type output struct {
 	mu    sync.Mutex // guards the fields below
 	text  []byte
@@ -138,7 +138,7 @@ type output struct {
 	waits []wait
 }
 
-// wait is somebody who waits for one of texts. It is told once whether that was said.
+// wait is a pending call of Await. It gets one value: true if one of texts was written.
 type wait struct {
 	texts []string
 	told  chan bool
@@ -158,7 +158,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end says that nothing more will be written.
+// end marks the end of the output.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -166,8 +166,8 @@ func (o *output) end() {
 	o.tellLocked()
 }
 
-// wait returns a channel that says true once one of texts was written, or false if it
-// never will be.
+// wait returns a channel that receives true once one of texts has been written, or false if the
+// output ends before.
 func (o *output) wait(texts []string) <-chan bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,7 +177,7 @@ func (o *output) wait(texts []string) <-chan bool {
 	return w.told
 }
 
-// tellLocked tells those whose waiting is over.
+// tellLocked notifies the waits that have a result.
 func (o *output) tellLocked() {
 	if len(o.waits) == 0 {
 		return
@@ -203,7 +203,7 @@ func containsAny(text string, those []string) bool {
 	return false
 }
 
-// String returns what is kept.
+// String returns the kept output.
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

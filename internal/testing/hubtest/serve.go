@@ -13,20 +13,20 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// Parts are what a hub within the process of the test is made of.
+// Parts are the components of a hub within the process of the test.
 type Parts struct {
 	Engine *engine.Engine
-	// Front is served on HTTP.
+	// Front is the handler that is served on HTTP.
 	Front http.Handler
-	// GRPC is served on GRPCListener; nil leaves gRPC out.
+	// GRPC is served on GRPCListener; nil disables gRPC.
 	GRPC *grpcbind.Binding
-	// Listener and GRPCListener are where; nil stands for new ones on loopback.
+	// Listener and GRPCListener are the listeners; nil means a new one on loopback.
 	Listener, GRPCListener net.Listener
 }
 
-// Serve serves parts until stop is called, and that is at the end of the test unless the
-// test calls it. It returns the addresses; that of gRPC is "" without it. Connections of
-// clients should be closed before stop: cleanups that are registered later run before.
+// Serve serves parts until stop is called, at the latest at the end of the test. It returns the
+// addresses; that of gRPC is "" without it. Connections of clients should be closed before
+// stop: cleanups that are registered after Serve run first.
 func Serve(tb testing.TB, p Parts) (http, grpc string, stop func()) {
 	tb.Helper()
 	s := &served{tb: tb, front: httpfront.NewServer(p.Front)}
@@ -52,14 +52,14 @@ func Serve(tb testing.TB, p Parts) (http, grpc string, stop func()) {
 	return p.Listener.Addr().String(), grpc, stop
 }
 
-// served is a hub that is served.
+// served is a running hub.
 type served struct {
 	tb    testing.TB
 	front *http.Server
 	wg    sync.WaitGroup
 }
 
-// run runs one of the parts.
+// run runs one of the servers and fails the test on its error.
 func (s *served) run(what string, f func() error) {
 	s.wg.Go(func() {
 		if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -68,7 +68,7 @@ func (s *served) run(what string, f func() error) {
 	})
 }
 
-// Listen listens on a port of loopback that nobody else has.
+// Listen listens on a free port of loopback.
 func Listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

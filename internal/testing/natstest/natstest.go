@@ -1,10 +1,10 @@
 // Package natstest starts private NATS servers for tests.
 //
-// Each server listens on a port of its own on loopback, keeps its streams in a folder of
-// its own, and ends with its test. [Debian] and [Current] name the programs: the one that
-// Debian 12 has (2.9), and the one that go.mod names, which .ci/run builds. Where they can,
-// servers write each message to disk before they confirm it (sync_interval: always);
-// otherwise a machine that fails loses up to two minutes of what was confirmed. 2.9 cannot.
+// Each server listens on its own port on loopback, keeps its streams in its own folder, and
+// ends with its test. [Debian] returns the program of Debian 12 (2.9), [Current] the one of the
+// version in go.mod, which .ci/run builds. Servers that support it write each message to disk
+// before they confirm it (sync_interval: always). Without it, which is the case for 2.9, a
+// machine that fails loses up to two minutes of confirmed messages.
 //
 // # Concurrency
 //
@@ -25,18 +25,18 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// Program is a nats-server.
+// Program is a nats-server executable.
 type Program struct {
 	Path string
-	// Syncs says that it knows sync_interval.
+	// Syncs is set if the program supports sync_interval.
 	Syncs bool
 }
 
-// Debian returns the server that is installed, which t needs.
+// Debian returns the installed server; t is skipped or fails without it.
 func Debian(t *testing.T) Program {
 	t.Helper()
 	path, err := exec.LookPath("nats-server")
-	if err != nil { // for the superuser alone on some machines
+	if err != nil { // on some machines only the superuser has the folder in PATH
 		path, err = exec.LookPath("/usr/sbin/nats-server")
 	}
 	testenv.Met(t, err == nil, "program nats-server")
@@ -47,12 +47,12 @@ func Debian(t *testing.T) Program {
 	return Program{Path: path, Syncs: !strings.Contains(string(out), "v2.9.")}
 }
 
-// Current returns the server that .ci/run has built, which t needs.
+// Current returns the server that .ci/run has built; t is skipped or fails without it.
 func Current(t *testing.T) Program {
 	t.Helper()
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
-		// Modules beside the main one have a go.mod, too.
+		// Nested modules have a go.mod, too, so the search looks for .ci.
 		if _, err := os.Stat(filepath.Join(dir, ".ci")); err == nil || dir == filepath.Dir(dir) {
 			break
 		}
@@ -63,9 +63,9 @@ func Current(t *testing.T) Program {
 	return Program{Path: path, Syncs: true}
 }
 
-// Server is a process.
+// Server is a server process.
 type Server struct {
-	// URL is where clients reach it, also after another Start.
+	// URL is the address for clients. It stays the same after another Start.
 	URL string
 
 	program Program
@@ -88,7 +88,7 @@ func Start(t *testing.T, p Program) *Server {
 	return s
 }
 
-// Start starts it again, at the same address and with the same streams.
+// Start starts the server again, at the same address and with the same streams.
 func (s *Server) Start(t *testing.T) {
 	t.Helper()
 	sync := ""
@@ -117,8 +117,8 @@ func (s *Server) Start(t *testing.T) {
 	s.URL = "nats://127.0.0.1:" + s.port
 }
 
-// watch reads what a server says until it ends, and sends its port when it is ready; or
-// nothing when it never was.
+// watch reads the server's log until the server ends. It sends the port once the server is
+// ready, and closes ready without a value if it never is.
 func watch(lines *bufio.Scanner, ready chan<- string) {
 	defer close(ready)
 	port := ""
@@ -132,13 +132,13 @@ func watch(lines *bufio.Scanner, ready chan<- string) {
 	}
 }
 
-// Stop kills it.
+// Stop kills the server.
 func (s *Server) Stop(t *testing.T) {
 	t.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	s.reader.Wait()
-	_ = s.cmd.Wait() // it says that it was killed
+	_ = s.cmd.Wait() // the error states that the process was killed
 	s.cmd = nil
 }

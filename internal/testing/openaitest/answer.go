@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 )
 
-// exchange is a request and its turn.
+// exchange is a request with its turn.
 type exchange struct {
 	server  *Server
 	request *Request
@@ -38,7 +38,7 @@ func (s *Server) answer(ctx context.Context, w http.ResponseWriter, x *exchange)
 	}
 }
 
-// whole answers without a stream.
+// whole writes the answer without a stream.
 func (x *exchange) whole(w http.ResponseWriter) {
 	t := x.turn
 	if t.At != nil {
@@ -64,7 +64,7 @@ func (x *exchange) whole(w http.ResponseWriter) {
 	writeJSON(w, http.StatusOK, x.frame("chat.completion", map[string]any{"choices": choices, "usage": t.usage(x.request)}))
 }
 
-// frame returns an object with what all of them have.
+// frame returns an object with the members that all objects have, and members.
 func (x *exchange) frame(object string, members map[string]any) map[string]any {
 	out := map[string]any{
 		"id": "chatcmpl-test", "object": object, "created": 1700000000,
@@ -76,7 +76,7 @@ func (x *exchange) frame(object string, members map[string]any) map[string]any {
 	return out
 }
 
-// chunks returns the chunks of a stream, but for the end mark, and which of them is the last
+// chunks returns the chunks of a stream without the end mark, and the index of the last chunk
 // of the turn.
 func (x *exchange) chunks() (out []string, last int) {
 	t, w := x.turn, x.server.config.Wire
@@ -101,8 +101,8 @@ func (x *exchange) chunks() (out []string, last int) {
 	return out, last
 }
 
-// callDeltas returns the pieces of calls: the names first, then the arguments, one piece
-// of each call after the other.
+// callDeltas returns the pieces of calls: first the names, then the arguments, one piece of
+// each call in turn.
 func (x *exchange) callDeltas() []map[string]any {
 	t, w := x.turn, x.server.config.Wire
 	var out []map[string]any

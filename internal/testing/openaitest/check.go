@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Check reports what a strict provider refuses in r: a history in which calls have no
-// results, two, or results no calls; roles and contents that do not fit together; names
-// and schemas of tools.
+// Check returns an error for a request that a strict provider refuses: calls without results or
+// with two, results without calls, roles with unsuitable contents, and invalid names and
+// schemas of tools.
 func (r *Request) Check() error {
 	if r.Model == "" {
 		return fmt.Errorf("model: you must provide a model")
@@ -62,11 +62,11 @@ func checkTools(tools []Tool) error {
 	return nil
 }
 
-// history is what was read of a conversation.
+// history is the state of the check after the messages read so far.
 type history struct {
 	open  []string // calls without results
 	given map[string]bool
-	began bool // a message that is not of the system was there
+	began bool // set after the first message of a role other than system
 }
 
 func (h *history) next(m *Message) error {
@@ -138,7 +138,7 @@ func (h *history) result(m *Message) error {
 	return checkContent(m.Content, "text")
 }
 
-// part is a part of a content.
+// part is one part of a message's content.
 type part struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
@@ -147,7 +147,7 @@ type part struct {
 	} `json:"image_url"`
 }
 
-// checkContent reports what is wrong with a content that may have parts of some types.
+// checkContent returns an error for a content that is not text or parts of the given types.
 func checkContent(raw json.RawMessage, types ...string) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return fmt.Errorf("content: missing")

@@ -1,12 +1,12 @@
-// Package openaitest is a server for tests that speaks the chat completions of OpenAI as
-// real providers and local model servers do, with their faults.
+// Package openaitest is a test server for OpenAI's chat completions that behaves like real
+// providers and local model servers, including their faults.
 //
-// A [Script] decides what the model says, from the request alone, so that the server has
-// no state that a client could rely on: it may serve clients that are killed and started
-// again. Streams are split within JSON and within characters, tool calls come in pieces
-// and side by side, comments keep the connection alive.
+// A [Script] computes the model's turn from the request alone. So the server has no state that
+// a client could rely on, and it can serve clients that are killed and restarted. Streams are
+// split within JSON and within characters, tool calls arrive in interleaved pieces, and
+// comments keep the connection alive.
 //
-// It checks requests as strictly as the strictest provider ([Request.Check]), and that each
-// turn of the assistant in a history is one that it has given to the end. What is wrong is
-// refused with 400 and fails the test when the server closes.
+// The server checks requests as strictly as the strictest provider ([Request.Check]). It also
+// checks that each turn of the assistant in a history is one that it has sent completely. It
+// refuses an invalid request with 400, and fails the test when it closes.
 package openaitest

@@ -9,20 +9,20 @@ import (
 
 // Request is a request for a completion.
 type Request struct {
-	// Model, Messages, Tools and Stream are those of the request.
+	// Model, Messages, Tools and Stream are the members of the request.
 	Model    string
 	Messages []Message
 	Tools    []Tool
 	Stream   bool
-	// Usage says that the stream shall end with what was used.
+	// Usage is set if the client wants the token usage at the end of the stream.
 	Usage bool
-	// Body is the request as it came.
+	// Body is the unchanged body of the request.
 	Body []byte
-	// Attempt is how often the same body came before.
+	// Attempt is the number of earlier requests with the same body.
 	Attempt int
 }
 
-// Message is one of a conversation.
+// Message is one message of a conversation.
 type Message struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content,omitempty"`
@@ -38,7 +38,7 @@ type ToolCall struct {
 	Function Function `json:"function"`
 }
 
-// Function is which tool is called, and with what.
+// Function is the name of the called tool with its arguments.
 type Function struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
@@ -54,7 +54,7 @@ type Tool struct {
 	} `json:"function"`
 }
 
-// Text returns the text of a message: all of its parts, joined.
+// Text returns the text of a message, joined from all its parts.
 func (m *Message) Text() string {
 	var s string
 	if json.Unmarshal(m.Content, &s) == nil {
@@ -79,7 +79,7 @@ func (r *Request) Last(role string) string {
 	return ""
 }
 
-// Round is how many turns of the assistant came after the last message of the user.
+// Round returns the number of turns of the assistant after the last message of the user.
 func (r *Request) Round() int {
 	n := 0
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
@@ -90,8 +90,7 @@ func (r *Request) Round() int {
 	return n
 }
 
-// Results are the contents of the tool messages that answer the calls of a tool, in their
-// order.
+// Results returns the contents of the tool messages that answer the calls of a tool, in order.
 func (r *Request) Results(tool string) []string {
 	names := make(map[string]string)
 	var out []string
@@ -117,13 +116,13 @@ func (r *Request) Has(tool string) bool {
 	return false
 }
 
-// known are the members of a request that providers take.
+// known are the members of a request that providers accept.
 var known = strings.Fields(`model messages tools tool_choice parallel_tool_calls stream stream_options
 	temperature top_p max_tokens max_completion_tokens stop n seed user response_format
 	presence_penalty frequency_penalty logit_bias logprobs top_logprobs metadata store
 	reasoning_effort modalities audio prediction service_tier verbosity prompt_cache_key safety_identifier`)
 
-// parse reads a request; the error says which member is wrong.
+// parse decodes a request; the error names the invalid member.
 func parse(body []byte) (*Request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {

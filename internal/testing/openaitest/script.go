@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Script decides what the model says. It is called by many requests at once, and the same
-// request must get the same turn, but for Request.Attempt.
+// Script returns the model's turn for a request. It is called concurrently. Requests that are
+// equal apart from Request.Attempt must get the same turn.
 type Script func(*Request) Turn
 
-// Case is a line of a Table.
+// Case is one row of a Table.
 type Case struct {
-	// Model is that of the request; empty means any.
+	// Model is the model of the request; empty matches any.
 	Model string
-	// User is part of the last message of the user, System part of the instructions,
-	// Result part of the last result of a tool; empty means anything.
+	// User is part of the last message of the user, System part of the instructions, and Result
+	// part of the last result of a tool. Empty matches anything.
 	User, System, Result string
-	// Round is how many turns the assistant has had since the user spoke; AnyRound means
-	// any.
+	// Round is the number of turns of the assistant since the last message of the user;
+	// AnyRound matches any number.
 	Round int
-	// Say is the turn. Try, if set, are the turns of the first attempts; then comes Say.
+	// Say is the turn. Try, if set, holds the turns of the first attempts; later ones get Say.
 	Say Turn
 	Try []Turn
 }
 
-// AnyRound as Case.Round fits all of them.
+// AnyRound as Case.Round matches all rounds.
 const AnyRound = -1
 
 func (c *Case) fits(r *Request) bool {
@@ -35,8 +35,8 @@ func (c *Case) fits(r *Request) bool {
 		(c.Round == AnyRound || c.Round == r.Round())
 }
 
-// Table is a script of cases, of which the first counts that fits. If none fits, the
-// answer is 500, which says so.
+// Table returns a script that uses the first matching case. If none matches, the answer is a
+// 500 that states this.
 func Table(cases ...Case) Script {
 	return func(r *Request) Turn {
 		for i := range cases {

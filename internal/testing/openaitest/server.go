@@ -13,30 +13,30 @@ import (
 	"testing"
 )
 
-// Config says how a Server behaves. The zero Config splits streams in unusual places and
-// asks for no key.
+// Config configures a Server. The zero Config splits streams in unusual places and requires no
+// key.
 type Config struct {
-	// Key is the bearer token that requests must have; empty means none.
+	// Key is the bearer token that requests must have; empty accepts any request.
 	Key string
-	// Models are listed by /v1/models; empty means "test".
+	// Models are the models in /v1/models; empty means "test".
 	Models []string
-	// Wire is how streams are split.
+	// Wire configures the splitting of streams.
 	Wire Wire
-	// Foreign allows turns of the assistant in histories that the server never gave.
+	// Foreign accepts turns of the assistant in histories that the server never sent.
 	Foreign bool
-	// Lenient leaves violations to the test, which reads Server.Violations.
+	// Lenient does not fail the test for violations; the test reads Server.Violations itself.
 	Lenient bool
 }
 
 // Server is a model server.
 type Server struct {
-	// URL is the base of its endpoints, and ends in /v1.
+	// URL is the base of its endpoints and ends in /v1.
 	URL string
 
 	config Config
 	script Script
 	http   *httptest.Server
-	ctx    context.Context // ends when the server closes, and what waits with it
+	ctx    context.Context // ends when the server closes, together with waiting answers
 
 	mu         sync.Mutex // guards the fields below
 	requests   []*Request
@@ -45,8 +45,8 @@ type Server struct {
 	violations []string
 }
 
-// New starts a server on loopback, which closes with the test. Violations fail the test
-// then.
+// New starts a server on loopback, which closes with the test. At that time violations fail the
+// test.
 func New(t testing.TB, config Config, script Script) *Server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,15 +70,14 @@ func New(t testing.TB, config Config, script Script) *Server {
 	return s
 }
 
-// Requests returns the requests so far that were not refused, in the order in which they
-// came.
+// Requests returns all accepted requests so far in order of arrival.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Request(nil), s.requests...)
 }
 
-// Violations returns what was wrong with requests.
+// Violations returns the errors of all refused requests.
 func (s *Server) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,7 @@ func (s *Server) complete(w http.ResponseWriter, hr *http.Request) {
 	}
 	body, err := io.ReadAll(hr.Body)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	r, err := parse(body)
 	if err == nil {
@@ -149,7 +148,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error, body []byte) {
 	writeError(w, http.StatusBadRequest, err.Error(), "invalid_request_error")
 }
 
-// admit counts a request, and reports turns in it that nobody gave.
+// admit counts a request, and returns an error for turns in it that the server never sent.
 func (s *Server) admit(r *Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,7 @@ func (s *Server) admit(r *Request) error {
 	return nil
 }
 
-// gave notes that a turn was given to the end.
+// gave records that a turn was sent completely.
 func (s *Server) gave(t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,5 +221,5 @@ func writeError(w http.ResponseWriter, status int, message, code string) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }

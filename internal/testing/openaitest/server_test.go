@@ -39,7 +39,7 @@ func post(t *testing.T, s *Server, body string) *http.Response {
 	return resp
 }
 
-// answerOf is what a client makes of a stream.
+// answerOf is the content that a client reads from a stream.
 type answerOf struct {
 	Text, Finish string
 	Calls        []ToolCall
@@ -161,7 +161,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A stalled stream keeps quiet until the client goes; one that breaks ends with an error.
+// A stalled stream stays silent until the client disconnects; a broken stream ends with an
+// error.
 func TestStallAndBreak(t *testing.T) {
 	t.Parallel()
 	reached := make(chan int, 10)

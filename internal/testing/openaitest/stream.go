@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// stream answers with events.
+// stream writes the answer as events.
 func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
@@ -36,7 +36,7 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 			out.event(x, i, f.Nonsense)
 		}
 		if i == last {
-			// From here on a client may know the whole turn.
+			// From here on a client may have received the whole turn.
 			x.server.gave(t)
 		}
 		if !out.event(x, i, c) {
@@ -51,15 +51,15 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 	}
 }
 
-// writer sends a few bytes at a time.
+// writer writes a few bytes at a time.
 type writer struct {
 	to    http.ResponseWriter
 	flush *http.ResponseController
 	at    int
 }
 
-// event sends an event in one of the forms that are legal. It reports false when the
-// client has gone.
+// event sends an event in one of the legal forms. It returns false when the client has
+// disconnected.
 func (w *writer) event(x *exchange, n int, data string) bool {
 	const forms = 4
 	text := "data: " + data + "\n\n"

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Turn is what the model says to a request, and how the server gets it across. The zero
-// Turn is an empty answer.
+// Turn is the model's answer to a request, with the faults of its delivery. The zero Turn is an
+// empty answer.
 type Turn struct {
-	// Text is the answer, Calls are the tools that the model calls.
+	// Text is the answer, Calls are the tool calls of the model.
 	Text  string
 	Calls []Call
-	// Finish is why it ended; empty means "stop", or "tool_calls" if there are Calls.
+	// Finish is the finish reason; empty means "stop", or "tool_calls" if there are Calls.
 	Finish string
-	// Prompt and Completion are the tokens used; 0 means a guess by length.
+	// Prompt and Completion are the tokens used; 0 means an estimate from the length.
 	Prompt, Completion int
-	// Fault is what goes wrong; the zero Fault is nothing.
+	// Fault is the fault to inject; the zero Fault is none.
 	Fault Fault
-	// At, if set, is called before each chunk of the stream with its number and that of
-	// all, and once more before the end mark, with chunk == of. It may wait, and end what
-	// the test wants to end. Without a stream it is called once, with 0 and 1.
+	// At, if set, is called before each chunk of the stream with the chunk's number and the
+	// total, and once more before the end mark, with chunk == of. It may block, and may end
+	// processes of the test. Without a stream it is called once, with 0 and 1.
 	At func(chunk, of int)
 }
 
 // Call is a call of a tool.
 type Call struct {
-	// ID is unique in the conversation. If empty, it is made from the number of the round
-	// and the place among Calls.
+	// ID is unique in the conversation. If empty, it is built from the round and the index in
+	// Calls.
 	ID string
-	// Name is the tool, Arguments is the JSON that it is called with.
+	// Name is the tool, and Arguments are its arguments as JSON.
 	Name, Arguments string
 }
 
@@ -41,45 +41,45 @@ func CallOf(name string, args any) Call {
 	return Call{Name: name, Arguments: string(b)}
 }
 
-// Fault is what goes wrong with a turn.
+// Fault is a fault in the delivery of a turn.
 type Fault struct {
-	// Status is answered instead of the turn if it is not 0, with Body; an empty Body is
-	// the JSON of an error.
+	// Status, if not 0, is returned with Body instead of the turn; an empty Body stands for the
+	// JSON of an error.
 	Status int
 	Body   string
-	// RetryAfter is the header of that name, as it is.
+	// RetryAfter is the unchanged value of the Retry-After header.
 	RetryAfter string
-	// Wait passes before the first byte of the answer.
+	// Wait is the delay before the first byte of the answer.
 	Wait time.Duration
-	// Hold stops before this chunk, and keeps the connection open without a word until the
-	// client goes. 0 means never.
+	// Hold stops before this chunk, and keeps the connection open silently until the client
+	// disconnects. 0 means never.
 	Hold int
-	// Cut ends the answer before this chunk, as if the server had finished: no end mark. 0
-	// means never. Break ends the connection instead.
+	// Cut ends the answer before this chunk without an end mark, as if the server had finished;
+	// 0 means never. Break closes the connection instead.
 	Cut, Break int
-	// Nonsense is sent as a chunk before the chunk 1, as it is.
+	// Nonsense is sent unchanged as an extra chunk before chunk 1.
 	Nonsense string
-	// NoChoices answers with a chunk, or an answer, without choices.
+	// NoChoices answers with a chunk, or a whole answer, without choices.
 	NoChoices bool
-	// NoEnd leaves out the end mark after a whole answer, as some servers do.
+	// NoEnd omits the end mark after a complete answer, as some servers do.
 	NoEnd bool
-	// NoFinish leaves out why the answer ended.
+	// NoFinish omits the finish reason.
 	NoFinish bool
-	// Error is told in the middle of the stream, as a chunk of its own, and ends it.
+	// Error is sent as a chunk of its own in the middle of the stream, and ends it.
 	Error string
 }
 
-// Wire is how streams are split.
+// Wire configures the splitting of streams.
 type Wire struct {
-	// Chunk is how many bytes of text or arguments a chunk has at most; 0 means 5. Text is
-	// split between characters, arguments anywhere between them.
+	// Chunk is the largest number of bytes of text or arguments in a chunk; 0 means 5. Text is
+	// split between characters, arguments between any two bytes.
 	Chunk int
-	// Write is how many bytes are sent at a time, whatever they are part of: half a line,
-	// half a character; 0 means 11.
+	// Write is the number of bytes per write; 0 means 11. Writes end anywhere, even within a
+	// line or a character.
 	Write int
-	// Plain leaves out what is legal and unusual: comments, CRLF, no blank behind "data:".
+	// Plain omits legal but unusual forms: comments, CRLF, no space after "data:".
 	Plain bool
-	// NoIDs leaves out the index of calls, as some local servers do when there is one.
+	// NoIndex omits the index of calls, as some local servers do for a single call.
 	NoIndex bool
 }
 
@@ -97,7 +97,7 @@ func (w Wire) write() int {
 	return 11
 }
 
-// finish is why t ended.
+// finish returns the finish reason of t.
 func (t *Turn) finish() string {
 	switch {
 	case t.Finish != "":

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// user and password are those that a new broker has.
+// user and password are the default credentials of a new broker.
 const user, password = "guest", "guest"
 
 // URL returns the address of a virtual host.
@@ -21,14 +21,14 @@ func (s *Server) URL(vhost string) string {
 	return fmt.Sprintf("amqp://%s:%s@127.0.0.1:%d/%s", user, password, s.port, url.PathEscape(vhost))
 }
 
-// Port returns the port at which the broker speaks AMQP.
+// Port returns the AMQP port of the broker.
 func (s *Server) Port() int { return s.port }
 
 // vhosts counts the virtual hosts of all servers.
 var vhosts atomic.Int64
 
-// VHost makes a virtual host and returns its address. It stays: where one is deleted,
-// RabbitMQ 3.10 may stop to move messages in all others.
+// VHost creates a virtual host and returns its address. The host is never deleted: after a
+// deletion, RabbitMQ 3.10 may stop delivering messages in all other hosts.
 func (s *Server) VHost(tb testing.TB) string {
 	tb.Helper()
 	name := fmt.Sprintf("v%d", vhosts.Add(1))
@@ -42,8 +42,9 @@ func (s *Server) VHost(tb testing.TB) string {
 	return s.URL(name)
 }
 
-// Guest makes a user who may use the virtual host at address only as permissions say, which
-// are JSON with the members configure, write and read, and returns the address for him.
+// Guest creates a user for the virtual host at address and returns the address with the user's
+// credentials. The user has only the given permissions, JSON with the members configure, write
+// and read.
 func (s *Server) Guest(tb testing.TB, address, permissions string) string {
 	tb.Helper()
 	u, err := url.Parse(address)
@@ -71,7 +72,7 @@ func (s *Server) call(method, path, body string) error {
 		return err
 	}
 	req.SetBasicAuth(user, password)
-	req.Close = true // no connection stays behind for a test of leaks to find
+	req.Close = true // a kept connection would fail tests for leaks
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -87,21 +88,21 @@ func (s *Server) call(method, path, body string) error {
 	return nil
 }
 
-// Sync lets the broker write down which quorum queues there are. RabbitMQ 3.10 does so by
-// itself some seconds after a queue was declared; a broker that is killed before that has
-// the queue no more, whatever it had confirmed.
+// Sync makes the broker write the list of its quorum queues to disk. RabbitMQ 3.10 does so only
+// some seconds after a declaration; a broker that is killed before loses the queue, although it
+// confirmed messages for it.
 func (s *Server) Sync(tb testing.TB) {
 	tb.Helper()
 	s.must(tb, "eval", "[dets:sync(T) || T <- [ra_directory_reverse, ra_log_meta]].")
 }
 
-// Kill ends the broker as a power failure does.
+// Kill ends the broker at once, as a power failure does.
 func (s *Server) Kill() { end(&s.broker, syscall.SIGKILL) }
 
-// Stop lets the broker end as it wants to.
+// Stop shuts the broker down in an orderly way.
 func (s *Server) Stop() { end(&s.broker, syscall.SIGTERM) }
 
-// Launch starts a broker that was stopped or killed, on the same folder and port.
+// Launch starts a stopped or killed broker again, on the same folder and port.
 func (s *Server) Launch(tb testing.TB) {
 	tb.Helper()
 	if err := s.launch(); err != nil {
@@ -109,8 +110,7 @@ func (s *Server) Launch(tb testing.TB) {
 	}
 }
 
-// Freeze lets the broker stand still until the returned function is called; connections
-// stay open.
+// Freeze suspends the broker until the returned function is called. Connections stay open.
 func (s *Server) Freeze(tb testing.TB) (thaw func()) {
 	tb.Helper()
 	send := func(sig syscall.Signal) {
@@ -122,8 +122,8 @@ func (s *Server) Freeze(tb testing.TB) (thaw func()) {
 	return func() { send(proceed) }
 }
 
-// Fill lets the broker believe that its disk is full, until the returned function is
-// called. It takes nothing from publishers then.
+// Fill makes the broker treat its disk as full until the returned function is called. Meanwhile
+// it accepts nothing from publishers.
 func (s *Server) Fill(tb testing.TB) (empty func()) {
 	tb.Helper()
 	s.must(tb, "set_disk_free_limit", "4000GB")

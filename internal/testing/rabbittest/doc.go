@@ -1,11 +1,11 @@
-// Package rabbittest runs a RabbitMQ of its own for tests.
+// Package rabbittest runs a private RabbitMQ broker for tests.
 //
 // # What it is
 //
-// A [Server] is a broker on loopback with its own folder, ports, node name, Erlang cookie
-// and port mapper (epmd), so that it neither meets nor disturbs a broker of the machine. It
-// can be stopped, killed, frozen and started again on the same folder, and made to believe
-// that its disk is full. [Server.VHost] gives each test a part of it that nobody else sees.
+// A [Server] is a broker on loopback with its own folder, ports, node name, Erlang cookie and
+// port mapper (epmd), so that it does not interfere with a broker of the machine. It can be
+// stopped, killed, frozen and started again on the same folder, and made to treat its disk as
+// full. [Server.VHost] gives each test a virtual host of its own.
 //
 // A package whose tests share one broker ends it in TestMain:
 //
@@ -13,19 +13,19 @@
 //
 // # Guarantees
 //
-// [Start] and [Shared] return when the broker is ready, which its own tool says. What was
-// started ends with the test, or with Exit, by its process id; on Linux also when the test
+// [Start] and [Shared] return when the broker is ready, as reported by rabbitmqctl. The
+// processes end with the test, or with Exit, by their process ids; on Linux also when the test
 // is killed.
 //
 // # What it does not promise
 //
-// Nothing runs where Debian's package rabbitmq-server, or one like it, is missing: tests
-// are skipped there, or fail where internal/testing/testenv says so.
+// The package needs Debian's package rabbitmq-server or a similar one. Without it tests are
+// skipped, or fail if internal/testing/testenv requires it.
 //
 // # Concurrency
 //
-// A Server may be used by several goroutines, except for what ends or begins its process:
-// Stop, Kill, Launch.
+// Several goroutines may use a Server, except for the methods that end or start its process:
+// Stop, Kill and Launch.
 //
 // # Testing
 //

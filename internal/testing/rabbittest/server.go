@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// patience is how long one command of the broker's tools may take, and a start.
+// patience is the time limit for a start and for one command of the broker's tools.
 const patience = 4 * time.Minute
 
 // Server is a broker on loopback.
@@ -25,7 +25,7 @@ type Server struct {
 	tools                string // the folder of the broker's programs
 	epmd, broker         *exec.Cmd
 	log                  *os.File
-	release              []func() // gives the ports back
+	release              []func() // release the ports
 }
 
 // Start runs a broker until tb ends.
@@ -42,8 +42,8 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// toolsOf returns the folder of the broker's programs. Debian's wrappers in the path change
-// to another user, so that those behind them come first.
+// toolsOf returns the folder of the broker's programs. Debian's wrappers in the path change to
+// another user, so the folder of the wrapped programs is preferred.
 func toolsOf(tb testing.TB) string {
 	tb.Helper()
 	const debian = "/usr/lib/rabbitmq/bin"
@@ -111,7 +111,7 @@ func (s *Server) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(),
-		"HOME="+s.dir, "RUNNING_UNDER_SYSTEMD=true", // so that the script becomes the broker
+		"HOME="+s.dir, "RUNNING_UNDER_SYSTEMD=true", // so that the script replaces itself with the broker
 		"ERL_EPMD_PORT="+strconv.Itoa(s.epm), "ERL_EPMD_ADDRESS=127.0.0.1", "ERL_CRASH_DUMP_BYTES=0",
 		"RABBITMQ_NODENAME="+s.node, "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
 		"RABBITMQ_NODE_PORT="+strconv.Itoa(s.port), "RABBITMQ_DIST_PORT="+strconv.Itoa(s.dist),
@@ -150,7 +150,7 @@ func (s *Server) ctl(args ...string) error {
 	return nil
 }
 
-// explain logs what the broker has said if tb has failed.
+// explain logs the end of the broker's log if tb has failed.
 func (s *Server) explain(tb testing.TB) {
 	tb.Helper()
 	if tb.Failed() {
@@ -187,6 +187,6 @@ func end(cmd **exec.Cmd, sig os.Signal) {
 		return
 	}
 	_ = (*cmd).Process.Signal(sig)
-	_ = (*cmd).Wait() // a process that was killed has no good end
+	_ = (*cmd).Wait() // Wait returns an error for a killed process
 	*cmd = nil
 }

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit))
 }
 
-// A broker that was killed is there again with what it had confirmed, at the same address.
+// A killed broker starts again at the same address with all confirmed messages.
 func TestKillAndLaunch(t *testing.T) {
 	s := rabbittest.Shared(t)
 	url := s.VHost(t)

@@ -7,5 +7,5 @@ import (
 
 const stop, proceed = syscall.SIGSTOP, syscall.SIGCONT
 
-// dieWithUs lets the process end when this one is killed.
+// dieWithUs makes the kernel end the process when this one is killed.
 func dieWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

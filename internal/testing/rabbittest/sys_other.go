@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// The numbers are those of BSD; Windows has no such signals.
+// stop and proceed are the BSD numbers of SIGSTOP and SIGCONT; Windows has no such signals.
 const stop, proceed = syscall.Signal(17), syscall.Signal(19)
 
 func dieWithUs(*exec.Cmd) {}

@@ -1,15 +1,16 @@
-// Package testenv lets a test say what it asks of the machine that it runs on.
+// Package testenv lets a test state its requirements of the machine.
 //
-// On a developer's machine a test whose need is not met is skipped, and the reason
-// names what is missing. In continuous integration (PARLEY_CI=1) it fails instead:
-// there, everything is installed, and a silent skip would hide a hole. No test of
-// this project calls Skip in another way; a test of the tree holds that rule.
+// On a developer's machine a test whose requirement is not met is skipped, and the reason names
+// it. In continuous integration (PARLEY_CI=1) the test fails instead: everything is installed
+// there, and a silent skip would hide a gap. No test of this project calls Skip in another way;
+// a rule of treetest enforces this.
 //
-// It also reserves ports for servers that listen later or again, see [ReservePort].
+// The package also reserves ports for servers that listen later or again, see [ReservePort].
 //
 // # Concurrency
 //
-// The functions that skip or fail a test belong to its goroutine, like testing.TB itself.
+// The functions that skip or fail a test must be called in its goroutine, like those of
+// testing.TB.
 package testenv
 
 import (
@@ -24,8 +25,8 @@ import (
 // CI is the environment variable that turns skips into failures when it is "1".
 const CI = "PARLEY_CI"
 
-// Met skips tb unless ok, saying that what is missing; in continuous integration
-// it fails tb. It returns only if ok.
+// Met skips tb unless ok is set, with the reason that what is missing. In continuous
+// integration it fails tb instead. It returns only if ok is set.
 func Met(tb testing.TB, ok bool, what string) {
 	tb.Helper()
 	switch {
@@ -37,7 +38,7 @@ func Met(tb testing.TB, ok bool, what string) {
 	}
 }
 
-// Tool returns the path of the program name, which tb needs.
+// Tool returns the path of the program name. Without the program it skips or fails tb.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := exec.LookPath(name)
@@ -45,8 +46,8 @@ func Tool(tb testing.TB, name string) string {
 	return path
 }
 
-// Env returns the value of an environment variable that tb needs, such as the
-// address of a database.
+// Env returns the value of an environment variable, such as the address of a database. If it is
+// not set, Env skips or fails tb.
 func Env(tb testing.TB, name string) string {
 	tb.Helper()
 	value := os.Getenv(name)
@@ -54,14 +55,14 @@ func Env(tb testing.TB, name string) string {
 	return value
 }
 
-// Root says that tb needs the rights of the superuser.
+// Root skips or fails tb unless it has the rights of the superuser.
 func Root(tb testing.TB) {
 	tb.Helper()
 	Met(tb, os.Geteuid() == 0, "the superuser's right")
 }
 
-// OS says that tb needs one of the named operating systems, spelled as
-// runtime.GOOS spells them.
+// OS skips or fails tb unless it runs on one of the named operating systems, spelled as in
+// runtime.GOOS.
 func OS(tb testing.TB, names ...string) {
 	tb.Helper()
 	Met(tb, slices.Contains(names, runtime.GOOS), "operating system "+strings.Join(names, " or "))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake records how a test was told to end.
+// fake records whether a test was skipped or failed.
 type fake struct {
 	testing.TB
 	skipped, failed string

@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// The range of the ports lies below those that systems give to outgoing connections and to
-// listeners on port 0.
+// lowest and highest limit the ports to a range below the ephemeral ports that systems assign
+// to outgoing connections and to listeners on port 0.
 const lowest, highest = 10_000, 32_000
 
 // tries is the number of ports that ReservePort tries.
 const tries = 1000
 
-// ReservePort returns a free port of loopback for a server that is stopped and started
-// again at the same address. The reservation ends with release, or with the process. On
-// Linux it holds on the whole machine, for other test processes as well; elsewhere two test
-// processes may get the same port, which is unlikely. It is safe for concurrent use, like
-// Port and Addr.
+// ReservePort returns a free port of loopback for a server that is stopped and started again at
+// the same address. The reservation ends with release, or with the process. On Linux it is
+// valid on the whole machine, for other test processes as well; elsewhere two test processes
+// may get the same port, which is unlikely. It is safe for concurrent use, like Port and Addr.
 func ReservePort() (port int, release func(), err error) {
 	for range tries {
 		n := lowest + rand.IntN(highest-lowest)
@@ -32,7 +31,7 @@ func ReservePort() (port int, release func(), err error) {
 	return 0, nil, errors.New("no port of loopback is free")
 }
 
-// take reserves port n, if it is free.
+// take reserves port n if it is free.
 func take(n int) (io.Closer, bool) {
 	r, err := reserve(fmt.Sprintf("parley-test-port-%d", n))
 	if err != nil {

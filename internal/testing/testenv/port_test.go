@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNobodyGetsItTwice: all that are taken at one time differ, although nobody listens.
+// TestNobodyGetsItTwice: all ports that are reserved at one time differ, although no server
+// listens on them.
 func TestNobodyGetsItTwice(t *testing.T) {
 	t.Parallel()
 	type taken struct {
@@ -42,7 +43,8 @@ func TestNobodyGetsItTwice(t *testing.T) {
 	}
 }
 
-// TestFree: a server can listen there, and nobody is given a port where one listens.
+// TestFree: a server can listen on a reserved port, and a port with a listener is never
+// reserved.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	for range 2 {
@@ -56,7 +58,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestNotGivenToOthers: the ports are none that an outgoing connection may have.
+// TestNotGivenToOthers: reserved ports are outside the range of outgoing connections.
 func TestNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	low := highest

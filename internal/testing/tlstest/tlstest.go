@@ -1,26 +1,28 @@
-// Package tlstest makes certificates for tests.
+// Package tlstest creates certificates for tests.
 //
 // # What it is
 //
-// An [Authority] issues certificates like a template that a test fills in as far as it
-// matters. Keys are ECDSA on P-256, which are made quickly.
+// An [Authority] issues certificates from a template in which a test sets only the fields that
+// it depends on. Keys are ECDSA on P-256, which are generated quickly.
 //
 // # Guarantees
 //
-// What a template leaves out makes a certificate that is good: for now and an hour, for
-// servers and clients, with a serial number of its own.
+// With the defaults for unset fields a certificate is valid: from now for an hour, for servers
+// and clients, with a unique serial number.
 //
 // # What it does not promise
 //
-// Certificates are what a test asks for, not what an authority should issue.
+// The certificates follow the template of the test, even if no real authority should issue
+// them.
 //
 // # Concurrency
 //
-// All functions may be called at the same time.
+// All functions are safe for concurrent use.
 //
 // # Testing
 //
-// It is a test helper; the tests of internal/file/tlsfile and internal/secret/certificate are its tests.
+// It is a test helper; the tests of internal/file/tlsfile and internal/secret/certificate cover
+// it.
 package tlstest
 
 import (
@@ -43,7 +45,7 @@ import (
 type Pair struct {
 	Leaf *x509.Certificate
 	Key  *ecdsa.PrivateKey
-	// CertPEM and KeyPEM are the files.
+	// CertPEM and KeyPEM are the contents of the PEM files.
 	CertPEM, KeyPEM []byte
 }
 
@@ -52,7 +54,7 @@ type Authority struct{ Pair }
 
 var serial atomic.Int64
 
-// NewAuthority makes an authority with a name.
+// NewAuthority creates an authority with a name.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	p, err := Make(&x509.Certificate{
@@ -64,7 +66,7 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	return &Authority{*p}
 }
 
-// Issue makes a certificate like the template.
+// Issue issues a certificate from the template.
 func (a *Authority) Issue(t testing.TB, template x509.Certificate) *Pair {
 	t.Helper()
 	if template.ExtKeyUsage == nil {
@@ -77,8 +79,8 @@ func (a *Authority) Issue(t testing.TB, template x509.Certificate) *Pair {
 	return p
 }
 
-// Revoke makes a list like the template, in PEM, with certificates that are good no more. It is
-// good for an hour where the template does not say it.
+// Revoke creates a revocation list from the template, in PEM, that contains the revoked
+// certificates. By default it is valid for an hour.
 func (a *Authority) Revoke(t testing.TB, template x509.RevocationList, revoked ...*Pair) []byte {
 	t.Helper()
 	if template.ThisUpdate.IsZero() {
@@ -100,7 +102,7 @@ func (a *Authority) Revoke(t testing.TB, template x509.RevocationList, revoked .
 	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 }
 
-// Make makes a certificate that by has signed, or itself if by is nil.
+// Make creates a certificate that is signed by by, or self-signed if by is nil.
 func Make(template *x509.Certificate, by *Pair) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -137,12 +139,12 @@ func Make(template *x509.Certificate, by *Pair) (*Pair, error) {
 	}, nil
 }
 
-// TLS returns the pair as a handshake takes it.
+// TLS returns the pair in the form for a TLS configuration.
 func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Leaf.Raw}, PrivateKey: p.Key, Leaf: p.Leaf}
 }
 
-// Pool returns a pool with the certificate alone.
+// Pool returns a pool that contains only this certificate.
 func (p *Pair) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(p.Leaf)

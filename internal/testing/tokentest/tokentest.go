@@ -1,14 +1,15 @@
-// Package tokentest makes the tokens of somebody who has no good one, for the tests of
-// those who have to refuse them.
+// Package tokentest creates invalid bearer tokens for the tests of verifiers, which must refuse
+// them. [Issuer.Token] creates the valid token that they are derived from. [Bad] returns all
+// invalid ones.
 //
 // # Guarantees
 //
-// Each token of [Bad] differs from a good one of [Issuer.Token] in the one thing that its
-// name says.
+// Each token of [Bad] differs from a valid one of [Issuer.Token] only in the aspect that its
+// name states.
 //
 // # What it does not promise
 //
-// That those are all that there are: what is new is added to Bad.
+// The list is not complete; new attacks are added to Bad.
 //
 // # Concurrency
 //
@@ -16,7 +17,7 @@
 //
 // # Testing
 //
-// TestTokenRefuses in auth/token hands them to the verifier itself, TestHostile in
+// TestTokenRefuses in auth/token passes the tokens to the verifier itself, TestHostile in
 // internal/e2e/hostile to a hub.
 package tokentest
 
@@ -42,7 +43,7 @@ import (
 
 // Issuer issues tokens.
 type Issuer struct {
-	// URL is the issuer's name (iss), Audience the hub's (aud).
+	// URL is the issuer's name (iss), Audience the audience of the hub (aud).
 	URL, Audience string
 	// Key signs with ES256 under the key id KID.
 	KID string
@@ -62,7 +63,7 @@ func NewKey(tb testing.TB) *ecdsa.PrivateKey {
 // Object is a JSON object.
 type Object = map[string]any
 
-// Good returns the claims of a good token of ada, with changes; a nil takes a claim away.
+// Good returns the claims of a valid token of ada, with changes; a nil value removes a claim.
 func (i *Issuer) Good(changes Object) Object {
 	c := Object{
 		"iss": i.URL, "aud": i.Audience, "sub": "ada", "scope": "a2a",
@@ -81,7 +82,7 @@ func (i *Issuer) Token(tb testing.TB, claims Object) string {
 
 func (i *Issuer) key() jose.JSONWebKey { return jose.JSONWebKey{Key: i.Key, KeyID: i.KID} }
 
-// KeySet is the issuer's key set (JWKS).
+// KeySet returns the issuer's key set (JWKS).
 func (i *Issuer) KeySet(tb testing.TB) []byte {
 	tb.Helper()
 	b, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
@@ -93,7 +94,7 @@ func (i *Issuer) KeySet(tb testing.TB) []byte {
 	return b
 }
 
-// Sign signs claims in any way. An empty type is left out.
+// Sign signs claims with any algorithm, key and type. An empty type is omitted.
 func Sign(tb testing.TB, alg jose.SignatureAlgorithm, key any, claims Object, typ jose.ContentType) string {
 	tb.Helper()
 	o := &jose.SignerOptions{}
@@ -103,7 +104,7 @@ func Sign(tb testing.TB, alg jose.SignatureAlgorithm, key any, claims Object, ty
 	return signed(tb, jose.SigningKey{Algorithm: alg, Key: key}, o, claims)
 }
 
-// signed signs claims with what stands in o beside them.
+// signed signs claims with the additional headers in o.
 func signed(tb testing.TB, key jose.SigningKey, o *jose.SignerOptions, claims Object) string {
 	tb.Helper()
 	s, err := jose.NewSigner(key, o)
@@ -120,24 +121,25 @@ func signed(tb testing.TB, key jose.SigningKey, o *jose.SignerOptions, claims Ob
 // Case is a token that must be refused.
 type Case struct {
 	Name, Token string
-	// Why is part of what a log says of it; it may be empty.
+	// Why is part of the log line for the refusal; it may be empty.
 	Why string
 }
 
-// The longest token and the longest subject that are taken.
+// maxToken and maxSubject are the longest token and the longest subject that a verifier
+// accepts.
 const (
 	maxToken   = 8 << 10
 	maxSubject = 256
 )
 
-// Bad returns what somebody sends who has no good token of i. The hub must want the scope
-// "a2a" and allow a skew of a minute.
+// Bad returns all invalid tokens that are derived from i. The hub must require the scope "a2a"
+// and allow a clock skew of a minute.
 func Bad(tb testing.TB, i *Issuer) []Case {
 	tb.Helper()
 	return append(badClaims(tb, i), append(badSignatures(tb, i), badTexts(tb, i)...)...)
 }
 
-// badClaims are signed as they should be.
+// badClaims returns correctly signed tokens with invalid claims.
 func badClaims(tb testing.TB, i *Issuer) []Case {
 	tb.Helper()
 	with := func(changes Object) string { return i.Token(tb, i.Good(changes)) }
@@ -164,7 +166,7 @@ func badClaims(tb testing.TB, i *Issuer) []Case {
 	}
 }
 
-// badSignatures have the claims of a good token.
+// badSignatures returns tokens with valid claims and an invalid signature.
 func badSignatures(tb testing.TB, i *Issuer) []Case {
 	tb.Helper()
 	other := &Issuer{URL: i.URL, Audience: i.Audience, KID: i.KID, Key: NewKey(tb)}
@@ -200,7 +202,7 @@ func badSignatures(tb testing.TB, i *Issuer) []Case {
 	}
 }
 
-// badTexts are no tokens.
+// badTexts returns texts that are not well-formed tokens.
 func badTexts(tb testing.TB, i *Issuer) []Case {
 	tb.Helper()
 	text := i.Token(tb, i.Good(nil))
@@ -230,7 +232,7 @@ func changed(s string) string {
 	return string(b)
 }
 
-// hmacWithPublicKey signs with the public key as if it were a secret.
+// hmacWithPublicKey signs with the public key as an HMAC secret.
 func hmacWithPublicKey(tb testing.TB, i *Issuer, payload string) string {
 	tb.Helper()
 	der, err := x509.MarshalPKIXPublicKey(i.Key.Public())
@@ -243,7 +245,7 @@ func hmacWithPublicKey(tb testing.TB, i *Issuer, payload string) string {
 	return input + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// withOwnKey carries the key that it is to be verified with (jwk).
+// withOwnKey returns a token that contains its own verification key (jwk).
 func withOwnKey(tb testing.TB, i *Issuer, claims Object) string {
 	tb.Helper()
 	return signed(tb, jose.SigningKey{Algorithm: jose.ES256, Key: i.Key}, &jose.SignerOptions{EmbedJWK: true}, claims)

@@ -1,8 +1,8 @@
-// Package transcript tests a server by stories that are told in requests and answers.
+// Package transcript tests a server with transcripts: text files of requests and expected
+// answers.
 //
-// A transcript is a txtar file. It begins with its story in words and with the files
-// that the [Suite] asks for, such as a configuration; then come requests and answers
-// in turn:
+// A transcript is a txtar file. It begins with a comment that describes it and with the files
+// that the [Suite] requires, such as a configuration. Then requests and answers alternate:
 //
 //	A task that was deleted is gone.
 //
@@ -21,42 +21,42 @@
 //	-- response --
 //	204
 //
-// A request is a line with method and path, headers, an empty line and a body; headers
-// and body may be missing. An answer is its status code, the headers that the suite
-// shows, an empty line and the body. [Suite.Run] sends the requests and compares the
-// answers as text. After a change that is meant,
+// A request is a line with method and path, headers, an empty line and a body; headers and body
+// may be missing. An answer is its status code, those headers that the suite shows, an empty
+// line and the body. [Suite.Run] sends the requests and compares the answers as text. After an
+// intended change,
 //
 //	go test ./that/package -update
 //
-// writes the answers again; read the difference before you commit it.
+// rewrites the answers; review the difference before the commit.
 //
 // # Names
 //
-// What differs from run to run has a name in answers. $1, $2 … are ids (UUIDs) in the
-// order in which they appear, the same id by the same name throughout a transcript.
-// $TIME is a timestamp with milliseconds in UTC. A [Mask] gives further names. A later
-// request may use each name that an answer has had: a number is that id, a word is what
-// it stood for last. Other words with a dollar sign are sent as they are.
+// Values that differ from run to run are replaced by names in answers. $1, $2 and so on are ids
+// (UUIDs) in order of appearance; an id has the same name throughout a transcript. $TIME is a
+// timestamp with milliseconds in UTC. A [Mask] defines further names. A later request may use
+// every name that an answer contained: a number stands for that id, a word for its most recent
+// value. Other words with a dollar sign are sent unchanged.
 //
 // # Guarantees
 //
-// An answer that differs by a byte, outside of what has a name, fails the test, and so
-// does one that is missing, too many, or out of turn. A pattern that no file matches and
-// a file in a transcript that is neither asked for nor a request or an answer fail the
-// test too, and -update does not write such a transcript.
+// An answer that differs by a byte, apart from named values, fails the test, and so does an
+// answer that is missing, surplus or out of order. A pattern that matches no file fails the
+// test. A transcript with a file that is neither required nor a request or an answer fails the
+// test too, and -update does not write it.
 //
 // # What it does not promise
 //
-// Headers that the suite does not show are not compared. An answer is compared when it
-// is complete, so a transcript says nothing about when the parts of a stream arrived.
+// Headers that the suite does not show are not compared. An answer is compared when it is
+// complete, so a transcript states nothing about the arrival times of the parts of a stream.
 //
 // # Concurrency
 //
-// Each transcript is a parallel subtest with a server of its own; its requests are sent
-// one after the other by the goroutine of that subtest.
+// Each transcript is a parallel subtest with a server of its own. The goroutine of that subtest
+// sends its requests one after the other.
 //
 // # Testing
 //
-// The package is for tests alone: it defines the flag -update, so nothing but tests may
-// import it, which a test of the tree holds.
+// The package is for tests alone. It defines the flag -update, so only tests may import it;
+// treetest enforces this.
 package transcript

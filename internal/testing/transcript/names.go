@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// Mask gives a name to what differs from run to run.
+// Mask gives a name to text that differs from run to run.
 type Mask struct {
 	// Name is a dollar sign and capital letters, such as "$TOKEN".
 	Name string
-	// Pattern finds what is to be named: its first group, or the whole match if it has
-	// none. What was found is replaced wherever it stands in that answer.
+	// Pattern finds the text to name: its first group, or the whole match if it has none. Every
+	// occurrence of that text in the answer is replaced.
 	Pattern *regexp.Regexp
 }
 
-// IDs matches what $1, $2 … stand for. A [Mask] with this pattern gives all ids one name.
+// IDs matches the ids named $1, $2 and so on. A [Mask] with this pattern gives all ids one
+// name.
 var IDs = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 var times = Mask{Name: "$TIME", Pattern: regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)}
@@ -23,14 +24,14 @@ var times = Mask{Name: "$TIME", Pattern: regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\
 // references match the names in requests.
 var references = regexp.MustCompile(`\$(\d+|[A-Z]+)`)
 
-// names are what the answers of one transcript have had so far.
+// names holds the names and their values from the answers of one transcript so far.
 type names struct {
 	masks  []Mask
-	ids    map[string]string // their names
-	values map[string]string // what names stand for
+	ids    map[string]string // id to name
+	values map[string]string // name to value
 }
 
-// hide puts names into an answer.
+// hide replaces values in an answer by their names.
 func (n *names) hide(s string) string {
 	for _, m := range n.masks {
 		s = n.mask(s, m)
@@ -58,7 +59,7 @@ func (n *names) mask(s string, m Mask) string {
 	return s
 }
 
-// resolve puts into a request what its names stand for.
+// resolve replaces names in a request by their values.
 func (n *names) resolve(s string) string {
 	return references.ReplaceAllStringFunc(s, func(name string) string {
 		if v, ok := n.values[name]; ok {

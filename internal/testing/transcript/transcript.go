@@ -17,23 +17,23 @@ import (
 
 var update = flag.Bool("update", false, "write the answers of the transcripts again")
 
-// Suite is a set of transcripts that are told of one kind of server.
+// Suite is a set of transcripts for one kind of server.
 type Suite struct {
 	// Files is the pattern of the transcripts, as for [filepath.Glob].
 	Files string
 	// Given are the names of the files that each transcript begins with; usually none.
 	Given []string
-	// Headers are the headers of answers that are shown, in this order, where they are
-	// set. If empty, none is.
+	// Headers are the headers of answers that are shown if set, in this order. The default is
+	// none.
 	Headers []string
-	// Start starts the server of one transcript. It fails t if it cannot, and leaves to
-	// t.Cleanup what has to be stopped. It must not be nil.
+	// Start starts the server of one transcript and registers its shutdown with t.Cleanup. It
+	// fails t on errors. It must not be nil.
 	Start func(t *testing.T, s Story) Server
 }
 
-// Story is what a transcript says before its first request.
+// Story is the content of a transcript before its first request.
 type Story struct {
-	// Name is the name of the transcript, without folder and ending.
+	// Name is the name of the transcript, without folder and extension.
 	Name string
 	// Given are the contents of the files of [Suite.Given], by name.
 	Given map[string]string
@@ -43,8 +43,8 @@ type Story struct {
 type Server struct {
 	// Do answers one request. It must not be nil.
 	Do func(Request) Response
-	// Masks give names to what differs from run to run, besides times and ids. They
-	// are applied in this order, and before those.
+	// Masks give names to text that differs from run to run, besides times and ids. They are
+	// applied in this order, before times and ids are named.
 	Masks []Mask
 }
 
@@ -54,7 +54,7 @@ type Request struct {
 	Method, Path string
 	// Headers are lines like "Name: value".
 	Headers []string
-	// Body has no space at either end.
+	// Body has no white space at its start or end.
 	Body string
 }
 
@@ -62,13 +62,13 @@ type Request struct {
 type Response struct {
 	// Code is the HTTP status.
 	Code int
-	// Header holds at least the headers of [Suite.Headers] that the answer has.
+	// Header contains at least those headers of [Suite.Headers] that the answer has.
 	Header http.Header
-	// Body is compared without one line feed at its end, if there is one.
+	// Body is compared without one trailing line feed, if it has one.
 	Body string
 }
 
-// Run plays each transcript of s as a parallel subtest that has its name. With the flag
+// Run runs each transcript of s as a parallel subtest with the transcript's name. With the flag
 // -update it writes the answers instead of comparing them.
 func (s Suite) Run(t *testing.T) {
 	files, err := s.files()
@@ -98,8 +98,8 @@ func (s Suite) files() ([]string, error) {
 
 func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".txtar") }
 
-// check plays the transcript in file. It returns how the answers differ, or writes them
-// if told to.
+// check runs the transcript in file. It returns the differences of the answers as an error, or
+// writes the answers if write is set.
 func (s Suite) check(t *testing.T, file string, write bool) error {
 	want, err := txtar.ParseFile(file)
 	if err != nil {
@@ -121,13 +121,13 @@ func (s Suite) check(t *testing.T, file string, write bool) error {
 	return nil
 }
 
-// The names of the files that are played.
+// requestName and responseName are the names of the files in a transcript.
 const (
 	requestName  = "request"
 	responseName = "response"
 )
 
-// open takes a apart into what is given and the requests.
+// open splits a into the given files and the requests.
 func (s Suite) open(a *txtar.Archive) (Story, []txtar.File, error) {
 	story := Story{Given: make(map[string]string)}
 	for i, name := range s.Given {
@@ -163,8 +163,8 @@ func (s Suite) play(srv Server, requests []txtar.File) []txtar.File {
 	return files
 }
 
-// ParseRequest reads a request as transcripts write it, for tests that send one alone.
-// It takes any text; what is missing stays empty.
+// ParseRequest parses a request in the form of transcripts, for tests that send a single one.
+// It accepts any text; missing parts stay empty.
 func ParseRequest(text string) Request {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
@@ -172,8 +172,8 @@ func ParseRequest(text string) Request {
 	return Request{Method: method, Path: path, Headers: lines[1:], Body: strings.TrimSpace(body)}
 }
 
-// Text writes an answer as transcripts do, but with no names put in. Of the headers it
-// shows those given, in this order, where they are set.
+// Text returns an answer in the form of transcripts, without names for its values. It shows
+// those of the given headers that are set, in this order.
 func (r Response) Text(headers ...string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Code)

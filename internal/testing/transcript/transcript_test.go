@@ -31,7 +31,7 @@ func content(t *testing.T, file string) string {
 	return string(b)
 }
 
-// parrot says what it was asked, and a header that nobody shows.
+// parrot echoes the body of the request, with a header that no suite shows.
 func parrot(r Request) Response {
 	h := http.Header{"Content-Type": {"text/plain"}, "Date": {"today"}}
 	if r.Body == "" {
@@ -41,7 +41,7 @@ func parrot(r Request) Response {
 	return Response{Code: http.StatusOK, Header: h, Body: text}
 }
 
-// parrots is a suite whose servers are parrots.
+// parrots returns a suite with parrot as its server.
 func parrots() Suite {
 	return Suite{
 		Headers: []string{"Allow", "Content-Type"},
