@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The tables of docs/dialects.md, and how many rows each has at least. Their numbers have no gaps.
+// dialectTables are the tables of docs/dialects.md with the smallest number of rows of each.
+// Row numbers have no gaps.
 var dialectTables = []struct {
 	heading string
 	rows    int
@@ -17,7 +18,7 @@ var dialectTables = []struct {
 
 var (
 	dialectRow = regexp.MustCompile(`^\| *(\d+) *\| *([^|]+?) *\| *([^|]*?) *\| *([^|]*?) *\| *([^|]*?) *\|$`)
-	// notProven is what a row without a test says, with the reason.
+	// notProven matches the reason in a row without a test.
 	notProven  = regexp.MustCompile(`^not (built|tested): \S.*$`)
 	proof      = regexp.MustCompile("^(?:((?:Test|Fuzz|Example)\\w+)|transcript `([a-z0-9-]+)`)$")
 	recordLink = regexp.MustCompile(`^\[(\d{4})\]\((adr/(\d{4})-[a-z0-9-]+\.md)\)$`)
@@ -100,7 +101,7 @@ func dialects(text string, tests, files map[string]bool) []string {
 	return problems
 }
 
-// dialectProblems says what is wrong with row n of a table.
+// dialectProblems returns the errors in row n of a table.
 func dialectProblems(line string, n int, tests, files map[string]bool) []string {
 	m := dialectRow.FindStringSubmatch(line)
 	if m == nil {
@@ -122,7 +123,7 @@ func dialectProblems(line string, n int, tests, files map[string]bool) []string 
 	return problems
 }
 
-// badProofs returns what a list of proofs names that does not exist.
+// badProofs returns the names in a list of proofs that do not exist.
 func badProofs(list string, tests, files map[string]bool) []string {
 	var problems []string
 	for name := range strings.SplitSeq(list, ", ") {

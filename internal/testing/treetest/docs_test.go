@@ -29,14 +29,13 @@ func TestPackageCommentsRule(t *testing.T) {
 	mustFind(t, packageComments([]*source{snippet(t, "cmd/a/main.go", "package main\n")}), 1)
 }
 
-// nontrivial is the number of lines from which on a public package needs all the
-// headings of a manual.
+// nontrivial is the number of lines from which on a public package needs all headings.
 const nontrivial = 150
 
-// headings are what the manual of a public package has.
+// headings are the required headings of a public package's comment.
 var headings = []string{"# Guarantees", "# What it does not promise", "# Concurrency", "# Testing"}
 
-// sentenceEnd is the end of a sentence in a comment.
+// sentenceEnd matches the end of a sentence in a comment.
 var sentenceEnd = regexp.MustCompile(`[.!?:…][)"]?(\s|$)`)
 
 func packageComments(code []*source) []string {

@@ -46,7 +46,7 @@ func lateContexts(code []*source) []string {
 	return problems
 }
 
-// lateContext reports whether a context stands behind another parameter.
+// lateContext reports whether a context follows another parameter.
 func lateContext(f *ast.FuncType) bool {
 	for i, field := range f.Params.List {
 		if i > 0 && isSelector(field.Type, "context", "Context") {
@@ -66,13 +66,13 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	return ok && id.Name == pkg
 }
 
-// A place is a node together with the nodes around it, outermost first.
+// place is a node with its enclosing nodes, outermost first.
 type place struct {
 	node   ast.Node
 	around []ast.Node
 }
 
-// places returns all nodes of s, with what is around them.
+// places returns all nodes of s with their enclosing nodes.
 func (s *source) places() []place {
 	var places []place
 	var around []ast.Node
@@ -88,7 +88,7 @@ func (s *source) places() []place {
 	return places
 }
 
-// calls returns the calls in s, with what is around them.
+// calls returns the calls in s with their enclosing nodes.
 func (s *source) calls() []place {
 	return slices.DeleteFunc(s.places(), func(p place) bool {
 		_, ok := p.node.(*ast.CallExpr)
@@ -155,8 +155,8 @@ func sleeps(sources []*source) []string {
 	return problems
 }
 
-// bubbledFuncs returns the names of the functions that are used, and only in
-// bubbles: in a call of synctest.Test or in another such function.
+// bubbledFuncs returns the names of the functions that are used in bubbles only: in a call of
+// synctest.Test or in another such function.
 func bubbledFuncs(tests []*source) map[string]bool {
 	uses := map[string][]place{}
 	bubbled := map[string]bool{}
@@ -185,8 +185,8 @@ func bubbledFuncs(tests []*source) map[string]bool {
 	return bubbled
 }
 
-// inBubble reports whether p is inside a call of synctest.Test, or in a function
-// that is one of bubbled or whose comment speaks of a bubble.
+// inBubble reports whether p is inside a call of synctest.Test, or in a function that is in
+// bubbled or whose comment contains the word bubble.
 func (p place) inBubble(bubbled map[string]bool) bool {
 	return slices.ContainsFunc(p.around, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -246,7 +246,7 @@ func skips(sources []*source) []string {
 	return problems
 }
 
-// skips reports whether fun is the Skip of a parameter that is a test.
+// skips reports whether fun is the Skip method of a testing parameter.
 func (p place) skips(fun ast.Expr) bool {
 	sel, ok := fun.(*ast.SelectorExpr)
 	if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
@@ -262,8 +262,8 @@ func (p place) skips(fun ast.Expr) bool {
 	})
 }
 
-// typeOf returns the type of the parameter with this name in the innermost function
-// around p that has one; of a pointer, what it points to.
+// typeOf returns the type of the named parameter of the innermost function around p that has
+// one. For a pointer it returns the element type.
 func (p place) typeOf(name string) ast.Expr {
 	for _, n := range slices.Backward(p.around) {
 		var f *ast.FuncType
@@ -293,7 +293,7 @@ func pointee(e ast.Expr) ast.Expr {
 	return e
 }
 
-// scriptSkip is a skip in a script that does not depend on the operating system.
+// scriptSkip matches a skip in a script that does not depend on the operating system.
 var scriptSkip = regexp.MustCompile(`(?m)^(\[!?(short|exec:[^\]]*|net)\] *)?(skip|stop)\b`)
 
 func TestScriptsDoNotSkip(t *testing.T) {
@@ -322,8 +322,8 @@ func TestScriptSkipRule(t *testing.T) {
 	}
 }
 
-// marks are the words of unfinished work. They are put together here so that this
-// file does not contain them.
+// marks matches the words of unfinished work. The pattern is written in pieces so that this
+// file does not match.
 var marks = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b|panic\("(soon|not implemented|unimplemented)`)
 
 func TestNothingIsMarkedUnfinished(t *testing.T) {
@@ -412,8 +412,7 @@ func TestLeakRule(t *testing.T) {
 	mustFind(t, unwatched([]*source{bare}), 0)
 }
 
-// unwatched returns the packages that start goroutines and whose tests do not look
-// for leaks.
+// unwatched returns the packages that start goroutines and whose tests do not check for leaks.
 func unwatched(sources []*source) []string {
 	starts, watches := map[string]bool{}, map[string]bool{}
 	for _, s := range sources {

@@ -7,20 +7,20 @@ import (
 	"testing"
 )
 
-// direction forbids imports. Packages are named without the module path; a name
-// that ends in "/..." means the packages below it as well.
+// direction forbids imports. Packages are named without the module path; a name that ends in
+// "/..." includes the packages below it.
 type direction struct {
 	from []string
 	// not are packages of the tree that from must not import.
 	not []string
-	// only, if set, are all the packages of the tree that from may import.
+	// only, if set, are the only packages of the tree that from may import.
 	only []string
-	// deep forbids indirect imports as well.
+	// deep also forbids indirect imports.
 	deep bool
 	why  string
 }
 
-// leaves are packages that know nothing of tasks and may be imported from anywhere.
+// leaves are packages that do not depend on tasks and may be imported from anywhere.
 var leaves = []string{"internal/backoff", "internal/clip", "internal/varint", "internal/json/rawjson", "internal/json/structjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/usertoken"}
 
 var (
@@ -29,7 +29,7 @@ var (
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 
-// directions are the arrows of docs/design.md.
+// directions are the import rules of docs/design.md.
 var directions = []direction{
 	{
 		from: []string{"task"}, only: leaves, deep: true,
@@ -164,7 +164,7 @@ func TestImportDirectionsRule(t *testing.T) {
 	mustFind(t, wrongDirections(pkgs, []direction{{from: []string{"internal/deep/..."}, not: []string{"task"}, deep: true}}), 2)
 }
 
-// graph makes packages of the tree from their direct imports.
+// graph builds packages of the tree from their direct imports.
 func graph(imports map[string][]string) map[string]*pkg {
 	full := func(names []string) []string {
 		var paths []string
@@ -230,15 +230,15 @@ func matches(name string, patterns []string) bool {
 	})
 }
 
-// edgeOnly says which packages may import a heavy dependency (a path or what is
-// below it) themselves.
+// edgeOnly maps a heavy dependency (a path and everything below it) to the packages that may
+// import it directly.
 var edgeOnly = map[string][]string{
 	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest"},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
 	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
 	"github.com/a2aproject/a2a-go/a2apb":        {"grpcbind/...", "internal/check/..."}, // the messages of v0.3
-	"github.com/a2aproject/a2a-go/a2a":          {"nobody"},                             // and nothing else of that SDK
+	"github.com/a2aproject/a2a-go/a2a":          {"nobody"},                             // the rest of that SDK is unused
 	"github.com/a2aproject/a2a-go/a2asrv":       {"nobody"},
 	"github.com/a2aproject/a2a-go/a2aclient":    {"nobody"},
 	"google.golang.org/protobuf":                {"grpcbind/...", "internal/check/...", "internal/testing/grpctest"},
@@ -259,10 +259,10 @@ var edgeOnly = map[string][]string{
 	"go.opentelemetry.io/otel/exporters":        {"internal/telemetry/export"},
 	"github.com/prometheus":                     {"internal/telemetry/export"},
 	module + "/internal/telemetry/export":       {"internal/server"},
-	// The engine and the fronts are put together by internal/hub. The others are the side that
-	// gives it adapters (server), bindings and answers to questions, which call the engine
-	// (grpcbind, question), the facade, whose fields and Engine name its types, and the
-	// command, which reads the documents of adminapi.
+	// internal/hub assembles the engine and the fronts. The other packages here are: server,
+	// which supplies its adapters; grpcbind and question, which call the engine; the facade,
+	// whose fields and Engine method name its types; and the command, which reads the documents
+	// of adminapi.
 	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", "inbox/question", ".", "internal/testing/hubtest"},
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
@@ -280,7 +280,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/llm/mcp/mcpserver":   {"internal/server", "internal/llm/mcp/resources"},
 	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
 	module + "/internal/testing/natstest":    {"tests"},
-	module + "/internal/testing/transcript":  {"tests"}, // to no package: it defines a flag
+	module + "/internal/testing/transcript":  {"tests"}, // no package may import it, because it defines a flag
 	module + "/internal/testing/grpctest":    {"tests"},
 	module + "/internal/testing/hubtest":     {"tests"},
 	module + "/internal/testing/openaitest":  {"tests"},
@@ -322,8 +322,7 @@ func under(importPath, dep string) bool {
 	return importPath == dep || strings.HasPrefix(importPath, dep+"/")
 }
 
-// facadeBudget are the third-party modules that an embedder of the root package
-// inherits.
+// facadeBudget are the third-party modules that an embedder of the root package inherits.
 var facadeBudget = []string{
 	"github.com/a2aproject/a2a-go/v2",
 	"github.com/google/uuid",
@@ -331,7 +330,7 @@ var facadeBudget = []string{
 	"go.opentelemetry.io/otel",
 	"go.opentelemetry.io/otel/trace",
 	"go.opentelemetry.io/otel/metric",
-	// What the OpenTelemetry API itself brings along.
+	// Dependencies of the OpenTelemetry API.
 	"go.opentelemetry.io/otel/log",
 	"go.opentelemetry.io/auto/sdk",
 	"github.com/go-logr/logr",
@@ -339,7 +338,7 @@ var facadeBudget = []string{
 	"github.com/cespare/xxhash/v2",
 }
 
-// facadeDenied are the modules that must never get in, with the way out.
+// facadeDenied are the modules that embedders must never inherit, with the alternative.
 var facadeDenied = map[string]string{
 	"google.golang.org/grpc":                 "gRPC belongs to grpcbind",
 	"go.opentelemetry.io/otel/sdk":           "the SDK belongs to internal/telemetry/export",

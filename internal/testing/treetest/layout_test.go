@@ -15,7 +15,7 @@ const (
 	maxPublicPackages = 30
 )
 
-// An embedder reads the root first: it shows the ideas of Parley and nothing else.
+// An embedder reads the root first, so it contains only the main ideas of Parley.
 func TestRootFolders(t *testing.T) {
 	t.Parallel()
 	if got := rootFolders(load(t).files); len(got) > maxRootFolders {
@@ -23,7 +23,7 @@ func TestRootFolders(t *testing.T) {
 	}
 }
 
-// rootFolders returns the folders of the root that people see.
+// rootFolders returns the visible folders of the root.
 func rootFolders(files []string) []string {
 	folders := map[string]bool{}
 	for _, f := range files {
@@ -34,7 +34,8 @@ func rootFolders(files []string) []string {
 	return slices.Sorted(maps.Keys(folders))
 }
 
-// Each public package is a promise to embedders; a package without one is internal.
+// Each public package is a promise to embedders, so their number is limited; other packages are
+// internal.
 func TestPublicPackages(t *testing.T) {
 	t.Parallel()
 	if got := publicPackages(load(t).sources); len(got) > maxPublicPackages {
@@ -69,8 +70,8 @@ func public(s *source) bool {
 	return s.file.Name.Name != "main" && !slices.Contains(parts, "internal") && parts[0] != "examples" && parts[0] != "cmd"
 }
 
-// An embedder cannot write the name of an internal type, so no public package may ask for
-// one or return one.
+// An embedder cannot write the name of an internal type, so no public package may accept or
+// return one.
 func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	t.Parallel()
 	found := leaks(load(t).code())
@@ -83,7 +84,7 @@ func TestNoInternalTypesInPublicPackages(t *testing.T) {
 	report(t, found, "define these types in a public package")
 }
 
-// leaksLeft are files with the internal types that they still mention.
+// leaksLeft are the known exceptions: files with the internal types that they mention.
 var leaksLeft = [][2]string{
 	{"agent/", "delegation.Errand"},
 	{"grpcbind/", "engine.Engine"},
@@ -145,7 +146,7 @@ func leaks(code []*source) []string {
 	return problems
 }
 
-// internalImports returns the names by which s knows internal packages.
+// internalImports returns the names under which s imports internal packages.
 func internalImports(s *source) map[string]bool {
 	names := map[string]bool{}
 	for _, i := range s.file.Imports {
@@ -161,7 +162,7 @@ func internalImports(s *source) map[string]bool {
 	return names
 }
 
-// exposed returns the types that an exported declaration shows.
+// exposed returns the types in the signature of an exported declaration.
 func exposed(d ast.Decl) []ast.Node {
 	var nodes []ast.Node
 	switch d := d.(type) {
@@ -186,8 +187,8 @@ func exposed(d ast.Decl) []ast.Node {
 	return nodes
 }
 
-// shown returns the parts of a type that users of the type see: the exported fields of a
-// struct, and every other type as a whole.
+// shown returns the visible parts of a type: the exported fields of a struct, and any other
+// type as a whole.
 func shown(typ ast.Expr) []ast.Node {
 	st, ok := typ.(*ast.StructType)
 	if !ok {

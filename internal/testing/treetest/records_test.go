@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// parityRows is how many features the table of the four systems has.
+// parityRows is the number of features in the table of the four systems.
 const parityRows = 150
 
 var (
@@ -37,7 +37,7 @@ func TestParityRule(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		at   int // the row to change, counted from 1; 0 changes nothing
+		at   int // number of the row to change, from 1; 0 changes nothing
 		row  string
 		bad  bool
 	}{
@@ -108,7 +108,7 @@ func testNames(sources []*source) map[string]bool {
 	return names
 }
 
-// adrParts are the sections of a record of a decision.
+// adrParts are the sections of a decision record.
 var adrParts = []string{"## Why", "## Decision", "## The road not taken", "## What follows"}
 
 var adrName = regexp.MustCompile(`^docs/adr/(\d{4})-[a-z0-9-]+\.md$`)
@@ -167,7 +167,7 @@ func decisionRecords(texts map[string]string) []string {
 	return problems
 }
 
-// parityStatements returns the rows whose state is not that of the statements about them.
+// parityStatements returns the rows whose state differs from the state of their statements.
 func parityStatements(parity, statements string) []string {
 	about := map[string][]string{}
 	open, library := map[string]bool{}, map[string]bool{}

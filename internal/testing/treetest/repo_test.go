@@ -42,9 +42,9 @@ func TestGoMod(t *testing.T) {
 	}
 }
 
-// foreign are words that no file of the tree may contain: folders of one machine,
-// and the addresses of package registries, which a build must not depend on. They
-// are put together here so that this file does not contain them.
+// foreign matches words that no file of the tree may contain: folders of one machine, and the
+// addresses of package registries, on which a build must not depend. The pattern is written in
+// pieces so that this file does not match.
 var foreign = regexp.MustCompile(`(^|[^\w.~-])/(wor` + `k|roo` + `t)/|/tmp/bri` + `efs|` +
 	`(proxy|sum)\.gola` + `ng\.org|registry\.npm` + `js\.org|registry\.ya` + `rnpkg\.com|py` + `pi\.org|` +
 	`pythonhos` + `ted\.org|deb\.deb` + `ian\.org|security\.deb` + `ian\.org|registry-1\.dock` + `er\.io|nodeso` + `urce\.com`)
@@ -77,7 +77,7 @@ func foreignPlaces(name, text string) []string {
 	return problems
 }
 
-// link is an inline link or image of Markdown.
+// link matches an inline link or image of Markdown.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 func TestLinksResolve(t *testing.T) {
@@ -102,7 +102,7 @@ func TestLinksRule(t *testing.T) {
 	mustFind(t, deadLinks(files, texts), 3)
 }
 
-// deadLinks returns the relative links in texts (by file name) that lead nowhere.
+// deadLinks returns the relative links in texts (by file name) without a target.
 func deadLinks(files []string, texts map[string]string) []string {
 	var problems []string
 	for name, text := range texts {
@@ -123,7 +123,7 @@ func deadLinks(files []string, texts map[string]string) []string {
 	return problems
 }
 
-// exists reports whether name is one of files or a folder of one.
+// exists reports whether name is a file or a folder of files.
 func exists(files []string, name string) bool {
 	return slices.ContainsFunc(files, func(f string) bool { return f == name || strings.HasPrefix(f, name+"/") })
 }

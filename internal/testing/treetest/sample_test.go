@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// samples are the files that README.md shows, by the language of their block.
+// samples are the files shown in README.md, with the language of their code block.
 var samples = map[string]string{
 	"examples/hello/main.go":     "go",
 	"examples/hello/parley.yaml": "yaml",
@@ -47,8 +47,8 @@ func TestSamplesRule(t *testing.T) {
 	mustFind(t, strangers("text\n", files), 1)
 }
 
-// strangers returns the blocks of readme, in the languages of files, that are none
-// of the files, and the files that are no block.
+// strangers returns the code blocks of readme, in the languages of files, that match no file,
+// and the files that match no block.
 func strangers(readme string, files map[string][]string) []string {
 	var problems []string
 	for language, texts := range files {
@@ -67,7 +67,7 @@ func strangers(readme string, files map[string][]string) []string {
 	return problems
 }
 
-// fenced returns the blocks of a Markdown text in a language.
+// fenced returns the code blocks of a Markdown text in a language.
 func fenced(text, language string) []string {
 	var blocks []string
 	for {

@@ -31,8 +31,8 @@ func TestSecurityRule(t *testing.T) {
 	}
 }
 
-// security returns the rows of tables whose last column is Test that name none, and the tests
-// that are named anywhere and do not exist.
+// security returns the rows without a test, in tables whose last column is Test, and the names
+// of tests that do not exist.
 func security(text string, tests map[string]bool) []string {
 	var problems []string
 	for _, name := range testName.FindAllString(text, -1) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The vital signs of the code, without its tests unless said otherwise.
+// Limits of the code's measurements, without tests unless stated otherwise.
 const (
 	maxFile        = 600
 	maxTestFile    = 1200
@@ -24,7 +24,7 @@ const (
 	minTestPerCode = 0.7
 )
 
-// sample is n lines of a function body.
+// sample returns n lines of a function body.
 func sample(n int) string { return strings.Repeat("\tx++\n", n) }
 
 func TestFileLength(t *testing.T) {
@@ -84,8 +84,8 @@ func TestFunctionLengthRule(t *testing.T) {
 	}
 }
 
-// functionLengths returns the sorted lengths of all functions, and what is wrong
-// with them.
+// functionLengths returns the sorted lengths of all functions, and the functions that are too
+// long.
 func functionLengths(code []*source) (lengths []int, problems []string) {
 	var long []string
 	for _, s := range code {
@@ -201,7 +201,7 @@ func TestShareOfTests(t *testing.T) {
 	t.Parallel()
 	code, tests := 0, 0
 	for _, s := range load(t).sources {
-		if s.test || imports(s, "testing") { // a suite for others is a test, too
+		if s.test || imports(s, "testing") { // a suite for other packages counts as a test
 			tests += s.lines
 		} else {
 			code += s.lines

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// statementIDs are the prefixes of the rows of statements.md, and how many rows each has.
+// statementIDs are the prefixes of the rows of statements.md, with the number of rows of each.
 var statementIDs = []struct {
 	prefix string
 	rows   int

@@ -34,7 +34,7 @@ type source struct {
 // dir returns the folder of s, "." for the root.
 func (s *source) dir() string { return path.Dir(s.path) }
 
-// at names a place in s.
+// at returns the file and line of p.
 func (s *source) at(p token.Pos) string {
 	return fmt.Sprintf("%s:%d", s.path, s.fset.Position(p).Line)
 }
@@ -44,7 +44,7 @@ func (s *source) height(n ast.Node) int {
 	return s.fset.Position(n.End()).Line - s.fset.Position(n.Pos()).Line + 1
 }
 
-// tree is everything that the tests look at.
+// tree is the input of all tests.
 type tree struct {
 	root    string
 	files   []string // every file, relative to the root, with slashes
@@ -80,7 +80,7 @@ func load(t *testing.T) *tree {
 	return tr
 }
 
-// unread are folders that hold no part of the tree.
+// unread are folders that do not belong to the tree.
 var unread = map[string]bool{".git": true, "node_modules": true, ".venv": true, "__pycache__": true, "bin": true, "target": true, "parley-data": true}
 
 func loadTree() (*tree, error) {
@@ -91,13 +91,13 @@ func loadTree() (*tree, error) {
 	tr := &tree{root: root}
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // another test's scratch file
+		case errors.Is(err, fs.ErrNotExist): // a scratch file of another test
 			return nil
 		case err != nil:
 			return err
 		case d.IsDir() && unread[d.Name()]:
 			return fs.SkipDir
-		case !d.Type().IsRegular(), d.Name() == ".git": // a file in a linked worktree
+		case !d.Type().IsRegular(), d.Name() == ".git": // .git is a file in a linked worktree
 			return nil
 		}
 		rel, err := filepath.Rel(root, name)
@@ -128,7 +128,7 @@ func (tr *tree) parse() error {
 	return nil
 }
 
-// parse makes a source of a text.
+// parse parses text into a source.
 func parse(name, text string) (*source, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -144,7 +144,7 @@ func parse(name, text string) (*source, error) {
 	}, nil
 }
 
-// snippet is parse for a test of a rule.
+// snippet parses text for the test of a rule.
 func snippet(t *testing.T, name, text string) *source {
 	t.Helper()
 	s, err := parse(name, text)
@@ -154,7 +154,7 @@ func snippet(t *testing.T, name, text string) *source {
 	return s
 }
 
-// findRoot goes up from the working folder to the folder of the main module.
+// findRoot searches the working folder and its parents for the folder of the main module.
 func findRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -173,7 +173,7 @@ func findRoot() (string, error) {
 	}
 }
 
-// pkg is what go list says about a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	ImportPath string
 	Name       string
@@ -183,8 +183,8 @@ type pkg struct {
 	Module     *struct{ Path string }
 }
 
-// short returns the import path of a package of the tree without the module path;
-// "." is the root.
+// short returns the import path of a package of the tree without the module path; "." is the
+// root.
 func short(importPath string) string {
 	if importPath == module {
 		return "."
@@ -197,7 +197,7 @@ func ours(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// list returns the packages of the main module and all that they need, by path.
+// list returns the packages of the main module and all their dependencies, by path.
 func list(t *testing.T) map[string]*pkg {
 	t.Helper()
 	pkgs, err := listOnce()
@@ -233,7 +233,7 @@ func listPackages() (map[string]*pkg, error) {
 	}
 }
 
-// report fails t with all problems and what to do about them.
+// report fails t with all problems and their remedy.
 func report(t *testing.T, problems []string, todo string) {
 	t.Helper()
 	if len(problems) > 0 {
@@ -242,8 +242,8 @@ func report(t *testing.T, problems []string, todo string) {
 	}
 }
 
-// mustFind fails t unless problems are exactly as many as want says, so that a rule
-// that has gone blind is noticed.
+// mustFind fails t unless want problems were found, so that a rule that no longer finds
+// anything is noticed.
 func mustFind(t *testing.T, problems []string, want int) {
 	t.Helper()
 	if len(problems) != want {

@@ -10,12 +10,11 @@ import (
 )
 
 // vague matches words that CONTRIBUTING.md ("Words") asks to replace in comments: clauses that
-// begin with "what" in place of a noun, subjects without a name, and verbs of speech for
-// programs.
+// begin with "what" in place of a noun, indefinite subjects, and verbs of speech for programs.
 var vague = regexp.MustCompile(`(?i)\b(what (is|are|was|were|has|have|had|it|they|a|an|the|its|their|comes|came|can|may|must|does|do|did|no|nobody)\b|nobody|somebody|everybody|whoever|whom|tells?\b|told|hears?\b|goes on|go on|as (it is|they are)|he|his|him\b)\b`)
 
-// maxVague is how many of these words there may be in a thousand lines of comments. It only
-// ever falls; well-kept projects in Go are below one.
+// maxVague is the largest number of these words in a thousand lines of comments. It only ever
+// falls; well-kept projects in Go are below one.
 const maxVague = 175
 
 func TestWords(t *testing.T) {
@@ -38,7 +37,7 @@ func TestWordsRule(t *testing.T) {
 func rate(hits, lines int) float64 { return 1000 * float64(hits) / float64(max(lines, 1)) }
 
 // vagueWords counts the lines of comments, the vague words in them, and the words by package,
-// most first.
+// in descending order.
 func vagueWords(sources []*source) (lines, hits int, packages []string) {
 	by := map[string]int{}
 	for _, s := range sources {
