@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// Every request is authenticated, so that must cost nothing.
+// Every request is authenticated, so that must not allocate.
 func TestAuthenticateDoesNotAllocate(t *testing.T) {
 	k, text := auth.NewKey(auth.Principal{ID: "ann"}, time.Now())
 	request := func(name, value string) *auth.Request {

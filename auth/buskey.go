@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// RoleBus begins the role of a key that is for workers of an agent at the hub's own bus:
-// "bus:" and the name of the agent there, as it is spelled. Such a key has no other role. It
-// opens what package embedded says, and nothing else: no caller is authenticated by it, and
-// it does not turn a Keyring on.
+// RoleBus is the prefix of the role of a key for workers at the hub's own bus: "bus:" and the
+// agent's name on the bus, in its exact spelling. Such a key has no other role. Package
+// embedded defines the addresses that it opens. It authenticates no callers and does not turn a
+// Keyring on.
 const RoleBus = "bus:"
 
-// BusAgent returns the agent whose workers a key is for; ok is false if it is for callers.
+// BusAgent returns the agent for whose workers the key is; ok is false if it is for callers.
 func (k *Key) BusAgent() (name string, ok bool) {
 	if len(k.Principal.Roles) != 1 {
 		return "", false
@@ -23,11 +23,12 @@ func (k *Key) BusAgent() (name string, ok bool) {
 	return strings.CutPrefix(k.Principal.Roles[0], RoleBus)
 }
 
-// maxBusAgent is the length of the longest name of an agent that has room for the id of a
-// worker in an address of the bus.
+// maxBusAgent is the maximum length of an agent's name that leaves room for the id of a worker
+// in an address of the bus.
 const maxBusAgent = 170
 
-// checkBusRole refuses a role for workers that is not alone, or names no agent.
+// checkBusRole returns an error for a role for workers that names no agent or is not the only
+// role.
 func (p *Principal) checkBusRole() error {
 	i := slices.IndexFunc(p.Roles, func(role string) bool { return strings.HasPrefix(role, RoleBus) })
 	if i < 0 {
@@ -51,8 +52,8 @@ func (p *Principal) checkBusRole() error {
 	return nil
 }
 
-// Worker returns the key with a text, if it is one for workers that is good. Failed attempts
-// are logged and delayed as those of callers are; from is the address, "host:port".
+// Worker returns the valid key for workers with a text. Failed attempts are logged and delayed
+// like those of callers; from is the address, "host:port".
 func (r *Keyring) Worker(ctx context.Context, text, from string) (Key, error) {
 	ks, err := r.keys()
 	if err != nil {
@@ -72,8 +73,8 @@ func (r *Keyring) Worker(ctx context.Context, text, from string) (Key, error) {
 	return Key{}, r.refuse(ctx, &Request{RemoteAddr: from}, a)
 }
 
-// misplaced refuses a key for workers where callers need none: who shows it wants to be
-// somebody.
+// misplaced refuses a key for workers on a request to a Keyring that is off: its sender meant
+// to authenticate.
 func (r *Keyring) misplaced(ctx context.Context, ks *keys, req *Request) error {
 	if len(ks.all) == 0 {
 		return nil

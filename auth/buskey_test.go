@@ -28,7 +28,7 @@ func with(text string) *auth.Request {
 	return &auth.Request{Header: h.Values, RemoteAddr: "127.0.0.1:5000"}
 }
 
-// TestKeyForWorkers: such a key opens nothing for callers, and asks nobody else for a key.
+// A key for workers authenticates no callers, and does not turn a keyring on.
 func TestKeyForWorkers(t *testing.T) {
 	t.Parallel()
 	k, text := workerKey(t, "Poet")
@@ -111,7 +111,7 @@ func TestRoleOfWorkers(t *testing.T) {
 	}
 }
 
-// memoryKeys keep nothing that is asked for again.
+// memoryKeys is an always empty KeyStore.
 type memoryKeys struct{}
 
 func (*memoryKeys) Keys(context.Context) ([]auth.Key, error) { return nil, nil }

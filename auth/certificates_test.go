@@ -14,7 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// knownCertificates knows the one with a common name.
+// knownCertificates accepts the certificate with a common name.
 type knownCertificates string
 
 func (k knownCertificates) Certificate(chains [][]*x509.Certificate) (*Principal, error) {
@@ -28,7 +28,7 @@ func (knownCertificates) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequi
 	return a2a.NamedSecuritySchemes{"mutualTLS": a2a.MutualTLSSecurityScheme{}}, a2a.SecurityRequirementsOptions{{"mutualTLS": {}}}
 }
 
-// TestCertificates has what counts when a caller shows a certificate, a key, or both.
+// The precedence of a certificate and a key of one caller.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	good, text := NewKey(Principal{ID: "keyed"}, time.Now())
@@ -81,8 +81,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Rules for certificates close a hub that has no key, and a certificate opens nothing where
-// there are none.
+// Certificates turn on a hub without keys, and a certificate authenticates no caller if the
+// Keyring has no Certificates.
 func TestCertificatesTurnOn(t *testing.T) {
 	t.Parallel()
 	c := new(x509.Certificate)

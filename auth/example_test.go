@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// A keyring with one key, as a hub uses it.
+// A keyring with one key.
 func ExampleKeyring() {
 	key, text := auth.NewKey(auth.Principal{ID: "partner", Org: "acme"}, time.Now())
 	ring := &auth.Keyring{Configured: []auth.Key{*key}}

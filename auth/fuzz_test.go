@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A credential is found only where it was written as a whole, and what is shown of
-// one is never enough to use it.
+// A credential is found only if it was sent as a whole, and its hint is never sufficient to use
+// it.
 func FuzzCredential(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"k", "Bearer k"}, {"", "bearer  k\t"}, {"k", ""}, {"", "Basic eDp5"}, {" k ", "BEARER"}, {"pk_abcdefghij_xyz", "Bearer pk_abcdefghij_xyz"},

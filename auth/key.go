@@ -15,35 +15,33 @@ import (
 	"unicode/utf8"
 )
 
-// Key is an API key as it is kept: with the hash of its text, never with the text.
+// Key is an API key in its stored form: with the hash of its text, never with the text.
 type Key struct {
-	// ID names the key to people and in its own text. It is required and says
-	// nothing about the text.
+	// ID identifies the key to people and is part of its text. It is required, and independent
+	// of the secret part.
 	ID string
-	// Principal is who calls with the key. Its ID is required; see Principal.Org for
-	// whose tasks it sees.
+	// Principal is the caller with the key. Its ID is required; Principal.Org determines whose
+	// tasks it sees.
 	Principal Principal
-	// Hash is the SHA-256 of the text. That is enough for a key of 256 random bits:
-	// a slow hash is for secrets that can be guessed, and this one can not, whatever
-	// a guess costs.
+	// Hash is the SHA-256 of the text. A fast hash is sufficient for 256 random bits: slow
+	// hashes protect secrets that can be guessed.
 	Hash [sha256.Size]byte
 	// Hint is the beginning of the text, for people. It may be empty.
 	Hint string
-	// CreatedAt is when the key was made; zero if that is not known.
+	// CreatedAt is the time of creation; zero if unknown.
 	CreatedAt time.Time
-	// ExpiresAt is when the key ends to be good; zero means never.
+	// ExpiresAt is the time at which the key expires; zero means never.
 	ExpiresAt time.Time
-	// RevokedAt is when the key was taken back; zero means that it was not.
+	// RevokedAt is the time at which the key was revoked; zero means never.
 	RevokedAt time.Time
-	// Configured says that the key stands in the configuration and is not kept in a
-	// store.
+	// Configured is set for a key from the configuration, which is not stored.
 	Configured bool
 }
 
-// Good reports whether the key opens anything at the given time.
+// Good reports whether the key is valid at the given time.
 func (k *Key) Good(at time.Time) bool { return k.flaw(at) == "" }
 
-// flaw says why the key is not good; nothing if it is.
+// flaw returns the reason why the key is not valid; empty if it is.
 func (k *Key) flaw(at time.Time) string {
 	switch {
 	case !k.RevokedAt.IsZero():
@@ -54,27 +52,26 @@ func (k *Key) flaw(at time.Time) string {
 	return ""
 }
 
-// KeyStore keeps keys. Methods are called concurrently.
+// KeyStore stores keys. Its methods are called concurrently.
 type KeyStore interface {
-	// Keys returns all keys that were ever put, revoked and expired ones among them,
-	// in the order of their making.
+	// Keys returns all keys ever put, including revoked and expired ones, in order of creation.
 	Keys(ctx context.Context) ([]Key, error)
-	// PutKey stores a key in place of the one with its ID. It must be durable when
-	// PutKey returns; key is not kept.
+	// PutKey stores a key, replacing the one with its ID. The key must be durable when PutKey
+	// returns. PutKey must not retain key.
 	PutKey(ctx context.Context, key *Key) error
 }
 
 const (
 	keyPrefix = "pk_"
 	keyBytes  = 32
-	// idLength is how long the ids of new keys are: 50 bits, so that none comes twice.
+	// idLength is the length of the ids of new keys: 50 bits, so that ids are unique.
 	idLength = 10
 	hintEnd  = "…"
 )
 
-// NewKey returns a new key for p and its text, pk_<id>_<43 letters of base64url>,
-// which is not kept anywhere. The rest of the fields is the caller's. If p has no
-// ID, it gets that of the key.
+// NewKey returns a new key for p and its text, pk_<id>_<43 letters of base64url>. The text is
+// not stored anywhere. The caller may set the other fields. If p has no ID, it is derived from
+// the key's ID.
 func NewKey(p Principal, at time.Time) (*Key, string) {
 	secret := make([]byte, keyBytes)
 	rand.Read(secret) // never fails
@@ -89,7 +86,7 @@ func NewKey(p Principal, at time.Time) (*Key, string) {
 
 // HashKey returns the hash of a key's text.
 func HashKey(text string) [sha256.Size]byte {
-	// Short texts, which all keys are, are hashed without making garbage.
+	// Short texts, which include all keys, are hashed without allocating memory.
 	var buf [maxCredential]byte
 	if len(text) > len(buf) {
 		return sha256.Sum256([]byte(text))
@@ -97,24 +94,22 @@ func HashKey(text string) [sha256.Size]byte {
 	return sha256.Sum256(buf[:copy(buf[:], text)])
 }
 
-// MinKeyLength is the least length of a key that an operator chooses, unless the operator
-// says otherwise. Shorter ones can be guessed.
+// MinKeyLength is the default minimum length, in bytes, of a key chosen by an operator. Shorter
+// keys can be guessed.
 const MinKeyLength = 16
 
-// hashPrefix begins a key that is given by its hash.
+// hashPrefix marks a key that is configured by its hash.
 const hashPrefix = "sha256:"
 
-// ConfiguredKey returns a key that an operator has chosen for p: by its text, of at
-// least 16 bytes, or as "sha256:" with the hash of the text in hexadecimal digits.
-// A chosen text should be as random as that of NewKey, for instance from
-// "openssl rand -hex 32". Errors never contain the text.
+// ConfiguredKey returns a key chosen by an operator for p. text is the key of at least 16
+// bytes, or "sha256:" and its hash in hexadecimal digits. A chosen key should be as random as
+// that of NewKey, for example from "openssl rand -hex 32". Errors never contain the text.
 func ConfiguredKey(text string, p Principal) (*Key, error) {
 	return ConfiguredKeyOf(text, p, MinKeyLength)
 }
 
-// ConfiguredKeyOf is ConfiguredKey for a text of at least shortest bytes. A key of fewer
-// than 16 can be guessed; wrong ones are slowed down, see Keyring. A shortest below 1
-// means 16.
+// ConfiguredKeyOf is ConfiguredKey with a minimum length of shortest bytes. A key of fewer than
+// 16 bytes can be guessed; the Keyring delays wrong ones. A shortest below 1 means 16.
 func ConfiguredKeyOf(text string, p Principal, shortest int) (*Key, error) {
 	if shortest < 1 {
 		shortest = MinKeyLength
@@ -136,10 +131,10 @@ func ConfiguredKeyOf(text string, p Principal, shortest int) (*Key, error) {
 	return k, p.Check()
 }
 
-// ErrShortKey is wrapped by the errors about keys that are shorter than they may be.
+// ErrShortKey is wrapped by errors for keys below the minimum length.
 var ErrShortKey = errors.New("the key is shorter")
 
-// checkText refuses what cannot travel in a header, or could be guessed.
+// checkText returns an error for a key that cannot be sent in a header, or is too short.
 func checkText(text string, shortest int) error {
 	switch {
 	case len(text) < shortest:
@@ -152,12 +147,12 @@ func checkText(text string, shortest int) error {
 	return nil
 }
 
-// maxName bounds the names in a principal.
+// maxName limits the names in a principal, in bytes.
 const maxName = 256
 
-// Check returns an error if a key cannot stand for p: if p has no id, the id "local",
-// an empty role, a name with control characters or over 256 bytes, or RoleBus beside
-// something else.
+// Check returns an error if p cannot be the principal of a key: if p has no id, the id "local",
+// an empty role, a name with control characters or over 256 bytes, or RoleBus beside other
+// roles or an owner.
 func (p *Principal) Check() error {
 	switch {
 	case p.ID == "":
@@ -184,8 +179,8 @@ func (p *Principal) Check() error {
 	return p.checkBusRole()
 }
 
-// hintOf returns so much of a credential that a person recognises it, and nobody can
-// use it: the id of a key of ours, else four characters of a long one.
+// hintOf returns a recognisable but useless part of a credential: the id of a key generated by
+// the hub, or four characters of another long one.
 func hintOf(text string) string {
 	if id, _, ok := strings.Cut(strings.TrimPrefix(text, keyPrefix), "_"); ok && len(id) == idLength && strings.HasPrefix(text, keyPrefix) && plain(id) {
 		return keyPrefix + id + "_" + hintEnd

@@ -90,7 +90,7 @@ func TestConfiguredKey(t *testing.T) {
 	}
 }
 
-// An operator may take shorter keys; of these nothing is shown.
+// An operator may allow shorter keys; these get no hint.
 func TestShortKeys(t *testing.T) {
 	t.Parallel()
 	alice := auth.Principal{ID: "alice"}

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// keyStore keeps keys in memory, or fails.
+// keyStore keeps keys in memory, or returns an error.
 type keyStore struct {
 	mu   sync.Mutex
 	keys []auth.Key
@@ -95,7 +95,7 @@ func refused(t testing.TB, what string, p *auth.Principal, err error) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // wrong ones wait
+	synctest.Test(t, func(t *testing.T) { // wrong keys are delayed
 		r, _ := load(t)
 		_, k := add(t, r, auth.Principal{ID: "ann"})
 		_, other := add(t, r, auth.Principal{ID: "ann"})
@@ -151,7 +151,7 @@ func TestKeyringOff(t *testing.T) {
 		if r.On() || len(r.List()) != 0 {
 			t.Errorf("%s: is on, keys %v", name, r.List())
 		}
-		// A client that sends a key to a hub that asks for none is not refused.
+		// A key sent to a keyring that is off causes no refusal.
 		p, err := ask(t.Context(), r, here, "X-Api-Key: whatever")
 		if err != nil || p.ID != auth.Local {
 			t.Errorf("%s: caller on this machine: %v, %v", name, p, err)
@@ -236,7 +236,7 @@ func TestConfiguredKeys(t *testing.T) {
 	if err := r.Add(t.Context(), another); err == nil || !strings.Contains(err.Error(), "no store") {
 		t.Errorf("add without a store = %v", err)
 	}
-	// A key that was revoked in the store and stands in the configuration is good.
+	// A configured key is valid even if the store has it as revoked.
 	stored := *k
 	stored.ID, stored.Configured, stored.RevokedAt = "old", false, time.Now()
 	r = &auth.Keyring{Configured: []auth.Key{*k}, Store: &keyStore{keys: []auth.Key{stored}}}
@@ -267,7 +267,7 @@ func TestRotation(t *testing.T) {
 				t.Errorf("before the end of the day: %v, %v", p, err)
 			}
 		}
-		// Nobody makes a key live longer.
+		// Revoke never extends the life of a key.
 		if got, err = r.Revoke(t.Context(), old.ID, time.Hour); err != nil || time.Until(got.ExpiresAt) != time.Millisecond {
 			t.Errorf("revoke later = %+v, %v, want the earlier end", got, err)
 		}
@@ -318,7 +318,7 @@ func TestKeyringChangesFail(t *testing.T) {
 	if _, err := r.Revoke(t.Context(), k.ID, 0); !errors.Is(err, s.err) {
 		t.Errorf("revoke = %v, want %v", err, s.err)
 	}
-	// What is not stored has not happened.
+	// A change that could not be stored has no effect.
 	if _, err := ask(t.Context(), r, there, "X-Api-Key:"+text); err != nil || len(r.List()) != 1 {
 		t.Errorf("after failures: %v, keys %v", err, r.List())
 	}
@@ -326,7 +326,7 @@ func TestKeyringChangesFail(t *testing.T) {
 	if err := closed.Load(t.Context()); !errors.Is(err, s.err) {
 		t.Errorf("load = %v, want %v", err, s.err)
 	}
-	// Without knowing the keys nobody gets in.
+	// A keyring that is not loaded admits no caller.
 	if p, err := ask(t.Context(), closed, here); p != nil || err == nil || errors.Is(err, auth.ErrUnauthenticated) {
 		t.Errorf("not loaded: %v, %v, want an internal error", p, err)
 	}
@@ -396,7 +396,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	})
 }
 
-// Requests that run while keys change see the state before or after.
+// Requests during a change see the keys before or after it.
 func TestKeyringConcurrently(t *testing.T) {
 	t.Parallel()
 	r, _ := load(t)

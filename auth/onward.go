@@ -7,30 +7,29 @@ import (
 
 // Errors of Assert.
 var (
-	// ErrNoOnward: nobody here can say to others who a caller is.
+	// ErrNoOnward is returned if the hub cannot issue assertions.
 	ErrNoOnward = errors.New("nothing here says to others who the caller is")
-	// ErrNobody: the caller has no identity, so that there is nothing to be said.
+	// ErrNobody is returned for a caller without credentials, which has no identity to assert.
 	ErrNobody = errors.New("callers without credentials have no identity elsewhere")
 )
 
-// Onward says to others who a caller is. It is safe for concurrent use.
+// Onward issues tokens that identify a caller to other parties. It is safe for concurrent use.
 type Onward interface {
-	// Assert returns a token (JWT) that says who the caller of ctx is, and is good for the
-	// audience alone and for a short time. The error is ErrNobody for a caller without
-	// credentials.
+	// Assert returns a short-lived token (JWT) that identifies the caller of ctx and is valid
+	// for the audience only. The error is ErrNobody for a caller without credentials.
 	Assert(ctx context.Context, audience string) (string, error)
 }
 
 type onwardKey struct{}
 
-// WithOnward returns a context in which o speaks for the caller.
+// WithOnward returns a context in which Assert uses o.
 func WithOnward(ctx context.Context, o Onward) context.Context {
 	return context.WithValue(ctx, onwardKey{}, o)
 }
 
-// Assert returns a token that says who the caller of ctx is, for an executor that calls
-// others on his behalf: audience is who it is for, such as the origin of a URL. The token
-// must go there alone. The error is ErrNoOnward if the hub cannot make one.
+// Assert returns a token that identifies the caller of ctx, for an executor that calls other
+// parties on the caller's behalf. audience is the recipient, such as the origin of a URL; the
+// token must be sent only there. The error is ErrNoOnward if the hub cannot issue one.
 func Assert(ctx context.Context, audience string) (string, error) {
 	o, _ := ctx.Value(onwardKey{}).(Onward)
 	if o == nil {

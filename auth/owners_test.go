@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// A request is for the organisation that it names among those of its caller, or for the
-// first, and never for another one.
+// A request is made for the organisation that it selects among those of its caller, or for the
+// first one, and never for another one.
 func TestOwnersOfACaller(t *testing.T) {
 	t.Parallel()
 	key := func(text string, p auth.Principal) auth.Key {
@@ -86,7 +86,7 @@ func TestCheckOwners(t *testing.T) {
 	}
 }
 
-// An Authenticator that knows nobody has let nobody in.
+// Known rejects a principal without an id.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*auth.Principal{nil, {}, {Org: "acme", Roles: []string{"admin"}}} {

@@ -20,25 +20,25 @@ const Local = "local"
 type Principal struct {
 	// ID identifies the caller. It is required.
 	ID string `json:"id"`
-	// DisplayName is for people. If empty, ID is shown.
+	// DisplayName is for display. If empty, ID is shown.
 	DisplayName string `json:"displayName,omitempty"`
-	// Org, if set, owns the caller's tasks instead of the caller. The organisation
-	// "local" is that of the anonymous caller: whoever belongs to it has his tasks.
-	// An Authenticator must not take an Org from somebody else without checking it.
+	// Org, if set, owns the caller's tasks instead of the caller. The organisation "local" is
+	// that of the anonymous caller: its members share the anonymous caller's tasks. An
+	// Authenticator must verify an Org that comes from another party.
 	Org string `json:"org,omitempty"`
-	// Orgs, if set, are all organisations that the caller belongs to. Org is one of them:
-	// the one that owns the tasks of the request, see For.
+	// Orgs, if set, lists all organisations of the caller. Org is one of them: the owner of the
+	// tasks of the request, see For.
 	Orgs []string `json:"orgs,omitempty"`
-	// Roles are names that policies refer to.
+	// Roles are names for use in policies.
 	Roles []string `json:"roles,omitempty"`
-	// Claims are further facts that the authenticator vouches for.
+	// Claims are further facts that the Authenticator has verified.
 	Claims map[string]string `json:"claims,omitempty"`
-	// Via says how the caller was authenticated, such as "key:" with the id of a key,
-	// "token" or "certificate". It is not kept; empty if it is not known.
+	// Via is the method of authentication, such as "key:" with the id of a key, "token" or
+	// "certificate". It is not stored; empty if unknown.
 	Via string `json:"-"`
 }
 
-// Owner returns the scope of the tasks that p makes.
+// Owner returns the owner of the tasks that p creates.
 func (p *Principal) Owner() task.Owner {
 	switch p.Org {
 	case "":
@@ -48,22 +48,22 @@ func (p *Principal) Owner() task.Owner {
 		return task.Owner("org:" + p.Org)
 	}
 	if strings.HasPrefix(p.ID, "org:") || strings.HasPrefix(p.ID, "id:") {
-		// No id may look like the owner of an organisation.
+		// No id may equal the owner of an organisation.
 		return task.Owner("id:" + p.ID)
 	}
 	return task.Owner(p.ID)
 }
 
-// Anonymous reports whether nobody vouches for p.
+// Anonymous reports whether p was not authenticated.
 func (p *Principal) Anonymous() bool { return p == nil || p.ID == Local }
 
-// HeaderOwner is the header, or gRPC metadata key, by which a caller who belongs to several
-// organisations says for which of them a request is. Without it, the first one is meant.
+// HeaderOwner is the header, or gRPC metadata key, with which a caller that belongs to several
+// organisations selects one for a request. The default is the first one.
 const HeaderOwner = "X-Parley-Owner"
 
-// For returns p for the organisation that the request names with HeaderOwner: p itself if it
-// names none, or the one that p has. An organisation that p does not belong to is refused, as
-// is a request that names several.
+// For returns p with the organisation that the request selects with HeaderOwner; p itself if
+// the request selects none, or the current one. A request is refused if p does not belong to
+// the organisation, or if it selects several.
 func (p *Principal) For(r *Request) (*Principal, error) {
 	named := r.Header(HeaderOwner)
 	if len(named) == 0 {
@@ -84,25 +84,24 @@ func (p *Principal) For(r *Request) (*Principal, error) {
 	return &chosen, nil
 }
 
-// Request is what an Authenticator sees of a call, over HTTP or gRPC.
+// Request is the part of a call, over HTTP or gRPC, that an Authenticator sees.
 type Request struct {
-	// Header returns the values of a header (or gRPC metadata key); the name's case
-	// does not matter.
+	// Header returns the values of a header (or gRPC metadata key). The name is compared
+	// without case.
 	Header func(name string) []string
 	// RemoteAddr is the address of the peer, "host:port".
 	RemoteAddr string
-	// Chains are those by which the handshake of the connection has verified the caller's
-	// certificate (tls.ConnectionState.VerifiedChains), each with that one first. Without
-	// one, or one that nobody has verified, there are none.
+	// Chains are the verified chains of the caller's certificate, from the TLS handshake
+	// (tls.ConnectionState.VerifiedChains), each beginning with that certificate. Chains is
+	// empty if there is no certificate, or if it was not verified.
 	Chains [][]*x509.Certificate
 }
 
-// ErrUnauthenticated is what an Authenticator returns for missing or wrong
-// credentials.
+// ErrUnauthenticated is wrapped by an Authenticator's errors for missing or wrong credentials.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
-// Known returns an error for a principal that is nil, or has no id: an Authenticator that
-// returns one is at fault, and its caller is nobody. The error is an internal one.
+// Known returns an internal error for a principal that is nil or has no id. An Authenticator
+// that returns such a principal is faulty, and its caller is not authenticated.
 func Known(p *Principal) error {
 	if p == nil || p.ID == "" {
 		return errUnknown
@@ -112,14 +111,14 @@ func Known(p *Principal) error {
 
 var errUnknown = errors.New("authenticator returned no principal")
 
-// Authenticator finds the principal of a call. It returns an error wrapping
-// ErrUnauthenticated if the credentials are missing or wrong; any other error is
-// an internal one, and so is no principal, or one without an id, without an error.
+// Authenticator returns the principal of a call. The error wraps ErrUnauthenticated if the
+// credentials are missing or wrong; any other error is an internal error. So is a nil error
+// with a principal that is nil or has no id. It must be safe for concurrent use.
 type Authenticator interface {
 	Authenticate(ctx context.Context, r *Request) (*Principal, error)
 }
 
-// Func makes an Authenticator of a function.
+// Func is an Authenticator implemented by a function.
 type Func func(ctx context.Context, r *Request) (*Principal, error)
 
 // Authenticate calls f.
@@ -128,13 +127,13 @@ func (f Func) Authenticate(ctx context.Context, r *Request) (*Principal, error) 
 // nobody is the anonymous local principal.
 var nobody = &Principal{ID: Local, DisplayName: Local, Via: viaNothing}
 
-// Anyone authenticates every caller as the anonymous local principal.
+// Anyone returns an Authenticator that accepts every caller as the anonymous local principal.
 func Anyone() Authenticator {
 	return Func(func(context.Context, *Request) (*Principal, error) { return nobody, nil })
 }
 
-// Anonymous returns what authenticates callers where nobody has configured it:
-// Anyone if everywhere is set, else ThisMachine.
+// Anonymous returns the default Authenticator of a hub without credentials: Anyone if
+// everywhere is set, ThisMachine otherwise.
 func Anonymous(everywhere bool) Authenticator {
 	if everywhere {
 		return Anyone()
@@ -142,8 +141,8 @@ func Anonymous(everywhere bool) Authenticator {
 	return ThisMachine()
 }
 
-// ThisMachine authenticates callers on this machine as the anonymous local
-// principal, and nobody else.
+// ThisMachine returns an Authenticator that accepts callers on this machine as the anonymous
+// local principal and refuses all others.
 func ThisMachine() Authenticator {
 	return Func(func(_ context.Context, r *Request) (*Principal, error) {
 		if !LocalPeer(r.RemoteAddr) {
@@ -153,15 +152,14 @@ func ThisMachine() Authenticator {
 	})
 }
 
-// LocalPeer reports whether a peer, "host:port", is on this machine. A peer without
-// an IP address came over a socket of this machine. Behind a proxy the peer is the
-// proxy.
+// LocalPeer reports whether a peer, "host:port", is on this machine. A peer without an IP
+// address is connected by a local socket. Behind a proxy the peer is the proxy.
 func LocalPeer(addr string) bool {
 	ip, ok := peerIP(addr)
 	return !ok || ip.IsLoopback()
 }
 
-// How callers are authenticated here.
+// Values of Principal.Via.
 const (
 	viaNothing     = "none"
 	viaKey         = "key:"
@@ -169,7 +167,7 @@ const (
 	viaCertificate = "certificate"
 )
 
-// via returns p with how it was authenticated, unless that is known.
+// via returns p with Via set, unless it is set already.
 func (p *Principal) via(how string) *Principal {
 	if p.Via != "" {
 		return p

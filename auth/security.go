@@ -7,8 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// The schemes of a Keyring, as cards name them (specification §4.5). Either one is
-// enough.
+// Security schemes of a Keyring for cards (specification §4.5). Either one is sufficient.
 var (
 	keySchemes = a2a.NamedSecuritySchemes{
 		"apiKey": a2a.APIKeySecurityScheme{
@@ -19,9 +18,9 @@ var (
 	keyRequirements = a2a.SecurityRequirementsOptions{{"apiKey": {}}, {"bearer": {}}}
 )
 
-// Security returns what cards say about authentication: nothing while the Keyring is
-// off, schemes that may be used while callers need none, else also that one of them
-// is required. The values are shared and must not be changed.
+// Security returns the security schemes and requirements for cards. Both are nil while the
+// Keyring is off. With AllowAnonymous the requirements are nil, so that the schemes are
+// optional. The values are shared and must not be changed.
 func (r *Keyring) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
 	if !r.On() {
 		return nil, nil
@@ -39,7 +38,7 @@ func (r *Keyring) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirements
 	return schemes, requirements
 }
 
-// besides returns the schemes and requirements of first and then the others, without
+// besides returns the schemes and requirements of first, followed by the others, without
 // changing either.
 func besides(
 	first interface {

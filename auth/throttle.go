@@ -8,47 +8,48 @@ import (
 	"time"
 )
 
-// The numbers of the throttle.
+// Limits of the throttle.
 const (
-	// freeFailures in one failureWindow are answered at once.
+	// freeFailures is the number of failures in one failureWindow that are answered at once.
 	freeFailures  = 5
 	failureWindow = time.Minute
-	// The next one waits for shortestDelay, each further one twice as long.
+	// shortestDelay is the delay of the next failure; each further one doubles it, up to
+	// longestDelay.
 	shortestDelay = 50 * time.Millisecond
 	longestDelay  = time.Second
-	// maxPeers is how many addresses are remembered.
+	// maxPeers is the number of addresses remembered.
 	maxPeers = 4096
-	// maxDelayed is how many answers wait at one time.
+	// maxDelayed is the maximum number of delayed answers at one time.
 	maxDelayed = 64
-	// maxRecords is how many failures are logged in one recordWindow.
+	// maxRecords is the maximum number of failures logged in one recordWindow.
 	maxRecords   = 50
 	recordWindow = 10 * time.Second
 )
 
-// throttle slows down those who try credentials. It remembers a bounded number of
-// addresses, the latest ones. The zero value is ready.
+// throttle delays callers that try credentials. It remembers a limited number of addresses, the
+// latest ones. The zero value is ready to use.
 type throttle struct {
 	mu      sync.Mutex // guards the fields below
 	peers   map[netip.Prefix]*list.Element
-	order   list.List // of *peer, the latest failure first
+	order   list.List // of *peer, latest failure first
 	delayed int
 	records records
 }
 
-// peer is an address that failed.
+// peer is an address with failed attempts.
 type peer struct {
 	addr     netip.Prefix
 	failures int
-	since    time.Time // when the first of them was
+	since    time.Time // time of the first failure
 }
 
-// verdict says whether a failure is logged, and how many before it were not.
+// verdict reports whether to log a failure, and the number of unlogged failures before it.
 type verdict struct {
 	record bool
 	left   int
 }
 
-// count notes a failure and returns how long its answer has to wait.
+// count records a failure and returns the delay of its answer.
 func (t *throttle) count(addr string, now time.Time) (time.Duration, verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +61,7 @@ func (t *throttle) count(addr string, now time.Time) (time.Duration, verdict) {
 	return delay(p.failures), t.records.count(now)
 }
 
-// delay is how long the answer to the n-th failure waits.
+// delay returns the delay of the answer to the n-th failure.
 func delay(n int) time.Duration {
 	if n <= freeFailures {
 		return 0
@@ -69,8 +70,8 @@ func delay(n int) time.Duration {
 	return min(shortestDelay<<doublings, longestDelay)
 }
 
-// peerLocked returns the record of an address, and forgets the one that was quiet
-// for the longest time if there are too many.
+// peerLocked returns the record of an address. If there are too many, it removes the one that
+// failed least recently.
 func (t *throttle) peerLocked(addr netip.Prefix) *peer {
 	if e, ok := t.peers[addr]; ok {
 		t.order.MoveToFront(e)
@@ -88,7 +89,7 @@ func (t *throttle) peerLocked(addr netip.Prefix) *peer {
 	return p
 }
 
-// enter takes a place among the answers that wait, if there is one.
+// enter reserves one of the delayed answers; it returns false if all are in use.
 func (t *throttle) enter() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,8 +106,8 @@ func (t *throttle) leave() {
 	t.delayed--
 }
 
-// network returns what one caller can choose his addresses from: an IPv4 address, or
-// 64 bits of an IPv6 address. Callers without an IP address are one.
+// network returns the range of addresses that one caller can choose from: an IPv4 address, or
+// 64 bits of an IPv6 address. All callers without an IP address share one range.
 func network(addr string) netip.Prefix {
 	ip, ok := peerIP(addr)
 	if !ok {
@@ -123,7 +124,7 @@ func network(addr string) netip.Prefix {
 	return p
 }
 
-// peerIP returns the IP address of a peer, if it has one.
+// peerIP returns the IP address of a peer; false if it has none.
 func peerIP(addr string) (netip.Addr, bool) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -133,7 +134,7 @@ func peerIP(addr string) (netip.Addr, bool) {
 	return ip.Unmap(), err == nil
 }
 
-// records bounds how much is logged.
+// records limits the number of log records.
 type records struct {
 	since time.Time
 	n     int

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// closed returns a keyring with one key, and the text of it.
+// closed returns a keyring with one key, and the text of the key.
 func closed() (*Keyring, string) {
 	k, text := NewKey(Principal{ID: "ann"}, time.Now())
 	return &Keyring{Configured: []Key{*k}}, text
@@ -32,7 +32,7 @@ func from(addr, key string) *Request {
 	}}
 }
 
-// try makes a failed attempt and returns how long the answer took.
+// try makes a failed attempt and returns the duration of the answer.
 func try(t testing.TB, r *Keyring, addr string) time.Duration {
 	t.Helper()
 	start := time.Now()

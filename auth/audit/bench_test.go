@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkAppend writes entries from several callers at one time.
+// BenchmarkAppend writes entries from concurrent callers.
 func BenchmarkAppend(b *testing.B) {
 	l := openTest(b, Options{Dir: filepath.Join(b.TempDir(), "audit")})
 	r := added(1)

@@ -18,27 +18,27 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
-// disk is the folder of a log as its writer sees it.
+// disk is the writer's state of the folder of a log.
 type disk struct {
 	dir string
 	id  string
 	key ed25519.PrivateKey
-	// file is the segment that is written, nil if it has to be opened; path is its name,
-	// empty if the next batch begins one.
+	// file is the current segment, nil if it has to be opened; path is its name, empty if the
+	// next batch begins a segment.
 	file *os.File
 	path string
-	// size is how many bytes of it are on the disk.
+	// size is the number of its bytes on disk.
 	size int64
 }
 
-// segmentEnd is how the names of segments end; before it is the number of the first entry.
+// segmentEnd is the suffix of the names of segments; the number of the first entry precedes it.
 const segmentEnd = ".jsonl"
 
-// segmentName is the name of the segment that begins with an entry.
+// segmentName returns the name of the segment that begins with an entry.
 func segmentName(first uint64) string { return fmt.Sprintf("%012d%s", first, segmentEnd) }
 
-// store appends a batch. If it returns an error, the segment is as it was before, or will
-// be when it is written to the next time.
+// store appends a batch. After an error, the segment is unchanged, or is restored by the next
+// write.
 func (d *disk) store(b *batch) error {
 	if err := d.open(b.first); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d *disk) store(b *batch) error {
 	}
 	d.size += int64(len(b.buf))
 	for _, path := range b.remove {
-		_ = os.Remove(path) // what stays is removed the next time
+		_ = os.Remove(path) // if that fails, the next attempt removes it
 	}
 	if b.rotate {
 		return d.endSegment()
@@ -63,8 +63,7 @@ func (d *disk) store(b *batch) error {
 	return nil
 }
 
-// open opens the segment that a batch belongs to, which begins with an entry if it is a
-// new one.
+// open opens the segment for a batch; a new segment begins with the entry first.
 func (d *disk) open(first uint64) (err error) {
 	if d.file != nil {
 		return nil
@@ -73,7 +72,7 @@ func (d *disk) open(first uint64) (err error) {
 		if d.file, err = os.OpenFile(d.path, os.O_WRONLY, 0o600); err != nil {
 			return err
 		}
-		// What an earlier try has left behind the last entry goes.
+		// Remove the remains of an earlier attempt behind the last entry.
 		if err := d.file.Truncate(d.size); err != nil {
 			return errors.Join(err, d.rollBack())
 		}
@@ -90,14 +89,14 @@ func (d *disk) open(first uint64) (err error) {
 	return atomicfile.SyncFolder(d.dir)
 }
 
-// rollBack gives a segment up that could not be written.
+// rollBack restores and closes a segment after a failed write.
 func (d *disk) rollBack() error {
 	err := errors.Join(d.file.Truncate(d.size), d.file.Close())
 	d.file = nil
 	return err
 }
 
-// endSegment begins another one with the next batch.
+// endSegment ends the segment; the next batch begins another one.
 func (d *disk) endSegment() error {
 	err := d.file.Close()
 	d.file, d.path, d.size = nil, "", 0
@@ -114,7 +113,7 @@ func (d *disk) close() error {
 // segment is a file of a log.
 type segment struct {
 	path string
-	// first is the number of its first entry, by its name.
+	// first is the number of its first entry, according to its name.
 	first uint64
 }
 
@@ -137,16 +136,18 @@ func segments(dir string) ([]segment, error) {
 	return all, nil
 }
 
-// plan says which segments are to go, and where the log begins then.
+// plan lists the segments to remove, and the beginning of the log after that.
 type plan struct {
 	remove []string
 	begin  position
 }
 
-// planEvery is how often old segments are looked for beside the end of each.
+// planEvery is the interval at which old segments are looked for, in addition to the end of
+// each segment.
 const planEvery = time.Hour
 
-// outdated returns which segments are too old or too much. What cannot be read stays.
+// outdated returns the segments beyond the limits of age and size. Unreadable segments are
+// kept.
 func (d *disk) outdated(o *Options, now time.Time) plan {
 	var p plan
 	if o.KeepAge <= 0 && o.KeepSize <= 0 {
@@ -161,7 +162,7 @@ func (d *disk) outdated(o *Options, now time.Time) plan {
 		total += sizeOf(s.path)
 	}
 	for len(all) > 1 {
-		next, err := firstEntry(all[1].path) // nothing in the segment before is younger
+		next, err := firstEntry(all[1].path) // every entry of the segment before is older
 		tooMuch := o.KeepSize > 0 && total > o.KeepSize
 		if err != nil || !tooMuch && (o.KeepAge <= 0 || now.Sub(next.At) <= o.KeepAge) {
 			return p
@@ -198,9 +199,9 @@ func firstEntry(path string) (*Entry, error) {
 
 // end is the end of a segment.
 type end struct {
-	// last is the last complete line as an entry; nil if it is none.
+	// last is the entry on the last complete line; nil if the line is not an entry.
 	last *Entry
-	// size is where the last complete line ends, rest what comes after it.
+	// size is the end of the last complete line, and rest the bytes after it.
 	size int64
 	rest []byte
 }
@@ -232,5 +233,5 @@ func readEnd(path string) (*end, error) {
 	return e, nil
 }
 
-// missing reports whether err says that there is no such file.
+// missing reports whether err means that a file does not exist.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// TestFullDisk fills the disk of a log: whoever waits is told, nothing half is left, and the
-// log goes on when there is room, with the number of what was lost.
+// TestFullDisk fills the disk of a log: waiting callers get an error, and no partial entry
+// remains. The log continues when there is space again, with the number of lost entries.
 func TestFullDisk(t *testing.T) {
 	disk := hubtest.Disk(t, "1m")
 	ballast := filepath.Join(disk, "ballast")
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// sound fails the test unless a log is.
+// sound verifies a log and fails the test on a problem.
 func sound(t *testing.T, dir string, key ed25519.PrivateKey) {
 	t.Helper()
 	rep, err := audit.Verify(dir, audit.Check{Key: key.Public().(ed25519.PublicKey)})
@@ -93,7 +93,7 @@ func sound(t *testing.T, dir string, key ed25519.PrivateKey) {
 	}
 }
 
-// count returns how many entries of an action there are.
+// count returns the number of entries of an action.
 func count(t *testing.T, dir, action string) (n int) {
 	t.Helper()
 	for _, err := range audit.Read(t.Context(), dir, audit.Query{Action: action}, 0) {

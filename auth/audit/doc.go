@@ -1,42 +1,42 @@
-// Package audit keeps a log of who did what to a hub, which shows where it was changed.
+// Package audit keeps a tamper-evident log of the actions on a hub and their actors.
 //
 // # What it is
 //
-// A [Log] is a folder of segments, files to which lines are appended. Each line is an entry:
-// one JSON object with a number, a time, who did it, what, to what, and what came of it. Its
-// last member is the SHA-256 of the line before it, and the member before that is the hash of
-// the entry before, so that all entries are a chain, through all segments. From time to time an entry
-// holds a signature over the chain so far, and so does the file head.json, which says
-// where the log ends. [Verify] checks all of that and names each entry that is wrong.
-// [Read] goes through a log; docs/audit.md is its manual.
+// A [Log] is a folder of segments, files to which lines are appended. Each line is an entry: a
+// JSON object with a number, a time, an actor, an action, a subject and an outcome. The last
+// member of a line is the SHA-256 of the line up to there, and the member before it is the hash
+// of the previous entry, so that all entries form a chain across the segments. Periodically, an
+// entry holds a signature over the chain so far. The file head.json holds a signature too, and
+// records the end of the log. [Verify] checks all of that and names each faulty entry. [Read]
+// reads the entries of a log; docs/audit.md is its manual.
 //
 // # Guarantees
 //
-// An entry is on the disk when [Log.Append] or [Pending.Wait] returns without an error.
-// Entries that wait at one time are written with one sync of the disk. If they cannot be
-// written, none of them is in the log, those who wait are told, and how many were lost is an
-// entry as soon as the disk takes some again.
+// An entry is on disk when [Log.Append] or [Pending.Wait] returns without an error. Concurrent
+// entries are written with one sync of the disk. If they cannot be written, none of them is in
+// the log, and waiting callers get an error. The number of lost entries is logged as soon as
+// the disk is writable again.
 //
-// What a crash leaves of a line at the end of the log is completed or cut off by the next
-// Open, which is an entry itself. Nothing else is ever mended: where a log was changed,
-// Open begins a new segment behind it, and Verify finds the place as before.
+// An unfinished line that a crash has left at the end of the log is completed or removed by the
+// next Open, which logs that. Nothing else is repaired: where a log was changed, Open begins a
+// new segment behind the change, and Verify still finds it.
 //
-// Segments that are removed by age or size leave an entry that says where the log begins
-// from then on. So Verify tells this from segments that somebody else has removed.
+// Segments that are removed by age or size leave an entry with the new beginning of the log. So
+// Verify can distinguish them from segments that were deleted by others.
 //
-// Texts of an entry are clipped at 512 bytes and are valid UTF-8, whatever they came as.
-// Callers who are refused again and again are counted, see [Log.Refused].
+// Texts of an entry are cut at 512 bytes and are always valid UTF-8. Repeated refusals are
+// counted, see [Log.Refused].
 //
 // # What it does not promise
 //
-// Who has the private key can write another log. Who has it not can take away the entries
-// after the last signature, if nobody has noted the head elsewhere; see [Check]. What
-// was never told to the log is not in it.
+// An owner of the private key can write another log. Others can remove the entries after the
+// last signature without detection, unless a head was noted elsewhere; see [Check]. Actions
+// that were never passed to the log are not in it.
 //
 // # Concurrency
 //
-// A Log is safe for concurrent use, by one process: the hub's lock on its data folder sees to
-// that. Reading and verifying need no lock, also while the log is written.
+// A Log is safe for concurrent use by one process, which the hub's lock on its data folder
+// ensures. Reading and verifying need no lock, even while the log is written.
 //
 // # Testing
 //

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestManual reads the example of docs/audit.md, and looks for each action in its tables.
+// TestManual verifies the example in docs/audit.md, and looks for each action in its tables.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../docs/audit.md")

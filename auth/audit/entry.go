@@ -14,10 +14,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Action names what was done. Names are stable.
+// Action is the name of an action. Names are stable.
 type Action string
 
-// What callers do to tasks.
+// Actions of callers on tasks and memories.
 const (
 	TaskSend      Action = "task.send"
 	TaskCancel    Action = "task.cancel"
@@ -32,7 +32,7 @@ const (
 	MemoryEnd     Action = "memory.end"
 )
 
-// What is done to the hub, and whom it refuses.
+// Actions on the hub itself, and refusals.
 const (
 	TaskOperate    Action = "task.operate"
 	AgentRegister  Action = "agent.register"
@@ -65,23 +65,23 @@ const (
 	familyOfAudits        = "audit."
 )
 
-// Level says how much is written down. Each level has what those before it have.
+// Level selects the actions that are logged. Each level includes the previous ones.
 type Level string
 
 const (
-	// Off writes nothing down.
+	// Off logs nothing.
 	Off Level = "off"
-	// Changes are administration, keys, trust, registrations, refusals, start and stop.
+	// Changes logs administration, keys, trust, registrations, refusals, start and stop.
 	Changes Level = "changes"
-	// Tasks are messages, cancellations, webhooks and notes of callers, too.
+	// Tasks adds messages, cancellations, webhooks and memory changes of callers.
 	Tasks Level = "tasks"
-	// Reads are tasks and large parts that callers look at, too.
+	// Reads adds reads of tasks and of large parts.
 	Reads Level = "reads"
 )
 
 var ranks = map[Level]int{Off: 0, Changes: 1, Tasks: 2, Reads: 3}
 
-// level returns the first level at which an action is written down.
+// level returns the lowest level at which an action is logged.
 func (a Action) level() Level {
 	switch a {
 	case TaskGet, TaskList, TaskSubscribe, PartGet:
@@ -92,7 +92,7 @@ func (a Action) level() Level {
 	return Changes
 }
 
-// Has reports whether an action is written down at level l; the zero Level is Tasks.
+// Has reports whether level l logs an action; the zero Level is Tasks.
 func (l Level) Has(a Action) bool {
 	if l == "" {
 		l = Tasks
@@ -100,72 +100,73 @@ func (l Level) Has(a Action) bool {
 	return ranks[a.level()] <= ranks[l]
 }
 
-// Outcome is what came of something.
+// Outcome is the outcome of an action.
 type Outcome string
 
 const (
-	// Asked says that somebody may do it and is about to: how it ends is another entry.
+	// Asked means that the action is allowed and about to begin; another entry records its end.
 	Asked Outcome = "asked"
-	// OK says that it was done.
+	// OK means that the action has succeeded.
 	OK Outcome = "ok"
-	// Refused says that whoever asked for it may not have it done, or not so.
+	// Refused means that the actor is not allowed to perform the action, or that the request is
+	// not acceptable.
 	Refused Outcome = "refused"
-	// Failed says that it was tried and did not work.
+	// Failed means that the action was tried and has failed.
 	Failed Outcome = "failed"
 )
 
-// Actor is who did something. Empty fields are not known.
+// Actor is the party that performs an action. Empty fields are unknown.
 type Actor struct {
-	// ID is the id of the principal; "local" is the caller without credentials, "hub" the
-	// hub itself, "operator" whoever runs a command on its folder.
+	// ID is the id of the principal. "local" is a caller without credentials, "hub" the hub
+	// itself, "operator" the user of a command on the hub's folder.
 	ID string `json:"id,omitempty"`
-	// Owner owns the tasks of the principal, such as "org:acme".
+	// Owner is the owner of the principal's tasks, such as "org:acme".
 	Owner string `json:"owner,omitempty"`
-	// Auth says how it was authenticated, such as "key:mfrggzdfmz", "token" or "none".
+	// Auth is the method of authentication, such as "key:mfrggzdfmz", "token" or "none".
 	Auth string `json:"auth,omitempty"`
-	// From is the address that it called from, "host:port".
+	// From is the address of the caller, "host:port".
 	From string `json:"from,omitempty"`
 }
 
-// Subject is what something was done to. Empty fields do not apply.
+// Subject is the object of an action. Empty fields do not apply.
 type Subject struct {
-	// Kind is that of ID, such as "key", "agent", "config".
+	// Kind is the kind of the object with ID, such as "key", "agent", "config".
 	Kind  string `json:"kind,omitempty"`
 	ID    string `json:"id,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Task  string `json:"task,omitempty"`
 }
 
-// Field is a further fact about what was done.
+// Field is a further detail of an action.
 type Field struct{ Name, Value string }
 
-// Record is what is written down. It must hold no secret and no text of a message.
+// Record is the content of an entry. It must not contain secrets or texts of messages.
 type Record struct {
 	Actor   Actor
 	Action  Action
 	Subject Subject
-	// Outcome is OK if it is empty.
+	// Outcome is the outcome; empty means OK.
 	Outcome Outcome
-	// Reason says why it was refused or has failed.
+	// Reason is the reason of a refusal or failure.
 	Reason string
-	// Trace is the trace of the request in hexadecimal digits (W3C Trace Context), if it
-	// has one.
+	// Trace is the trace id of the request in hexadecimal digits (W3C Trace Context); it may be
+	// empty.
 	Trace string
-	// Detail has facts of the action in the order in which they are written.
+	// Detail holds details of the action in the order in which they are written.
 	Detail []Field
 }
 
 // Hash is a SHA-256. As text it has 64 lower-case hexadecimal digits.
 type Hash [sha256.Size]byte
 
-// String returns the digits.
+// String returns the hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes lower-case digits alone, so
-// that a hash has one form.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts only lower-case digits, so that
+// a hash has one text form.
 func (h *Hash) UnmarshalText(text []byte) error {
 	var sum Hash
 	n, err := hex.Decode(sum[:], text[:min(len(text), 2*len(sum))])
@@ -176,7 +177,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Mark is a place in a log: an entry and its hash. As text it is "N:HASH".
+// Mark is a position in a log: an entry and its hash. Its text form is "N:HASH".
 type Mark struct {
 	Seq  uint64 `json:"seq"`
 	Hash Hash   `json:"hash"`
@@ -185,7 +186,7 @@ type Mark struct {
 // String returns "N:HASH".
 func (m Mark) String() string { return strconv.FormatUint(m.Seq, 10) + ":" + m.Hash.String() }
 
-// ParseMark reads "N:HASH".
+// ParseMark parses "N:HASH".
 func ParseMark(text string) (Mark, error) {
 	number, digits, _ := strings.Cut(text, ":")
 	var m Mark
@@ -199,7 +200,7 @@ func ParseMark(text string) (Mark, error) {
 	return m, nil
 }
 
-// Entry is an entry as it stands in a log.
+// Entry is an entry of a log.
 type Entry struct {
 	Seq     uint64            `json:"seq"`
 	At      time.Time         `json:"at"`
@@ -210,28 +211,28 @@ type Entry struct {
 	Reason  string            `json:"reason,omitempty"`
 	Trace   string            `json:"trace,omitempty"`
 	Detail  map[string]string `json:"detail,omitempty"`
-	// Prev is the hash of the entry before; zero for the first one.
+	// Prev is the hash of the previous entry; zero for the first one.
 	Prev Hash `json:"prev"`
 	Hash Hash `json:"hash"`
 }
 
 const (
 	maxText = 512
-	// maxLine is more bytes than an entry has, see maxText and maxFields.
+	// maxLine is an upper limit for the length of an entry, see maxText and maxFields.
 	maxLine   = 256 << 10
 	maxFields = 16
 )
 
-// position is where an entry gets its place in the chain.
+// position is the number of an entry and the hash of the previous one.
 type position struct {
 	seq  uint64
 	prev Hash
 }
 
-// timeForm is RFC 3339 with nine digits, so that entries sort as texts do.
+// timeForm is RFC 3339 with nine digits, so that the order of texts is the order of times.
 const timeForm = "2006-01-02T15:04:05.000000000Z"
 
-// appendEntry appends the line of r at a place of the chain, and returns its hash.
+// appendEntry appends the line of r at a position of the chain, and returns its hash.
 func appendEntry(dst []byte, p position, at time.Time, r *Record) ([]byte, Hash) {
 	start := len(dst)
 	dst = append(dst, `{"seq":`...)
@@ -263,7 +264,8 @@ func appendEntry(dst []byte, p position, at time.Time, r *Record) ([]byte, Hash)
 const (
 	hashMember = `,"hash":"`
 	lineEnd    = "\"}\n"
-	// tailSize is the length of what follows the bytes that are hashed, without the newline.
+	// tailSize is the length of the part of a line behind the hashed bytes, without the
+	// newline.
 	tailSize = len(hashMember) + 2*sha256.Size + len(lineEnd) - 1
 )
 
@@ -277,7 +279,7 @@ func appendText(dst []byte, name, value string) []byte {
 	return rawjson.AppendString(dst, clip(value))
 }
 
-// appendObject appends an object of texts unless all of them are empty.
+// appendObject appends an object of strings unless all of them are empty.
 func appendObject(dst []byte, name string, members []Field) []byte {
 	start := len(dst)
 	dst = append(dst, ',', '"')
@@ -317,8 +319,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// cut returns the bytes of a line, without its newline, that are hashed, and the hash that
-// it names; not ok if it has not the form of an entry.
+// cut returns the hashed bytes of a line without its newline, and the hash that the line names;
+// ok is false if the line does not have the form of an entry.
 func cut(line []byte) (body []byte, named Hash, ok bool) {
 	if len(line) <= tailSize {
 		return nil, Hash{}, false
@@ -332,11 +334,11 @@ func cut(line []byte) (body []byte, named Hash, ok bool) {
 	return body, named, true
 }
 
-// ErrNoEntry says that a line is not an entry, or not as it was written.
+// ErrNoEntry is wrapped by errors about lines that are not entries, or were changed.
 var ErrNoEntry = errors.New("is not an entry of an audit log")
 
-// Parse reads a line, with or without its newline. The error wraps ErrNoEntry; what
-// comes before and after the line is not looked at.
+// Parse parses a line, with or without its newline. The error wraps ErrNoEntry. Parse does not
+// check the position of the line in a log.
 func Parse(line []byte) (*Entry, error) {
 	line = []byte(strings.TrimSuffix(string(line), "\n"))
 	body, named, ok := cut(line)

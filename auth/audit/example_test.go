@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/auth/audit"
 )
 
-// A program that keeps copies of logs looks whether they were changed.
+// A program that archives copies of logs verifies them.
 func ExampleVerify() {
 	dir, err := os.MkdirTemp("", "audit")
 	if err != nil {

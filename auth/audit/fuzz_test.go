@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzVerify reads any bytes as a log: nothing panics, and no log is found sound that holds a
-// line which is not an entry.
+// FuzzVerify verifies arbitrary bytes as a log: Verify never panics, and accepts no log with an
+// invalid line.
 func FuzzVerify(f *testing.F) {
 	dir := write(f, 3, Options{})
 	whole := text(f, only(f, dir))

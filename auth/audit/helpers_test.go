@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// testKey is the key of the logs of tests.
+// testKey is the key of the logs in tests.
 var testKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 
 // openTest opens a log in a folder.
@@ -28,7 +28,7 @@ func openTest(t testing.TB, o Options) *Log {
 	return l
 }
 
-// added is an entry of a test.
+// added returns an entry for tests.
 func added(n int) *Record {
 	return &Record{
 		Actor:  Actor{ID: "ann", Owner: "org:acme", Auth: "key:k1", From: "192.0.2.1:4000"},
@@ -36,7 +36,7 @@ func added(n int) *Record {
 	}
 }
 
-// write makes a log with so many entries of others, closed, and returns its folder.
+// write writes a log with n entries, closes it, and returns its folder.
 func write(t testing.TB, n int, o Options) string {
 	t.Helper()
 	if o.Dir == "" {
@@ -64,7 +64,7 @@ func check(t testing.TB, dir string, c Check) *Report {
 	return rep
 }
 
-// sound fails the test unless a log is.
+// sound verifies a log and fails the test on a problem.
 func sound(t testing.TB, dir string) *Report {
 	t.Helper()
 	rep := check(t, dir, Check{Key: testKey.Public().(ed25519.PublicKey)})
@@ -82,7 +82,7 @@ func list(all []Problem) string {
 	return b.String()
 }
 
-// only returns the path of the one segment of a log.
+// only returns the path of the single segment of a log.
 func only(t testing.TB, dir string) string {
 	t.Helper()
 	all, err := segments(dir)

@@ -10,104 +10,101 @@ import (
 	"time"
 )
 
-// ErrUnwritable says that entries cannot be written down now.
+// ErrUnwritable is wrapped by errors about entries that cannot be written.
 var ErrUnwritable = errors.New("the audit log cannot be written")
 
-// Options say where a log is and how it is kept. Dir and Key are required.
+// Options configure a log. Dir and Key are required.
 type Options struct {
-	// Dir is the folder of the segments. It is made if it is not there, for its user
-	// alone.
+	// Dir is the folder of the segments. If it does not exist, it is created with access for
+	// its owner only.
 	Dir string
 	// Key signs the log.
 	Key ed25519.PrivateKey
-	// Level says what is written down: Tasks if it is empty. A log that is Off has no
-	// Open.
+	// Level selects the entries that are logged; empty means Tasks. Open rejects Off.
 	Level Level
-	// SegmentSize is how large a segment grows: 16 MiB if it is zero.
+	// SegmentSize is the size in bytes at which a segment ends; zero means 16 MiB.
 	SegmentSize int64
-	// KeepAge and KeepSize say how old entries and how large all segments may become
-	// before the oldest segments are removed. Zero means for ever, and any size.
+	// KeepAge and KeepSize limit the age of entries and the total size of segments in bytes;
+	// the oldest segments beyond them are removed. Zero means no limit.
 	KeepAge  time.Duration
 	KeepSize int64
-	// Logger is told when the log cannot be written, and what Open has found. If nil,
-	// nobody is.
+	// Logger receives write errors, and the findings of Open. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
 const (
 	defaultSegment = 16 << 20
-	// maxBatch is how many bytes wait for the disk at most.
+	// maxBatch is the maximum number of bytes that wait for the disk.
 	maxBatch = 1 << 20
-	// soon is how long an entry that nobody waits for may wait for others.
+	// soon is the time for which an entry of Note may wait for others.
 	soon = 100 * time.Millisecond
-	// tidyEvery is how often what is due by the time is done.
+	// tidyEvery is the interval of periodic work.
 	tidyEvery = 10 * time.Second
-	// signEvery and signEntries are how long, and for how many entries, the log goes
-	// without a signature.
+	// signEvery and signEntries limit the time and the number of entries between signatures.
 	signEvery   = 10 * time.Minute
 	signEntries = 4096
 )
 
-// Log is a log that is written. Open makes one.
+// Log is an open audit log. Open returns one. It is safe for concurrent use.
 type Log struct {
 	o    Options
 	id   string
-	wake chan struct{} // somebody waits for an entry
-	note chan struct{} // there is an entry that nobody waits for
+	wake chan struct{} // a caller waits for an entry
+	note chan struct{} // an entry without a waiting caller was added
 	quit chan struct{}
 	wg   sync.WaitGroup
-	// closing lets a second Close wait for the first.
+	// closing makes a second Close wait for the first.
 	closing sync.Once
 
-	mu      sync.Mutex // guards the fields below; never held while the disk is used
-	place   position   // of the next entry
-	batch   *batch     // what the writer takes next
+	mu      sync.Mutex // guards the fields below; never held during disk access
+	place   position   // position of the next entry
+	batch   *batch     // the next batch for the writer
 	fresh   bool       // the batch begins a segment
 	closed  bool
-	trouble error // why the last batch was not written; nil if it was
+	trouble error // error of the last write; nil if it succeeded
 	lost    uint64
-	since   time.Time // when the first of them was lost
+	since   time.Time // time of the first lost entry
 	unsaid  int       // entries since the last signature
-	signed  time.Time // when that was
+	signed  time.Time // time of the last signature
 	tally   tally
-	head    Mark   // the last entry on the disk
-	spare   []byte // for the next batch
+	head    Mark   // the last entry on disk
+	spare   []byte // buffer for the next batch
 
-	// The writer alone uses these, once it runs.
+	// The fields below are used only by Open and then by the writer.
 	disk    disk
 	plan    plan
 	planned time.Time
 }
 
-// batch are entries that are written together.
+// batch is a group of entries that are written together.
 type batch struct {
 	buf []byte
 	n   int
-	// asked is how many of them are not of the log itself.
+	// asked is the number of entries from callers, without those of the log itself.
 	asked int
-	// lost is how many lost entries they tell of.
+	// lost is the number of lost entries that this batch reports.
 	lost uint64
-	// seal says that head.json names the last of them before anybody is told.
+	// seal makes the writer record the last entry in head.json before callers are notified.
 	seal bool
-	// rotate says that the segment ends with them.
+	// rotate ends the segment after this batch.
 	rotate bool
-	// remove are segments that go once the entries are there.
+	// remove are segments that are deleted after this batch is written.
 	remove []string
 	first  uint64
 	last   Mark
-	done   chan struct{} // closed once err is known
+	done   chan struct{} // closed after err is set
 	err    error
 }
 
-// Pending is an entry on its way to the disk. The zero value is there already.
+// Pending is an entry on its way to the disk. The zero value counts as written.
 type Pending struct {
-	// Seq is the number of the entry; zero if nothing is written down.
+	// Seq is the number of the entry; zero if it is not logged.
 	Seq   uint64
 	batch *batch
 }
 
-// Wait returns when the entry is on the disk, or an error that wraps ErrUnwritable if it
-// cannot be written; then it is not in the log.
+// Wait returns nil as soon as the entry is on disk. If it cannot be written, the error wraps
+// ErrUnwritable, and the entry is not in the log.
 func (p Pending) Wait() error {
 	if p.batch == nil {
 		return nil
@@ -116,26 +113,26 @@ func (p Pending) Wait() error {
 	return p.batch.err
 }
 
-// Has reports whether an action is written down. A nil Log has none.
+// Has reports whether an action is logged. A nil Log logs nothing.
 func (l *Log) Has(a Action) bool { return l != nil && l.o.Level.Has(a) }
 
-// ID is the random name of the log, which is in each of its segments.
+// ID returns the random name of the log, which is part of each segment.
 func (l *Log) ID() string { return l.id }
 
 // Dir returns the folder of the log.
 func (l *Log) Dir() string { return l.o.Dir }
 
-// Key is the public key that the log is signed for.
+// Key returns the public key for the signatures of the log.
 func (l *Log) Key() ed25519.PublicKey { return l.o.Key.Public().(ed25519.PublicKey) }
 
-// Head returns the last entry that is on the disk.
+// Head returns the last entry on disk.
 func (l *Log) Head() Mark {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.head
 }
 
-// Trouble returns why entries cannot be written now; nil if they can.
+// Trouble returns the error that prevents writes; nil if there is none.
 func (l *Log) Trouble() error {
 	if l == nil {
 		return nil
@@ -145,9 +142,9 @@ func (l *Log) Trouble() error {
 	return l.trouble
 }
 
-// Begin hands an entry to the writer. Whoever has to know that it is there calls Wait, and
-// can do something else in the meantime. While entries cannot be written, Begin tries
-// and waits itself, so that its error comes before anything else was done.
+// Begin passes an entry to the writer and returns before it is written. A caller that must know
+// the result calls Wait, possibly after other work. While entries cannot be written, Begin
+// itself waits for a write, so that the caller gets the error before it acts.
 func (l *Log) Begin(r *Record) (Pending, error) {
 	if !l.Has(r.Action) {
 		return Pending{}, nil
@@ -167,7 +164,7 @@ func (l *Log) Begin(r *Record) (Pending, error) {
 	}
 }
 
-// Append writes an entry down and returns when it is on the disk.
+// Append writes an entry and returns after it is on disk.
 func (l *Log) Append(r *Record) error {
 	p, err := l.Begin(r)
 	if err != nil {
@@ -176,8 +173,8 @@ func (l *Log) Append(r *Record) error {
 	return p.Wait()
 }
 
-// Note hands over an entry that nobody waits for. It is on the disk a moment later; if it
-// cannot be, or if too many wait already, it is counted as lost.
+// Note passes an entry to the writer without waiting for it. It is written shortly afterwards;
+// if it cannot be written, or if too many entries wait already, it is counted as lost.
 func (l *Log) Note(r *Record) {
 	if !l.Has(r.Action) {
 		return
@@ -189,7 +186,7 @@ func (l *Log) Note(r *Record) {
 	}
 }
 
-// enter adds an entry to the batch. If it is full, it returns the batch instead.
+// enter adds an entry to the batch. If the batch is full, enter returns it instead.
 func (l *Log) enter(r *Record, urgent bool) (p Pending, full *batch, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,8 +199,9 @@ func (l *Log) enter(r *Record, urgent bool) (p Pending, full *batch, err error) 
 	p = l.addLocked(r)
 	l.batch.asked++
 	if urgent {
-		// After trouble nothing is well before there is room for head.json, too: a change
-		// that could be asked for and not be told would be worse than one that is refused.
+		// After an error, writes succeed only if head.json can be written too. Otherwise a
+		// change could be admitted whose outcome cannot be logged, which would be worse than
+		// refusing it.
 		l.batch.seal = l.batch.seal || l.trouble != nil || r.Action.level() == Changes
 		poke(l.wake)
 	} else {
@@ -219,7 +217,7 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// addLocked gives an entry its place in the chain.
+// addLocked assigns an entry its position in the chain.
 func (l *Log) addLocked(r *Record) Pending {
 	b := l.batch
 	var sum Hash
@@ -233,7 +231,7 @@ func (l *Log) addLocked(r *Record) Pending {
 	return Pending{Seq: b.last.Seq, batch: b}
 }
 
-// newBatchLocked returns an empty batch, or one with the first entry of a segment.
+// newBatchLocked starts a batch, with the first entry of a segment if one begins.
 func (l *Log) newBatchLocked() {
 	l.batch = &batch{buf: l.spare[:0], done: make(chan struct{})}
 	l.spare = nil
@@ -245,7 +243,7 @@ func (l *Log) newBatchLocked() {
 	}
 }
 
-// itself is who does what nobody has asked for.
+// itself is the actor of the hub's own actions.
 var itself = Actor{ID: "hub"}
 
 // loseLocked counts entries that are not in the log.
@@ -267,8 +265,9 @@ func (l *Log) signLocked() {
 	l.unsaid, l.signed = 0, time.Now()
 }
 
-// Close signs the log and returns when all entries are on the disk. After that, entries are
-// refused. Close may be called again, also side by side: the others wait, and return nil.
+// Close signs the log and returns after all entries are on disk. Later entries are refused.
+// Close may be called repeatedly and concurrently: further calls wait for the first and return
+// nil.
 func (l *Log) Close() (err error) {
 	l.closing.Do(func() { err = l.close() })
 	return err
@@ -289,7 +288,7 @@ func (l *Log) close() error {
 	return l.disk.close()
 }
 
-// unwritable wraps what the system says about a file.
+// unwritable wraps a file error in ErrUnwritable.
 func unwritable(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

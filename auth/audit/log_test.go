@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEntries writes an entry with everything in it and reads it back.
+// TestEntries writes an entry with all fields and reads it back.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "audit")
@@ -84,8 +84,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestWriters writes from many goroutines at one time: every entry is there when Append
-// returns, and the chain holds.
+// TestWriters writes from concurrent goroutines: every entry is in the log when Append returns,
+// and the chain is valid.
 func TestWriters(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "audit")
@@ -134,7 +134,7 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// TestMending opens a log whose last line was not finished.
+// TestMending opens logs with an unfinished last line.
 func TestMending(t *testing.T) {
 	t.Parallel()
 	next := func(whole []byte) []byte {
@@ -149,8 +149,8 @@ func TestMending(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		tail  func(whole []byte) []byte
-		want  string // what the log says about itself
-		added bool   // the entry of k9 is there
+		want  string // the expected entries of the log itself
+		added bool   // whether the entry of k9 is present
 	}{
 		{"half a line", func(w []byte) []byte { n := next(w); return n[:len(n)/2] }, "the last line was unfinished", false},
 		{"one byte", func([]byte) []byte { return []byte("{") }, "the last line was unfinished", false},
@@ -191,8 +191,8 @@ func TestMending(t *testing.T) {
 	}
 }
 
-// TestOpenAfterTampering goes on with a log that was changed while the hub did not run: the
-// change is found as before, and what follows is sound.
+// TestOpenAfterTampering opens a log that was changed while the hub was stopped: Verify still
+// finds the change, and later entries are valid.
 func TestOpenAfterTampering(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -232,8 +232,8 @@ func TestOpenAfterTampering(t *testing.T) {
 	}
 }
 
-// TestPruning removes old segments: Verify finds the log sound, and finds it when one more
-// is gone.
+// TestPruning removes old segments: Verify accepts the log, and reports one more removed
+// segment.
 func TestPruning(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 200, Options{SegmentSize: 4 << 10, KeepSize: 16 << 10})
@@ -261,7 +261,7 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// TestPruningByAge keeps what is young.
+// TestPruningByAge keeps recent segments.
 func TestPruningByAge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestPruningByAge(t *testing.T) {
 	})
 }
 
-// TestRefusals counts what comes again and again.
+// TestRefusals counts repeated refusals.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -307,14 +307,14 @@ func TestRefusals(t *testing.T) {
 		for _, e := range entries(t, dir, Query{Action: "auth.refused"}) {
 			got = append(got, line{e.Actor.From, e.Detail["further"]})
 		}
-		if len(got) == 5 && got[2].from > got[3].from { // two minutes end at one time
+		if len(got) == 5 && got[2].from > got[3].from { // two windows end at one time
 			got[2], got[3] = got[3], got[2]
 		}
 		want := []line{{"192.0.2.1:1", ""}, {"192.0.2.2:1", ""}, {"192.0.2.1:1", "1999"}, {"192.0.2.2:1", "999"}, {"192.0.2.1:3", ""}}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(line{})); diff != "" {
 			t.Errorf("refusals (-want +got):\n%s", diff)
 		}
-		for i := range 100_000 { // from everywhere
+		for i := range 100_000 { // from many addresses
 			refuse(fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>8, i&255), "unknown key")
 		}
 		time.Sleep(2 * time.Minute)
@@ -328,7 +328,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestSignatures signs a log that goes on for long.
+// TestSignatures signs a log that is open for a long time.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestSignatures(t *testing.T) {
 			}
 			time.Sleep(11 * time.Minute)
 		}
-		time.Sleep(time.Hour) // nothing happens, and nothing is signed
+		time.Sleep(time.Hour) // without entries there is no signature
 		if n := len(entries(t, dir, Query{Action: string(auditSigned)})); n != 3 {
 			t.Errorf("%d signatures, want 3", n)
 		}
@@ -405,7 +405,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestCloseTwice: whoever closes, the log is signed and on the disk when Close returns.
+// With concurrent calls of Close, the log is signed and on disk when any of them returns.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	for range 20 {

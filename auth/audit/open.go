@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
-// Open opens the log in a folder, or begins one, and mends what a crash has left of its
-// last line. Whoever opens a log closes it. Only one process may have it open.
+// Open opens the log in a folder, or creates one, and repairs an unfinished last line left by a
+// crash. The caller must close the log. Only one process may have it open.
 func Open(o Options) (*Log, error) {
 	if o.Level == Off || len(o.Key) != ed25519.PrivateKeySize {
 		return nil, errors.New("open audit log: it is off, or there is no key")
@@ -35,17 +35,17 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// found is what Open has found that goes into the log.
+// found holds the findings of Open for the log.
 type found struct {
-	// mended is how many bytes of an unfinished line were cut off; completed says that only
-	// its newline was missing.
+	// mended is the number of bytes of an unfinished line that were removed; completed is set
+	// if only its newline was missing.
 	mended    int
 	completed bool
-	// damage says what is wrong; empty if nothing is.
+	// damage describes the damage; empty if there is none.
 	damage string
 }
 
-// find finds out where the log goes on.
+// find determines the position at which the log continues.
 func (l *Log) find() (*found, error) {
 	if err := os.MkdirAll(l.o.Dir, 0o700); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (l *Log) find() (*found, error) {
 	return f, atomicfile.SyncFolder(filepath.Dir(l.o.Dir))
 }
 
-// findEnd takes over the last segment, as far as it is whole.
+// findEnd continues the last segment, as far as it is intact.
 func (l *Log) findEnd(s *segment, f *found) error {
 	e, err := readEnd(s.path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *Log) findEnd(s *segment, f *found) error {
 		f.damage = "the last line of " + filepath.Base(s.path) + " is not an entry"
 		l.head, err = afterDamage(s)
 		return err
-	case e.last == nil: // there was no time to write its first line
+	case e.last == nil: // the process ended before it wrote the first line
 		return os.Remove(s.path)
 	default:
 		l.head = Mark{e.last.Seq, e.last.Hash}
@@ -94,8 +94,8 @@ func (l *Log) findEnd(s *segment, f *found) error {
 	return nil
 }
 
-// afterDamage returns where a segment ends whose last lines are not entries: each line is
-// taken for one.
+// afterDamage returns the end of a segment whose last lines are not valid entries; each line
+// counts as one entry.
 func afterDamage(s *segment) (Mark, error) {
 	m := Mark{Seq: s.first - 1}
 	err := eachLine(s.path, func(line []byte) error {
@@ -108,8 +108,8 @@ func afterDamage(s *segment) (Mark, error) {
 	return m, err
 }
 
-// mend completes the unfinished line at the end of a segment if nothing but its newline is
-// missing, or else cuts it off.
+// mend completes the unfinished line at the end of a segment if only its newline is missing,
+// and removes it otherwise.
 func mend(path string, e *end, f *found) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -125,8 +125,8 @@ func mend(path string, e *end, f *found) error {
 	return errors.Join(file.Truncate(e.size), file.Sync(), file.Close())
 }
 
-// goOn decides the place of the next entry. Where the log is not what head.json says, it
-// goes on behind both, in a segment of its own, so that what is wrong stays to be found.
+// goOn sets the position of the next entry. If the log does not match head.json, it continues
+// behind both in a new segment, so that the mismatch can still be found.
 func (l *Log) goOn(h *head, there bool, f *found) {
 	l.id = rand.Text()
 	switch {
@@ -150,7 +150,7 @@ func (l *Log) goOn(h *head, there bool, f *found) {
 	l.place = position{l.head.Seq + 1, l.head.Hash}
 }
 
-// begin adds what was found to the first batch.
+// begin adds the findings to the first batch.
 func (l *Log) begin(f *found) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

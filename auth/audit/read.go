@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// Query says which entries are read. Zero fields do not filter.
+// Query selects the entries to read. Zero fields do not filter.
 type Query struct {
 	// After is the number of the entry after which reading begins.
 	After uint64
 	// Actor is the id of a principal, or an owner.
 	Actor string
-	// Action is an action such as "key.add", or all of a kind, such as "key".
+	// Action is an action such as "key.add", or a group of actions such as "key".
 	Action string
 	Task   string
 	Agent  string
-	// Since and Until bound the time: from Since on, and before Until.
+	// Since and Until limit the time: Since is inclusive, Until is exclusive.
 	Since, Until time.Time
 }
 
-// Match reports whether an entry is one of those that q asks for.
+// Match reports whether q selects an entry.
 func (q *Query) Match(e *Entry) bool {
 	switch {
 	case e.Seq <= q.After,
@@ -41,19 +41,18 @@ func (q *Query) Match(e *Entry) bool {
 	return true
 }
 
-// Line is an entry with the line that it stands in.
+// Line is an entry with its line in the log.
 type Line struct {
 	Entry
-	// Raw is the line with its newline. It is good until the next one is read.
+	// Raw is the line with its newline. It is valid until the next one is read.
 	Raw []byte
-	// Scanned is how many bytes were read to come here, from the last match on.
+	// Scanned is the number of bytes read since the last match.
 	Scanned int64
 }
 
-// Read returns the entries that q asks for from the log in a folder, in their order. Lines
-// that are not entries are passed over: Verify tells of them. If limit is not zero, a
-// Line without an action is returned after so many bytes without a match, to show how
-// far reading has come.
+// Read yields the selected entries of the log in a folder, in order. Invalid lines are skipped;
+// Verify reports them. If limit is not zero, Read yields a Line without an action after limit
+// bytes without a match, to report progress. An error is the last element.
 func Read(ctx context.Context, dir string, q Query, limit int64) iter.Seq2[*Line, error] {
 	return func(yield func(*Line, error) bool) {
 		err := read(ctx, dir, &q, limit, func(l *Line) bool { return yield(l, nil) })
@@ -95,14 +94,14 @@ func read(ctx context.Context, dir string, q *Query, limit int64, yield func(*Li
 			}
 			return nil
 		})
-		if err != nil && !missing(err) { // a segment may have been removed by now
+		if err != nil && !missing(err) { // the segment may have been removed meanwhile
 			return err
 		}
 	}
 	return nil
 }
 
-// passes reports whether nothing before a segment is asked for.
+// passes reports whether q selects nothing before a segment.
 func passes(next *segment, q *Query) bool {
 	if next.first <= q.After+1 {
 		return true
@@ -114,8 +113,8 @@ func passes(next *segment, q *Query) bool {
 	return err == nil && e.At.Before(q.Since)
 }
 
-// eachLine calls f with each line of a file, with its newline if it has one. A line that is
-// too long comes in pieces. The line is good until f returns.
+// eachLine calls f with each line of a file, including its newline if there is one. A line that
+// is too long is passed in pieces. The line is valid until f returns.
 func eachLine(path string, f func(line []byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 
-// headName is the file that says where a log ends.
+// headName is the file that records the end of a log.
 const headName = "head.json"
 
-// head is what the file holds, as JSON.
+// head is the content of the file, as JSON.
 type head struct {
 	Log       string `json:"log"`
 	Seq       uint64 `json:"seq"`
@@ -27,13 +27,13 @@ type head struct {
 	Signature string `json:"signature"`
 }
 
-// keyPrefix begins a public key as text.
+// keyPrefix is the prefix of a public key in text form.
 const keyPrefix = "ed25519:"
 
-// KeyText returns a public key as it stands in a log.
+// KeyText returns the text form of a public key in a log.
 func KeyText(key ed25519.PublicKey) string { return keyPrefix + encode(key) }
 
-// ParseKey reads a public key as KeyText writes it, with white space around it.
+// ParseKey parses a public key in the form of KeyText, with optional white space around it.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	digits, ok := strings.CutPrefix(strings.TrimSpace(text), keyPrefix)
 	key, err := base64.StdEncoding.Strict().DecodeString(digits)
@@ -45,23 +45,24 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 
 func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// checkpointText is what is signed in the log: the chain up to the place of the signature.
+// checkpointText returns the signed text of a signature in the log: the chain up to its
+// position.
 func checkpointText(id string, p position) []byte {
 	return fmt.Appendf(nil, "parley audit checkpoint\n%s\n%d\n%s\n", id, p.seq, p.prev)
 }
 
-// text is what is signed in head.json.
+// text returns the signed text of head.json.
 func (h *head) text() []byte {
 	return fmt.Appendf(nil, "parley audit head\n%s\n%d\n%s\n%s\n", h.Log, h.Seq, h.Hash, h.At)
 }
 
-// verify reports whether a signature, as text, is that of a key over a text.
+// verify reports whether signature, as text, is a valid signature of text by a key.
 func verify(key ed25519.PublicKey, text []byte, signature string) bool {
 	sig, err := base64.StdEncoding.Strict().DecodeString(signature)
 	return err == nil && len(key) == ed25519.PublicKeySize && ed25519.Verify(key, text, sig)
 }
 
-// writeHead writes where the log ends.
+// writeHead writes the end of the log to head.json.
 func writeHead(d *disk, m Mark) error {
 	h := head{Log: d.id, Seq: m.Seq, Hash: m.Hash, At: time.Now().UTC().Format(timeForm), Key: KeyText(d.key.Public().(ed25519.PublicKey))}
 	h.Signature = encode(ed25519.Sign(d.key, h.text()))
@@ -72,7 +73,7 @@ func writeHead(d *disk, m Mark) error {
 	return atomicfile.Replace(filepath.Join(d.dir, headName), append(text, '\n'), 0o600)
 }
 
-// readHead reads where the log in a folder ends; nil if nothing says it.
+// readHead reads head.json in a folder; nil if there is none.
 func readHead(dir string) (*head, error) {
 	text, err := os.ReadFile(filepath.Join(dir, headName))
 	switch {

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// tallyWindow is how long further refusals of a kind are counted before their number is
-	// written down.
+	// tallyWindow is the period over which further refusals of a kind are counted.
 	tallyWindow = time.Minute
-	// maxTallies is how many kinds are told apart at one time.
+	// maxTallies limits the number of kinds that are counted separately.
 	maxTallies = 1024
 )
 
-// tally counts refusals. The zero value is ready.
+// tally counts refusals. The zero value is ready to use.
 type tally struct {
 	kinds map[kind]*counted
 }
 
-// kind is what is counted as the same.
+// kind groups refusals that are counted together.
 type kind struct {
 	action  Action
 	actor   string
@@ -28,17 +27,17 @@ type kind struct {
 	reason  string
 }
 
-// counted is how often one kind came after its first time.
+// counted is the number of refusals of a kind after the first.
 type counted struct {
 	record Record
 	since  time.Time
 	n      int
 }
 
-// Refused notes that somebody was refused. The first refusal of a kind, which is an action,
-// a principal, a network and a reason, is an entry; those that follow within a minute are
-// counted, and their number is another one. If there are very many kinds, they
-// are counted together. Nobody waits for any of it.
+// Refused logs the refusal of a request. The first refusal of a kind (an action, a principal, a
+// network and a reason) is an entry. Further ones are counted for a minute, and then logged as
+// one entry with their number. If there are too many kinds, the rest is counted per action.
+// Refused does not wait for the disk.
 func (l *Log) Refused(r *Record) {
 	if !l.Has(r.Action) {
 		return
@@ -53,7 +52,7 @@ func (l *Log) Refused(r *Record) {
 	}
 }
 
-// countLocked reports whether the refusal is the first of its kind.
+// countLocked counts a refusal and reports whether it is the first of its kind.
 func (t *tally) countLocked(r *Record, now time.Time) bool {
 	k := kind{r.Action, r.Actor.ID, network(r.Actor.From), clip(r.Reason)}
 	if c := t.kinds[k]; c != nil {
@@ -79,7 +78,7 @@ func (t *tally) countLocked(r *Record, now time.Time) bool {
 	return true
 }
 
-// flushLocked writes down the numbers whose minute is over; all of them at the zero time.
+// flushLocked logs the counts whose window is over; all counts if now is zero.
 func (t *tally) flushLocked(l *Log, now time.Time) {
 	for k, c := range t.kinds {
 		if !now.IsZero() && now.Sub(c.since) < tallyWindow || len(l.batch.buf) >= maxBatch {
@@ -98,8 +97,8 @@ func (t *tally) flushLocked(l *Log, now time.Time) {
 	}
 }
 
-// network is what one caller can choose addresses from: an IPv4 address, or 64 bits of an
-// IPv6 address.
+// network returns the range of addresses that one caller can choose from: an IPv4 address, or
+// 64 bits of an IPv6 address.
 func network(addr string) netip.Prefix {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

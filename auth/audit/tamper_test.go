@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEachByteCounts flips each byte of a log: Verify names the entry that has it.
+// TestEachByteCounts flips each byte of a log: Verify names the changed entry.
 func TestEachByteCounts(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 3, Options{})
@@ -42,7 +42,7 @@ func TestEachByteCounts(t *testing.T) {
 	}
 }
 
-// TestLinesAreTamperedWith does to each line what somebody may do who has no key.
+// TestLinesAreTamperedWith changes each line in every way that is possible without the key.
 func TestLinesAreTamperedWith(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 6, Options{})
@@ -101,8 +101,8 @@ func forge(t *testing.T, before []byte, seq uint64) []byte {
 	return line
 }
 
-// TestRewrittenChain writes a log anew from some entry on, with all hashes, as somebody
-// may who has no key: the next signature does not fit.
+// TestRewrittenChain rewrites a log from some entry on, with valid hashes but without the key:
+// the next signature is invalid.
 func TestRewrittenChain(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 6, Options{})
@@ -122,7 +122,7 @@ func TestRewrittenChain(t *testing.T) {
 		}
 	}
 
-	// Another key makes a log that is sound in itself, for who knows neither key nor head.
+	// A log written with another key is consistent; only the key or a head can expose it.
 	other := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	put(t, path, rewrite(t, whole, 0, other))
 	if err := os.Remove(filepath.Join(dir, headName)); err != nil {
@@ -144,8 +144,8 @@ func TestRewrittenChain(t *testing.T) {
 	}
 }
 
-// rewrite returns the lines with another actor from a line on, in a chain that holds. With
-// a key, signatures are made anew, and the log is said to be of the key.
+// rewrite returns the lines with another actor from a line on, in a valid chain. With a key, it
+// also renews the signatures and names that key.
 func rewrite(t *testing.T, whole [][]byte, from int, key ed25519.PrivateKey) []byte {
 	t.Helper()
 	out := bytes.Join(whole[:from], nil)
@@ -182,7 +182,7 @@ func rewrite(t *testing.T, whole [][]byte, from int, key ed25519.PrivateKey) []b
 	return out
 }
 
-// TestMissingSegments removes each file of a log of many.
+// TestMissingSegments removes each file of a log with several segments.
 func TestMissingSegments(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 40, Options{SegmentSize: 4 << 10})
@@ -232,15 +232,15 @@ func TestHeadFileIsSigned(t *testing.T) {
 		}
 		if rep := check(t, dir, Check{Key: testKey.Public().(ed25519.PublicKey)}); len(rep.Problems) == 0 {
 			if h.Log == was.Log && h.Seq == was.Seq && h.Hash == was.Hash && h.At == was.At && h.Signature == was.Signature {
-				continue // the key that it names is not believed
+				continue // the key in the file is not trusted
 			}
 			t.Errorf("byte %d, %q, was changed, and nothing was found", i, b)
 		}
 	}
 }
 
-// TestTamperedAnyhow does several things to a log of several segments, and expects
-// something to be found.
+// TestTamperedAnyhow makes random changes to a log of several segments, and expects Verify to
+// report a problem.
 func TestTamperedAnyhow(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 30, Options{SegmentSize: 4 << 10})
@@ -281,7 +281,7 @@ func TestTamperedAnyhow(t *testing.T) {
 	})
 }
 
-// TestProblemsAreReadable shows what somebody is told.
+// TestProblemsAreReadable compares the text of a problem.
 func TestProblemsAreReadable(t *testing.T) {
 	t.Parallel()
 	dir := write(t, 4, Options{})

@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// Kind is what is wrong with an entry.
+// Kind is the kind of a problem.
 type Kind string
 
 const (
-	// Changed: the bytes of an entry are not those that were written.
+	// Changed means that the bytes of an entry were changed.
 	Changed Kind = "changed"
-	// Missing: entries are not there.
+	// Missing means that entries are missing.
 	Missing Kind = "missing"
-	// Moved: an entry stands at another place than it was written at.
+	// Moved means that an entry is not at its original position.
 	Moved Kind = "moved"
-	// Repeated: an entry stands there twice.
+	// Repeated means that an entry occurs twice.
 	Repeated Kind = "repeated"
-	// Inserted: something was put between entries.
+	// Inserted means that a line was inserted between entries.
 	Inserted Kind = "inserted"
-	// Replaced: an entry is another one than those after it were written behind.
+	// Replaced means that an entry is not the one to which the next entry refers.
 	Replaced Kind = "replaced"
-	// Unsigned: a signature is not that of the key.
+	// Unsigned means that a signature is not valid for the key.
 	Unsigned Kind = "bad signature"
-	// Elsewhere: the log does not go through a head that was noted.
+	// Elsewhere means that the log does not contain a noted head.
 	Elsewhere Kind = "another head"
 )
 
-// Problem is something that is wrong with a log, and where.
+// Problem is a problem in a log, with its position.
 type Problem struct {
 	File string `json:"file"`
-	// Line counts from 1; zero if it is about the file.
+	// Line counts from 1; zero if the problem concerns the file.
 	Line int `json:"line,omitempty"`
-	// Seq is the number of the first entry that is wrong; zero if that is not known.
+	// Seq is the number of the first affected entry; zero if unknown.
 	Seq  uint64 `json:"seq,omitempty"`
 	Kind Kind   `json:"kind,omitempty"`
 	Text string `json:"text"`
@@ -58,39 +58,38 @@ func (p *Problem) String() string {
 	return where + ": " + p.Text
 }
 
-// Check says what a log is held against. The zero Check holds it against itself.
+// Check configures the verification of a log. The zero Check verifies only its consistency.
 type Check struct {
-	// Key is the public key of the hub. If nil, signatures are those of the key that the
-	// log names.
+	// Key is the public key of the hub. If nil, the key named in the log is used.
 	Key ed25519.PublicKey
-	// Heads are places that the log has to go through, as they were noted elsewhere.
+	// Heads are positions of the log, noted elsewhere, that it must contain.
 	Heads []Mark
 }
 
-// Report is what Verify has found.
+// Report is the result of Verify.
 type Report struct {
-	// Log is the random name of the log, Key the public key it is signed for, as text.
+	// Log is the random name of the log, Key its public key in text form.
 	Log string `json:"log"`
 	Key string `json:"key"`
-	// Files, and entries from First to Last, were looked at.
+	// Files is the number of files read, and Entries the number of entries, from First to Last.
 	Files   int    `json:"files"`
 	Entries uint64 `json:"entries"`
 	First   uint64 `json:"first"`
 	Last    Mark   `json:"last"`
-	// Signed is the last entry that a good signature covers.
+	// Signed is the last entry covered by a valid signature.
 	Signed uint64 `json:"signed"`
-	// Problems are what is wrong; none if nothing is.
+	// Problems are the problems found; empty if there are none.
 	Problems []Problem `json:"problems"`
-	// Notes are what somebody should know although it is not wrong.
+	// Notes are remarks for the operator that are not problems.
 	Notes []Problem `json:"notes"`
 }
 
-// maxProblems is how many problems, and notes, are told.
+// maxProblems limits the number of problems, and of notes, in a report.
 const maxProblems = 100
 
-// Verify looks at the log at path: a folder of segments, a data folder with a folder
-// "audit", or a single file of entries that follow each other. The error is about
-// reading; what is wrong with the log is in the report.
+// Verify verifies the log at path: a folder of segments, a data folder with a folder "audit",
+// or a single file of consecutive entries. The error reports a failed read; problems of the log
+// are in the Report.
 func Verify(path string, c Check) (*Report, error) {
 	v, files, err := newVerifier(path, c)
 	if err != nil {
@@ -115,7 +114,7 @@ func Folder(path string) string {
 	return path
 }
 
-// newVerifier finds the files. head.json is read before them, since a hub may write on.
+// newVerifier finds the files. It reads head.json before them, because a hub may be writing.
 func newVerifier(path string, c Check) (*verifier, []segment, error) {
 	v := &verifier{check: c, rep: Report{Problems: []Problem{}, Notes: []Problem{}}, key: c.Key}
 	for _, m := range c.Heads {
@@ -150,29 +149,29 @@ func newVerifier(path string, c Check) (*verifier, []segment, error) {
 	return v, all, err
 }
 
-// link is a line that was looked at.
+// link is a verified line.
 type link struct {
 	seq  uint64
 	hash Hash
 	prev Hash
-	// unknown is set if the line was not as it was written, so that hash may be anything.
+	// unknown is set if the line was changed, so that hash is meaningless.
 	unknown bool
 	file    string
 	line    int
 	at      time.Time
 }
 
-// wanted is a place that the log has to go through.
+// wanted is a position that the log must contain.
 type wanted struct {
 	Mark
-	// got is the hash of the entry that is in its place, at is where.
+	// got is the hash of the entry at the position, and at the place where it was found.
 	got Hash
 	at  link
-	// file is head.json if that names it; empty if it was noted elsewhere.
+	// file is head.json if the position comes from it; empty if it was noted elsewhere.
 	file string
 }
 
-// verifier goes through a log.
+// verifier verifies a log line by line.
 type verifier struct {
 	check  Check
 	rep    Report
@@ -182,16 +181,16 @@ type verifier struct {
 	dir    string
 	single bool
 
-	last   link   // the last entry that counts; seq 0 before the first
-	recent []link // the last few, with last at the end
+	last   link   // the last accepted entry; seq 0 before the first
+	recent []link // the last maxRecent entries, ending with last
 	base   position
-	begins bool   // an entry says that the log begins at base
+	begins bool   // an entry names base as the beginning of the log
 	bound  bool   // the next line is the first of its file
-	named  uint64 // the number of the first entry by the name of the file
+	named  uint64 // the number of the first entry, according to the name of the file
 	names  bool   // the log has named its key
 }
 
-// maxRecent is how far back an entry is looked for that was put between others.
+// maxRecent is the number of entries among which a repeated entry is looked for.
 const maxRecent = 64
 
 func (v *verifier) problem(p *Problem) {
@@ -206,17 +205,17 @@ func (v *verifier) tell(p *Problem) {
 	}
 }
 
-// raw is a line before it is looked at.
+// raw is a line before its verification.
 type raw struct {
 	line      int
 	text      []byte // without the newline
 	ended     bool
 	body      []byte
 	named     Hash
-	formed    bool // it has the form of an entry
-	truthful  bool // its bytes are those of its hash
+	formed    bool // the line has the form of an entry
+	truthful  bool // the bytes match the hash
 	entry     Entry
-	following *raw // the line after it in the same file; nil if there is none
+	following *raw // the next line of the file; nil if there is none
 }
 
 func newRaw(line int, text []byte) *raw {
@@ -233,7 +232,7 @@ func newRaw(line int, text []byte) *raw {
 	return r
 }
 
-// file looks at a file. Each line is looked at when the one after it is known.
+// file verifies a file. A line is verified after the next one was read.
 func (v *verifier) file(s segment, lastFile bool) error {
 	v.rep.Files++
 	v.bound, v.named = true, s.first
@@ -259,7 +258,7 @@ func (v *verifier) file(s segment, lastFile bool) error {
 	return nil
 }
 
-// line looks at a line. end says that it is the last one of the log.
+// line verifies a line. end is set for the last one of the log.
 func (v *verifier) line(file string, r *raw, end bool) {
 	expected := v.last.seq + 1
 	if v.last.seq == 0 {
@@ -296,7 +295,7 @@ func (v *verifier) line(file string, r *raw, end bool) {
 	v.accept(&here, e)
 }
 
-// untrue tells of a line whose bytes are not those that were written.
+// untrue reports a line whose bytes were changed.
 func (v *verifier) untrue(here *link, r *raw) {
 	next := r.following
 	inserted := next != nil && next.truthful && v.last.seq > 0 && next.entry.Prev == v.last.hash && !v.last.unknown
@@ -320,7 +319,7 @@ func (v *verifier) untrue(here *link, r *raw) {
 	v.push(here)
 }
 
-// begin takes the first entry of all.
+// begin accepts the first entry of the log.
 func (v *verifier) begin(here *link, e *Entry) {
 	v.base = position{e.Seq, e.Prev}
 	v.rep.First = e.Seq
@@ -332,7 +331,7 @@ func (v *verifier) begin(here *link, e *Entry) {
 	}
 }
 
-// gap tells of entries that are missing before a line.
+// gap reports entries that are missing before a line.
 func (v *verifier) gap(here *link) {
 	from, to := v.last.seq+1, here.seq-1
 	text := span(from, to, "is missing here", "are missing here")
@@ -342,7 +341,7 @@ func (v *verifier) gap(here *link) {
 	v.problem(&Problem{File: here.file, Line: here.line, Seq: from, Kind: Missing, Text: text})
 }
 
-// span names entries in words.
+// span describes a range of entries.
 func span(from, to uint64, one, more string) string {
 	if from == to {
 		return "the entry " + one
@@ -350,13 +349,13 @@ func span(from, to uint64, one, more string) string {
 	return fmt.Sprintf("entries %d to %d %s", from, to, more)
 }
 
-// replaced tells of an entry behind which the next one was not written.
+// replaced reports an entry to which the next one does not refer.
 func (v *verifier) replaced(here *link) {
 	v.problem(&Problem{File: v.last.file, Line: v.last.line, Seq: v.last.seq, Kind: Replaced, Text: fmt.Sprintf(
 		"the entry was replaced: entry %d was written behind another one", here.seq)})
 }
 
-// misplaced tells of an entry that should have come before.
+// misplaced reports an entry that should have come earlier.
 func (v *verifier) misplaced(here *link, r *raw) {
 	for i := range v.recent {
 		if v.recent[i].hash == here.hash && !v.recent[i].unknown {
@@ -390,7 +389,7 @@ func lineSpan(from, to *link) string {
 	return fmt.Sprintf("lines %d to %d were", from.line, to.line)
 }
 
-// fills takes an entry that was told to be missing for one that was moved.
+// fills turns a reported gap into a moved entry, if the entry fills it.
 func (v *verifier) fills(here *link) bool {
 	for i := range v.rep.Problems {
 		p := &v.rep.Problems[i]
@@ -401,7 +400,7 @@ func (v *verifier) fills(here *link) bool {
 			"the entry was moved: it stands behind entry %d", v.last.seq)}
 		return true
 	}
-	if v.base.seq > 1 && here.seq == v.base.seq-1 { // what is before the first line
+	if v.base.seq > 1 && here.seq == v.base.seq-1 { // an entry from before the first line
 		v.base = position{here.seq, here.prev}
 		v.problem(&Problem{File: here.file, Line: here.line, Seq: here.seq, Kind: Moved, Text: fmt.Sprintf(
 			"the entry was moved: it stands behind entry %d", v.last.seq)})
@@ -419,7 +418,7 @@ func (v *verifier) push(here *link) {
 	v.recent = append(v.recent, *here)
 }
 
-// accept takes an entry that is in its place.
+// accept accepts an entry at its position.
 func (v *verifier) accept(here *link, e *Entry) {
 	if !v.last.at.IsZero() && e.At.Before(v.last.at) {
 		v.tell(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Text: fmt.Sprintf(
@@ -438,7 +437,7 @@ func (v *verifier) accept(here *link, e *Entry) {
 	}
 }
 
-// ofItself looks at what the log says about itself.
+// ofItself verifies the log's entries about itself.
 func (v *verifier) ofItself(here *link, e *Entry) {
 	switch e.Action {
 	case auditSegment:
@@ -467,7 +466,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 	}
 }
 
-// segment takes the name of the log and its key.
+// segment reads the name and the key of the log from the first entry of a segment.
 func (v *verifier) segment(here *link, e *Entry) {
 	if v.rep.Log == "" {
 		v.rep.Log = e.Subject.ID
@@ -498,7 +497,7 @@ func keyText(key ed25519.PublicKey) string {
 	return KeyText(key)
 }
 
-// finish looks at the ends of the log.
+// finish verifies the beginning and the end of the log.
 func (v *verifier) finish() {
 	v.rep.Key = keyText(v.key)
 	if !v.single && v.base.seq > 1 && !v.begins {
@@ -515,7 +514,7 @@ func (v *verifier) finish() {
 	}
 }
 
-// checkNoted looks whether the log goes through a head.
+// checkNoted checks whether the log contains a noted head.
 func (v *verifier) checkNoted(w *wanted) {
 	who := "that was noted"
 	if w.file != "" {
@@ -529,7 +528,7 @@ func (v *verifier) checkNoted(w *wanted) {
 	}
 }
 
-// checkHead holds the log against its head.json.
+// checkHead verifies head.json against the log.
 func (v *verifier) checkHead() {
 	path := filepath.Join(v.dir, headName)
 	at := v.last

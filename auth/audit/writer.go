@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// write is the writer: it ends when the log is closed and everything was written.
+// write is the writer goroutine: it ends after the log is closed and everything is written.
 func (l *Log) write() {
 	tidy := time.NewTicker(tidyEvery)
 	defer tidy.Stop()
@@ -25,7 +25,7 @@ func (l *Log) write() {
 	}
 }
 
-// gather waits a moment for further entries, unless somebody waits for one.
+// gather waits a moment for further entries, unless a caller waits for one.
 func (l *Log) gather() {
 	timer := time.NewTimer(soon)
 	defer timer.Stop()
@@ -36,7 +36,7 @@ func (l *Log) gather() {
 	}
 }
 
-// tidy adds what is due by the time.
+// tidy adds the entries that are due by time.
 func (l *Log) tidy() {
 	now := time.Now()
 	if now.Sub(l.planned) >= planEvery {
@@ -48,7 +48,7 @@ func (l *Log) tidy() {
 		l.pruneLocked()
 	}
 	l.tally.flushLocked(l, now)
-	if (l.lost > 0 || l.trouble != nil) && !l.closed { // so that the log is tried again
+	if (l.lost > 0 || l.trouble != nil) && !l.closed { // so that the write is retried
 		l.tellLostLocked()
 	}
 	if l.unsaid > 0 && now.Sub(l.signed) >= signEvery && l.trouble == nil && !l.closed {
@@ -56,7 +56,7 @@ func (l *Log) tidy() {
 	}
 }
 
-// commit writes what waits. It reports whether it has written something.
+// commit writes the waiting entries. It reports whether it wrote any.
 func (l *Log) commit() bool {
 	b := l.take()
 	if b == nil {
@@ -74,7 +74,7 @@ func (l *Log) commit() bool {
 	return true
 }
 
-// take returns the batch, and begins another one; nil if it is empty.
+// take returns the current batch and starts another one; nil if it is empty.
 func (l *Log) take() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *Log) take() *batch {
 	return b
 }
 
-// pruneLocked adds the entry by which old segments go with the batch.
+// pruneLocked adds the entry for the removal of old segments to the batch.
 func (l *Log) pruneLocked() {
 	begin := l.plan.begin
 	l.addLocked(&Record{
@@ -108,7 +108,7 @@ func (l *Log) pruneLocked() {
 	l.plan = plan{}
 }
 
-// succeed notes that a batch is on the disk.
+// succeed records that a batch is on disk.
 func (l *Log) succeed(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *Log) succeed(b *batch) {
 	}
 }
 
-// tellLostLocked adds the number of entries that were lost.
+// tellLostLocked adds an entry with the number of lost entries.
 func (l *Log) tellLostLocked() {
 	l.addLocked(&Record{
 		Actor: itself, Action: auditLost, Subject: Subject{Kind: "audit", ID: l.id}, Outcome: Failed,
@@ -140,7 +140,7 @@ func (l *Log) tellLostLocked() {
 	l.batch.seal = true
 }
 
-// fail takes back a batch that is not on the disk, and those that were to follow it.
+// fail drops a batch that could not be written, and the next one, whose chain depends on it.
 func (l *Log) fail(b *batch, err error) {
 	l.mu.Lock()
 	next := l.batch

@@ -11,7 +11,7 @@ import (
 
 type policyAgent = task.Agent
 
-// many is a policy as an organisation may have it: twenty rules.
+// many returns a policy of realistic size: twenty rules.
 func many(t testing.TB) *policy.Policy {
 	list := []policy.Rule{
 		{Deny: true, Ops: []string{"*"}, Roles: []string{"trainee"}, Agents: []string{"payroll"}},
@@ -30,7 +30,7 @@ var (
 	asks = policy.Request{Op: policy.Send, Agent: "common-1", Begins: true, Skills: []string{"a", "b"}}
 )
 
-// Every request is decided, so that must cost nothing.
+// Every request is decided, so a decision must not allocate.
 func TestDecidingDoesNotAllocate(t *testing.T) {
 	p := many(t)
 	n := testing.AllocsPerRun(100, func() {

@@ -8,24 +8,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Test says what rules are to come to. Its fields are texts, as operators write them.
+// Test is an expected decision of a policy. Its fields are strings in the form that operators
+// write.
 type Test struct {
-	// At says for people where the test stands.
+	// At is the position of the test for display.
 	At string
 	// Caller is the id of the caller; empty for one without credentials.
 	Caller string
-	// Roles and Owner are the caller's.
+	// Roles and Owner are those of the caller.
 	Roles []string
 	Owner string
 	// Op is the operation. It is required.
 	Op string
-	// Agent is the agent that it is about, or empty.
+	// Agent is the agent of the request; it may be empty.
 	Agent string
-	// Skill is the skill that a message asks for, or empty. A send or stream without one is
-	// taken for a message to an agent whose skills are Skills.
+	// Skill is the requested skill; it may be empty. A send or stream without one counts as a
+	// message to an agent with the skills in Skills.
 	Skill  string
 	Skills []string
-	// Allow says whether it is to be allowed.
+	// Allow is the expected decision.
 	Allow bool
 }
 
@@ -48,7 +49,7 @@ func (t *Test) Subject() (*auth.Principal, *Request, error) {
 // Failure is a test that has failed.
 type Failure struct {
 	At string
-	// Text says what was asked, what was wanted and why it did not come.
+	// Text names the request, the expected decision and the reason of the actual one.
 	Text string
 }
 
@@ -73,7 +74,7 @@ func (p *Policy) Check() []Failure {
 	return out
 }
 
-// Tests returns how many tests there are.
+// Tests returns the number of tests.
 func (p *Policy) Tests() int {
 	if p == nil {
 		return 0
@@ -88,7 +89,7 @@ func word(allowed bool) string {
 	return "denied"
 }
 
-// String says what the test asks.
+// String describes the request of the test.
 func (t *Test) String() string {
 	var b strings.Builder
 	b.WriteString(t.Op)

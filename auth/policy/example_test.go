@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 )
 
-// A hub whose partners may use the translator, and nothing else.
+// A hub whose partners may use only the translator.
 func Example() {
 	rules, err := policy.New(policy.Rules{List: []policy.Rule{{
 		Ops: []string{"send", "stream", "get"}, Roles: []string{"partner"}, Agents: []string{"translator"},

@@ -7,11 +7,10 @@ import (
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
-// Op is an operation that rules name.
+// Op is an operation in rules.
 type Op uint8
 
-// The operations of the protocol are about an agent: that of the path, of the message or of
-// the task.
+// Operations of the protocol refer to the agent of the path, of the message or of the task.
 const (
 	Send Op = iota
 	Stream
@@ -25,7 +24,7 @@ const (
 	PushDelete
 	ExtendedCard
 
-	// What callers do with what is their own, in /api/v1.
+	// Operations of /api/v1 on the caller's own data.
 
 	Status
 	MemoryRead
@@ -33,8 +32,9 @@ const (
 	InboxRead
 	InboxWrite
 
-	// What administrators do. AdminRead is to see what they see, each of the others to
-	// change something and to see it. AdminAgents is about an agent where a path names one.
+	// Operations of administrators. AdminRead allows reading all administrative data; each of
+	// the others allows changing and reading one part. AdminAgents refers to an agent if the
+	// path names one.
 
 	AdminRead
 	AdminKeys
@@ -44,7 +44,7 @@ const (
 	AdminInbox
 	AdminTrust
 	AdminAudit
-	// AdminOther is what is administered and has no name of its own.
+	// AdminOther covers administration without a name of its own.
 	AdminOther
 
 	operations
@@ -60,7 +60,7 @@ var names = [operations]string{
 	AdminOther: "admin.other",
 }
 
-// String returns the name that rules use.
+// String returns the name of the operation in rules.
 func (o Op) String() string {
 	if o >= operations {
 		return fmt.Sprintf("Op(%d)", uint8(o))
@@ -95,13 +95,13 @@ func unknownOp(name string) error {
 	return fmt.Errorf("there is no operation %q%s", clip.Bytes(name, maxQuoted), meant)
 }
 
-// Admin reports whether the operation is one of administrators.
+// Admin reports whether the operation is for administrators.
 func (o Op) Admin() bool { return o >= AdminRead && o < operations }
 
-// begins reports whether the operation may begin a task, where skills count.
+// begins reports whether the operation may start a task, so that skills are checked.
 func (o Op) begins() bool { return o == Send || o == Stream }
 
-// ofAgents reports whether the operation may be about an agent.
+// ofAgents reports whether the operation may refer to an agent.
 func (o Op) ofAgents() bool { return o <= ExtendedCard || o == AdminAgents }
 
 // mask is a set of operations.
@@ -118,7 +118,7 @@ func maskOf(fits func(Op) bool) (m mask) {
 	return m
 }
 
-// parseOps returns the operations that a rule names.
+// parseOps returns the operations that match the names of a rule.
 func parseOps(list []string) (m mask, err error) {
 	for _, name := range list {
 		p, err := parsePattern(name)
@@ -134,5 +134,5 @@ func parseOps(list []string) (m mask, err error) {
 	return m, nil
 }
 
-// maxQuoted is how much of a text an error repeats, in bytes.
+// maxQuoted limits quoted text in errors, in bytes.
 const maxQuoted = 64

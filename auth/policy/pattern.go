@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// pattern is a name, or the beginning of names.
+// pattern is a name or a prefix of names.
 type pattern struct {
 	text string
-	open bool // anything may follow
+	open bool // text is a prefix
 }
 
 func parsePattern(s string) (pattern, error) {
@@ -30,7 +30,7 @@ func (p pattern) matches(s string) bool {
 	return s == p.text || p.open && strings.HasPrefix(s, p.text)
 }
 
-// matchesFold is matches where case does not count.
+// matchesFold is matches without regard to case.
 func (p pattern) matchesFold(s string) bool {
 	n := len(p.text)
 	return len(s) >= n && (p.open || len(s) == n) && strings.EqualFold(s[:n], p.text)
@@ -41,7 +41,7 @@ func (p pattern) covers(q pattern) bool {
 	return p.open && strings.HasPrefix(q.text, p.text) || p == q
 }
 
-// String returns the pattern as it was written.
+// String returns the pattern in its written form.
 func (p pattern) String() string {
 	if p.open {
 		return p.text + "*"
@@ -49,7 +49,7 @@ func (p pattern) String() string {
 	return p.text
 }
 
-// patterns are alternatives. None at all match everything.
+// patterns are alternatives. An empty list matches everything.
 type patterns []pattern
 
 func parsePatterns(key string, list []string) (patterns, error) {

@@ -10,46 +10,47 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// maxRules bounds what each request is held against.
+// maxRules limits the number of rules that a request is checked against.
 const maxRules = 1000
 
-// Rules are what a Policy is made of.
+// Rules configure a Policy.
 type Rules struct {
 	// List are the rules, in any order.
 	List []Rule
-	// CheckDelegations asks the policy for each task that an agent of the hub begins on
-	// behalf of another task, as if the caller of the first task had asked for it. Without
-	// it, only denials count for these: which agents an agent asks is the operator's choice.
+	// CheckDelegations checks each task that an agent of the hub begins on behalf of another
+	// task as a request of the original caller. Without it, only denials apply to these tasks:
+	// the operator chooses the agents to which an agent delegates.
 	CheckDelegations bool
-	// Tests say what the rules are to come to.
+	// Tests are the expected decisions of the rules.
 	Tests []Test
 }
 
-// Request is what somebody wants to do.
+// Request is an operation that a caller requests.
 type Request struct {
 	Op Op
-	// Agent is the agent that the operation is about; empty if it is about none.
+	// Agent is the agent to which the operation refers; empty if there is none.
 	Agent task.Agent
-	// Begins says that a task begins, so that skills count.
+	// Begins is set if the operation begins a task, so that skills are checked.
 	Begins bool
-	// Skill is the skill that is asked for; empty if none is.
+	// Skill is the requested skill; empty if there is none.
 	Skill string
-	// Skills are those of the agent, for a message that begins a task and names none.
+	// Skills are the agent's skills, for a message that begins a task without naming a skill.
 	Skills []string
 }
 
-// counts reports whether skills count.
+// counts reports whether skills are checked.
 func (r *Request) counts() bool { return r.Begins || r.Skill != "" }
 
-// unnamed reports whether the request may be for any of several skills.
+// unnamed reports whether the request may use any of several skills.
 func (r *Request) unnamed() bool { return r.Begins && r.Skill == "" && len(r.Skills) > 0 }
 
-// Policy is a set of rules that was understood. A nil Policy allows everything.
+// Policy is a set of compiled rules. A nil Policy allows everything. The zero Policy has no
+// rules. It is safe for concurrent use.
 type Policy struct {
 	now atomic.Pointer[table] // nil if there are no rules
 }
 
-// table is what a Policy decides by. It is immutable.
+// table is an immutable set of compiled rules.
 type table struct {
 	rules   []*rule
 	byOp    [operations]ruling
@@ -57,10 +58,10 @@ type table struct {
 	tests   []Test
 }
 
-// ruling is the rules about one operation.
+// ruling holds the rules for one operation.
 type ruling struct{ denials, grants []*rule }
 
-// New returns a Policy, or a RuleError.
+// New returns a Policy. If a rule is invalid, the error is a *RuleError.
 func New(r Rules) (*Policy, error) {
 	if len(r.List) > maxRules {
 		return nil, fmt.Errorf("there are %d rules, which is more than %d", len(r.List), maxRules)
@@ -83,9 +84,9 @@ func New(r Rules) (*Policy, error) {
 	return p, nil
 }
 
-// Replace makes p decide like another policy from now on, wherever it is in use: each
-// decision is made by the old rules or by the new ones as a whole. A nil Policy is taken for
-// one without rules, so that nothing is opened by mistake.
+// Replace atomically replaces the rules of p by those of another policy: each decision uses
+// either the old or the new rules as a whole. A nil policy counts as one without rules, so that
+// a mistake opens nothing.
 func (p *Policy) Replace(by *Policy) {
 	t := empty
 	if by != nil {
@@ -96,7 +97,7 @@ func (p *Policy) Replace(by *Policy) {
 
 var empty = new(table)
 
-// table returns what is decided by.
+// table returns the current rules.
 func (p *Policy) table() *table {
 	if t := p.now.Load(); t != nil {
 		return t
@@ -117,7 +118,7 @@ func (t *table) add(c *rule) {
 	}
 }
 
-// Allows reports whether a caller may do something.
+// Allows reports whether a caller may perform a request.
 func (p *Policy) Allows(who *auth.Principal, r *Request) bool {
 	if p == nil {
 		return true
@@ -126,8 +127,8 @@ func (p *Policy) Allows(who *auth.Principal, r *Request) bool {
 	return ok
 }
 
-// Denies reports whether a rule denies something to a caller, or there is no caller. What
-// is not denied need not be allowed.
+// Denies reports whether a rule denies a request, or there is no caller. A request that is not
+// denied is not necessarily allowed.
 func (p *Policy) Denies(who *auth.Principal, r *Request) bool {
 	if p == nil {
 		return false
@@ -152,8 +153,8 @@ func (p *Policy) Delegates(who *auth.Principal, r *Request) bool {
 	return !t.denies(who, r)
 }
 
-// Sees reports whether an agent is there for a caller: whether the caller may do anything
-// of the protocol with it.
+// Sees reports whether an agent is visible to a caller: whether the caller may perform any
+// operation of the protocol with it.
 func (p *Policy) Sees(who *auth.Principal, agent task.Agent) bool {
 	if p == nil {
 		return true
@@ -167,7 +168,7 @@ func (p *Policy) Sees(who *auth.Principal, agent task.Agent) bool {
 	return false
 }
 
-// Everywhere reports whether a caller may do something with every agent.
+// Everywhere reports whether a caller may perform an operation with every agent.
 func (p *Policy) Everywhere(who *auth.Principal, o Op) bool {
 	if p == nil {
 		return true
@@ -181,11 +182,11 @@ func (p *Policy) Everywhere(who *auth.Principal, o Op) bool {
 		slices.ContainsFunc(at.grants, func(c *rule) bool { return c.agents.all() && c.fits(who) })
 }
 
-// known reports whether somebody vouches for who the caller is, or for that nobody does.
+// known reports whether the caller was identified, as a principal or as anonymous.
 func known(who *auth.Principal) bool { return who != nil && who.ID != "" }
 
-// decide returns whether a caller may do something, and which rule says so: the one that
-// denies it, or one that allows it, or nil.
+// decide returns whether a request is allowed, and the rule that decides: the denial, or one
+// that allows it, or nil.
 func (t *table) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
 	if !known(who) {
 		return false, nil
@@ -210,7 +211,7 @@ func (t *table) decide(who *auth.Principal, r *Request) (ok bool, by *rule) {
 	return r.Op.Admin() && slices.Contains(who.Roles, auth.RoleAdmin), nil
 }
 
-// grant returns a rule that allows something with a skill, or nil.
+// grant returns a rule that allows a request with a skill, or nil.
 func (t *table) grant(who *auth.Principal, r *Request, skill string) *rule {
 	counts := r.counts()
 	for _, c := range t.byOp[r.Op].grants {
@@ -221,8 +222,7 @@ func (t *table) grant(who *auth.Principal, r *Request, skill string) *rule {
 	return nil
 }
 
-// denial returns a rule that denies something with one of the skills that it may be for, or
-// nil.
+// denial returns a rule that denies a request with one of its possible skills, or nil.
 func (t *table) denial(who *auth.Principal, r *Request) *rule {
 	for _, c := range t.byOp[r.Op].denials {
 		if c.of(r.Agent) && c.forbids(r) && c.fits(who) {
@@ -232,14 +232,14 @@ func (t *table) denial(who *auth.Principal, r *Request) *rule {
 	return nil
 }
 
-// Verdict is a decision with its reason, for operators alone: callers are never told rules.
+// Verdict is a decision with its reason, for operators only: callers are never shown rules.
 type Verdict struct {
 	Allowed bool
-	// Reason says why, and names the rule.
+	// Reason explains the decision and names the rule.
 	Reason string
 }
 
-// Explain returns what Allows decides, and why.
+// Explain returns the decision of Allows and its reason.
 func (p *Policy) Explain(who *auth.Principal, r *Request) Verdict {
 	if p == nil {
 		return Verdict{true, "there is no policy"}
@@ -264,7 +264,7 @@ func (t *table) explain(who *auth.Principal, r *Request) Verdict {
 	return Verdict{false, "no rule allows it"}
 }
 
-// place says for people where the rule stands.
+// place returns the position of the rule for display.
 func (c *rule) place() string {
 	if c.at != "" {
 		return c.at

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 )
 
-// made returns a policy of rules.
+// made returns a policy with the given rules.
 func made(t testing.TB, list ...policy.Rule) *policy.Policy {
 	t.Helper()
 	p, err := policy.New(policy.Rules{List: list})
@@ -196,7 +196,7 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-// Every operation has a name that leads back to it, and names are what the manual says.
+// Every operation has a name that parses to it, and the manual lists the names.
 func TestOps(t *testing.T) {
 	t.Parallel()
 	for _, o := range policy.Ops() {
@@ -271,7 +271,7 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// names are few, so that rules meet requests.
+// drawn is a small set of names, so that rules match requests.
 var drawn = []string{"a", "ab", "b", "a*", "*"}
 
 func drawNames(t *rapid.T, label string) []string {
@@ -303,8 +303,8 @@ func drawRequest(t *rapid.T) (*auth.Principal, *policy.Request) {
 	}
 }
 
-// A further denial never allows more, a further rule that allows never allows less, the order
-// means nothing, and what is denied is not allowed.
+// A further denial never allows more, and a further rule that allows never allows less. The
+// order does not matter, and a denied request is not allowed.
 func TestRulesOnlyAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -342,8 +342,8 @@ func TestRulesOnlyAddUp(t *testing.T) {
 	})
 }
 
-// While rules are replaced, each decision is that of some of them as a whole: what all of
-// them allow is never denied, and what none of them allows is never allowed.
+// While rules are replaced, each decision uses one complete set: a request that all sets allow
+// is never denied, and one that no set allows is never allowed.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	all := []*policy.Policy{

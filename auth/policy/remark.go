@@ -10,34 +10,35 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// World is what is known of the hub that a policy is for.
+// World describes the hub of a policy, for Remarks.
 type World struct {
-	// Agents are the agents with their skills.
+	// Agents are the known agents with their skills.
 	Agents map[task.Agent][]string
-	// MoreAgents says that there may be others: those of a directory, or of a bus.
+	// MoreAgents means that there may be other agents, from a directory or a bus.
 	MoreAgents bool
-	// Callers, Roles and Owners are those that keys and issuers of tokens give.
+	// Callers, Roles and Owners are those that keys and token issuers assign.
 	Callers, Roles, Owners []string
-	// Families are beginnings of the ids of further callers, such as "corp:" for those of
-	// an issuer of tokens.
+	// Families are prefixes of the ids of further callers, such as "corp:" for those of a token
+	// issuer.
 	Families []string
-	// MoreCallers says that there may be callers with other ids, roles or owners.
+	// MoreCallers means that there may be callers with other ids, roles or owners.
 	MoreCallers bool
 }
 
-// Remark is something that an operator should know about a policy.
+// Remark is a finding about a policy, for the operator.
 type Remark struct {
-	// At says where the rule stands; empty for a remark about all of them.
+	// At is the position of the rule; empty for a remark about all rules.
 	At string
-	// Text says what is remarkable.
+	// Text describes the finding.
 	Text string
-	// Wide says that something is open, rather than without effect.
+	// Wide is set if a rule allows much, and not set if it has no effect.
 	Wide bool
-	// Unsure says that it holds only as far as is known.
+	// Unsure is set if the finding depends on an incomplete World.
 	Unsure bool
 }
 
-// Remarks returns what opens much, what can never apply, and which agents nobody may call.
+// Remarks returns rules that are overly broad, rules that never match, and agents that no
+// caller may reach.
 func (p *Policy) Remarks(w *World) []Remark {
 	if p == nil {
 		return nil
@@ -52,17 +53,17 @@ func (p *Policy) Remarks(w *World) []Remark {
 	return append(out, t.alone(w)...)
 }
 
-// everybody reports whether the rule is about all callers, or all with credentials.
+// everybody reports whether the rule applies to all callers, or to all with credentials.
 func (c *rule) everybody() bool {
 	return c.who != Anonymous && len(c.callers)+len(c.roles)+len(c.owners) == 0
 }
 
-// grave are the operations that undo or change what others rely on.
+// grave are the operations that change or undo data on which others rely.
 var grave = maskOf(func(o Op) bool {
 	return slices.Contains([]Op{Cancel, PushCreate, PushDelete, MemoryWrite, InboxWrite}, o)
 })
 
-// opens says what a rule opens to many.
+// opens returns remarks on a rule that allows much to many callers.
 func (c *rule) opens() []Remark {
 	if c.deny {
 		return nil
@@ -98,7 +99,7 @@ func (m mask) String() string {
 	return strings.Join(all, ", ")
 }
 
-// idle says that a rule changes nothing because of another one.
+// idle returns a remark if another rule makes rule i superfluous.
 func (t *table) idle(i int) []Remark {
 	c := t.rules[i]
 	for j, other := range t.rules {
@@ -113,7 +114,7 @@ func (t *table) idle(i int) []Remark {
 	return nil
 }
 
-// strangers says which names of a rule nobody has.
+// strangers returns remarks on names in a rule that are unknown in the hub.
 func (c *rule) strangers(w *World) []Remark {
 	var names, skills []string
 	for name, list := range w.Agents {
@@ -149,14 +150,14 @@ func (c *rule) strangers(w *World) []Remark {
 	return out
 }
 
-// ofFamily reports whether ids with one of the beginnings may match.
+// ofFamily reports whether p may match an id with one of the prefixes.
 func (p pattern) ofFamily(families []string) bool {
 	return slices.ContainsFunc(families, func(f string) bool {
 		return strings.HasPrefix(p.text, f) || p.open && strings.HasPrefix(f, p.text)
 	})
 }
 
-// alone says which agents nobody may call.
+// alone returns a remark for each agent that no caller may reach.
 func (t *table) alone(w *World) []Remark {
 	var out []Remark
 	for _, name := range slices.Sorted(maps.Keys(w.Agents)) {
@@ -167,7 +168,7 @@ func (t *table) alone(w *World) []Remark {
 	return out
 }
 
-// called reports whether somebody may send to an agent.
+// called reports whether some caller may send to an agent.
 func (t *table) called(name task.Agent) bool {
 	for _, o := range []Op{Send, Stream} {
 		at := &t.byOp[o]

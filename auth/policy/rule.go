@@ -10,56 +10,56 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Who a rule is about, beside the callers, roles and owners that it names.
+// Values of Rule.Who.
 const (
-	// Anybody is every caller, with credentials or without.
+	// Anybody matches every caller, with or without credentials.
 	Anybody = "anybody"
-	// Authenticated are callers with credentials.
+	// Authenticated matches callers with credentials.
 	Authenticated = "authenticated"
-	// Anonymous are callers without credentials.
+	// Anonymous matches callers without credentials.
 	Anonymous = "anonymous"
 )
 
-// Whos returns the words of Rule.Who.
+// Whos returns the valid values of Rule.Who.
 func Whos() []string { return []string{Anybody, Authenticated, Anonymous} }
 
-// Rule allows or denies something. It must say who: at least one of Who, Callers, Roles and
-// Owners is set. What else is empty does not narrow it.
+// Rule allows or denies operations. At least one of Who, Callers, Roles and Owners is required.
+// Other empty fields match everything.
 type Rule struct {
-	// At says for people where the rule stands, such as "policy.yaml:12".
+	// At is the position of the rule for display, such as "policy.yaml:12".
 	At string
-	// Deny denies what fits; without it, the rule allows it.
+	// Deny makes the rule deny what it matches; otherwise the rule allows it.
 	Deny bool
 	// Ops are names of operations, such as "send" or "push.*". At least one is required.
 	Ops []string
 	// Who is Anybody, Authenticated, Anonymous or empty.
 	Who string
-	// Callers are ids of principals, exactly as auth.Principal has them.
+	// Callers are ids of principals, as in auth.Principal.ID.
 	Callers []string
 	// Roles are roles of principals.
 	Roles []string
-	// Owners are organisations of principals, as auth.Principal.Org has them: the one that
-	// the request is made for. "local" is also that of callers without credentials.
+	// Owners are the organisations for which requests are made, as in auth.Principal.Org.
+	// "local" also matches callers without credentials.
 	Owners []string
-	// Agents are names of agents, which the protocol calls tenants. A rule with agents is
-	// not about what concerns no agent.
+	// Agents are names of agents, the tenants of the protocol. A rule with Agents does not
+	// match operations that refer to no agent.
 	Agents []string
-	// Skills are ids of skills, whose case does not count.
+	// Skills are ids of skills, compared without case.
 	Skills []string
 }
 
-// RuleError says what is wrong with a rule.
+// RuleError is an error in a rule.
 type RuleError struct {
 	// Rule is the index of the rule.
 	Rule int
-	// Key is the part of the rule, in the words of a file: "who", "agents", and so on;
-	// empty if it is the rule as a whole.
+	// Key is the faulty part of the rule, in the terms of a policy file: "who", "agents", and
+	// so on; empty for the rule as a whole.
 	Key string
-	// Err is what is wrong.
+	// Err is the underlying error.
 	Err error
 }
 
-// Error names the part and what is wrong with it.
+// Error implements error. It names the rule, the part and the underlying error.
 func (e *RuleError) Error() string {
 	if e.Key == "" {
 		return fmt.Sprintf("rule %d: %v", e.Rule+1, e.Err)
@@ -67,10 +67,10 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %d: %s: %v", e.Rule+1, e.Key, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// rule is a Rule that was understood.
+// rule is a compiled Rule.
 type rule struct {
 	at      string
 	index   int
@@ -84,7 +84,7 @@ type rule struct {
 	skills  patterns
 }
 
-// compile understands a rule.
+// compile compiles a rule.
 func compile(r *Rule) (_ *rule, err error) {
 	c := &rule{at: r.At, deny: r.Deny, who: r.Who}
 	effect := "allow"
@@ -119,12 +119,12 @@ func compile(r *Rule) (_ *rule, err error) {
 		return nil, err
 	}
 	if c.callers.all() {
-		c.callers = nil // so that it is told from none by nobody
+		c.callers = nil // so that "anybody" equals a rule without callers
 	}
 	return c, nil
 }
 
-// sense reports what no request could ever fit.
+// sense returns an error if no request can match the rule.
 func (c *rule) sense() error {
 	switch {
 	case c.who == "" && len(c.callers)+len(c.roles)+len(c.owners) == 0:
@@ -139,7 +139,7 @@ func (c *rule) sense() error {
 	return nil
 }
 
-// fits reports whether the rule is about a caller.
+// fits reports whether the rule applies to a caller.
 func (c *rule) fits(p *auth.Principal) bool {
 	switch c.who {
 	case Authenticated:
@@ -163,12 +163,12 @@ func (ps patterns) matchOwner(p *auth.Principal) bool {
 	return org != "" && ps.match(org)
 }
 
-// of reports whether the rule is about an agent; the empty name is that of none.
+// of reports whether the rule applies to an agent; an empty name means no agent.
 func (c *rule) of(agent task.Agent) bool {
 	return len(c.agents) == 0 || agent != "" && c.agents.match(string(agent))
 }
 
-// forbids reports whether the rule denies one of the skills that a request may be for.
+// forbids reports whether the rule denies one of the possible skills of a request.
 func (c *rule) forbids(r *Request) bool {
 	switch {
 	case len(c.skills) == 0:
@@ -179,7 +179,7 @@ func (c *rule) forbids(r *Request) bool {
 	return r.counts() && c.skills.matchFold(r.Skill)
 }
 
-// covers reports whether c is about everything that d is about.
+// covers reports whether c applies to everything that d applies to.
 func (c *rule) covers(d *rule) bool {
 	who := c.who == "" || c.who == Anybody || c.who == d.who
 	return who && c.ops&d.ops == d.ops && c.callers.covers(d.callers) && c.roles.covers(d.roles) &&

@@ -12,27 +12,27 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// DefaultLife is how long an assertion is good.
+// DefaultLife is the default lifetime of an assertion.
 const DefaultLife = 5 * time.Minute
 
-// MaxActors is how many hubs an assertion may have come through.
+// MaxActors is the maximum number of hubs through which an assertion may have passed.
 const MaxActors = 8
 
-// claimActors is the claim of a principal with the hubs that its token has come through,
-// the newest first, as a JSON list.
+// claimActors is the claim of a principal with the hubs through which its token has passed,
+// newest first, as a JSON list.
 const claimActors = "act"
 
-// Asserter says to others who callers are, by tokens that it signs: assertions. Its fields
-// must not change once it is in use.
+// Asserter issues signed tokens, called assertions, that identify callers to other parties. Its
+// fields must not change after the first call. It is safe for concurrent use.
 type Asserter struct {
-	// Issuer is the name of who asserts, under which others find its keys: the address of
+	// Issuer is the issuer of the assertions, at which verifiers find its keys: the address of
 	// the hub. It is required.
 	Issuer string
-	// Key returns the key in force. It is required.
+	// Key returns the current signing key. It is required.
 	Key func() (*Key, error)
-	// Life is how long an assertion is good; zero means DefaultLife.
+	// Life is the lifetime of an assertion; zero means DefaultLife.
 	Life time.Duration
-	// Claims are what Assert says of a caller beside who he is: org, roles, name, email,
+	// Claims are the further claims in assertions of Assert: org, roles, name, email,
 	// client_id, azp, scope.
 	Claims []string
 }
@@ -48,7 +48,7 @@ func (a *Asserter) Assert(ctx context.Context, audience string) (string, error) 
 	return a.Of(p, audience, a.Claims)
 }
 
-// CheckClaims returns an error that names a claim which Asserter.Of does not know.
+// CheckClaims returns an error for the first claim that Asserter.Of does not support.
 func CheckClaims(names []string) error {
 	var b body
 	for _, n := range names {
@@ -59,7 +59,7 @@ func CheckClaims(names []string) error {
 	return nil
 }
 
-// body is what an assertion says (RFC 7519 §4.1, RFC 8693 §4.1, §4.2).
+// body holds the claims of an assertion (RFC 7519 §4.1, RFC 8693 §4.1, §4.2).
 type body struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -77,14 +77,14 @@ type body struct {
 	Scope    string   `json:"scope,omitempty"`
 }
 
-// actor is who acts for the subject, and for whom that acted before (RFC 8693 §4.1).
+// actor is the party that acts for the subject, and the actors before it (RFC 8693 §4.1).
 type actor struct {
 	Subject string `json:"sub"`
 	Before  *actor `json:"act,omitempty"`
 }
 
-// Of returns an assertion about p for an audience, with the claims that are named. What
-// p lacks of them is left out.
+// Of returns an assertion about p for an audience, with the given claims. Claims that p lacks
+// are omitted.
 func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (string, error) {
 	switch {
 	case audience == "":
@@ -115,11 +115,11 @@ func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (stri
 	return key.sign(&b)
 }
 
-// add adds a claim that is named.
+// add adds the claim with a name.
 func (b *body) add(p *auth.Principal, name string) error {
 	switch name {
 	case "org":
-		if p.Org != auth.Local { // the name of one's own owner means nothing elsewhere
+		if p.Org != auth.Local { // the hub's own owner has no meaning elsewhere
 			b.Org = p.Org
 		}
 	case "roles":
@@ -140,7 +140,7 @@ func (b *body) add(p *auth.Principal, name string) error {
 	return nil
 }
 
-// before returns the hubs through which a caller's token has come.
+// before returns the hubs through which a caller's token has passed.
 func before(p *auth.Principal) (*actor, error) {
 	text := p.Claims[claimActors]
 	if text == "" {
@@ -160,9 +160,8 @@ func before(p *auth.Principal) (*actor, error) {
 	return last, nil
 }
 
-// actors returns the hubs that a token names as those through which it has come, as a
-// JSON list; empty if it names none. What is not of the form is left out: it says nothing
-// about who the caller is.
+// actors returns the hubs in the claim "act" of a token, as a JSON list; empty if there are
+// none. Malformed entries are omitted, because they do not affect the identity of the caller.
 func actors(claim any) string {
 	var names []string
 	for len(names) < MaxActors {
@@ -184,7 +183,7 @@ func actors(claim any) string {
 	return string(text)
 }
 
-// goodSubject reports whether a name can be the subject of a token.
+// goodSubject reports whether a name is valid as the subject of a token.
 func goodSubject(name string) bool {
 	return name != "" && len(name) <= maxSubject && !strings.ContainsFunc(name, unprintable)
 }

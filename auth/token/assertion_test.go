@@ -24,7 +24,7 @@ const (
 	hubC = "https://hub-c.example"
 )
 
-// party is a hub that says who its callers are.
+// party is a hub that asserts the identity of its callers.
 type party struct {
 	Asserter
 	key *Key
@@ -39,7 +39,7 @@ func newParty(t testing.TB, issuer string) *party {
 	return &party{Asserter{Issuer: issuer, Key: func() (*Key, error) { return key, nil }}, key}
 }
 
-// trusts returns what a hub takes, known as audience, that believes others: name → party.
+// trusts returns the Verifier of a hub, known as audience, that trusts others: name → party.
 func trusts(t testing.TB, audience string, others map[string]*party) *Verifier {
 	t.Helper()
 	v := &Verifier{}
@@ -96,8 +96,8 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAssertionEnds: an assertion is good for five minutes and what clocks may differ by,
-// and one from a clock that is ahead for no more than that.
+// An assertion is valid for five minutes plus the clock skew; one from a clock that is ahead is
+// not valid for longer.
 func TestAssertionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newParty(t, hubA)
@@ -117,8 +117,7 @@ func TestAssertionEnds(t *testing.T) {
 	})
 }
 
-// TestAssertionSaysWhatIsNamed: claims that are not named, and those of nobody, are not
-// there.
+// Only the selected claims are present, and only if the caller has them.
 func TestAssertionSaysWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	a := newParty(t, hubA)
@@ -151,7 +150,7 @@ func TestAssertionSaysWhatIsNamed(t *testing.T) {
 	}
 }
 
-// saying returns what a token says.
+// saying returns the claims of a token.
 func saying(t testing.TB, text string) map[string]any {
 	t.Helper()
 	parsed, err := jwt.ParseSigned(text, allAlgorithms)
@@ -165,7 +164,7 @@ func saying(t testing.TB, text string) map[string]any {
 	return out
 }
 
-// TestAssertionOfNobody: nothing is said of callers without credentials, nor for nobody.
+// There is no assertion for callers without credentials, nor without an audience.
 func TestAssertionOfNobody(t *testing.T) {
 	t.Parallel()
 	a := newParty(t, hubA)
@@ -190,8 +189,7 @@ func TestAssertionOfNobody(t *testing.T) {
 	}
 }
 
-// TestAssertionCannotBeForged: whatever a caller's id is, it is the subject and nothing else,
-// and two callers never become one.
+// For any id of a caller, the id becomes exactly the subject, and two callers never become one.
 func TestAssertionCannotBeForged(t *testing.T) {
 	t.Parallel()
 	a, b := newParty(t, hubA), newParty(t, hubB)
@@ -240,7 +238,7 @@ func TestAssertionCannotBeForged(t *testing.T) {
 	}
 }
 
-// TestActors: hubs that call on for callers of others name those before them.
+// A hub that calls on behalf of another hub's caller names the hubs before it.
 func TestActors(t *testing.T) {
 	t.Parallel()
 	a, b := newParty(t, hubA), newParty(t, hubB)

@@ -12,16 +12,16 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// maxSubject is how long the subject of a token may be, in bytes.
+// maxSubject limits the subject of a token, in bytes.
 const maxSubject = 256
 
-// claims is what a token says.
+// claims holds the claims of a token.
 type claims struct {
 	jwt.Claims
 	more map[string]any
 }
 
-// checkClaims says what is wrong with the claims of a verified token (RFC 7519 §4.1).
+// checkClaims returns the first error in the claims of a verified token (RFC 7519 §4.1).
 func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 	skew := i.skew()
 	switch {
@@ -51,12 +51,12 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 
 func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }
 
-// scopes returns the scopes of a token (RFC 8693 §4.2, or a list of another name).
+// scopes returns the scopes of a token, from scope (RFC 8693 §4.2) and scp.
 func (c *claims) scopes() []string {
 	return append(words(c.more["scope"]), words(c.more["scp"])...)
 }
 
-// words returns the texts of a claim that is a list or has spaces between them.
+// words returns the strings of a claim that is a list, or a string with spaces.
 func words(claim any) []string {
 	switch v := claim.(type) {
 	case string:
@@ -73,7 +73,7 @@ func words(claim any) []string {
 	return nil
 }
 
-// principal makes a principal of the claims of a good token.
+// principal derives a principal from the claims of a valid token.
 func (i *Issuer) principal(c *claims) *auth.Principal {
 	name, _ := c.more["name"].(string)
 	p := &auth.Principal{
@@ -84,7 +84,7 @@ func (i *Issuer) principal(c *claims) *auth.Principal {
 		p.Org = p.Orgs[0]
 	}
 	if len(p.Orgs) == 1 {
-		p.Orgs = nil // there is nothing to choose
+		p.Orgs = nil // a single organisation leaves no choice
 	}
 	for _, claim := range []string{"name", "email", "client_id", "azp"} {
 		if s, ok := c.more[claim].(string); ok && s != "" {
@@ -100,8 +100,8 @@ func (i *Issuer) principal(c *claims) *auth.Principal {
 	return p
 }
 
-// orgs returns the organisations that the claim names, each once, in its order. A text is one
-// value; a list has several.
+// orgs returns the organisations for the values of the claim, without duplicates, in the order
+// of the claim. A string is one value; a list has several.
 func (i *Issuer) orgs(c *claims) []string {
 	if i.OrgClaim == "" {
 		return nil
@@ -120,7 +120,7 @@ func (i *Issuer) orgs(c *claims) []string {
 	return orgs
 }
 
-// roles returns the roles that claims and scopes become here, each once.
+// roles returns the roles for the claims and scopes, without duplicates.
 func (i *Issuer) roles(c *claims) []string {
 	var roles []string
 	if i.RolesClaim != "" {

@@ -1,39 +1,38 @@
-// Package token authenticates callers by JSON Web Tokens that somebody else has issued,
-// such as an OpenID provider or an OAuth authorization server.
+// Package token authenticates callers by JSON Web Tokens of another issuer, such as an OpenID
+// provider or an OAuth authorization server.
 //
 // # What it is
 //
-// A Verifier knows Issuers. It finds the one that a token names, has the token's
-// signature checked with a key of that issuer, and makes a principal of the claims. The
-// keys come from the issuer's discovery document (OpenID Connect Discovery 1.0 §4, or
-// RFC 8414), from the address of a key set, or from a file. Set auth.Keyring.Tokens to a
-// Verifier to take tokens beside API keys.
+// A Verifier has Issuers. It finds the issuer of a token, verifies the signature with a key of
+// that issuer, and derives a principal from the claims. The keys come from the issuer's
+// discovery document (OpenID Connect Discovery 1.0 §4, or RFC 8414), from the address of a key
+// set, or from a file. Set auth.Keyring.Tokens to a Verifier to accept tokens beside API keys.
 //
 // # Guarantees
 //
-// Only asymmetric signatures count, by an algorithm that the issuer may use; a key that
-// is bound to one algorithm is used with no other. Issuer and audience are compared
-// exactly; a token without an end, or without a subject, is none. A principal's id has
-// the issuer's name in front of it, so that nobody is mistaken for a caller of another
-// issuer or of an API key. Roles and the organisation come from claims only as far as
-// the Issuer says how; nobody becomes the owner "local".
+// Only asymmetric signatures with a permitted algorithm are accepted; a key that is bound to
+// one algorithm is used with no other. Issuer and audience are compared exactly. A token
+// without an expiry or a subject is refused. The id of a principal begins with the name of its
+// issuer, so that it cannot equal the id of a caller of another issuer or of an API key. Roles
+// and organisations are derived from claims only as configured in the Issuer; no token gives
+// the owner "local".
 //
-// Keys are kept and read again when they grow old. A key id that is not known has the
-// keys read again, once a second at the most however many ask: a token that was signed
-// with a new key waits for that, and is not refused. While an issuer does not answer,
-// the keys that are known stay good for a day.
+// Keys are cached and read again when they grow old. An unknown key id triggers another read,
+// at most once a second regardless of the number of callers: a token signed with a new key
+// waits for the read, and is not refused. While an issuer does not answer, its known keys
+// remain valid for a day.
 //
 // # What it does not promise
 //
-// A token that was revoked is good until its end: issue short ones. Encrypted tokens,
-// opaque tokens and proofs of possession are not read.
+// A revoked token is accepted until it expires: issue short-lived ones. Encrypted tokens,
+// opaque tokens and proofs of possession are not supported.
 //
 // # Concurrency
 //
-// A Verifier is safe for concurrent use once its fields are set. It starts nothing.
+// A Verifier is safe for concurrent use once its fields are set. It starts no goroutines.
 //
 // # Testing
 //
-// The tests issue tokens for real HTTP servers, in bubbles of fake time where waiting
-// matters. internal/e2e/interop has a real OpenID provider.
+// The tests issue tokens with real HTTP servers, in bubbles of fake time (testing/synctest)
+// where delays matter. internal/e2e/interop tests against a real OpenID provider.
 package token

@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/auth/token"
 )
 
-// A hub says to an agent elsewhere who its caller is. Set parley.Hub.Onward to the Asserter,
-// and serve the key set where others look for it; an executor calls auth.Assert with its
-// context.
+// A hub asserts the identity of its caller to a remote agent. Set parley.Hub.Onward to the
+// Asserter, and serve the key set where verifiers look for it; an executor calls auth.Assert
+// with its context.
 func ExampleAsserter() {
 	key, err := token.NewKey()
 	if err != nil {

@@ -13,55 +13,57 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// DefaultSkew is how far the clocks of issuer and hub may differ.
+// DefaultSkew is the default tolerance between the clocks of issuer and hub.
 const DefaultSkew = time.Minute
 
-// Issuer is who issues tokens, and what they mean here. Its fields must not change once
-// a Verifier has it.
+// Issuer is an issuer of tokens and the meaning of its claims in the hub. Its fields must not
+// change after it was added to a Verifier.
 type Issuer struct {
-	// Name is what principals of the issuer are called by: "name:subject". It is required,
-	// and differs between issuers.
+	// Name is the prefix of the ids of the issuer's principals: "name:subject". It is required
+	// and must be unique.
 	Name string
-	// URL is the issuer as its tokens name it (iss), an https address, or an http one on
-	// the loopback interface. It is required.
+	// URL is the issuer's identifier in its tokens (iss): an https address, or an http address
+	// on the loopback interface. It is required.
 	URL string
-	// Audiences are the names under which the hub is known there: a token has to be for
-	// one of them (aud). At least one is required.
+	// Audiences are the names of the hub at the issuer: a token must be for one of them (aud).
+	// At least one is required.
 	Audiences []string
-	// Algorithms are those that tokens may be signed with; nil means RS256, PS256, ES256
-	// and EdDSA.
+	// Algorithms are the permitted signature algorithms; nil means RS256, PS256, ES256 and
+	// EdDSA.
 	Algorithms []string
-	// KeysURL is the address of the key set; if empty, the issuer's discovery document
-	// names it.
+	// KeysURL is the address of the key set; if empty, it is read from the issuer's discovery
+	// document.
 	KeysURL string
-	// Keys is a key set as JSON, which is used instead of one that is fetched.
+	// Keys is a key set as JSON, used instead of a fetched one.
 	Keys []byte
-	// Skew is how far the clocks may differ; zero means DefaultSkew.
+	// Skew is the tolerance between the clocks; zero means DefaultSkew.
 	Skew time.Duration
 
-	// Org is the organisation of all callers of the issuer; empty if each is by himself.
+	// Org is the organisation of all callers of the issuer; if empty, each caller has its own
+	// tasks.
 	Org string
-	// OrgClaim is the claim with a caller's organisation, and Orgs which of its values
-	// become which organisation here. A caller with none of them is by himself, one with
-	// several, in a list, belongs to all of them, see auth.Principal.Orgs.
+	// OrgClaim is the claim with a caller's organisations, and Orgs maps its values to
+	// organisations of the hub. A caller without a mapped value has its own tasks. A caller
+	// with several values in a list belongs to all of their organisations, see
+	// auth.Principal.Orgs.
 	OrgClaim string
 	Orgs     map[string]string
-	// RolesClaim is a claim with a list of roles or a text of them, and Roles which of
-	// them become which roles here. Others do not count.
+	// RolesClaim is a claim with roles, as a list or as a string with spaces. Roles maps its
+	// values to roles of the hub. Other values are ignored.
 	RolesClaim string
 	Roles      map[string]string
-	// Scopes says which scopes (scope or scp) become which roles here.
+	// Scopes maps scopes (scope or scp) to roles of the hub.
 	Scopes map[string]string
-	// RequiredScopes are what each token needs.
+	// RequiredScopes are the scopes required in every token.
 	RequiredScopes []string
 }
 
-// asymmetric are the algorithms that may be allowed at all (RFC 7518 §3.1, RFC 8037).
+// asymmetric lists the algorithms that an Issuer may permit (RFC 7518 §3.1, RFC 8037).
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 var usual = []string{"RS256", "PS256", "ES256", "EdDSA"}
 
-// Check says what is wrong with an issuer, naming the field.
+// Check returns the first error in an issuer, with the name of the field.
 func (i *Issuer) Check() error {
 	switch {
 	case i.Name == "":
@@ -98,7 +100,7 @@ func (i *Issuer) Check() error {
 	return nil
 }
 
-// checkAddress says what is wrong with an address that keys or tokens come from.
+// checkAddress returns an error if an address is not acceptable as a source of keys or tokens.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {

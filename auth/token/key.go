@@ -14,15 +14,15 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Key signs assertions: ECDSA on P-256 (ES256), which every verifier knows. It is never
-// printed.
+// Key signs assertions with ECDSA on P-256 (ES256), which every verifier supports. No text form
+// shows the private key.
 type Key struct {
 	private *ecdsa.PrivateKey
 	public  jose.JSONWebKey
 	signer  jose.Signer
 }
 
-// NewKey makes a key.
+// NewKey generates a key.
 func NewKey() (*Key, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -31,7 +31,7 @@ func NewKey() (*Key, error) {
 	return keyOf(private)
 }
 
-// ParseKey reads what Key.Marshal has written.
+// ParseKey parses the output of Key.Marshal.
 func ParseKey(der []byte) (*Key, error) {
 	any, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -61,7 +61,7 @@ func keyOf(private *ecdsa.PrivateKey) (*Key, error) {
 	return &Key{private, public, signer}, nil
 }
 
-// Marshal returns the key in PKCS #8, for a file that nobody else may read.
+// Marshal returns the private key in PKCS #8, for a file readable only by the hub.
 func (k *Key) Marshal() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(k.private) }
 
 // ID returns the key's id: the SHA-256 thumbprint of RFC 7638.
@@ -88,10 +88,10 @@ func (k *Key) sign(claims any) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// Metadata returns what an issuer of assertions says of itself at its address, to which
-// "/.well-known/openid-configuration" is added: who it is and where its key set is, so that
-// verifiers need to know its address alone (OpenID Connect Discovery 1.0 §3, RFC 8414 §2). It
-// has no endpoints at which somebody logs in, or gets tokens.
+// Metadata returns the discovery document of an issuer of assertions, which is served at its
+// address plus "/.well-known/openid-configuration". It names the issuer and the address of its
+// key set, so that verifiers need only the issuer's address (OpenID Connect Discovery 1.0 §3,
+// RFC 8414 §2). It has no endpoints for logins or tokens.
 func Metadata(issuer, keysURL string) ([]byte, error) {
 	return json.Marshal(struct {
 		Issuer        string   `json:"issuer"`
@@ -106,7 +106,7 @@ func Metadata(issuer, keysURL string) ([]byte, error) {
 	})
 }
 
-// KeySet returns the public halves of keys as a key set (RFC 7517 §5).
+// KeySet returns the public keys as a key set (RFC 7517 §5).
 func KeySet(keys ...*Key) ([]byte, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, k := range keys {

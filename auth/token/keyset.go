@@ -18,42 +18,42 @@ import (
 )
 
 const (
-	// fresh is how long keys are used without being read again.
+	// fresh is the age up to which keys are used without being read again.
 	fresh = 10 * time.Minute
-	// stale is how long they are used while the issuer does not answer.
+	// stale is the age up to which keys are used while the issuer does not answer.
 	stale = 24 * time.Hour
-	// pause is how long the keys are not read again after they were.
+	// pause is the minimum interval between two reads of the keys.
 	pause = time.Second
-	// fetchTimeout is how long an issuer may take to tell its keys.
+	// fetchTimeout limits the duration of a read of the keys.
 	fetchTimeout = 10 * time.Second
-	// maxDocument is how large a key set or a discovery document may be, in bytes.
+	// maxDocument limits the size of a key set or discovery document, in bytes.
 	maxDocument = 1 << 20
-	// maxKeys is how many keys of an issuer are kept.
+	// maxKeys limits the number of keys of an issuer.
 	maxKeys = 100
-	// maxWaiting is how many tokens wait for the keys of an issuer at one time.
+	// maxWaiting limits the number of tokens that wait for the keys of an issuer.
 	maxWaiting = 256
 )
 
-// errNoKeys is returned while the keys of an issuer are not known at all.
+// errNoKeys is returned while the keys of an issuer are unknown.
 var errNoKeys = &apierror.Error{
 	Err: apierror.ErrUnavailable, Message: "the keys of the token's issuer cannot be read now", RetryAfter: 5 * time.Second,
 }
 
-// keySet is the keys of an issuer as they were last read.
+// keySet caches the keys of an issuer.
 type keySet struct {
 	issuer *Issuer
 	client *http.Client
 	logger *slog.Logger
-	fixed  []jose.JSONWebKey // if the issuer's keys are not fetched
+	fixed  []jose.JSONWebKey // set if the issuer's keys are not fetched
 
-	// reading is a lock that a context can end the wait for.
+	// reading is a lock with a wait that a context can end.
 	reading chan struct{}
 	waiting chan struct{}
 
 	mu   sync.Mutex // guards the fields below
 	keys []jose.JSONWebKey
-	read time.Time // when keys was read
-	// tried is when they were last asked for, and failed what came of it.
+	read time.Time // time of the last successful read
+	// tried is the time of the last attempt to read the keys, and failed its error.
 	tried  time.Time
 	failed error
 }
@@ -64,7 +64,7 @@ func newKeySet(i *Issuer, client *http.Client, logger *slog.Logger) *keySet {
 		reading: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting),
 	}
 	if i.Keys != nil {
-		s.fixed, _ = parseKeySet(i.Keys) // Issuer.Check has read it
+		s.fixed, _ = parseKeySet(i.Keys) // validated by Issuer.Check
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -72,7 +72,7 @@ func newKeySet(i *Issuer, client *http.Client, logger *slog.Logger) *keySet {
 	return s
 }
 
-// find returns the keys that may have signed a token whose header names kid.
+// find returns the keys that may have signed a token with kid in its header.
 func (s *keySet) find(ctx context.Context, kid string) ([]jose.JSONWebKey, error) {
 	if s.fixed != nil {
 		return named(s.fixed, kid), nil
@@ -92,14 +92,15 @@ func (s *keySet) find(ctx context.Context, kid string) ([]jose.JSONWebKey, error
 	return named(keys, kid), nil
 }
 
-// known returns the keys and how long ago they were read.
+// known returns the keys and their age.
 func (s *keySet) known() ([]jose.JSONWebKey, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys, time.Since(s.read)
 }
 
-// named returns the keys with an id; all of them if there is no id and one key.
+// named returns the keys with an id. If the id is empty and there is only one key, it returns
+// that key.
 func named(keys []jose.JSONWebKey, kid string) []jose.JSONWebKey {
 	if kid == "" && len(keys) == 1 {
 		return keys
@@ -113,9 +114,9 @@ func named(keys []jose.JSONWebKey, kid string) []jose.JSONWebKey {
 	return out
 }
 
-// refresh reads the keys again, unless that was done after asked. One caller reads for
-// all who wait, once in a pause. What comes of it is in s; the error is that ctx has
-// ended, or that too many wait.
+// refresh reads the keys again, unless they were read after asked. One caller reads for all
+// that wait, at most once per pause. The result is stored in s. The error means that ctx has
+// ended, or that too many callers wait.
 func (s *keySet) refresh(ctx context.Context, asked time.Time) error {
 	select {
 	case s.waiting <- struct{}{}:
@@ -140,7 +141,8 @@ func (s *keySet) refresh(ctx context.Context, asked time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// Whoever waits must not go without because the one who reads for all has gone.
+	// The read must not be canceled for the waiting callers when the caller that performs it
+	// disconnects.
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	keys, err := s.fetch(reading)
@@ -148,7 +150,7 @@ func (s *keySet) refresh(ctx context.Context, asked time.Time) error {
 	return nil
 }
 
-// note keeps what came of reading the keys, and logs when that changes.
+// note stores the result of a read, and logs when reads begin to fail or to succeed.
 func (s *keySet) note(keys []jose.JSONWebKey, err error) {
 	s.mu.Lock()
 	before := s.failed
@@ -165,7 +167,7 @@ func (s *keySet) note(keys []jose.JSONWebKey, err error) {
 	}
 }
 
-// fetch reads the keys from where the issuer has them.
+// fetch reads the keys from the issuer.
 func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	address := s.issuer.KeysURL
 	if address == "" {
@@ -185,11 +187,11 @@ func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// discoveryPath is where the metadata of an issuer is, below its address.
+// discoveryPath is the path of the metadata below an issuer's address.
 const discoveryPath = "/.well-known/openid-configuration"
 
-// discover returns the address of the key set that the issuer's metadata names (OpenID
-// Connect Discovery 1.0 §4, RFC 8414 §3).
+// discover returns the address of the key set from the issuer's metadata (OpenID Connect
+// Discovery 1.0 §4, RFC 8414 §3).
 func (s *keySet) discover(ctx context.Context) (string, error) {
 	address := strings.TrimSuffix(s.issuer.URL, "/") + discoveryPath
 	text, err := s.get(ctx, address)
@@ -220,8 +222,8 @@ func (s *keySet) get(ctx context.Context, address string) ([]byte, error) {
 	return httpcall.Get(ctx, client, address, maxDocument)
 }
 
-// parseKeySet returns the public keys of a set that signatures can be verified with.
-// Others are left out: a set may have keys for other purposes.
+// parseKeySet returns the public signature keys of a set. Other keys are skipped: a set may
+// contain keys for other purposes.
 func parseKeySet(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

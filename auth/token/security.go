@@ -6,9 +6,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Security returns a scheme for each issuer, by the name "token-" and that of the issuer,
-// and for each a requirement with the scopes that tokens need (specification §4.5). It
-// implements auth.Tokens.
+// Security implements auth.Tokens. It returns for each issuer a scheme with the name "token-"
+// plus the issuer's name, and a requirement with the scopes that its tokens need (specification
+// §4.5).
 func (v *Verifier) Security() (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
 	schemes := make(a2a.NamedSecuritySchemes, len(v.Issuers))
 	requirements := make(a2a.SecurityRequirementsOptions, 0, len(v.Issuers))

@@ -32,7 +32,7 @@ const (
 	audience  = "https://hub.example"
 )
 
-// provider is an issuer of tokens, and an http.RoundTripper by which it is reached.
+// provider is an issuer of tokens, and an http.RoundTripper that serves its documents.
 type provider struct {
 	mu    sync.Mutex // guards the fields below
 	kid   string
@@ -49,7 +49,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// rotate signs with a new key from now on, which stands in the key set beside the last.
+// rotate signs with a new key from now on; the key set has both the new and the last key.
 func (p *provider) rotate(t *testing.T, kid string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -105,7 +105,7 @@ func (p *provider) verifier(change func(*Issuer)) *Verifier {
 
 type object = map[string]any
 
-// good returns the claims of a good token, with changes; a nil takes a claim away.
+// good returns the claims of a valid token, with changes; nil removes a claim.
 func good(changes object) object {
 	c := object{"iss": issuerURL, "aud": audience, "sub": "ada", "exp": time.Now().Add(time.Minute).Unix()}
 	for k, v := range changes {
@@ -116,7 +116,7 @@ func good(changes object) object {
 	return c
 }
 
-// token signs claims with the present key.
+// token signs claims with the current key.
 func (p *provider) token(t *testing.T, claims object) string {
 	t.Helper()
 	p.mu.Lock()
@@ -130,8 +130,8 @@ func sign(t *testing.T, alg jose.SignatureAlgorithm, key any, claims object, typ
 	return tokentest.Sign(t, alg, key, claims, typ)
 }
 
-// A claim with several organisations makes a caller who belongs to all of them that the
-// configuration names, in the order of the token.
+// A claim with several organisations gives the caller all of the configured ones, in the order
+// of the token.
 func TestOwnersOfAToken(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -195,7 +195,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenRefuses has what somebody does who has no good token.
+// TestTokenRefuses tries tokens that must be refused.
 func TestTokenRefuses(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -212,8 +212,8 @@ func TestTokenRefuses(t *testing.T) {
 	}
 }
 
-// TestRotation: a token of a new key is taken at once, however many come, and the issuer
-// is asked once a second at the most.
+// A token of a new key is accepted at once, for any number of callers, and the issuer is asked
+// at most once a second.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestRotation(t *testing.T) {
 					}
 				})
 			}
-			// Somebody else invents keys.
+			// Another caller invents key ids.
 			wg.Go(func() {
 				key := jose.JSONWebKey{Key: newProvider(t).key, KeyID: rand.Text()}
 				if _, err := v.Token(t.Context(), sign(t, jose.ES256, key, good(nil), "JWT")); !errors.Is(err, ErrToken) {
@@ -244,8 +244,8 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// TestIssuerIsDown: tokens of known keys stay good for a day, others are told to come
-// back.
+// While the issuer is down, tokens of known keys remain valid for a day; callers with other
+// tokens are asked to retry.
 func TestIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestIssuerIsDown(t *testing.T) {
 	})
 }
 
-// TestCallerGoes: whoever reads the keys for all may go away.
+// The caller that reads the keys for all waiting callers may disconnect.
 func TestCallerGoes(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -292,7 +292,7 @@ func TestCallerGoes(t *testing.T) {
 	}
 }
 
-// TestAlgorithms verifies each algorithm that is usual, and a key without an id.
+// TestAlgorithms verifies each default algorithm, and a key without an id.
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	rs, err := rsa.GenerateKey(rand.Reader, 2048)

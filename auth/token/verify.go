@@ -16,11 +16,11 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// MaxToken is the longest token that is looked at, in bytes.
+// MaxToken is the maximum length of a token, in bytes.
 const MaxToken = 8 << 10
 
-// ErrToken is wrapped by what is wrong with a token. Callers are told nothing of it.
-// It wraps auth.ErrUnauthenticated.
+// ErrToken is wrapped by the reasons for refusing a token. Callers do not see the reason. It
+// wraps auth.ErrUnauthenticated.
 var ErrToken error = refusal{}
 
 type refusal struct{}
@@ -29,14 +29,15 @@ func (refusal) Error() string { return "token is refused" }
 
 func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
 
-// Verifier authenticates callers by tokens. The zero Verifier knows no issuers.
+// Verifier authenticates callers by tokens. The zero Verifier has no issuers. It is safe for
+// concurrent use once its fields are set.
 type Verifier struct {
-	// Issuers are those whose tokens are taken. Each has passed Issuer.Check.
+	// Issuers are the accepted issuers. Each must have passed Issuer.Check.
 	Issuers []*Issuer
-	// Client fetches keys; nil means a client of its own, which follows no redirects.
+	// Client fetches keys; nil means a default client that follows no redirects.
 	Client *http.Client
-	// Logger receives a record when keys cannot be read, and when they can again. If nil,
-	// nothing is logged.
+	// Logger receives a record when keys cannot be read, and when they can be read again. If
+	// nil, nothing is logged.
 	Logger *slog.Logger
 
 	mu   sync.Mutex // guards sets
@@ -45,11 +46,11 @@ type Verifier struct {
 
 var _ auth.Tokens = (*Verifier)(nil)
 
-// tokenTypes are the types of tokens that are taken (RFC 9068 §2.1), in small letters; a
-// token for another purpose, such as a logout token, has another one.
+// tokenTypes are the accepted types of tokens (RFC 9068 §2.1), in lower case. Tokens for other
+// purposes, such as logout tokens, have other types.
 var tokenTypes = []string{"", "jwt", "at+jwt", "application/at+jwt", "application/jwt"}
 
-// Token returns the principal that a token stands for. It implements auth.Tokens.
+// Token implements auth.Tokens. It returns the principal of a token.
 func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, error) {
 	if len(text) > MaxToken {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
@@ -76,7 +77,7 @@ var allAlgorithms = func() []jose.SignatureAlgorithm {
 	return (&Issuer{Algorithms: asymmetric}).algorithms()
 }()
 
-// issuerOf returns the issuer that a token claims to have.
+// issuerOf returns the issuer named in a token, before verification.
 func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
 	var c jwt.Claims
 	if err := t.UnsafeClaimsWithoutVerification(&c); err != nil {
@@ -90,7 +91,7 @@ func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
 	return nil, fmt.Errorf("%w: it is of another issuer", ErrToken)
 }
 
-// claims verifies the signature of a token and returns what it says.
+// claims verifies the signature of a token and returns its claims.
 func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (*claims, error) {
 	h := t.Headers[0]
 	if !slices.Contains(i.algorithms(), jose.SignatureAlgorithm(h.Algorithm)) {
@@ -116,7 +117,7 @@ func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (
 	return nil, fmt.Errorf("%w: its signature is not of a key of the issuer", ErrToken)
 }
 
-// keysOf returns the keys of an issuer.
+// keysOf returns the key set of an issuer.
 func (v *Verifier) keysOf(i *Issuer) *keySet {
 	v.mu.Lock()
 	defer v.mu.Unlock()

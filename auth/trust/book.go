@@ -11,38 +11,39 @@ import (
 	"time"
 )
 
-// ErrInFile is returned for a change of what a file decides that the hub does not write.
+// ErrInFile is returned for a change of an entry from a trust file that the hub does not write.
 var ErrInFile = errors.New("the file of trust decides about this one; change it there, or let the hub write it (trust.write)")
 
 const (
-	// flushEvery is how often contacts are stored.
+	// flushEvery is the interval at which contacts are stored.
 	flushEvery = 10 * time.Second
-	// flushLast is how long the last contacts may take to be stored.
+	// flushLast limits the time for storing the last contacts.
 	flushLast = 5 * time.Second
-	// maxEntries is how many entries contacts make.
+	// maxEntries limits the number of entries created by contacts.
 	maxEntries = 10_000
 )
 
-// Book knows how far everybody is trusted. The zero Book is empty and keeps everything
-// in memory. Its fields must not change once it is in use.
+// Book holds the trust entries of callers and agents. The zero Book is empty and keeps
+// everything in memory. Its fields must not change after the first call. A Book is safe for
+// concurrent use.
 type Book struct {
-	// Store keeps the entries. If nil, they end with the process.
+	// Store stores the entries. If nil, they are kept in memory only.
 	Store Store
-	// Write writes a file of trust with all entries, after each change and when
-	// contacts are stored. If nil, no file is written.
+	// Write writes all entries to a trust file, after each change and when contacts are stored.
+	// If nil, no file is written.
 	Write func(entries []Entry) error
-	// Logger receives a record when contacts cannot be stored. If nil, nothing is logged.
+	// Logger receives errors of storing contacts. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	writing sync.Mutex // held over changes that are stored, so that they are in order
+	writing sync.Mutex // serialises stored changes
 
-	mu      sync.Mutex // guards the fields below; never held while the store works
+	mu      sync.Mutex // guards the fields below; never held during calls of the store
 	entries map[Who]*Entry
-	file    map[Who]Entry // what the file says
-	fresh   map[Who]bool  // have contacts that are not stored
+	file    map[Who]Entry // the entries of the trust file
+	fresh   map[Who]bool  // entries with contacts that are not stored
 }
 
-// Load reads the store. It is called once, before everything else.
+// Load reads the store. It must be called once, before any other method.
 func (b *Book) Load(ctx context.Context) error {
 	if b.Store == nil {
 		return nil
@@ -67,8 +68,8 @@ func (b *Book) putLocked(e *Entry) {
 	b.entries[e.Who] = e
 }
 
-// Follow makes entries of a file decide about those whom they name, from now on, in
-// place of what an earlier call has said.
+// Follow sets the entries of a trust file, replacing those of an earlier call. An entry of the
+// file overrides the level and the skills of the stored entry with the same name.
 func (b *Book) Follow(entries []Entry) {
 	file := make(map[Who]Entry, len(entries))
 	for i := range entries {
@@ -79,20 +80,20 @@ func (b *Book) Follow(entries []Entry) {
 	b.file = file
 }
 
-// Level returns what is known of somebody: an entry at Observe if nothing is.
+// Level returns the entry of who: an entry at Observe if there is none.
 func (b *Book) Level(_ context.Context, who Who) Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.entryLocked(who)
 }
 
-// Allows reports whether a skill is done at once for somebody.
+// Allows reports whether a skill is performed without approval for who.
 func (b *Book) Allows(ctx context.Context, who Who, skill string) bool {
 	e := b.Level(ctx, who)
 	return e.Allows(skill)
 }
 
-// entryLocked returns what counts for somebody.
+// entryLocked returns the effective entry of who.
 func (b *Book) entryLocked(who Who) Entry {
 	e := Entry{Who: who, Level: Observe, Skills: []string{}}
 	if kept := b.entries[who]; kept != nil {
@@ -113,7 +114,7 @@ func (b *Book) entryLocked(who Who) Entry {
 	return e
 }
 
-// List returns all entries in the order of Who.
+// List returns all entries, sorted by Who.
 func (b *Book) List() []Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,8 +136,8 @@ func (b *Book) listLocked() []Entry {
 	return all
 }
 
-// Set changes how far somebody is trusted and returns the entry. It returns ErrInFile if
-// a file decides that is not written.
+// Set changes the level or the skills of who and returns the new entry. It returns ErrInFile if
+// the entry comes from a trust file and Write is nil.
 func (b *Book) Set(ctx context.Context, who Who, c *Change) (Entry, error) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -158,7 +159,7 @@ func (b *Book) Set(ctx context.Context, who Who, c *Change) (Entry, error) {
 	}
 	b.mu.Lock()
 	kept := next.clone()
-	if now := b.entries[who]; now != nil { // contacts may have come meanwhile
+	if now := b.entries[who]; now != nil { // contacts may have been counted meanwhile
 		kept.FirstSeen, kept.LastSeen, kept.Contacts = now.FirstSeen, now.LastSeen, max(now.Contacts, kept.Contacts)
 	}
 	b.putLocked(&kept)
@@ -175,7 +176,7 @@ func (b *Book) Set(ctx context.Context, who Who, c *Change) (Entry, error) {
 	return next, nil
 }
 
-// Contact counts that somebody has sent a message. It costs no write.
+// Contact counts a message from who. It causes no write.
 func (b *Book) Contact(who Who, at time.Time) {
 	at = time.UnixMilli(at.UnixMilli()).UTC()
 	b.mu.Lock()
@@ -187,7 +188,7 @@ func (b *Book) Contact(who Who, at time.Time) {
 		}
 		known := b.entryLocked(who)
 		e = &known
-		e.Level, e.Skills = Observe, []string{} // what a file says is the file's
+		e.Level, e.Skills = Observe, []string{} // level and skills of the file stay in the file
 		b.putLocked(e)
 	}
 	if e.FirstSeen.IsZero() {
@@ -203,7 +204,7 @@ func (b *Book) Contact(who Who, at time.Time) {
 	b.fresh[who] = true
 }
 
-// Run stores contacts until ctx ends, and then once more.
+// Run stores contacts periodically until ctx ends, and once more afterwards.
 func (b *Book) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -220,7 +221,7 @@ func (b *Book) Run(ctx context.Context) error {
 	}
 }
 
-// flush stores the contacts that are not stored.
+// flush stores the contacts that are not stored yet.
 func (b *Book) flush(ctx context.Context) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
@@ -250,7 +251,7 @@ func (b *Book) flush(ctx context.Context) {
 	if b.fresh == nil {
 		b.fresh = make(map[Who]bool)
 	}
-	maps.Copy(b.fresh, fresh) // the next time, then
+	maps.Copy(b.fresh, fresh) // retry at the next flush
 	b.mu.Unlock()
 	if b.Logger != nil {
 		b.Logger.Error("contacts of trust are not stored", "error", err)

@@ -1,28 +1,29 @@
-// Package trust says how far the hub trusts who calls it, and whom it calls.
+// Package trust keeps the trust levels of the hub's callers and agents.
 //
-// Everybody is at a [Level]: [Observe], [Learn], [Propose] or [Act]. At Act, what they
-// are trusted with are the skills that were approved ([Entry.Allows]). A [Book] has an
-// [Entry] for each who was seen or was given a level: the id of a principal, or the name
-// of an agent. A file in the form of agent-trust.json can decide instead ([ParseFile],
-// [Book.Follow]). Package gate does what levels mean.
+// Every caller and agent has a [Level]: [Observe], [Learn], [Propose] or [Act]. At Act, only
+// approved skills are performed without asking ([Entry.Allows]). A [Book] holds an [Entry] for
+// each id of a principal, and each name of an agent, that has contacted the hub or was given a
+// level. A file in the form of agent-trust.json can override levels and skills ([ParseFile],
+// [Book.Follow]). Package gate enforces the levels.
 //
 // # Guarantees
 //
-// Who is not known is at Observe, without skills. A level or a list of skills that makes
-// no sense counts as the least. A change is durable before it counts, and counts for the
+// An unknown caller or agent is at Observe, without skills. An invalid level or list of skills
+// counts as the lowest. A change is durable before it takes effect, and takes effect for the
 // next call. Names are compared exactly, skills without regard to case.
 //
 // # What it does not promise
 //
-// A Book counts the contacts that it is told of (Book.Contact). They are counted in memory and stored together every few seconds, so that a call
-// costs no write: a killed process forgets the last of them. Beyond 10,000 entries new
-// contacts are not noted; they are at Observe all the same. Whom a name belongs to is for
-// those who authenticate callers and register agents to say: one name is one entry.
+// A Book counts only the contacts reported with Book.Contact. They are counted in memory and
+// stored together every few seconds, so that a call causes no write: a killed process loses the
+// last of them. Beyond 10,000 entries new contacts are not recorded; their level is Observe in
+// any case. A Book does not verify identities: authentication and the registration of agents
+// decide who owns a name. One name is one entry.
 //
 // # Concurrency
 //
-// A Book is safe for concurrent use. Load comes before everything else, and Run stores
-// contacts until its context ends.
+// A Book is safe for concurrent use. Load must be called first, and Run stores contacts until
+// its context ends.
 //
 // # Testing
 //

@@ -19,22 +19,22 @@ const (
 	maxSkill  = 256
 )
 
-// Entry is what is known of somebody.
+// Entry is the trust entry of a caller or an agent.
 type Entry struct {
-	// Who it is about. It is required.
+	// Who is the caller or agent. It is required.
 	Who Who `json:"agentId"`
-	// Level is how far they are trusted. An entry without one is at Observe.
+	// Level is the trust level. A missing one is Observe.
 	Level Level `json:"level"`
-	// Skills are those approved for them, in the order of their names.
+	// Skills are the approved skills, sorted by name.
 	Skills []string `json:"approvedSkills"`
-	// FirstSeen and LastSeen are when they first and last sent a message; zero means never.
-	// They have milliseconds. Contacts is how often.
+	// FirstSeen and LastSeen are the times of the first and the last message; zero means never.
+	// They have a precision of milliseconds. Contacts is the number of messages.
 	FirstSeen time.Time `json:"firstSeen,omitzero"`
 	LastSeen  time.Time `json:"lastInteraction,omitzero"`
 	Contacts  int64     `json:"interactionCount"`
 }
 
-// Allows reports whether the skill is done at once: at Act, if it was approved.
+// Allows reports whether the skill is performed without approval: at Act, if it is in Skills.
 func (e *Entry) Allows(skill string) bool {
 	return e.Level == Act && skill != "" && slices.ContainsFunc(e.Skills, func(s string) bool { return strings.EqualFold(s, skill) })
 }
@@ -46,10 +46,10 @@ func (e *Entry) clone() Entry {
 	return c
 }
 
-// ErrInvalid is returned for an entry or a change that makes no sense.
+// ErrInvalid is wrapped by errors about an invalid entry or change.
 var ErrInvalid = errors.New("invalid")
 
-// Check reports what is wrong with an entry: an error that wraps ErrInvalid.
+// Check returns an error that wraps ErrInvalid if the entry is invalid.
 func (e *Entry) Check() error {
 	switch {
 	case e.Who == "" || len(e.Who) > maxWho:
@@ -67,7 +67,7 @@ func (e *Entry) Check() error {
 	return nil
 }
 
-// skillsOf returns the skills sorted, each once, whatever its case.
+// skillsOf returns the skills sorted and without duplicates, ignoring case.
 func skillsOf(skills []string) []string {
 	sorted := make([]string, 0, len(skills))
 	for _, s := range skills {
@@ -77,21 +77,21 @@ func skillsOf(skills []string) []string {
 	return slices.CompactFunc(sorted, strings.EqualFold)
 }
 
-// Store keeps entries. Methods are called concurrently; nothing that is passed in or out
-// is shared with the store.
+// Store stores entries. Its methods are called concurrently. No argument or result is shared
+// with the store.
 type Store interface {
-	// Entries returns all entries in the order of Who.
+	// Entries returns all entries, sorted by Who.
 	Entries(ctx context.Context) ([]Entry, error)
-	// PutEntries stores entries in place of those about the same, all or none.
+	// PutEntries stores all of the entries or none, replacing those with the same Who.
 	PutEntries(ctx context.Context, entries []Entry) error
 }
 
-// Change is what Book.Set changes. The zero Change makes an entry at Observe.
+// Change is a change for Book.Set. The zero Change creates an entry at Observe.
 type Change struct {
-	// Level is the new level; zero leaves it.
+	// Level is the new level; zero keeps the current one.
 	Level Level
-	// Approve and Revoke are skills that are approved or not any more. RevokeAll comes
-	// first, if it is set.
+	// Approve and Revoke are skills to approve and to revoke. RevokeAll revokes all skills
+	// before Approve is applied.
 	Approve   []string
 	Revoke    []string
 	RevokeAll bool

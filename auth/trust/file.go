@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fileEntry is an entry as it stands in a file. Names of members are read in any case.
+// fileEntry is the form of an entry in a file. Names of members are read in any case.
 type fileEntry struct {
 	AgentID          *string         `json:"agentId"`
 	Level            json.RawMessage `json:"level"`
@@ -19,11 +19,10 @@ type fileEntry struct {
 	InteractionCount json.RawMessage `json:"interactionCount"`
 }
 
-// ParseFile reads the list of a file of trust. An entry without an agentId is left out,
-// and one whose level is unknown, or that makes no sense, is kept at Observe without
-// skills; problems say which and why. If the text is no list at all, err says so, and
-// whoever reads the file keeps what it said before. Of two entries about the same, the
-// one that trusts less counts.
+// ParseFile parses a trust file. An entry without an agentId is skipped. An entry with an
+// unknown level or other errors counts as Observe without skills; problems lists these errors.
+// If the text is not a JSON list, err is set, and the caller should keep the entries read
+// before. Of two entries with the same agentId, the one with less trust counts.
 func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows []json.RawMessage
@@ -54,7 +53,7 @@ func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 	return entries, problems, nil
 }
 
-// parseEntry reads an entry, which has no Who if it cannot count.
+// parseEntry parses an entry. An entry without Who is to be skipped.
 func parseEntry(row json.RawMessage) (Entry, error) {
 	var f fileEntry
 	if err := json.Unmarshal(row, &f); err != nil {
@@ -73,12 +72,12 @@ func parseEntry(row json.RawMessage) (Entry, error) {
 		return Entry{Who: clipWho(e.Who), Level: Observe, Skills: []string{}}, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Who, err)
 	}
 	e.FirstSeen, e.LastSeen = parseTime(f.FirstSeen), parseTime(f.LastInteraction)
-	_ = json.Unmarshal(f.InteractionCount, &e.Contacts) // a count that is none is 0
+	_ = json.Unmarshal(f.InteractionCount, &e.Contacts) // an invalid count is 0
 	e.Contacts = max(e.Contacts, 0)
 	return e, nil
 }
 
-// leastOf returns an entry at Observe about whom a row names that cannot be read.
+// leastOf returns an entry at Observe for the agentId of an unreadable row.
 func leastOf(row json.RawMessage) Entry {
 	var f struct{ AgentID any }
 	_ = json.Unmarshal(row, &f)
@@ -86,7 +85,7 @@ func leastOf(row json.RawMessage) Entry {
 	return Entry{Who: clipWho(Who(who)), Level: Observe, Skills: []string{}}
 }
 
-// clipWho returns no name for one that is too long to be anybody's.
+// clipWho returns who, or an empty name if it is too long.
 func clipWho(who Who) Who {
 	if len(who) > maxWho {
 		return ""
@@ -94,7 +93,7 @@ func clipWho(who Who) Who {
 	return who
 }
 
-// parseLevel reads a level that is a name or a number; nothing at all is Observe.
+// parseLevel parses a level that is a name or a number; a missing one is Observe.
 func parseLevel(raw json.RawMessage) (Level, error) {
 	var v any
 	if len(raw) > 0 {
@@ -115,7 +114,7 @@ func parseLevel(raw json.RawMessage) (Level, error) {
 	return ParseLevel(string(raw))
 }
 
-// parseTime reads a time of RFC 3339, with or without a zone; anything else is never.
+// parseTime parses a time of RFC 3339, with or without a zone; anything else is the zero time.
 func parseTime(raw json.RawMessage) time.Time {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -129,8 +128,8 @@ func parseTime(raw json.RawMessage) time.Time {
 	return time.Time{}
 }
 
-// FormatFile returns entries as the text of a file. Levels are numbers, which RockBot reads as
-// well: it knows them by no name.
+// FormatFile formats entries as a trust file. Levels are written as numbers, because RockBot
+// does not know their names.
 func FormatFile(entries []Entry) ([]byte, error) {
 	rows := make([]numbered, len(entries))
 	for i := range entries {
@@ -140,7 +139,7 @@ func FormatFile(entries []Entry) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// numbered is an entry whose level is a number.
+// numbered is an entry with its level as a number.
 type numbered struct {
 	*Entry
 

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Level is how far somebody is trusted. The zero Level is not one.
+// Level is a trust level. The zero Level is invalid.
 type Level int
 
-// The levels, from the least to the most.
+// Trust levels, lowest first.
 const (
-	// Observe and Learn: what is asked for is not done; the person is told.
+	// Observe and Learn do not perform requests; the person is notified.
 	Observe Level = iota + 1
 	Learn
-	// Propose: it is done when the person has approved it.
+	// Propose performs a request after the person has approved it.
 	Propose
-	// Act: approved skills are done at once.
+	// Act performs approved skills without asking.
 	Act
 )
 
 var levelNames = [...]string{Observe: "observe", Learn: "learn", Propose: "propose", Act: "act"}
 
-// Valid reports whether l is one of the levels.
+// Valid reports whether l is one of the constants.
 func (l Level) Valid() bool { return l >= Observe && l <= Act }
 
 // String returns the name of the level in lower case.
@@ -33,7 +33,7 @@ func (l Level) String() string {
 	return levelNames[l]
 }
 
-// ParseLevel reads the name of a level, in any case, or its number from 1.
+// ParseLevel parses the name of a level, in any case, or its number from 1.
 func ParseLevel(text string) (Level, error) {
 	text = strings.TrimSpace(text)
 	for l := Observe; l <= Act; l++ {

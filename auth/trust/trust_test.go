@@ -51,7 +51,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// memory is a trust.Store that counts its writes and can fail.
+// memory is a trust.Store that counts its writes and can return an error.
 type memory struct {
 	mu     sync.Mutex
 	rows   map[trust.Who]trust.Entry
@@ -135,7 +135,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestContactsCostNoWrite: a thousand contacts are one write, some seconds later.
+// A thousand contacts cause one write, some seconds later.
 func TestContactsCostNoWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
