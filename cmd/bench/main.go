@@ -1,7 +1,7 @@
 // Command bench compares Parley with its peers: the same load on each of them, side by
 // side on one machine, in one table.
 //
-//	cd bench && go run .                        # everything; about half an hour
+//	cd cmd/bench && go run .                        # everything; about half an hour
 //	go run . --quick                            # everything for a moment: does it work?
 //	go run . --only blocking,stream --json
 //

@@ -217,3 +217,49 @@ func leaksIn(s *source, n ast.Node, inner map[string]bool) []string {
 	})
 	return problems
 }
+
+// docs/design.md ("Shape") lists each package, or the folder that it is in.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	report(t, shape(tr.code(), tr.read(t, "docs/design.md")), "list each package in docs/design.md, and no other")
+}
+
+func TestShapeRule(t *testing.T) {
+	t.Parallel()
+	code := []*source{snippet(t, "a/a.go", "package a\n"), snippet(t, "internal/testing/b/b.go", "package b\n"), snippet(t, "internal/c/c.go", "package c\n")}
+	const doc = "## Shape\n```\nparley (root)  x\na    x\ninternal/testing    x\n\ngone   x\n```\n"
+	mustFind(t, shape(code, doc), 2)
+}
+
+// grouped are folders that the page names in place of their packages.
+var grouped = []string{"internal/testing/suite", "internal/testing", "internal/e2e", "cmd/bench", "examples"}
+
+func shape(code []*source, doc string) []string {
+	_, table, _ := strings.Cut(doc, "parley (root)")
+	table, _, _ = strings.Cut(table, "```")
+	listed, found := map[string]bool{}, map[string]bool{"internal/testing/suite": true, "internal/e2e": true}
+	for line := range strings.Lines(table) {
+		if name, _, ok := strings.Cut(line, "  "); ok && name != "" {
+			listed[name] = true
+		}
+	}
+	var problems []string
+	for _, s := range code {
+		dir := s.dir()
+		if i := slices.IndexFunc(grouped, func(g string) bool { return dir == g || strings.HasPrefix(dir, g+"/") }); i >= 0 {
+			dir = grouped[i]
+		}
+		if !found[dir] && !listed[dir] && dir != "." && dir != "cmd/bench" && dir != "examples" {
+			problems = append(problems, dir+" is not listed")
+		}
+		found[dir] = true
+	}
+	for name := range listed {
+		if !found[name] {
+			problems = append(problems, name+" is no package")
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
