@@ -7,7 +7,7 @@ import (
 
 func encode(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
 
-// decode reads base64 as others write it: standard or for URLs, with padding or without.
+// decode reads base64 in any common form: standard or URL alphabet, with or without padding.
 func decode(s string) ([]byte, error) {
 	s = strings.TrimRight(s, "=")
 	if strings.ContainsAny(s, "-_") {

@@ -11,11 +11,11 @@ type ChatMessage struct {
 	// Role is developer, system, user, assistant or tool.
 	Role    string      `json:"role"`
 	Content ChatContent `json:"content"`
-	// Name is the participant, or empty.
+	// Name is the name of the participant, or empty.
 	Name string `json:"name,omitempty"`
-	// Refusal is what a model says instead of an answer.
+	// Refusal is the text with which a model declines to answer.
 	Refusal string `json:"refusal,omitempty"`
-	// ToolCalls are those that an assistant wants.
+	// ToolCalls are the calls that an assistant requests.
 	ToolCalls []ChatToolCall `json:"tool_calls,omitempty"`
 	// ToolCallID is the call that a message of the role tool answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
@@ -29,17 +29,18 @@ type ChatToolCall struct {
 	Function ChatFunction `json:"function"`
 }
 
-// ChatFunction is a function and its arguments, which a model wrote: they may be no JSON.
+// ChatFunction is a function and its arguments. A model wrote the arguments: they may be
+// invalid JSON.
 type ChatFunction struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 }
 
-// ChatContent is the content of a message. On the wire it is a string, a list of parts,
-// or null; one text part is written as a string, no parts as null.
+// ChatContent is the content of a message. In JSON it is a string, a list of parts, or null. A
+// single text part is written as a string, no parts as null.
 type ChatContent []ChatPart
 
-// ChatText returns content of one text.
+// ChatText returns content with one text part.
 func ChatText(text string) ChatContent { return ChatContent{{Type: chatText, Text: text}} }
 
 // Text returns the texts of all text parts, joined by line breaks.
@@ -98,7 +99,7 @@ const (
 	chatFile    = "file"
 )
 
-// ChatPart is a part of a message. Type says which of the others there is.
+// ChatPart is a part of a message. Type decides which of the other fields is set.
 type ChatPart struct {
 	// Type is text, refusal, image_url, input_audio or file.
 	Type       string     `json:"type"`
@@ -109,7 +110,7 @@ type ChatPart struct {
 	File       *ChatFile  `json:"file,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler: a text part has a text even if it is empty.
+// MarshalJSON implements json.Marshaler. It writes the text of a text part even if it is empty.
 func (p ChatPart) MarshalJSON() ([]byte, error) {
 	type plain ChatPart
 	if p.Type != chatText {
@@ -121,22 +122,22 @@ func (p ChatPart) MarshalJSON() ([]byte, error) {
 	}{p.Type, p.Text})
 }
 
-// ChatImage is an image: at a URL, or in a data URL.
+// ChatImage is an image, referenced by a URL or contained in a data URL.
 type ChatImage struct {
 	URL string `json:"url"`
 	// Detail is auto, low or high; empty means auto.
 	Detail string `json:"detail,omitempty"`
 }
 
-// ChatAudio is a sound.
+// ChatAudio is an audio clip.
 type ChatAudio struct {
-	// Data is base64.
+	// Data holds the clip as base64.
 	Data string `json:"data"`
 	// Format is wav or mp3.
 	Format string `json:"format"`
 }
 
-// ChatFile is a file: its bytes in a data URL, or what the provider calls it.
+// ChatFile is a file: its bytes in a data URL, or the provider's id of it.
 type ChatFile struct {
 	Data string `json:"file_data,omitempty"`
 	ID   string `json:"file_id,omitempty"`

@@ -11,13 +11,13 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// chatRow is a part, what it is in a chat as JSON, and what is lost on the way there.
+// chatRow is a part, its JSON in a chat, and the losses of the conversion.
 type chatRow struct {
 	name string
 	part *a2a.Part
 	json string
 	lost []llm.Loss
-	// oneWay parts do not come back as they were.
+	// oneWay parts change when they are converted back.
 	oneWay bool
 }
 
@@ -146,7 +146,7 @@ func TestToChatText(t *testing.T) {
 	}
 }
 
-// What no content of a chat can be is refused with the name of the field.
+// Content that no chat can have is rejected with the name of the field.
 func TestFromChatRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -188,7 +188,7 @@ func TestFromChatFileOfProvider(t *testing.T) {
 	}
 }
 
-// A conversation with tools in a chat, and the same in A2A.
+// A conversation with tools as a chat, and the same in A2A.
 const toolTalk = `[
 	{"role":"user","content":"weather?","name":"ann"},
 	{"role":"assistant","content":"May I?","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1.50}"}}]},

@@ -4,7 +4,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// The names of metadata with which agents of PromptKit let their callers perform tools.
+// Names of the metadata with which PromptKit's agents let their callers perform tools.
 const (
 	metaCallID  = "tool_call_id"
 	metaName    = "tool_name"
@@ -15,20 +15,21 @@ const (
 	metaReason  = "reason"
 )
 
-// ClientCall is a call of a tool that an agent wants its caller to perform: the metadata of
-// a part in a task that requires input.
+// ClientCall is a tool call for the caller of an agent to perform. It is the metadata of a part
+// in a task that requires input.
 type ClientCall struct {
-	// ID names the call; it is never empty.
+	// ID identifies the call; it is never empty.
 	ID string
-	// Name is the tool.
+	// Name is the name of the tool.
 	Name string
 	// Args are the arguments: a JSON value, usually an object.
 	Args any
-	// Consent is what to ask a person before the tool is performed; empty for nothing.
+	// Consent is the question to ask a person before the caller performs the tool; empty if
+	// there is none.
 	Consent string
 }
 
-// Part returns the part that asks for the call. Its text is the consent message.
+// Part returns the part that requests the call. Its text is the consent message.
 func (c *ClientCall) Part() *a2a.Part {
 	p := a2a.NewTextPart(c.Consent)
 	p.Metadata = map[string]any{metaCallID: c.ID, metaName: c.Name, metaArgs: c.Args}
@@ -38,7 +39,7 @@ func (c *ClientCall) Part() *a2a.Part {
 	return p
 }
 
-// ClientCallOf returns the call that a part asks for, and whether it asks for one.
+// ClientCallOf returns the call that a part requests, and whether it requests one.
 func ClientCallOf(p *a2a.Part) (*ClientCall, bool) {
 	if p == nil {
 		return nil, false
@@ -53,18 +54,19 @@ func ClientCallOf(p *a2a.Part) (*ClientCall, bool) {
 	return c, true
 }
 
-// ClientResult is what came of a ClientCall: the metadata of a part in the caller's answer.
+// ClientResult is the result of a ClientCall: the metadata of a part in the caller's answer.
 type ClientResult struct {
-	// ID is that of the call.
+	// ID is the ID of the call.
 	ID string
-	// Result is what the tool gave: any JSON value. It is nil if the call was Rejected.
+	// Result is the result of the tool: any JSON value. It is nil if the call was Rejected.
 	Result any
-	// Rejected says that the caller did not perform the call, Reason why; it may be empty.
+	// Rejected is set if the caller did not perform the call. Reason is the reason, and may be
+	// empty.
 	Rejected bool
 	Reason   string
 }
 
-// Part returns the part that answers the call, whose text is empty.
+// Part returns the part that holds the result. Its text is empty.
 func (r *ClientResult) Part() *a2a.Part {
 	p := a2a.NewTextPart("")
 	p.Metadata = map[string]any{metaCallID: r.ID}

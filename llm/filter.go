@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Filter says which tools count, by their names. The zero Filter has all of them. Names
-// may have "*" for any characters and "?" for one.
+// Filter selects tools by their names. The zero Filter selects all of them. Patterns may have
+// "*" for any characters and "?" for one.
 type Filter struct {
-	// Allow are those that count; if empty, all do.
+	// Allow lists the patterns of selected names. If empty, all names are selected.
 	Allow []string
-	// Block are those that do not, even if they are allowed.
+	// Block lists the patterns of names that are excluded, even if Allow matches them.
 	Block []string
 }
 
-// Has reports whether a tool counts.
+// Has reports whether the filter selects a tool.
 func (c *Filter) Has(name string) bool {
 	is := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
@@ -23,7 +23,7 @@ func (c *Filter) Has(name string) bool {
 	return (len(c.Allow) == 0 || slices.ContainsFunc(c.Allow, is)) && !slices.ContainsFunc(c.Block, is)
 }
 
-// Check returns an error for a pattern that is none.
+// Check returns a PatternError for the first malformed pattern.
 func (c *Filter) Check() error {
 	for _, pattern := range slices.Concat(c.Allow, c.Block) {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -33,7 +33,7 @@ func (c *Filter) Check() error {
 	return nil
 }
 
-// PatternError is a pattern of a Filter that is none.
+// PatternError names a malformed pattern of a Filter.
 type PatternError struct{ Pattern string }
 
 // Error implements error.

@@ -11,9 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// FromChat returns the content of a message as parts. A file that only its provider knows
-// is a Loss; whatever no content of a chat can be is an Error, whose field begins with
-// "content".
+// FromChat converts the content of a message to parts. A file that only its provider knows is a
+// Loss. Content that no chat can have is a ContentError, whose field begins with "content".
 func FromChat(c ChatContent) (a2a.ContentParts, []Loss, error) {
 	var l losses
 	parts, err := l.fromChat("content", c)
@@ -37,10 +36,10 @@ func (l *losses) fromChat(at string, c ChatContent) (a2a.ContentParts, error) {
 	return parts, nil
 }
 
-// FromChatMessages returns the messages of a chat as messages of A2A, with new ids: those
-// of the assistant are an agent's, all others the caller's. Neighbors are not joined.
-// Calls of the assistant become ToolCalls, messages of the role tool ToolResults. Fields
-// of errors begin with "messages[0]".
+// FromChatMessages converts the messages of a chat to messages of A2A, with new ids. Those of
+// the assistant become messages of the agent, all others messages of the caller. Adjacent
+// messages are not joined. Calls of the assistant become ClientCalls, messages of the role tool
+// ClientResults. The fields of errors begin with "messages[0]" or another index.
 func FromChatMessages(msgs []ChatMessage) ([]*a2a.Message, []Loss, error) {
 	var l losses
 	var out []*a2a.Message
@@ -140,7 +139,7 @@ func (l *losses) fromTool(at string, c *ChatMessage, m *a2a.Message) error {
 	return nil
 }
 
-// fromChatPart returns nil for a part that is lost.
+// fromChatPart converts a part. It returns nil for a part that is lost.
 func (l *losses) fromChatPart(at string, p *ChatPart) (*a2a.Part, error) {
 	switch p.Type {
 	case chatText:
@@ -231,7 +230,8 @@ func (l *losses) fromFile(at string, c *ChatFile) (*a2a.Part, error) {
 	return &a2a.Part{Content: a2a.Raw(raw), MediaType: mt, Filename: c.Name}, nil
 }
 
-// parse reads one JSON value, and keeps the digits of its numbers.
+// parse reads one JSON value and keeps the digits of its numbers. It reports whether it
+// succeeded.
 func parse(text string) (any, bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
@@ -243,5 +243,5 @@ func parse(text string) (any, bool) {
 	return v, err == io.EOF //nolint:errorlint // it is never wrapped
 }
 
-// maxQuoted is how much of a text an error repeats, in bytes.
+// maxQuoted is the largest number of bytes of a text that an error quotes.
 const maxQuoted = 64

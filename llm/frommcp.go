@@ -9,12 +9,13 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 )
 
-// metaMCP is the name of metadata under which a part keeps what only a block of MCP says.
+// metaMCP is the name of the metadata under which a part keeps the members that only a block of
+// MCP has.
 const metaMCP = "mcp"
 
-// FromMCP returns content blocks as parts. What A2A has no word for, such as annotations
-// or the title of a link, is an object in the metadata of the part, under "mcp". Blocks of
-// a type that is unknown here are losses.
+// FromMCP converts content blocks to parts. Members without a counterpart in A2A, such as
+// annotations or the title of a link, become an object in the metadata of the part, under
+// "mcp". Blocks of an unknown type are losses.
 func FromMCP(blocks []MCPBlock) (a2a.ContentParts, []Loss) {
 	var l losses
 	return l.fromMCP(blocks), l
@@ -30,9 +31,8 @@ func (l *losses) fromMCP(blocks []MCPBlock) a2a.ContentParts {
 	return parts
 }
 
-// FromMCPResult returns the result of a tool as parts. Structured content that no block
-// repeats as JSON comes first, as data. Whether the result is an error is for the caller
-// to look at.
+// FromMCPResult converts the result of a tool to parts. Structured content that no block
+// repeats as JSON comes first, as data. The caller must check IsError itself.
 func FromMCPResult(r *MCPResult) (a2a.ContentParts, []Loss) {
 	if r == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func FromMCPResult(r *MCPResult) (a2a.ContentParts, []Loss) {
 	return append(a2a.ContentParts{a2a.NewDataPart(r.StructuredContent)}, parts...), l
 }
 
-// sameJSON reports whether two values are the same JSON, however their numbers are held.
+// sameJSON reports whether two values are equal as JSON, whatever Go types hold their numbers.
 func sameJSON(a, b any) bool {
 	var l losses
 	x, okX := parse(l.json("", a))
@@ -65,7 +65,7 @@ func sameJSON(a, b any) bool {
 	return okX && okY && len(l) == 0 && reflect.DeepEqual(x, y)
 }
 
-// fromBlock returns nil for a block that is lost.
+// fromBlock converts a block. It returns nil for a block that is lost.
 func (l *losses) fromBlock(at string, b *MCPBlock) *a2a.Part {
 	p := &a2a.Part{MediaType: b.MIMEType}
 	rest := map[string]any{}
@@ -122,7 +122,8 @@ func fromResource(r *MCPResource, p *a2a.Part, rest map[string]any) {
 	put(rest, "resourceMeta", r.Meta)
 }
 
-// fromMeta puts back what a part said when it was made a block, and keeps the rest.
+// fromMeta restores the values of a part that was converted to a block, and keeps all other
+// metadata.
 func (l *losses) fromMeta(at string, b *MCPBlock, p *a2a.Part, rest map[string]any) {
 	others := map[string]any{}
 	for name, v := range b.Meta {
@@ -145,7 +146,7 @@ func (l *losses) fromMeta(at string, b *MCPBlock, p *a2a.Part, rest map[string]a
 	p.Metadata = kept
 }
 
-// restore puts one member of _meta back into its part, and reports whether it belongs
+// restore restores one member of _meta in its part. It reports whether the member belongs
 // there.
 func restore(kind string, p *a2a.Part, name string, v any) bool {
 	text, isText := v.(string)

@@ -11,11 +11,11 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// same compares parts; no bytes are the same as none.
+// same compares parts; it treats empty and nil values as equal.
 var same = cmp.Options{cmpopts.EquateEmpty()}
 
-// FuzzChat: messages that are accepted convert to A2A, and what is made of that converts
-// to a chat and back without a further loss.
+// FuzzChat checks that accepted messages convert to A2A, and that the result converts to a chat
+// and back without a further loss.
 func FuzzChat(f *testing.F) {
 	f.Add([]byte(toolTalk))
 	for _, r := range chatRows {
@@ -32,7 +32,7 @@ func FuzzChat(f *testing.F) {
 		}
 		chat, lost := llm.ToChatMessages(msgs...)
 		if len(lost) > 0 {
-			return // an image of an agent, for instance
+			return // for example an image of an agent
 		}
 		wire, err := json.Marshal(chat)
 		if err != nil {
@@ -48,8 +48,8 @@ func FuzzChat(f *testing.F) {
 	})
 }
 
-// FuzzParts: parts convert into everything without a panic; what a chat did not lose comes
-// back, and MCP gives back everything.
+// FuzzParts checks that parts convert to every format without a panic. Parts without a Loss in
+// the chat convert back unchanged; MCP restores all of them.
 func FuzzParts(f *testing.F) {
 	for _, r := range chatRows {
 		if b, err := json.Marshal(r.part); err == nil {
@@ -88,7 +88,7 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// plain returns parts as JSON values.
+// plain returns parts decoded as generic JSON values.
 func plain(t *testing.T, parts a2a.ContentParts) (v []any) {
 	t.Helper()
 	b, err := json.Marshal(parts)
@@ -101,7 +101,8 @@ func plain(t *testing.T, parts a2a.ContentParts) (v []any) {
 	return v
 }
 
-// FuzzMCP: blocks of others convert without a panic, and their parts to blocks again.
+// FuzzMCP checks that any block converts without a panic, and that its parts convert to blocks
+// again.
 func FuzzMCP(f *testing.F) {
 	for _, r := range mcpRows {
 		f.Add([]byte(`{"content":[` + r.json + `],"structuredContent":{"a":1}}`))

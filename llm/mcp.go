@@ -7,12 +7,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// MCPBlock is a content block of MCP. Type says which of the others there are.
+// MCPBlock is a content block of MCP. Type decides which of the other fields are set.
 type MCPBlock struct {
 	// Type is text, image, audio, resource_link or resource.
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
-	// Data is the bytes of an image or a sound; base64 on the wire.
+	// Data holds the bytes of an image or of audio; base64 in JSON.
 	Data     []byte `json:"data,omitempty"`
 	MIMEType string `json:"mimeType,omitempty"`
 	// URI, Name, Title, Description and Size belong to a resource_link.
@@ -23,13 +23,13 @@ type MCPBlock struct {
 	Size        *int64 `json:"size,omitempty"`
 	// Resource belongs to a resource.
 	Resource *MCPResource `json:"resource,omitempty"`
-	// Annotations are those of MCP.
+	// Annotations are the annotations of MCP.
 	Annotations map[string]any `json:"annotations,omitempty"`
 	Meta        map[string]any `json:"_meta,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler: what a type requires is there even if it is
-// empty.
+// MarshalJSON implements json.Marshaler. It writes the members that a type requires even if
+// they are empty.
 func (b MCPBlock) MarshalJSON() ([]byte, error) {
 	type plain MCPBlock
 	switch b.Type {
@@ -79,7 +79,7 @@ const (
 	mcpResource = "resource"
 )
 
-// The names in _meta under which a block keeps what only a part of A2A says.
+// Names in _meta under which a block keeps values that only a part of A2A has.
 const (
 	keepMediaType = "parley/mediaType"
 	keepFilename  = "parley/filename"
@@ -88,7 +88,7 @@ const (
 	keepData = "parley/data"
 )
 
-// ToMCP returns parts as content blocks. Nothing is lost but content that is none.
+// ToMCP converts parts to content blocks. Only parts without valid content are lost.
 func ToMCP(parts a2a.ContentParts) ([]MCPBlock, []Loss) {
 	var l losses
 	blocks := make([]MCPBlock, 0, len(parts))
@@ -103,8 +103,8 @@ func ToMCP(parts a2a.ContentParts) ([]MCPBlock, []Loss) {
 	return blocks, l
 }
 
-// ToMCPResult returns parts as the result of a tool. The first data that is an object is
-// its structured content, and stands in the text as well, as MCP asks for.
+// ToMCPResult converts parts to the result of a tool. The first data part that is an object
+// becomes its structured content. As MCP requires, it is also a text block.
 func ToMCPResult(parts a2a.ContentParts, isError bool) (*MCPResult, []Loss) {
 	blocks, l := ToMCP(parts)
 	r := &MCPResult{Content: blocks, IsError: isError}
@@ -135,7 +135,7 @@ func (l *losses) block(at string, i int, p *a2a.Part) MCPBlock {
 	case a2a.URL:
 		b = MCPBlock{Type: mcpLink, URI: string(c), Name: p.Filename, MIMEType: p.MediaType}
 		if b.Name == "" {
-			b.Name = string(c) // MCP requires one
+			b.Name = string(c) // MCP requires a name
 		}
 	default:
 		l.gone(at, fmt.Sprintf("content of the type %T is unknown", p.Content))
@@ -161,7 +161,7 @@ func rawBlock(i int, p *a2a.Part, raw []byte) MCPBlock {
 	return MCPBlock{Type: mcpResource, Resource: &MCPResource{URI: partURI(i), MIMEType: p.MediaType, Blob: raw}}
 }
 
-// partURI names bytes that are at no address.
+// partURI returns a URI for bytes that have no address.
 func partURI(i int) string { return fmt.Sprintf("%s%d", partScheme, i) }
 
 const partScheme = "parley:part/"

@@ -34,7 +34,7 @@ var mcpRows = []struct {
 	{"link without a name", a2a.NewFileURLPart("https://a.example/b", ""), `{"type":"resource_link","uri":"https://a.example/b","name":"https://a.example/b"}`},
 }
 
-// Every part comes back from MCP as it was.
+// Every part converts to MCP and back unchanged.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	for _, r := range mcpRows {
@@ -63,7 +63,7 @@ func TestToMCPLosses(t *testing.T) {
 	}
 }
 
-// What MCP alone can say is kept in the metadata of the part.
+// Values that only MCP has are kept in the metadata of the part.
 func TestFromMCP(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]*a2a.Part{

@@ -9,10 +9,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Kind is the sort of content that a media type stands for.
+// Kind is the kind of content that a media type describes.
 type Kind uint8
 
-// The kinds of content. KindFile is that of all other media types.
+// The kinds of content. All other media types have KindFile.
 const (
 	KindFile Kind = iota
 	KindText
@@ -21,8 +21,8 @@ const (
 	KindVideo
 )
 
-// KindOf returns the kind of a media type such as "image/png"; parameters do not matter.
-// JSON is a KindFile: its parts are data.
+// KindOf returns the kind of a media type such as "image/png". It ignores parameters. JSON has
+// KindFile, because its parts are data.
 func KindOf(mediaType string) Kind {
 	main, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(mediaType)), "/")
 	switch main {
@@ -38,14 +38,15 @@ func KindOf(mediaType string) Kind {
 	return KindFile
 }
 
-// imageTypes are the media types of images by the endings of their names: the same on
-// every machine.
+// imageTypes maps file extensions to the media types of images. It is fixed, so that the result
+// is the same on every machine.
 var imageTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".svg": "image/svg+xml", ".bmp": "image/bmp", ".avif": "image/avif",
 }
 
-// imageAt returns the media type of the image at a URL, as far as its name says it.
+// imageAt returns the media type of the image at a URL by its file extension; empty if that is
+// unknown.
 func imageAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -60,8 +61,8 @@ func essence(mediaType string) string {
 	return strings.ToLower(strings.TrimSpace(main))
 }
 
-// dataURL returns bytes as a data URL, and false if the media type cannot stand in one,
-// which is octets then.
+// dataURL returns bytes as a data URL. If the media type is not allowed there, it uses octets
+// instead and returns false.
 func dataURL(mediaType string, raw []byte) (string, bool) {
 	ok := true
 	mediaType = strings.TrimSpace(mediaType)
@@ -75,7 +76,7 @@ func dataURL(mediaType string, raw []byte) (string, bool) {
 
 const (
 	octets = "application/octet-stream"
-	// anImage is the media type of an image about which nothing else is known.
+	// anImage is the media type of an image of unknown format.
 	anImage = "image/*"
 )
 
@@ -100,8 +101,8 @@ func readDataURL(s string) (mediaType string, raw []byte, problem string) {
 	return strings.TrimSpace(mediaType), raw, ""
 }
 
-// Reply returns what the agent has answered with: the parts of the artifacts of a task,
-// or, if it has none, those of the message of its status. A nil task has none.
+// Reply returns the parts of an agent's reply: those of the artifacts of the task or, if it has
+// no artifacts, those of its status message. A nil task has none.
 func Reply(t *a2a.Task) a2a.ContentParts {
 	if t == nil {
 		return nil
@@ -118,6 +119,6 @@ func Reply(t *a2a.Task) a2a.ContentParts {
 	return parts
 }
 
-// NoReply returns what a reader is shown in place of the reply of an agent that has said
-// nothing: the name of the agent and the state of its task, such as "quinn: completed".
+// NoReply returns the text that stands in for an empty reply of an agent: its name and the
+// state of its task, such as "quinn: completed".
 func NoReply(agent, state string) string { return agent + ": " + state }

@@ -9,50 +9,50 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Provider asks a language model. Its method is called concurrently. It keeps nothing
-// between two calls: the Request has everything that the model needs to know.
+// Provider asks a language model. Its method may be called concurrently. It keeps no state
+// between calls: the Request contains everything that the model needs.
 type Provider interface {
-	// Complete asks the model for its next message, and yields that in pieces as they
-	// come. The first error is the last item; a ProviderError says whether to try again. A
-	// stream that ends without a Finish was cut. Complete must not change r, nor keep any of
-	// it once the iterator has ended.
+	// Complete asks the model for its next message, and yields its pieces as they arrive. An
+	// error ends the iteration; a ProviderError states whether a retry may help. A stream
+	// without a Finish is incomplete. Complete must not change r, nor keep any part of it once
+	// the iterator has ended.
 	Complete(ctx context.Context, r *Request) iter.Seq2[*Delta, error]
 }
 
 // Request asks a model for its next message.
 type Request struct {
-	// Model is the name that the provider has for the model; empty leaves it to the
-	// provider.
+	// Model is the provider's name of the model. Empty selects the provider's default.
 	Model string
-	// Messages are the conversation, instructions first.
+	// Messages is the conversation, instructions first.
 	Messages []ChatMessage
-	// Tools are those that the model may call. Their functions are not called.
+	// Tools are the tools that the model may call. The provider does not call their functions.
 	Tools []Tool
-	// MaxTokens bounds the answer; zero leaves it to the provider.
+	// MaxTokens limits the answer. Zero means the provider's default.
 	MaxTokens int
-	// Temperature is nil where the provider decides.
+	// Temperature is the sampling temperature. Nil means the provider's default.
 	Temperature *float64
 }
 
-// Delta is a piece of a message. Fields that are zero are not part of it.
+// Delta is a piece of a message. Fields with zero values are not part of it.
 type Delta struct {
 	// Text continues the text of the message.
 	Text string
-	// Calls continue calls of tools.
+	// Calls continue tool calls.
 	Calls []CallDelta
 	// Parts are the other contents of the message, each complete.
 	Parts []*a2a.Part
-	// Usage counts the tokens of the message; the last one of a stream is the total.
+	// Usage counts the tokens of the message. The last one of a stream is the total.
 	Usage *Usage
-	// Finish is the reason for the end of the message: FinishStop or another word of the provider.
+	// Finish is the reason for the end of the message: FinishStop or another value of the
+	// provider.
 	Finish string
 }
 
-// CallDelta is a piece of a call of a tool.
+// CallDelta is a piece of a tool call.
 type CallDelta struct {
 	// Index distinguishes the calls of a message.
 	Index int
-	// ID and Name come once, Arguments in pieces.
+	// ID and Name arrive once, Arguments in pieces.
 	ID, Name, Arguments string
 }
 
@@ -60,9 +60,9 @@ type CallDelta struct {
 const (
 	// FinishStop: the message is complete.
 	FinishStop = "stop"
-	// FinishCalls: the model wants its calls to be made.
+	// FinishCalls: the model requests the execution of its calls.
 	FinishCalls = "tool_calls"
-	// FinishLength: the message was cut at the limit of its length.
+	// FinishLength: the message was cut off at the length limit.
 	FinishLength = "length"
 	// FinishFilter: the provider withholds the rest of the message.
 	FinishFilter = "content_filter"
@@ -70,8 +70,8 @@ const (
 
 // Usage counts tokens.
 type Usage struct {
-	// Input are those of the request, Cached those of them that the provider had in its
-	// cache, Output those of the answer.
+	// Input counts the tokens of the request, and Cached those of them that were in the
+	// provider's cache. Output counts the tokens of the answer.
 	Input  int64 `json:"input_tokens"`
 	Cached int64 `json:"cache_read_input_tokens,omitempty"`
 	Output int64 `json:"output_tokens"`
@@ -88,14 +88,14 @@ func (u *Usage) Add(v *Usage) {
 type ProviderError struct {
 	// Status is the HTTP status, or zero.
 	Status int
-	// RetryAfter is the time before the next try that the provider asks for; zero if it
-	// names none.
+	// RetryAfter is the wait before the next try that the provider demands; zero if it names
+	// none.
 	RetryAfter time.Duration
-	// Final is set if another try would fail in the same way.
+	// Final is set if a retry would fail in the same way.
 	Final bool
 	// Message describes the failure for operators of the hub.
 	Message string
-	// Reason describes it for callers. If empty, they see the status alone.
+	// Reason describes the failure for callers. If empty, callers see only the status.
 	Reason string
 	// Err is the cause, or nil.
 	Err error
@@ -119,8 +119,8 @@ func (e *ProviderError) Error() string {
 // Unwrap returns the cause.
 func (e *ProviderError) Unwrap() error { return e.Err }
 
-// StatusError returns the ProviderError of an HTTP status. It is final unless the status is
-// one of those after which another try may succeed.
+// StatusError returns the ProviderError of an HTTP status. It is final unless a retry after
+// that status may succeed.
 func StatusError(status int, retryAfter time.Duration, message string) *ProviderError {
 	again := status == 408 || status == 409 || status == 425 || status == 429 || status >= 500
 	return &ProviderError{Status: status, RetryAfter: retryAfter, Final: !again, Message: message}

@@ -8,19 +8,19 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// The names of metadata that content of chats has a place for.
+// Names of metadata that chat content can hold.
 const (
 	metaDetail  = "detail"
 	metaRefusal = "refusal"
-	// metaFrom is the name of the participant, in the metadata of a message.
+	// metaFrom is the metadata of a message that holds the name of the participant.
 	metaFrom = "name"
 )
 
 // chat names the target in losses.
 const chat = "a chat completion"
 
-// ToChat returns parts as the content of a message of the role user, which is the only
-// one that may have images, sounds and files.
+// ToChat converts parts to the content of a message of the role user. Only that role may have
+// images, audio and files.
 func ToChat(parts a2a.ContentParts) (ChatContent, []Loss) {
 	var l losses
 	var c ChatContent
@@ -32,8 +32,8 @@ func ToChat(parts a2a.ContentParts) (ChatContent, []Loss) {
 	return c, l
 }
 
-// ToChatText returns parts as text alone, for messages of the roles assistant, system and
-// tool. The place of what is no text is taken by a note in brackets, which is a Loss.
+// ToChatText converts parts to text alone, for messages of the roles assistant, system and
+// tool. A note in brackets replaces each part that is no text, which is a Loss.
 func ToChatText(parts a2a.ContentParts) (ChatContent, []Loss) {
 	var l losses
 	var c ChatContent
@@ -45,10 +45,10 @@ func ToChatText(parts a2a.ContentParts) (ChatContent, []Loss) {
 	return c, l
 }
 
-// ToChatMessages returns messages of A2A as messages of a chat: those of the caller have
-// the role user, those of agents the role assistant. A ClientCall becomes a call of the
-// assistant, each ClientResult a message of the role tool. A message that has nothing to
-// show is left out, which is a Loss.
+// ToChatMessages converts messages of A2A to messages of a chat. Those of the caller get the
+// role user, those of agents the role assistant. A ClientCall becomes a call of the assistant,
+// each ClientResult a message of the role tool. A message without content is left out, which is
+// a Loss.
 func ToChatMessages(msgs ...*a2a.Message) ([]ChatMessage, []Loss) {
 	var l losses
 	var out []ChatMessage
@@ -100,7 +100,7 @@ func (l *losses) chatMessages(at string, m *a2a.Message) []ChatMessage {
 	return append(results, said)
 }
 
-// assistant returns the message of an agent.
+// assistant converts the message of an agent.
 func (l *losses) assistant(at string, m *a2a.Message, name string) []ChatMessage {
 	said := ChatMessage{Role: "assistant", Name: name}
 	for i, p := range m.Parts {
@@ -156,7 +156,7 @@ func (l *losses) toolResult(at string, p *a2a.Part, r *ClientResult) ChatMessage
 	return m
 }
 
-// besides reports what is beside a tool's metadata and no text.
+// besides reports the values beside a tool's metadata that have no place in a chat.
 func (l *losses) besides(at string, p *a2a.Part) {
 	l.text(at+".filename", p.Filename, "a tool's part has no name there")
 	l.text(at+".mediaType", p.MediaType, "a tool's part has no media type there")
@@ -165,7 +165,7 @@ func (l *losses) besides(at string, p *a2a.Part) {
 	}
 }
 
-// chatWords returns a part as text or refusal.
+// chatWords converts a part to text or a refusal.
 func (l *losses) chatWords(at string, p *a2a.Part) (ChatPart, bool) {
 	if p != nil {
 		switch c := p.Content.(type) {
@@ -182,7 +182,7 @@ func (l *losses) chatWords(at string, p *a2a.Part) (ChatPart, bool) {
 	return l.chatPart(at, p)
 }
 
-// note stands in a text for content that is none.
+// note returns the text that replaces content which is no text.
 func note(p *a2a.Part, what string) ChatPart {
 	mt := p.MediaType
 	if mt == "" {
@@ -194,7 +194,7 @@ func note(p *a2a.Part, what string) ChatPart {
 	return ChatPart{Type: chatText, Text: fmt.Sprintf("[%s, %s]", mt, what)}
 }
 
-// address is a URL as a text.
+// address returns a URL as a text part.
 func address(p *a2a.Part, url string) ChatPart {
 	if p.Filename != "" {
 		url = p.Filename + ": " + url
@@ -202,7 +202,7 @@ func address(p *a2a.Part, url string) ChatPart {
 	return ChatPart{Type: chatText, Text: url}
 }
 
-// chatPart returns a part of a message of the role user.
+// chatPart converts a part for a message of the role user.
 func (l *losses) chatPart(at string, p *a2a.Part) (ChatPart, bool) {
 	if p == nil || p.Content == nil {
 		l.gone(at, "has no content")
@@ -233,7 +233,7 @@ func (l *losses) chatPart(at string, p *a2a.Part) (ChatPart, bool) {
 	return ChatPart{}, false
 }
 
-// partNames reports what stands beside content that becomes a text.
+// partNames reports the losses of a part that becomes a text: its file name and media type.
 func (l *losses) partNames(at string, p *a2a.Part, named bool) {
 	if !named {
 		l.text(at+".filename", p.Filename, "a text has no name there")
@@ -244,7 +244,7 @@ func (l *losses) partNames(at string, p *a2a.Part, named bool) {
 	l.metadata(at+".metadata", chat, p.Metadata)
 }
 
-// audioFormats are the sounds that content of chats has a place for.
+// audioFormats maps media types to the audio formats that chat content can hold.
 var audioFormats = map[string]string{
 	"audio/wav": "wav", "audio/x-wav": "wav", "audio/wave": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3",
 }
@@ -305,11 +305,11 @@ func (l *losses) image(at string, p *a2a.Part, url string) *ChatImage {
 	return &ChatImage{URL: url, Detail: detail}
 }
 
-// json returns a value as JSON; one that is none is lost.
+// json returns a value as JSON. If that fails, it reports a loss and returns "null".
 func (l *losses) json(at string, v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // models read it, and labels have angle brackets
+	e.SetEscapeHTML(false) // models read the text, and labels have angle brackets
 	if e.Encode(v) != nil {
 		l.gone(at, "is no JSON")
 		return "null"

@@ -10,124 +10,125 @@ import (
 
 // Tool is a function that a language model may call.
 type Tool struct {
-	// Name is what the model calls: letters, digits, "_" and "-", at most 64 of them.
+	// Name is the name that the model calls: at most 64 letters, digits, "_" and "-".
 	Name string
-	// Title is the name for people; empty means Name.
+	// Title is the display name; empty means Name.
 	Title string
-	// Description tells the model what the tool does, and when to use it.
+	// Description explains to the model the purpose of the tool and when to use it.
 	Description string
 	// Input is the JSON Schema of the arguments, whose type is object.
 	Input json.RawMessage
-	// Output is the JSON Schema of the first data part of results; nil says nothing.
+	// Output is the JSON Schema of the first data part of results. Nil means unspecified.
 	Output json.RawMessage
-	// ReadOnly tools change nothing; Idempotent ones change nothing more when they are
-	// called again with the same arguments; Destructive ones may take something away.
+	// ReadOnly tools change nothing. Idempotent tools have no further effect if they are called
+	// again with the same arguments. Destructive tools may delete or overwrite data.
 	ReadOnly, Idempotent, Destructive bool
-	// Repeatable tools change nothing more when they are called again with the same
-	// arguments and the same Call.ID: the call joins the first one, also after a crash.
+	// Repeatable tools have no further effect if they are called again with the same arguments
+	// and the same Call.ID: the new call joins the first one, also after a crash.
 	Repeatable bool
-	// Call performs the tool. An error means that the call was broken off, because ctx
-	// has ended or the hub is not there; what the model did wrong is a Result.
+	// Call performs the tool. An error means that the call was aborted, because ctx has ended
+	// or the hub is unavailable. A mistake of the model is a Result with Error set.
 	Call func(ctx context.Context, c *Call) (*Result, error)
 }
 
 // Call is one call of a Tool.
 type Call struct {
-	// ID names the call, and is the same if it is repeated after a crash. If empty,
-	// the call is not repeated.
+	// ID identifies the call. It stays the same if the call is repeated after a crash. If
+	// empty, the call is not repeated.
 	ID string
-	// Arguments are what the model gave: JSON that nobody has checked.
+	// Arguments is the unvalidated JSON that the model wrote.
 	Arguments json.RawMessage
-	// Dispatch is set if the caller awaits Pending of the Result: a tool that gives an agent a
-	// task returns once the task is dispatched. If nil, the tool waits as long as its arguments
-	// say.
+	// Dispatch is set if the caller can wait for Pending of the Result. A tool that sends a
+	// task to an agent then returns once the task is dispatched. If nil, the tool waits as long
+	// as its arguments allow.
 	Dispatch *Dispatch
-	// Room is the number of bytes of the longest Result that the caller can show, as JSON. Zero
-	// means any number.
+	// Room is the largest size of a Result, as JSON in bytes, that the caller can pass on. Zero
+	// means no limit.
 	Room int
-	// Progress is told how the call gets on. It may be nil.
+	// Progress receives the progress of the call. It may be nil.
 	Progress func(Progress)
-	// Ask asks whoever the model works for, while the call waits. If nil, nobody is
-	// there, and a question is a Result.
+	// Ask asks the user of the model while the call waits. If nil, nothing can be asked, and
+	// the Result has the Question.
 	Ask func(ctx context.Context, q *Question) (*Answer, error)
 }
 
-// Dispatch says which results of agents a call returns itself. All others are read from
-// working memory, by the key in Pending. The zero Dispatch returns none.
+// Dispatch selects the results of agents that a call returns directly. All others are read from
+// working memory, by the key in Pending. The zero Dispatch returns none directly.
 type Dispatch struct {
-	// Inline is the number of characters of the longest text, data included, that the call
-	// returns itself.
+	// Inline is the largest number of characters of a text, including data, that the call
+	// returns directly.
 	Inline int
-	// Hold is how long the call waits for such a text.
+	// Hold is the time that the call waits for such a text.
 	Hold time.Duration
 }
 
-// Progress is how far a call has got.
+// Progress is a progress report of a call.
 type Progress struct {
-	// Agent is the agent that says so; empty if it is the tool itself.
+	// Agent is the agent that reports; empty if the tool itself does.
 	Agent string
-	// State is the state of its task as the protocol names it, or empty.
+	// State is the state of the agent's task in the protocol's spelling, or empty.
 	State string
-	// Text is what it says, or empty. It is a stranger's.
+	// Text is the text of the report, or empty. It comes from the agent and is not trusted.
 	Text string
 }
 
-// Question is what an agent asks back while a tool waits for it.
+// Question is a question of an agent that a tool waits for.
 type Question struct {
-	// Agent is who asks.
+	// Agent is the name of the asking agent.
 	Agent string
-	// TaskID and ContextID say where the answer belongs.
+	// TaskID and ContextID identify the task that receives the answer.
 	TaskID    a2a.TaskID
 	ContextID string
-	// Parts are the question.
+	// Parts are the content of the question.
 	Parts []*a2a.Part
-	// Auth says that a permission is asked for, rather than an answer.
+	// Auth is set if the agent asks for a permission instead of an answer.
 	Auth bool
 }
 
-// Answer is what was answered to a Question.
+// Answer is the answer to a Question.
 type Answer struct {
 	// Text is the answer; empty if Refused.
 	Text string
-	// Refused says that there will be none.
+	// Refused is set if the question will not be answered.
 	Refused bool
 }
 
-// Result is what a call gave.
+// Result is the result of a call.
 type Result struct {
-	// Parts are what the model gets to see.
+	// Parts are the content for the model.
 	Parts []*a2a.Part
-	// Error says that the call came to nothing, and that Parts say why and what to do.
+	// Error is set if the call failed. Parts then explain the reason and the remedy.
 	Error bool
-	// Origin is the agent or server whose words Parts are; empty if they are the hub's
-	// own, or if the words of others in them are labelled already, as those of the agent
-	// tools and skill tools are. Words of others are labelled before a model reads them; see
-	// package internal/llm/guard, whose Notice belongs into the instructions of that model.
+	// Origin is the agent or server that wrote Parts. It is empty if the hub wrote them, or if
+	// text of others in them is labelled already, as in results of the agent tools and the
+	// skill tools. Text of others is labelled before a model reads it. See package
+	// internal/llm/guard, whose Notice belongs in the instructions of that model.
 	Origin string
-	// Question is set if an agent waits for an answer, and nobody was there to ask.
+	// Question is set if an agent waits for an answer and Call.Ask was nil.
 	Question *Question
-	// Pending is set if the Call has Dispatch and its Result is not that of the agent.
+	// Pending is set if the Call has Dispatch and its Result is not the agent's.
 	Pending *Pending
 }
 
-// Pending is the work of an agent that goes on after a call.
+// Pending describes the work of an agent that continues after a call.
 type Pending struct {
-	// Agent is who works, TaskID at what.
+	// Agent is the working agent, TaskID its task.
 	Agent  string
 	TaskID a2a.TaskID
-	// Key is the note in working memory that the result will be.
+	// Key is the key of the note in working memory that will hold the result.
 	Key string
-	// Begun says that the call has begun the task.
+	// Begun is set if the call has started the task.
 	Begun bool
-	// Wait is how long the model wants to wait for the result, from now on.
+	// Wait is how long the model wants to wait for the result, counted from the end of the
+	// call.
 	Wait time.Duration
 }
 
-// Source has tools.
+// Source provides tools.
 type Source interface {
-	// Tools returns the tools as they are now, in a steady order.
+	// Tools returns the current tools, in a stable order.
 	Tools(ctx context.Context) ([]Tool, error)
-	// Changed returns a channel that is closed when Tools may return others; nil if
-	// they stay.
+	// Changed returns a channel that is closed when Tools may return different tools. It is nil
+	// if the tools never change.
 	Changed() <-chan struct{}
 }

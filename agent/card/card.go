@@ -8,22 +8,22 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Layout is one shape of the document.
+// Layout is one shape of the card document. The zero Layout is V1.
 type Layout uint8
 
 const (
-	// V1 has the keys of A2A v1.0 alone (specification §4.4.1).
+	// V1 has only the keys of A2A v1.0 (specification §4.4.1).
 	V1 Layout = iota
-	// Union has the keys of v1.0 together with those that readers of v0.3 look for.
-	// Each kind of reader ignores the other's keys.
+	// Union has the keys of v1.0 and those that readers of v0.3 need. Each kind of reader
+	// ignores the other's keys.
 	Union
-	// V03 has the keys of v0.3 alone. It is read, not written.
+	// V03 has only the keys of v0.3. It is read, never written.
 	V03
-	// PromptKit has the keys of v1.0, but no addresses: the agent takes JSON-RPC of
-	// its dialect at /a2a. It is read, not written.
+	// PromptKit has the keys of v1.0, but no interfaces: the agent accepts JSON-RPC in
+	// PromptKit's dialect at /a2a. It is read, never written.
 	PromptKit
-	// RockBot has an agentName, and no interfaces: the agent takes POST /tasks/send. It
-	// is read, not written.
+	// RockBot has an agentName, and no interfaces: the agent accepts POST /tasks/send. It is
+	// read, never written.
 	RockBot
 )
 
@@ -37,54 +37,54 @@ func (l Layout) String() string {
 
 var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", RockBot: "rockbot"}
 
-// Options is what the hub adds to a registered card. The zero Options describe an
-// agent that streams and cannot be reached.
+// Options holds the data that the hub adds to a registered card. The zero Options describe an
+// agent that streams and has no address.
 type Options struct {
 	Layout Layout
-	// Name is written when the registered card has no name.
+	// Name is used if the registered card has no name.
 	Name string
 	// Interfaces are the ways to reach the agent, the preferred one first.
 	Interfaces []*a2a.AgentInterface
-	// Legacy are the ways to reach the agent in v0.3, the preferred one first, which
-	// the union layout lists. If empty, they are the JSON-RPC ones of Interfaces, whose
-	// address serves both versions.
+	// Legacy lists the ways to reach the agent in v0.3 for the union layout, the preferred one
+	// first. If empty, the JSON-RPC entries of Interfaces are used, whose address serves both
+	// versions.
 	Legacy []*a2a.AgentInterface
-	// History declares stateTransitionHistory, a capability of v0.3, in the layout V1, too.
+	// History also declares stateTransitionHistory, a capability of v0.3, in the layout V1.
 	History bool
 	// NoStreaming declares that the streaming operations are switched off.
 	NoStreaming bool
-	// PushNotifications declares that webhooks can be registered.
+	// PushNotifications declares that clients can register webhooks.
 	PushNotifications bool
-	// ExtendedCard declares that there is a further card for authenticated callers.
+	// ExtendedCard declares that authenticated callers can request an extended card.
 	ExtendedCard bool
-	// Extensions are those of the hub. A registered card that declares the same URI says
-	// more about it, and counts.
+	// Extensions are the hub's extensions. The declaration of a registered card with the same
+	// URI takes precedence.
 	Extensions []a2a.AgentExtension
-	// SecuritySchemes and SecurityRequirements are what the hub asks of callers. The
-	// registered card may say something else, see Complete.
+	// SecuritySchemes and SecurityRequirements are the hub's demands on callers. The registered
+	// card can override them, see Complete.
 	SecuritySchemes      a2a.NamedSecuritySchemes
 	SecurityRequirements a2a.SecurityRequirementsOptions
-	// BareScopes writes the scopes of a requirement as a bare list, {"key":[]}, as the
-	// official Go SDK (v2.4.0) reads and writes them, instead of the protocol's own
-	// {"key":{"list":[]}}, with which it refuses the whole card. Readers that keep to
-	// the protocol refuse the bare list.
+	// BareScopes writes the scopes of a requirement as a bare list, {"key":[]}, instead of the
+	// protocol's {"key":{"list":[]}}. The official Go SDK (v2.4.0) reads and writes the bare
+	// list, and rejects the whole card otherwise. Readers that follow the protocol reject the
+	// bare list.
 	BareScopes bool
-	// Others are members that the protocol does not have, as the function Others returns
-	// them; nil for none.
+	// Others holds members that the protocol does not define, in the form that the function
+	// Others returns. It is nil if there are none.
 	Others []byte
-	// Sign makes the signatures of the card, whose v1.0 document it gets. If nil, the card
-	// has none. Package internal/secret/signature has one.
+	// Sign creates the signatures of the card from its v1.0 document. If nil, the card has no
+	// signatures. Package internal/secret/signature has an implementation.
 	Sign func(doc []byte) ([]a2a.AgentCardSignature, error)
 }
 
-// Fallbacks for required fields that a registered card leaves empty.
+// Defaults of required fields that a registered card leaves empty.
 const (
 	noVersion   = "0.0.0"
 	defaultMode = "text/plain"
 )
 
-// JSON returns the document for the registered card c. It fails when c has a
-// security scheme, flow or parameter that JSON or the protocol cannot express.
+// JSON returns the document for the registered card c. It fails if c has a security scheme,
+// flow or parameter that JSON or the protocol cannot express, or if Sign fails.
 func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	c = Complete(c, o)
 	d, err := makeDocument(c, o)
@@ -109,14 +109,14 @@ func JSON(c *a2a.AgentCard, o *Options) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // addresses stay readable
+	enc.SetEscapeHTML(false) // URLs stay readable
 	if err := enc.Encode(d); err != nil {
 		return nil, fmt.Errorf("card of %q: %w", d.Name, err)
 	}
 	return withOthers(bytes.TrimSuffix(b.Bytes(), []byte("\n")), o.Others), nil
 }
 
-// makeDocument spells out a complete card.
+// makeDocument converts a completed card to a document.
 func makeDocument(c *a2a.AgentCard, o *Options) (*document, error) {
 	schemes, err := schemesOf(c.SecuritySchemes)
 	if err != nil {

@@ -29,7 +29,7 @@ func fullCard() *a2a.AgentCard {
 		DocumentationURL: "https://example.com/docs?a=1&b=2",
 		IconURL:          "https://example.com/icon.png",
 		Provider:         &a2a.AgentProvider{Org: "Example", URL: "https://example.com"},
-		// Both are the hub's business and must not show.
+		// The hub sets interfaces and signatures; these must not appear.
 		SupportedInterfaces: []*a2a.AgentInterface{a2a.NewAgentInterface("https://elsewhere.example", "JSONRPC")},
 		Signatures:          []a2a.AgentCardSignature{{Protected: "e30", Signature: "c2ln"}},
 		Capabilities: a2a.AgentCapabilities{Extensions: []a2a.AgentExtension{
@@ -103,8 +103,7 @@ func TestJSONGolden(t *testing.T) {
 	}
 }
 
-// The protocol buffers of the protocol are the schema: protojson refuses a key
-// that they do not have.
+// The protocol buffers of the protocol are the schema: protojson rejects unknown keys.
 func TestV1HasOnlyKeysOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	for _, c := range []*a2a.AgentCard{fullCard(), {}} {
@@ -139,7 +138,7 @@ func TestUnionHasMoreKeys(t *testing.T) {
 	}
 }
 
-// A card without requirements must be readable by the SDK, whose form of them
+// A card without requirements must be readable by the SDK, whose encoding of requirements
 // differs from the protocol's.
 func TestSDKReadsCard(t *testing.T) {
 	t.Parallel()
@@ -258,7 +257,7 @@ func TestLegacyInterfaces(t *testing.T) {
 	}
 }
 
-// The keys of v0.3 list the interfaces of v0.3, the first of them at the top.
+// The keys of v0.3 list the interfaces of v0.3. The first one is at the top level.
 func TestUnionListsTheInterfacesOfV03(t *testing.T) {
 	t.Parallel()
 	o := card.Options{Layout: card.Union, Interfaces: interfaces(), Legacy: []*a2a.AgentInterface{

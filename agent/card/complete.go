@@ -8,9 +8,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Complete returns the card that JSON writes, for bindings that have a form of their
-// own for it: a copy of c with what the hub adds and with the required fields that c
-// leaves empty. Parts that are the same are shared with c.
+// Complete returns the card that JSON writes, for bindings with an encoding of their own. It is
+// a copy of c with the hub's additions, and with defaults for required fields that c leaves
+// empty. The copy shares unchanged parts with c.
 func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	out := *c
 	out.Name = cmp.Or(c.Name, o.Name)
@@ -36,8 +36,8 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	return &out
 }
 
-// extensionsOf returns the extensions of a registered card and those of the hub that it
-// does not declare itself.
+// extensionsOf returns the extensions of a registered card, followed by those of the hub that
+// the card does not declare.
 func extensionsOf(own, hub []a2a.AgentExtension) []a2a.AgentExtension {
 	all := slices.Clone(own)
 	for _, x := range hub {
@@ -48,9 +48,9 @@ func extensionsOf(own, hub []a2a.AgentExtension) []a2a.AgentExtension {
 	return all
 }
 
-// secured returns what the card says about credentials. Schemes of the registered
-// card win over those of the hub that have the same name, and its requirements over
-// all of the hub's.
+// secured returns the security schemes and requirements of the completed card. A scheme of the
+// registered card replaces the hub's scheme of the same name; its requirements replace all of
+// the hub's.
 func secured(c *a2a.AgentCard, o *Options) (a2a.NamedSecuritySchemes, a2a.SecurityRequirementsOptions) {
 	requirements := c.SecurityRequirements
 	if len(requirements) == 0 {
@@ -64,8 +64,8 @@ func secured(c *a2a.AgentCard, o *Options) (a2a.NamedSecuritySchemes, a2a.Securi
 	return schemes, requirements
 }
 
-// Demands reports whether a card requires credentials anywhere. Only such cards are
-// different with BareScopes.
+// Demands reports whether a card, or one of its skills, requires credentials. BareScopes
+// affects only such cards.
 func Demands(c *a2a.AgentCard) bool {
 	if len(c.SecurityRequirements) > 0 {
 		return true
@@ -78,9 +78,9 @@ func Demands(c *a2a.AgentCard) bool {
 	return false
 }
 
-// Extend returns public with what more says put over it: texts, modes, extensions,
-// provider and security where more has them, and its skills, which replace those
-// with the same id and stand behind the others. Neither card is changed.
+// Extend returns public overlaid with more. The texts, modes, extensions, provider and security
+// of more replace those of public if more has them. A skill of more replaces the skill with the
+// same id, or is appended. Neither card is changed.
 func Extend(public, more *a2a.AgentCard) *a2a.AgentCard {
 	out := *public
 	out.Name = cmp.Or(more.Name, public.Name)

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 )
 
-// hubSecurity is what a hub asks for.
+// hubSecurity returns options with the security demands of a hub.
 func hubSecurity() card.Options {
 	return card.Options{
 		Interfaces: interfaces(),
@@ -77,8 +77,8 @@ func TestDemands(t *testing.T) {
 	}
 }
 
-// The two spellings are what the two kinds of readers understand: the protocol's
-// schema one of them, the official SDK the other one.
+// Each spelling is read by one kind of reader: by the protocol's schema, or by the official
+// SDK.
 func TestSpellingsOfRequirements(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []card.Layout{card.V1, card.Union} {
@@ -114,7 +114,7 @@ func TestSpellingsOfRequirements(t *testing.T) {
 	}
 }
 
-// Readers of v0.3 are told in their own words.
+// Readers of v0.3 receive the security keys of v0.3.
 func TestLegacySecurityOfTheHub(t *testing.T) {
 	t.Parallel()
 	o := hubSecurity()
@@ -139,7 +139,7 @@ func TestExtend(t *testing.T) {
 	}
 	got := card.Extend(&a2a.AgentCard{Name: "bare"}, fullCard())
 	want := fullCard()
-	// Where a card is reached and what the hub does is not for the cards to say.
+	// Extend does not take interfaces and signatures from the cards; the hub sets them.
 	want.SupportedInterfaces, want.Signatures = nil, nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("everything more is not everything (-want +got):\n%s", diff)

@@ -1,50 +1,47 @@
-// Package card is agent cards: the documents by which callers find out what an agent
-// can do and where it is reached. It writes those of a hub's own agents, and finds and
-// reads those of others.
+// Package card reads and writes agent cards: the documents that describe the skills of an agent
+// and its addresses. It writes the cards of a hub's own agents. It finds and reads the cards of
+// other agents.
 //
-// # What it is
+// # Overview
 //
-// [JSON] turns the card that an embedder registered into the exact document of one
-// [Layout]. The registered card says what the agent is: its name, skills and modes.
-// Where it is reached, what the hub can do for it and which credentials the hub asks
-// for comes from [Options], because only the hub knows that; [Interfaces] lists the
-// hub's own ways to an agent.
+// [JSON] converts the card that an embedder registered into the exact document of one [Layout].
+// The registered card describes the agent: its name, skills and modes. [Options] adds the facts
+// that only the hub knows: the addresses, the hub's capabilities, and the credentials that it
+// demands. [Interfaces] lists the hub's addresses of an agent.
 //
-// [Complete] is the same card as a value, and [Extend] makes the card for callers who
-// may see more than the public one says.
+// [Complete] returns the same card as a value. [Extend] returns the card for callers who may
+// see more than the public one.
 //
-// [Read] is the other direction: a card of any layout becomes one of v1.0, beside the
-// document as it came. [Fetch] finds it.
+// [Read] converts a card of any layout to one of v1.0, and keeps the original document. [Fetch]
+// finds the card of an agent and reads it.
 //
 // # Guarantees
 //
-// Every field that the protocol requires is present, also when the registered card
-// leaves it out, and a required list is never null (specification §4.4, §5.7). The
-// layout [V1] has no key that the protocol's schema does not know, unless
-// Options.BareScopes asks for the spelling of the Go SDK. Equal input
-// gives equal bytes, so that a hash of them can be an entity tag.
+// Every field that the protocol requires is present, even if the registered card lacks it, and
+// a required list is never null (specification §4.4, §5.7). The layout [V1] has only keys of
+// the protocol's schema, unless Options.BareScopes selects the spelling of the Go SDK. Equal
+// input gives equal bytes, so a hash of them can be an entity tag.
 //
-// Readers are liberal: a part of a card that nobody can read is left out, and costs
-// nothing else. What is no card is said clearly. A card is bounded in size and time,
-// and comes from the host that was asked.
+// Read skips the unreadable parts of a card and accepts the rest. The error for a document that
+// is no card states the reason. Fetch limits the size of a card and the time for it, and
+// accepts a card only from the requested host.
 //
 // # What it does not promise
 //
-// Interfaces and signatures of the registered card are left out: calls go through
-// the hub, and a signature over another document proves nothing. Options.Sign makes
-// new ones.
+// Interfaces and signatures of the registered card are dropped: calls go through the hub, and a
+// signature over another document proves nothing. Options.Sign creates new ones.
 //
-// Received cards are not verified (package internal/secret/signature does that), not cached, and not believed: whether to call an
-// address that a card names is for its reader to say. Security schemes that nobody
-// knows are left out, and of several OAuth flows all but one.
+// Received cards are not verified (package internal/secret/signature does that), not cached,
+// and not trusted: the reader decides whether to call an address in a card. Unknown security
+// schemes are dropped, and of several OAuth flows all but one.
 //
 // # Concurrency
 //
-// All functions may be called at the same time. They only read the card that they
-// are given.
+// All functions may be called concurrently. They do not change the cards passed to them, except
+// that Card.SetFrom changes its receiver.
 //
 // # Testing
 //
-// The documents of the tests are golden files; -update writes them again. What is
-// written is read back. The reader has a fuzz target.
+// The documents of the tests are golden files; -update writes them again. Tests read every
+// written card back. The reader has a fuzz target.
 package card

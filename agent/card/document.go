@@ -2,9 +2,8 @@ package card
 
 import "github.com/a2aproject/a2a-go/v2/a2a"
 
-// The types of this file spell the documents key by key, in the order in which
-// they are written. Keys without omitempty are required by the protocol, or say
-// something by being false.
+// The types of this file list the keys of the documents in the order in which they are written.
+// Keys without omitempty are required by the protocol, or have a meaning when they are false.
 
 type document struct {
 	Name                 string                   `json:"name"`
@@ -24,8 +23,8 @@ type document struct {
 	*legacyDocument
 }
 
-// legacyDocument has the keys that v0.3 had at the top. Embedded as a pointer, it
-// leaves no trace when it is nil.
+// legacyDocument has the keys that v0.3 has at the top level. It is embedded as a pointer, so
+// that nil writes none of them.
 type legacyDocument struct {
 	ProtocolVersion      string              `json:"protocolVersion"`
 	URL                  string              `json:"url"`
@@ -33,7 +32,7 @@ type legacyDocument struct {
 	AdditionalInterfaces []legacyIface       `json:"additionalInterfaces"`
 	Security             []legacyRequirement `json:"security,omitempty"`
 	ExtendedCard         bool                `json:"supportsAuthenticatedExtendedCard"`
-	// AgentName is the name for readers of RockBot's cards, who require it.
+	// AgentName is the name for readers of RockBot's cards, which require it.
 	AgentName string `json:"agentName"`
 }
 
@@ -82,12 +81,12 @@ type skill struct {
 	InputModes           []string      `json:"inputModes,omitempty"`
 	OutputModes          []string      `json:"outputModes,omitempty"`
 	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
-	// Security is the same for readers of v0.3.
+	// Security has the same requirements for readers of v0.3.
 	Security []legacyRequirement `json:"security,omitempty"`
 }
 
-// requirement names schemes that are needed together, each with its scopes: a
-// scopes or, with Options.BareScopes, a list of texts.
+// requirement names schemes that are required together, each with its scopes. The values are of
+// type scopes, or lists of strings with Options.BareScopes.
 type requirement struct {
 	Schemes map[string]any `json:"schemes"`
 }

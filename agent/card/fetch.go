@@ -20,41 +20,41 @@ const (
 	DefaultTimeout  = 30 * time.Second
 )
 
-// ErrNotModified: the card is still the one that has FetchOptions.ETag.
+// ErrNotModified is returned if the card still has the entity tag FetchOptions.ETag.
 var ErrNotModified = errors.New("agent card not modified")
 
-// wellKnown are the places of a card below a base URL, newest first
-// (specification §8.2; agents before v0.3 used the second).
+// wellKnown lists the paths of a card below a base URL, newest first (specification §8.2;
+// agents before v0.3 used the second).
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// FetchOptions say how to fetch a card. The zero value fetches it without credentials.
+// FetchOptions configure Fetch. The zero value fetches the card without credentials.
 type FetchOptions struct {
-	// Client sends the requests; its CheckRedirect is replaced. If nil, one with a
-	// connect timeout of ten seconds is used.
+	// Client sends the requests; its CheckRedirect is replaced. If nil, a client with a connect
+	// timeout of ten seconds is used.
 	Client *http.Client
 	// Header is added to each request.
 	Header http.Header
-	// ETag, if set, is the tag of the card that is already there. A card that is still
-	// the same is ErrNotModified.
+	// ETag is the entity tag of the card that the caller already has, or empty. Fetch returns
+	// ErrNotModified if the card has not changed.
 	ETag string
-	// Target is the tenant below the URL whose card is asked for first; empty means none.
+	// Target is the tenant below the URL whose card is requested first. Empty means none.
 	Target string
-	// MaxBytes bounds the card. Zero means DefaultMaxBytes.
+	// MaxBytes limits the size of the card. Zero means DefaultMaxBytes.
 	MaxBytes int64
-	// Timeout bounds the whole search. Zero means DefaultTimeout, negative means never.
+	// Timeout limits the whole search. Zero means DefaultTimeout, negative means no limit.
 	Timeout time.Duration
 }
 
-// StatusError is the answer of a server that does not give out its card. It is
-// a2a.ErrUnauthenticated or a2a.ErrUnauthorized if the server says so.
+// StatusError is returned if a server refuses to serve its card. It wraps
+// a2a.ErrUnauthenticated for status 401 and a2a.ErrUnauthorized for 403.
 type StatusError struct {
 	URL    *url.URL
 	Status int
-	// Body is what the server said.
+	// Body is the body of the response.
 	Body []byte
 }
 
-// Error says what was asked for, and the status.
+// Error returns the requested URL and the status.
 func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: HTTP %d %s", e.URL.Redacted(), e.Status, http.StatusText(e.Status)))
 }
@@ -70,20 +70,20 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
-// absent reports whether the status means that there is nothing.
+// absent reports whether the status means that there is no card at the URL.
 func (e *StatusError) absent() bool {
 	return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusGone
 }
 
-// Fetch returns the card of the agent at rawURL. That is the base URL below which the
-// card is well known (specification §8.2), the card's own URL if it ends in ".json", or
-// the URL of an interface: then the card may also be at the same place without a
-// trailing "/a2a", or at the root of the host, if it lists an interface with the path
-// of rawURL. A bare "host:port" means http on a loopback host and https elsewhere.
+// Fetch returns the card of the agent at rawURL. That is one of three URLs: a base URL with the
+// card at the well-known path below it (specification §8.2), the card's own URL if it ends in
+// ".json", or the URL of an interface. For an interface, the card may also be at the same URL
+// without a trailing "/a2a", or at the root of the host if that card lists an interface with
+// the path of rawURL. A bare "host:port" means http on a loopback host and https elsewhere.
 //
-// Without a card anywhere the error is ErrNoCard and says what is there instead. It is a
-// *StatusError if a server refuses to answer. Redirects are followed within the host
-// alone.
+// If no URL has a card, Fetch returns an error that wraps ErrNoCard and describes the response.
+// It returns a *StatusError if a server refuses to answer. Redirects are followed only within
+// the host.
 func Fetch(ctx context.Context, rawURL string, o *FetchOptions) (*Card, error) {
 	if o == nil {
 		o = new(FetchOptions)
@@ -118,7 +118,7 @@ func (o *FetchOptions) bound(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %v: %w", d, context.DeadlineExceeded))
 }
 
-// fetcher looks for a card.
+// fetcher searches for one card.
 type fetcher struct {
 	client *http.Client
 	opts   *FetchOptions
@@ -129,7 +129,7 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	var strange error // what is at one of the places instead of a card
+	var strange error // the error of a URL that has something other than a card
 	for _, place := range places(base, f.opts.Target) {
 		c, err := f.get(ctx, place.url)
 		var status *StatusError
@@ -160,8 +160,8 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 	return nil, ErrNoCard
 }
 
-// ofTarget returns the card of the target below an HTTP+JSON interface of the card that is
-// at base, where the tenants of a host have theirs; nil if there is none.
+// ofTarget returns the card of the target. It searches below the HTTP+JSON interfaces of the
+// card at base, where a host serves its tenants. It returns nil if there is none.
 func (f *fetcher) ofTarget(ctx context.Context, base *url.URL, c *Card) *Card {
 	for _, i := range c.A2A.SupportedInterfaces {
 		if i == nil || i.ProtocolBinding != a2a.TransportProtocolHTTPJSON {
@@ -178,17 +178,17 @@ func (f *fetcher) ofTarget(ctx context.Context, base *url.URL, c *Card) *Card {
 	return nil
 }
 
-// place is where a card may be.
+// place is a possible URL of a card.
 type place struct {
 	url *url.URL
-	// root is set for the card of the whole host, which is the wrong agent unless it
-	// lists the URL that was asked for.
+	// root is set for the card of the whole host. It is the wrong agent's unless it lists the
+	// requested URL.
 	root bool
-	// target is set for the card of the tenant that was asked for.
+	// target is set for the card of the requested tenant.
 	target bool
 }
 
-// places are where to look for the card of an agent, in this order.
+// places returns the URLs to search for the card of an agent, in this order.
 func places(base *url.URL, target string) []place {
 	if strings.HasSuffix(base.Path, ".json") {
 		return []place{{url: base}}
@@ -274,8 +274,8 @@ func (o *FetchOptions) maxBytes() int64 {
 	return o.MaxBytes
 }
 
-// lists reports whether card has an interface with the path of u. Hosts are not
-// compared: behind proxies and in containers agents have several names.
+// lists reports whether card has an interface with the path of u. Hosts are not compared,
+// because agents behind proxies and in containers have several names.
 func lists(card *a2a.AgentCard, u *url.URL) bool {
 	for _, i := range card.SupportedInterfaces {
 		at, err := url.Parse(i.URL)

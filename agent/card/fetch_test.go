@@ -23,7 +23,7 @@ const (
 	older  = "/.well-known/agent.json"
 )
 
-// cards serves each body at its path. "HOST" in a body is the server's URL.
+// cards serves each body at its path. "HOST" in a body is replaced by the server's URL.
 func cards(t *testing.T, bodies map[string]string) string {
 	t.Helper()
 	var srv *httptest.Server
@@ -86,8 +86,8 @@ func TestFetchFindsTheCard(t *testing.T) {
 	}
 }
 
-// The card of a tenant is below the address. Where there is none, the card of the address
-// may be another agent's.
+// The card of a tenant is below the address. Without one, the card of the address may be
+// another agent's.
 func TestFetchTheCardOfATarget(t *testing.T) {
 	t.Parallel()
 	const below = "/v1/a2a/interview" + newest
@@ -113,8 +113,7 @@ func TestFetchTheCardOfATarget(t *testing.T) {
 	}
 }
 
-// The address of a whole host has the cards of its tenants below the HTTP+JSON interface of
-// its own card, and nowhere else.
+// A host has the cards of its tenants only below the HTTP+JSON interface of its own card.
 func TestFetchTheCardOfATargetOfAHost(t *testing.T) {
 	t.Parallel()
 	const below = "/v1/a2a/interview" + newest

@@ -7,24 +7,22 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Place says where a hub serves an agent.
+// Place describes where a hub serves an agent.
 type Place struct {
-	// Base is the hub's address, such as "https://hub.example". A trailing slash
-	// does not matter.
+	// Base is the hub's base URL, such as "https://hub.example". A trailing slash is ignored.
 	Base string
-	// Agent is the agent's name in the hub. If empty, the hub's default agent is
-	// meant, which needs no name.
+	// Agent is the agent's name in the hub. Empty means the hub's default agent, which needs no
+	// name.
 	Agent string
-	// GRPC is the "host:port" of the gRPC listener, or empty if there is none.
+	// GRPC is the "host:port" of the gRPC listener, or empty if the hub has none.
 	GRPC string
-	// Default says that Agent is the hub's default agent, which is reached without a
-	// name as well.
+	// Default is set if Agent is the hub's default agent, which is also served without a name.
 	Default bool
 }
 
-// Interfaces returns the ways to reach the agent in the hub's order of preference:
-// JSON-RPC, HTTP+JSON, gRPC. The agent is named either by the URL or by the tenant
-// of an interface, never by both, because callers append the tenant to the URL.
+// Interfaces returns the ways to reach the agent in the hub's order of preference: JSON-RPC,
+// HTTP+JSON, gRPC. Either the URL or the tenant of an interface names the agent, never both,
+// because callers append the tenant to the URL.
 func Interfaces(p Place) []*a2a.AgentInterface {
 	base, suffix := p.base(), p.suffix()
 	list := []*a2a.AgentInterface{
@@ -39,8 +37,8 @@ func Interfaces(p Place) []*a2a.AgentInterface {
 	return list
 }
 
-// Prefer returns those of the interfaces whose binding is in order, in that order; all of
-// them if order is empty.
+// Prefer returns the interfaces whose binding is in order, sorted by that order. It returns all
+// of them if order is empty.
 func Prefer(all []*a2a.AgentInterface, order []a2a.TransportProtocol) []*a2a.AgentInterface {
 	if len(order) == 0 {
 		return all
@@ -56,9 +54,9 @@ func Prefer(all []*a2a.AgentInterface, order []a2a.TransportProtocol) []*a2a.Age
 	return some
 }
 
-// LegacyInterfaces is Interfaces for readers of v0.3, whose HTTP+JSON has paths of its
-// own, below which callers put /v1. Over gRPC v0.3 has no name for an agent, so only the
-// default one has that interface.
+// LegacyInterfaces is Interfaces for readers of v0.3. HTTP+JSON has other paths in v0.3,
+// because callers append /v1 to the URL. Over gRPC, v0.3 has no name for an agent, so only the
+// default agent has that interface.
 func LegacyInterfaces(p Place) []*a2a.AgentInterface {
 	rpc, rest := p.base()+"/a2a"+p.suffix(), p.base()
 	if p.Agent != "" {
@@ -79,7 +77,7 @@ func LegacyInterfaces(p Place) []*a2a.AgentInterface {
 
 func (p *Place) base() string { return strings.TrimRight(p.Base, "/") }
 
-// suffix is what names the agent in a path.
+// suffix returns the part of a path that names the agent.
 func (p *Place) suffix() string {
 	if p.Agent == "" {
 		return ""

@@ -6,10 +6,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// legacyVersion is the version that readers of the old keys are told.
+// legacyVersion is the protocol version for readers of the v0.3 keys.
 const legacyVersion = "0.3.0"
 
-// errNoLegacy: readers of v0.3 need an address.
+// errNoLegacy is returned because readers of v0.3 need an address.
 var errNoLegacy = errors.New("the union layout needs an interface of v0.3")
 
 // addLegacy adds the keys of v0.3.
@@ -41,7 +41,7 @@ func (d *document) addLegacy(c *a2a.AgentCard, o *Options) error {
 	return nil
 }
 
-// legacyInterfaces are those that the keys of v0.3 list.
+// legacyInterfaces returns the interfaces that the keys of v0.3 list.
 func (o *Options) legacyInterfaces() []*a2a.AgentInterface {
 	if len(o.Legacy) > 0 {
 		return o.Legacy
@@ -67,7 +67,7 @@ func legacyRequirementsOf(in a2a.SecurityRequirementsOptions) []legacyRequiremen
 	return out
 }
 
-// legacy returns the flat form of the scheme.
+// legacy returns the scheme in the flat form of v0.3.
 func (s *scheme) legacy() *legacyScheme {
 	switch {
 	case s.APIKey != nil:

@@ -5,7 +5,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// The members that cards of any layout have, and those that the hub alone writes.
+// Members that cards of any layout have, and members that only the hub writes.
 var (
 	topReserved = rawjson.Reserved{
 		"name", "agentName", "description", "version", "provider", "iconUrl", "documentationUrl", "capabilities", "skills",
@@ -21,12 +21,13 @@ var (
 	}
 )
 
-// maxOthers is how many bytes of a card the protocol may not know.
+// maxOthers is the largest size in bytes of a card's members that the protocol does not define.
 const maxOthers = 64 << 10
 
-// Others returns the members of a card that the protocol does not have, for
-// Options.Others: an object with the objects "card", "capabilities" and "skills", the last
-// with an object for each id of a skill. It is nil if there are none, or too many.
+// Others returns the members of a card that the protocol does not define, for Options.Others.
+// It is an object with the objects "card", "capabilities" and "skills"; the last one has an
+// object for each skill id. Others returns nil if there are no such members, or if they are too
+// large.
 func Others(raw []byte) []byte {
 	var all, skills a2ajson.Others
 	var capabilities []byte
@@ -55,7 +56,7 @@ func Others(raw []byte) []byte {
 	return nil
 }
 
-// unknown returns the members of an object without the reserved ones; nil if there are none.
+// unknown returns the members of an object that are not reserved; nil if there are none.
 func unknown(obj []byte, known rawjson.Reserved) []byte {
 	var o a2ajson.Others
 	for name, v := range rawjson.Fields(obj) {
@@ -66,8 +67,7 @@ func unknown(obj []byte, known rawjson.Reserved) []byte {
 	return o.Object()
 }
 
-// withOthers returns a document with the members that the protocol does not have in their
-// places.
+// withOthers returns a document with the members of others inserted in their places.
 func withOthers(doc, others []byte) []byte {
 	if len(others) == 0 {
 		return doc
@@ -107,7 +107,8 @@ func withSkillOthers(skills, others []byte) []byte {
 	return append(out, ']')
 }
 
-// inside returns an object that has members with those of another behind its own.
+// inside returns obj with the members of more appended. It returns obj unchanged if either
+// object is empty.
 func inside(obj, more []byte) []byte {
 	if len(more) <= len("{}") || len(obj) <= len("{}") {
 		return obj

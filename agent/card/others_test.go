@@ -7,9 +7,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TestOthersOfACard: members that the protocol does not have stand in the hub's card where
-// they stood in the agent's, in each layout; names that can be taken for one of the
-// protocol's do not.
+// TestOthersOfACard checks members that the protocol does not define. The hub's card has them
+// in the same place as the agent's card, in each layout. Names that differ from one of the
+// protocol's only by case or separators are dropped.
 func TestOthersOfACard(t *testing.T) {
 	t.Parallel()
 	const raw = `{"name":"n","x":{"big":9007199254740993,"f":1.50},"Skills":[],"capabilities":{"streaming":true,"live":[1e400],"push_notifications":false},

@@ -14,39 +14,38 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// ErrNoCard: what is there is not an agent card, or nothing is there.
+// ErrNoCard is returned if a document is not an agent card, or if there is none.
 var ErrNoCard = errors.New("no agent card")
 
-// maxDepth is how deep a card may nest.
+// maxDepth is the deepest nesting of a card.
 const maxDepth = 64
 
-// TaskSend is the binding of agents of RockBot that are reached by POST /tasks/send
-// alone. It is not one of the protocol's.
+// TaskSend is the binding of RockBot's agents that accept only POST /tasks/send. The protocol
+// does not define it.
 const TaskSend a2a.TransportProtocol = "TASKS-SEND"
 
-// Card is an agent card that was received.
+// Card is a received agent card.
 type Card struct {
-	// A2A is the card as v1.0 has it, whatever its layout. Interfaces of other layouts
-	// are listed behind those of v1.0. It is never nil.
+	// A2A is the card converted to v1.0, whatever its layout. Interfaces of other layouts
+	// follow those of v1.0. It is never nil.
 	A2A *a2a.AgentCard
-	// Raw is the card as it came.
+	// Raw is the card as received.
 	Raw json.RawMessage
 	// Layout is the shape of Raw.
 	Layout Layout
-	// ETag is the entity tag that the card came with, or empty.
+	// ETag is the entity tag of the response with the card, or empty.
 	ETag string
-	// SignedBy is the id of the key that signed the card, if that was verified: then A2A has
-	// what was signed, and nothing else. Neither Read nor Fetch verifies.
+	// SignedBy is the id of the key that signed the card, if the signature was verified. A2A
+	// then holds only signed content. Neither Read nor Fetch verifies signatures.
 	SignedBy string
-	// From is where the card came from; nil if it was not fetched.
+	// From is the URL of the card; nil if it was not fetched.
 	From *url.URL
-	// Fallback is set if a tenant was asked for that has no card of its own: this one may be
-	// of another agent at the same address.
+	// Fallback is set if the requested tenant has no card of its own. The card may then
+	// describe another agent at the same address.
 	Fallback bool
 }
 
-// SetFrom says where the card came from. Addresses of the card that are relative become
-// whole.
+// SetFrom sets From, and resolves the relative URLs of the card's interfaces against it.
 func (c *Card) SetFrom(from *url.URL) {
 	c.From = from
 	for _, i := range c.A2A.SupportedInterfaces {
@@ -56,8 +55,8 @@ func (c *Card) SetFrom(from *url.URL) {
 	}
 }
 
-// received is a card of any layout. What the rest of a card can do without is read by
-// itself, so that a mistake there costs no more than that.
+// received is a card of any layout. Optional parts are decoded separately, so that a mistake in
+// one of them loses only that part.
 type received struct {
 	Name        string `json:"name"`
 	AgentName   string `json:"agentName"`
@@ -85,9 +84,8 @@ type received struct {
 	SupportsStreaming    json.RawMessage `json:"supportsStreaming"`
 }
 
-// Read reads a card of any layout, with security requirements in any spelling. Parts
-// of it that nobody can read are left out, but a card has a name. Errors wrap
-// ErrNoCard.
+// Read reads a card of any layout, with security requirements in any spelling. It skips
+// unreadable parts, but requires a name. Its errors wrap ErrNoCard.
 func Read(raw []byte) (*Card, error) {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	r, err := decode(raw)
@@ -111,7 +109,7 @@ func Read(raw []byte) (*Card, error) {
 	return c, nil
 }
 
-// inWords names the member of a card that has the wrong type, without the types of Go.
+// inWords returns an error that names the member of the wrong type, without names of Go types.
 func inWords(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -143,7 +141,7 @@ func decode(raw []byte) (*received, error) {
 	return r, nil
 }
 
-// maybe reads what a card can do without.
+// maybe decodes an optional part of a card. It returns the zero value if that fails.
 func maybe[T any](raw json.RawMessage) T {
 	var v, zero T
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
@@ -176,8 +174,7 @@ func (r *received) capabilities() a2a.AgentCapabilities {
 	return caps
 }
 
-// interfaces returns those of v1.0 and behind them those that other layouts tell
-// otherwise.
+// interfaces returns the interfaces of v1.0, followed by those in the keys of other layouts.
 func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	add := func(url, binding, version, tenant string) {
@@ -220,10 +217,10 @@ type receivedInterface struct {
 	AgentID         string `json:"agentId"`
 }
 
-// tenant is also read by the name that Awaken has for it.
+// tenant returns the tenant, or the agentId that Awaken uses instead.
 func (i *receivedInterface) tenant() string { return cmp.Or(i.Tenant, i.AgentID) }
 
-// newer is the version of interfaces of v1.0 that do not say.
+// newer returns the version of v1.0 interfaces that name no version.
 func (r *received) newer() string {
 	if strings.HasPrefix(r.ProtocolVersion, "1.") {
 		return r.ProtocolVersion
@@ -231,8 +228,8 @@ func (r *received) newer() string {
 	return string(a2a.Version)
 }
 
-// older is the version of the interfaces that v0.3 tells. A union says it of those,
-// whatever it says at its top; a card that has no others may say anything.
+// older returns the version of the interfaces in the keys of v0.3. A union has v0.3 there,
+// unless its top-level version begins with "0."; any other card has its top-level version.
 func (r *received) older(layout Layout) string {
 	if layout == Union && !strings.HasPrefix(r.ProtocolVersion, "0.") || r.ProtocolVersion == "" {
 		return legacyVersion
@@ -240,8 +237,8 @@ func (r *received) older(layout Layout) string {
 	return r.ProtocolVersion
 }
 
-// taskSend is where an agent of RockBot takes tasks: below its URL, or else below where
-// its card is.
+// taskSend returns the URL at which an agent of RockBot accepts tasks. It is below the card's
+// url, or relative to the card's address if there is no url.
 func (r *received) taskSend() string {
 	if r.URL == "" {
 		return "../tasks/send"
@@ -249,8 +246,7 @@ func (r *received) taskSend() string {
 	return strings.TrimRight(r.URL, "/") + "/tasks/send"
 }
 
-// bindingOf returns the protocol's name of a binding: the names are written in other
-// ways, too.
+// bindingOf returns the protocol's name of a binding. It accepts other spellings.
 func bindingOf(name string) a2a.TransportProtocol {
 	switch strings.NewReplacer("-", "", "_", "", "+", "", " ", "").Replace(strings.ToUpper(name)) {
 	case "", "JSONRPC", "JSONRPC2.0":
@@ -263,7 +259,7 @@ func bindingOf(name string) a2a.TransportProtocol {
 	return a2a.TransportProtocol(name)
 }
 
-// listed reports whether list has i, in whatever patch of its version.
+// listed reports whether list has i. Versions are compared without their patch number.
 func listed(list []*a2a.AgentInterface, i *a2a.AgentInterface) bool {
 	for _, known := range list {
 		if known.URL == i.URL && known.ProtocolBinding == i.ProtocolBinding &&

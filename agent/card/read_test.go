@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 )
 
-// listed are the interfaces of a card, one each.
+// listed returns the interfaces of a card, one string each.
 func listed(c *card.Card) []string {
 	var list []string
 	for _, i := range c.A2A.SupportedInterfaces {
@@ -91,7 +91,7 @@ func TestReadLayouts(t *testing.T) {
 	}
 }
 
-// What is written is read back the same, in both spellings of requirements.
+// A written card is read back unchanged, in both spellings of requirements.
 func TestReadWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	registered := &a2a.AgentCard{

@@ -7,9 +7,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// readRequirements returns the first of the lists that can be read. An element of a
-// list is {"schemes":{"key":{"list":["a"]}}} in the protocol, {"schemes":{"key":["a"]}}
-// in the official Go SDK, and {"key":["a"]} in v0.3.
+// readRequirements returns the first readable list. An element of a list is
+// {"schemes":{"key":{"list":["a"]}}} in the protocol, {"schemes":{"key":["a"]}} in the official
+// Go SDK, and {"key":["a"]} in v0.3.
 func readRequirements(lists ...json.RawMessage) a2a.SecurityRequirementsOptions {
 	for _, list := range lists {
 		var out a2a.SecurityRequirementsOptions
@@ -47,7 +47,7 @@ func readRequirement(raw json.RawMessage) (a2a.SecurityRequirements, bool) {
 	return out, true
 }
 
-// spelledScopes is a list of scopes that may be wrapped into an object.
+// spelledScopes is a list of scopes that may be wrapped in an object.
 type spelledScopes []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -65,7 +65,7 @@ func (s *spelledScopes) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// readSchemes returns the schemes that it understands.
+// readSchemes returns the schemes of known kinds.
 func readSchemes(raw json.RawMessage) a2a.NamedSecuritySchemes {
 	var out a2a.NamedSecuritySchemes
 	for name, one := range maybe[map[a2a.SecuritySchemeName]json.RawMessage](raw) {
@@ -81,7 +81,7 @@ func readSchemes(raw json.RawMessage) a2a.NamedSecuritySchemes {
 	return out
 }
 
-// receivedScheme is a scheme as v1.0 wraps it, and as v0.3 has it flat.
+// receivedScheme is a scheme in the wrapped form of v1.0, or in the flat form of v0.3.
 type receivedScheme struct {
 	APIKey        json.RawMessage `json:"apiKeySecurityScheme"`
 	HTTPAuth      json.RawMessage `json:"httpAuthSecurityScheme"`
@@ -91,7 +91,7 @@ type receivedScheme struct {
 	legacyScheme
 }
 
-// readScheme returns a scheme, or nil if nobody knows it.
+// readScheme returns a scheme, or nil if its kind is unknown.
 func readScheme(raw json.RawMessage) a2a.SecurityScheme {
 	var s receivedScheme
 	if json.Unmarshal(raw, &s) != nil {
@@ -115,7 +115,7 @@ func readScheme(raw json.RawMessage) a2a.SecurityScheme {
 	return s.wrapped()
 }
 
-// wrapped returns a flat scheme as v1.0 has it, or nil.
+// wrapped returns a flat scheme in the form of v1.0, or nil.
 func (s *legacyScheme) wrapped() a2a.SecurityScheme {
 	switch s.Type {
 	case "apiKey":
@@ -136,8 +136,8 @@ func (s *legacyScheme) wrapped() a2a.SecurityScheme {
 	return nil
 }
 
-// oauth2Of returns a scheme with one of the flows, since v1.0 has only one: that which
-// a program can use alone comes first.
+// oauth2Of returns a scheme with one of the flows, because v1.0 allows only one. It prefers the
+// flow that needs no person.
 func oauth2Of(description, metadata string, f *flows) a2a.SecurityScheme {
 	out := a2a.OAuth2SecurityScheme{Description: description, Oauth2MetadataURL: metadata}
 	switch {

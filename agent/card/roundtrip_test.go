@@ -14,7 +14,7 @@ import (
 )
 
 // A card is written, read and written again in each layout and each spelling of its
-// requirements: not a byte differs.
+// requirements. Both documents must be equal byte by byte.
 func TestCardRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +59,7 @@ func TestCardRoundTrip(t *testing.T) {
 	})
 }
 
-// anyCard draws a card with some of what a card can have.
+// anyCard generates a card with a random selection of fields.
 func anyCard(t *rapid.T) *a2a.AgentCard {
 	c := fullCard()
 	some := func(name string) bool { return rapid.Bool().Draw(t, name) }

@@ -6,8 +6,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// scheme is one security scheme: the v1.0 wrapper with exactly one member and, in
-// the union layout, the flat keys of v0.3 beside it.
+// scheme is one security scheme: the v1.0 wrapper with exactly one member and, in the union
+// layout, also the flat keys of v0.3.
 type scheme struct {
 	APIKey        *a2a.APIKeySecurityScheme        `json:"apiKeySecurityScheme,omitempty"`
 	HTTPAuth      *a2a.HTTPAuthSecurityScheme      `json:"httpAuthSecurityScheme,omitempty"`
@@ -35,7 +35,7 @@ type oauth2Scheme struct {
 	MetadataURL string `json:"oauth2MetadataUrl,omitempty"`
 }
 
-// flows has one flow (the protocol makes it a choice, specification §4.5.7).
+// flows has one flow (the protocol allows only one, specification §4.5.7).
 type flows struct {
 	AuthorizationCode *flow `json:"authorizationCode,omitempty"`
 	ClientCredentials *flow `json:"clientCredentials,omitempty"`
@@ -49,7 +49,7 @@ type flow struct {
 	DeviceAuthorizationURL string `json:"deviceAuthorizationUrl,omitempty"`
 	TokenURL               string `json:"tokenUrl,omitempty"`
 	RefreshURL             string `json:"refreshUrl,omitempty"`
-	// Scopes is required, so never nil.
+	// Scopes is required, so it is never nil.
 	Scopes       map[string]string `json:"scopes"`
 	PKCERequired bool              `json:"pkceRequired,omitempty"`
 }

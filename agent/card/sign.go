@@ -6,9 +6,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Signatures returns what Options.Sign makes of the card that JSON writes for c, for
-// bindings that have a form of their own for it; nil without Options.Sign. Whatever the
-// layout is, it is the v1.0 document that is signed (specification §8.4).
+// Signatures returns the result of Options.Sign for the card that JSON writes for c, for
+// bindings with an encoding of their own. It returns nil without Options.Sign. In every layout,
+// the signed document is that of v1.0 (specification §8.4).
 func Signatures(c *a2a.AgentCard, o *Options) ([]a2a.AgentCardSignature, error) {
 	if o.Sign == nil {
 		return nil, nil

@@ -16,24 +16,25 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// DefaultIdle is how long a Conversation is kept that nobody speaks in.
+// DefaultIdle is the default of Agent.Idle.
 const DefaultIdle = time.Hour
 
-// Agent is an executor whose tasks are turns of conversations. Only Open is required. It
-// must be closed, after the hub has stopped.
+// Agent is an executor whose tasks are turns of conversations. Only Open is required. The
+// embedder must call Close after the hub has stopped.
 type Agent struct {
 	// Open opens conversations.
 	Open Opener
-	// Idle is how long a Conversation is kept that nobody speaks in; zero means
-	// DefaultIdle, negative for ever.
+	// Idle is the time after which a Conversation without messages is closed. Zero means
+	// DefaultIdle; negative means never.
 	Idle time.Duration
-	// Logger is told of conversations that cannot be closed. If nil, nobody is.
+	// Logger receives a record of each Conversation that fails to close. If nil, nothing is
+	// logged.
 	Logger *slog.Logger
 
 	mu     sync.Mutex // guards the fields below; never held while calling out
 	kept   map[place]*kept
 	closed bool
-	busy   sync.WaitGroup // one for each user, and for each timer that is set
+	busy   sync.WaitGroup // counts users of conversations, and timers that are set
 }
 
 var (
@@ -41,29 +42,29 @@ var (
 	_ agent.Described      = (*Agent)(nil)
 )
 
-// ErrClosed is returned for messages after Close.
+// ErrClosed is returned for messages that arrive after Close.
 var ErrClosed = errors.New("conversations are closed")
 
-// place is where a Conversation belongs.
+// place identifies a Conversation: the caller and the context.
 type place struct {
 	owner     task.Owner
 	contextID string
 }
 
-// kept is a Conversation that is open.
+// kept is the entry of a Conversation. Agent.enter creates it.
 type kept struct {
-	// turn has room for the one who speaks.
+	// turn is a semaphore with one slot, for the message being answered.
 	turn chan struct{}
-	// conv is nil before it is opened, and after it was closed. Whoever has the turn
+	// conv is nil before it is opened and after it was closed. Only the holder of the turn
 	// changes it.
 	conv Conversation
-	// users are those who speak or wait; timer is set while there is none. Agent.mu guards
-	// both.
+	// users is the number of messages that are answered or wait. timer is set while it is zero.
+	// Agent.mu guards both.
 	users int
 	timer *time.Timer
 }
 
-// Traits implements agent.Described: the tasks of a context are executed one by one, and a
+// Traits implements agent.Described: the tasks of a context are executed one by one, and every
 // reply is a task.
 func (a *Agent) Traits() agent.Traits { return agent.Traits{Serial: true, NoMessage: true} }
 
@@ -86,12 +87,12 @@ func (a *Agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor: the context of the Conversation's call ends.
+// Cancel implements a2asrv.AgentExecutor. The hub ends the context of the Conversation's call.
 func (a *Agent) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return agent.ConfirmCancel(x)
 }
 
-// enter waits for the turn to speak at a place.
+// enter waits for the turn at a place, and returns its entry.
 func (a *Agent) enter(ctx context.Context, at place) (*kept, error) {
 	a.mu.Lock()
 	if a.closed {
@@ -119,14 +120,14 @@ func (a *Agent) enter(ctx context.Context, at place) (*kept, error) {
 	}
 }
 
-// leave gives the turn to the next one. The last one sets the timer.
+// leave releases the turn. The last user sets the timer.
 func (a *Agent) leave(at place, k *kept) {
 	<-k.turn
 	a.forget(at, k)
 }
 
-// forget takes note that somebody has left. The last one sets the timer, or closes the
-// Conversation if everything is closed.
+// forget removes one user of k. If it was the last one, forget sets the timer, or closes the
+// Conversation if the Agent is closed.
 func (a *Agent) forget(at place, k *kept) {
 	defer a.busy.Done()
 	a.mu.Lock()
@@ -159,7 +160,7 @@ func (a *Agent) stopLocked(k *kept) {
 	k.timer = nil
 }
 
-// expire closes a Conversation that nobody has spoken in.
+// expire closes a Conversation that has been idle.
 func (a *Agent) expire(at place, k *kept) {
 	a.mu.Lock()
 	if k.users > 0 || a.kept[at] != k {
@@ -171,7 +172,7 @@ func (a *Agent) expire(at place, k *kept) {
 	a.end(k)
 }
 
-// end closes the Conversation of k, which nobody else uses.
+// end closes the Conversation of k, which has no other users.
 func (a *Agent) end(k *kept) {
 	if k.conv == nil {
 		return
@@ -182,8 +183,8 @@ func (a *Agent) end(k *kept) {
 	k.conv = nil
 }
 
-// Close closes all conversations and waits for it: those in which somebody speaks are
-// closed when that is over. Messages after it fail with ErrClosed. It returns nil.
+// Close closes all conversations and waits until they are closed. A Conversation in use is
+// closed after its current message. Later messages fail with ErrClosed. Close returns nil.
 func (a *Agent) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -191,7 +192,7 @@ func (a *Agent) Close() error {
 		if k.users == 0 {
 			a.stopLocked(k)
 			delete(a.kept, at)
-			a.busy.Go(func() { a.end(k) }) // whoever else closes waits for it, too
+			a.busy.Go(func() { a.end(k) }) // concurrent calls of Close wait for it as well
 		}
 	}
 	a.mu.Unlock()

@@ -10,53 +10,52 @@ import (
 	"github.com/parley-a2a/parley/llm"
 )
 
-// Conversation answers the messages of one context.
+// Conversation answers the messages of one context. Its methods are never called concurrently.
 type Conversation interface {
 	// Send answers a message. An error fails the task and closes the Conversation.
 	Send(ctx context.Context, m *a2a.Message) (*Reply, error)
-	// Close lets go of what the Conversation holds. It is called once, and not while
-	// something else is.
+	// Close releases the resources of the Conversation. It is called once, and never
+	// concurrently with another method.
 	Close() error
 }
 
-// Streamer is a Conversation that replies in pieces. If it is one, Stream is called in the
-// place of Send.
+// Streamer is a Conversation that replies in pieces. Stream is called instead of Send.
 type Streamer interface {
-	// Stream yields the pieces of a reply. All of them together are the reply; the calls
-	// and the question of the last one that has any count.
+	// Stream yields the pieces of a reply, which together form the reply. Of Calls and
+	// Question, the last non-empty value applies.
 	Stream(ctx context.Context, m *a2a.Message) iter.Seq2[*Reply, error]
 }
 
 // Resumer is a Conversation whose caller can perform tools.
 type Resumer interface {
-	// Resume goes on with what came of all calls of the last reply, in their order.
+	// Resume continues with the results of all calls of the last reply, in their order.
 	Resume(ctx context.Context, results []*llm.ClientResult) (*Reply, error)
 }
 
-// Reply is what a Conversation replies.
+// Reply is a reply of a Conversation, or a piece of one.
 type Reply struct {
-	// Parts are the answer, or a piece of it.
+	// Parts are the parts of the answer.
 	Parts a2a.ContentParts
-	// Calls are tools that the caller is to perform: the task waits for their results.
-	// Each has an ID of its own. They need a Resumer.
+	// Calls are tools for the caller to perform: the task waits for their results. Each has an
+	// ID of its own. Only a Resumer may return calls.
 	Calls []*llm.ClientCall
-	// Question is what is asked of the caller: the task waits for the answer, which is a
-	// message. Empty if nothing is asked.
+	// Question is a question for the caller: the task waits for the answer, which is a message.
+	// Empty means no question.
 	Question string
 }
 
-// Opening is what an Opener is told.
+// Opening holds the arguments of an Opener.
 type Opening struct {
-	// ContextID is the context.
+	// ContextID is the id of the context.
 	ContextID string
-	// Principal is who speaks; nil outside a hub.
+	// Principal is the caller; nil outside a hub.
 	Principal *auth.Principal
-	// Pending are the calls whose results the first message brings: the Conversation has
-	// asked for them before it was closed, or before the hub was started again.
+	// Pending lists the calls whose results the first message brings. The Conversation returned
+	// these calls before it was closed, or before the hub was restarted.
 	Pending []*llm.ClientCall
-	// History are the messages of the task that the first message continues, if any.
+	// History holds the messages of the task that the first message continues, if any.
 	History []*a2a.Message
 }
 
-// Opener opens the Conversation of a context, or goes on with one that it has kept.
+// Opener opens the Conversation of a context, or continues one that it has stored.
 type Opener func(ctx context.Context, o *Opening) (Conversation, error)

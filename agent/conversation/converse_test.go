@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// diary is what happens to the conversations of a test.
+// diary records the events of the conversations of a test.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -83,7 +83,7 @@ func (c *counter) Close() error {
 	return errors.New("it does not like to go")
 }
 
-// toolUser is a Conversation whose caller performs tools.
+// toolUser is a Conversation that asks its caller to perform tools.
 type toolUser struct{ counter }
 
 func (u *toolUser) Stream(_ context.Context, m *a2a.Message) iter.Seq2[*conversation.Reply, error] {
@@ -151,7 +151,7 @@ func start(t *testing.T, store task.Store, tools bool) *hub {
 	return h
 }
 
-// say sends a message of ann and returns the state and what the agent says.
+// say sends a message of ann. It returns the state and the reply of the agent.
 func (h *hub) say(members string) (state, reply string) {
 	h.t.Helper()
 	a, err := h.send("ann", members)
@@ -189,7 +189,7 @@ func (h *hub) happened(want ...string) {
 	}
 }
 
-// The messages of a context go to one conversation, which idles for an hour.
+// All messages of a context go to one conversation, which is closed after an hour.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// A conversation that fails is opened again.
+// A conversation that has failed is opened again.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), false)
@@ -239,7 +239,7 @@ func TestFailures(t *testing.T) {
 	)
 }
 
-// A call that is canceled ends the conversation; who waits for it is answered then.
+// Canceling a call ends the conversation. The next waiting message is answered then.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	h := start(t, new(memstore.Store), false)
@@ -262,7 +262,7 @@ func TestCancel(t *testing.T) {
 	h.want(text("a", "x"), "COMPLETED", "1: x")
 }
 
-// Tools of the caller, over a restart of the hub.
+// The caller performs tools, across a restart of the hub.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
@@ -308,7 +308,7 @@ func (s *slowToGo) Close() error {
 	return nil
 }
 
-// TestCloseTwice: who closes second waits for what the first one is still at.
+// TestCloseTwice checks that a second Close waits for the first one.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,38 +1,37 @@
-// Package conversation makes a conversation an agent: whoever can answer in a conversation
-// answers the tasks of a context, one after the other.
+// Package conversation turns a conversation API into an agent. The tasks of a context are turns
+// of one conversation and are answered one after the other.
 //
-// # What it is
+// # Overview
 //
 // An [Agent] is an executor. For the first message of a context it calls an [Opener], which
-// opens a [Conversation] or goes on with one; further messages of the same caller and
-// context go to the same Conversation. What the Conversation replies is the artifact of the
-// task. It may ask the caller, or let the caller perform tools ([Reply].Calls): then the task
-// waits, and the answer goes to the Conversation.
+// opens a [Conversation] or continues a stored one. Further messages of the same caller and
+// context go to the same Conversation. The reply of the Conversation becomes the artifact of
+// the task. The Conversation may ask the caller a question, or let the caller perform tools
+// ([Reply].Calls). The task then waits, and the answer goes to the Conversation.
 //
-// A Conversation that can do more says so: a [Streamer] says its replies in pieces, a
-// [Resumer] goes on with the results of tools.
+// A Conversation may implement further interfaces: a [Streamer] sends its replies in pieces, a
+// [Resumer] continues with the results of tools.
 //
 // # Guarantees
 //
-// One message at a time: messages of a context wait for each other. Conversations of two
-// callers never meet, whatever contexts they name. One that nobody has spoken in for
-// Agent.Idle is closed, and so is one that has returned an error; the next message opens it
-// again. The calls that a task waits for are read from the task itself, so that their
-// results find a Conversation also after a restart of the hub ([Opening].Pending). A call
-// that the caller does not answer counts as rejected, and a result of no call is asked for
-// again.
+// One message at a time: messages of a context wait for each other. Two callers never share a
+// Conversation, whatever contexts they name. The Agent closes a Conversation after Agent.Idle
+// without a message, and after an error; the next message opens it again. The Agent reads the
+// calls that a task waits for from the task itself, so their results reach a Conversation also
+// after a restart of the hub ([Opening].Pending). A call that the caller does not answer counts
+// as rejected. If a result belongs to no call, the Agent asks for the results again.
 //
 // # What it does not promise
 //
-// What a Conversation remembers beyond that is its Opener's business. A run that a crash has
+// The Opener is responsible for any other state of a Conversation. A run that a crash has
 // interrupted is not repeated.
 //
 // # Concurrency
 //
-// An Agent is safe for concurrent use. It starts no goroutine but the one that closes an idle
-// Conversation, for which Close waits. A Conversation is used by one goroutine at a time.
+// An Agent is safe for concurrent use. Its only goroutines close idle conversations; Close
+// waits for them. A Conversation is used by one goroutine at a time.
 //
 // # Testing
 //
-// The tests run conversations behind a hub, with a clock of their own, and over a restart.
+// The tests run conversations behind a hub, with fake time, and across a restart.
 package conversation

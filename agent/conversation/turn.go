@@ -22,10 +22,10 @@ type turn struct {
 	principal *auth.Principal
 	yield     func(a2a.Event, error) bool
 
-	// said is what was replied so far, wait what the caller is to do.
+	// said holds the reply so far, wait the calls and the question for the caller.
 	said a2a.ContentParts
 	wait Reply
-	// begun is set once there is an artifact; stopped when nobody takes events.
+	// begun is set once the artifact exists, stopped when the hub accepts no more events.
 	begun, stopped bool
 }
 
@@ -52,7 +52,7 @@ func (t *turn) run(ctx context.Context) {
 	}
 }
 
-// errNoResumer: a Conversation has asked for tools whose results it cannot take.
+// errNoResumer is returned if a Conversation asks for tools but cannot receive their results.
 var errNoResumer = errors.New("the conversation asks for tools, and is no Resumer")
 
 func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results []*llm.ClientResult) error {
@@ -76,7 +76,7 @@ func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results 
 	return nil
 }
 
-// open makes sure that there is a Conversation.
+// open opens the Conversation unless it is open.
 func (t *turn) open(ctx context.Context, pending []*llm.ClientCall) error {
 	if t.kept.conv != nil {
 		return nil
@@ -96,7 +96,8 @@ func (t *turn) open(ctx context.Context, pending []*llm.ClientCall) error {
 	return nil
 }
 
-// replies yields what the Conversation replies, by the best of its abilities.
+// replies yields the replies of the Conversation. It uses Resume, Stream or Send, the first
+// that applies.
 func (t *turn) replies(ctx context.Context, results []*llm.ClientResult) iter.Seq2[*Reply, error] {
 	resumer, ok := t.kept.conv.(Resumer)
 	if ok && len(results) > 0 {
@@ -108,7 +109,7 @@ func (t *turn) replies(ctx context.Context, results []*llm.ClientResult) iter.Se
 	return func(yield func(*Reply, error) bool) { yield(t.kept.conv.Send(ctx, t.x.Message)) }
 }
 
-// say shows a piece of the reply.
+// say yields a piece of the reply as an event, and stores its calls and question.
 func (t *turn) say(r *Reply) {
 	if len(r.Calls) > 0 {
 		t.wait.Calls = r.Calls
@@ -126,7 +127,7 @@ func (t *turn) say(r *Reply) {
 	t.stopped = !t.yield(ev, nil)
 }
 
-// finish says what the task waits for, or that it is done.
+// finish yields the final status: input required, or completed.
 func (t *turn) finish() {
 	if t.wait.Question != "" || len(t.wait.Calls) > 0 {
 		t.status(a2a.TaskStateInputRequired, question(t.wait.Question, t.wait.Calls)...)
@@ -148,7 +149,7 @@ func (t *turn) status(s a2a.TaskState, parts ...*a2a.Part) bool {
 	return !t.stopped
 }
 
-// question returns the parts of a message that asks something, or for tools.
+// question returns the parts of a message with a question and calls of tools.
 func question(text string, calls []*llm.ClientCall) a2a.ContentParts {
 	var parts a2a.ContentParts
 	if text != "" {
@@ -166,7 +167,7 @@ func pendingOf(t *a2a.Task) (calls []*llm.ClientCall) {
 		return nil
 	}
 	asked := t.Status.Message
-	// The task may have moved on to its caller's answer.
+	// The status may already hold the caller's answer; the calls are in the history then.
 	for i := len(t.History) - 1; asked == nil && i >= 0; i-- {
 		if t.History[i].Role == a2a.MessageRoleAgent {
 			asked = t.History[i]
@@ -183,8 +184,9 @@ func pendingOf(t *a2a.Task) (calls []*llm.ClientCall) {
 	return calls
 }
 
-// match returns what came of each call. A message that answers none of them answers in
-// words, which is for the Conversation; a call that is left out was rejected.
+// match returns the result of each pending call. A message without results answers in words,
+// which are for the Conversation. A call without a result counts as rejected if other calls
+// have one.
 func match(pending []*llm.ClientCall, m *a2a.Message) (results []*llm.ClientResult, problem string) {
 	got := map[string]*llm.ClientResult{}
 	if m != nil {
