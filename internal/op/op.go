@@ -1,10 +1,9 @@
-// Package op is the operations of the protocol as decoded values: what a binding
-// hands to the engine, whatever wire the call came over.
+// Package op defines the operations of the protocol as decoded values. A binding decodes a call
+// into one of them and passes it to the engine, whatever wire format the call had.
 //
-// A value of this package has passed the checks that need no knowledge of tasks:
-// required fields are there, enums are known, numbers are in range, JSON is valid,
-// compact UTF-8. What depends on stored tasks or registered agents is checked by
-// the engine.
+// A value of this package has passed all checks that need no knowledge of tasks: required
+// fields are present, enums are known, numbers are in range, and JSON is valid, compact UTF-8.
+// The engine checks everything that depends on stored tasks or registered agents.
 package op
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Caller is who calls, and what came beside the payload.
+// Caller is the caller of an operation, with the request data outside of the payload.
 type Caller struct {
 	// Principal is never nil when the engine is called.
 	Principal *auth.Principal
@@ -25,14 +24,14 @@ type Caller struct {
 	Params map[string][]string
 	// Extensions are the extension URIs that the caller named, each once.
 	Extensions []string
-	// Bearer is the token that the caller has shown, if an agent is to get it.
+	// Bearer is the caller's token, if it is to be forwarded to an agent.
 	Bearer usertoken.Token
-	// From is the address of the peer, "host:port"; empty if it is not known.
+	// From is the address of the peer, "host:port"; empty if unknown.
 	From string
 }
 
-// Adopt takes the ids of a message's metadata for those that came beside the payload,
-// where none came. It returns all of them.
+// Adopt copies the trace ids of a message's metadata for ids that the request did not carry
+// elsewhere. It returns all of them.
 func (c *Caller) Adopt(ids trace.IDs) trace.IDs {
 	all := trace.HeaderIDs(c.Params).Or(ids)
 	if ids != (trace.IDs{}) {
@@ -41,14 +40,14 @@ func (c *Caller) Adopt(ids trace.IDs) trace.IDs {
 	return all
 }
 
-// Target says which agent is meant.
+// Target names the agent of an operation.
 type Target struct {
 	// Agent is the name from the path, or empty.
 	Agent task.Agent
 	// Tenant is the protocol's routing string from the payload, or empty. It names
 	// an agent. If both are set they must be the same.
 	Tenant string
-	// Aliases says that an id which no task of the caller has may be an alias of one.
+	// Aliases is set if an id that none of the caller's tasks has may be an alias of one.
 	Aliases bool
 }
 
@@ -63,9 +62,9 @@ type Message struct {
 	// MediaTypes are the media types of the parts, in order, empty where a part
 	// names none.
 	MediaTypes []string
-	// Body is the message as canonical v1.0 JSON on one line, with role and parts
-	// exact and unknown fields kept, but without taskId and contextId: the engine
-	// puts those in front. It begins with '{' and has at least one member.
+	// Body is the message as canonical v1.0 JSON on one line. Role and parts are exact, and
+	// unknown fields are kept. taskId and contextId are left out: the engine inserts them at
+	// the front. Body begins with '{' and has at least one member.
 	Body []byte
 }
 
@@ -75,11 +74,11 @@ type Send struct {
 	Message Message
 	// Metadata is the request's metadata object, or nil.
 	Metadata []byte
-	// Others are the members of the request that the protocol does not have: an object with
-	// the objects "params" and "configuration", of which none is empty; nil if there are no
+	// Others are the members of the request that the protocol does not define: an object with
+	// the objects "params" and "configuration", without empty ones. It is nil if there are no
 	// such members.
 	Others []byte
-	// IDs are those that the request's metadata names, or else the message's.
+	// IDs are the trace ids in the request's metadata, or else in the message's.
 	IDs               trace.IDs
 	ReturnImmediately bool
 	// HistoryLength limits the history of the answer; nil means all of it.
@@ -88,30 +87,28 @@ type Send struct {
 	// Push is the push notification config to register with the message, or nil. Its
 	// TaskID is empty or that of the message.
 	Push *PushConfig
-	// Key is the idempotency key that came beside the payload, or empty. It may be
-	// anything.
+	// Key is the idempotency key from outside the payload, or empty. Its content is arbitrary.
 	Key string
-	// Followed says that the hub follows the message for a caller that waits for the answer,
-	// so that a caller that may send may do it.
+	// Followed is set if the hub follows the message for a caller that waits for the answer.
+	// The permission to send then suffices.
 	Followed bool
-	// NewIDs says that the surface lets callers choose the id of a new task.
+	// NewIDs is set if the surface lets callers choose the id of a new task.
 	NewIDs bool
-	// Dialect is the wire shape of the call; a new task remembers it. Zero is v1.0.
+	// Dialect is the wire shape of the call, which a new task stores. Zero is v1.0.
 	Dialect uint8
-	// Task says that the caller can read no other answer than a task.
+	// Task is set if the caller can read no other answer than a task.
 	Task bool
-	// Wrap says that a bare message of the agent becomes the answer of a task, and that
-	// errors stay errors.
+	// Wrap turns a bare message of the agent into the answer of a task. Errors stay errors.
 	Wrap bool
-	// Resume continues the newest task of the message's context that waits for its
-	// caller, if the message names no task. Without one it begins a task.
+	// Resume continues the newest task of the message's context that waits for its caller, if
+	// the message names no task. If no task waits, the message begins one.
 	Resume bool
-	// Once says that a message whose task is there already is the same one again: it
-	// joins the task and adds nothing. It needs NewIDs. A task that the message continues
-	// instead gets the id that the message named as an alias.
+	// Once treats a message whose task exists already as a repetition: it joins the task and
+	// adds nothing. It requires NewIDs. If the message continues another task instead, the id
+	// that it named becomes an alias of that task.
 	Once bool
-	// Alias is a further name by which the caller will ask for the task, such as the id
-	// of the message; empty for none.
+	// Alias is a further id under which the caller will request the task, such as the id of the
+	// message; empty means none.
 	Alias string
 }
 
@@ -136,8 +133,8 @@ type Subscribe struct {
 	ID a2a.TaskID
 	// LastEventID is the header of that name, or empty.
 	LastEventID string
-	// Said says that the call follows the message that it has sent itself, so that whoever
-	// may send may do it.
+	// Said is set if the caller follows a message that it has sent itself. The permission to
+	// send then suffices.
 	Said bool
 }
 
@@ -145,10 +142,10 @@ type Subscribe struct {
 type List struct {
 	Target
 	ContextID string
-	// State filters; Unspecified does not.
+	// State is the state to filter by; Unspecified does not filter.
 	State task.State
-	// PageSize is the number of tasks of a page, 1 to 100; the decoder fills in the
-	// surface's default.
+	// PageSize is the number of tasks of a page, 1 to 100; the decoder sets the surface's
+	// default.
 	PageSize  int
 	PageToken string
 	// HistoryLength limits each task's history; nil means none.

@@ -9,12 +9,12 @@ type PushConfig struct {
 	// ID is the id that the caller chose, or empty.
 	ID  string
 	URL string
-	// Token is sent along with each notification, or empty.
+	// Token is sent with each notification; empty means none.
 	Token string
 	// Scheme and Credentials authenticate the hub at the webhook; empty if it needs
 	// no authentication.
 	Scheme, Credentials string
-	// Dialect is the wire shape of what the webhook is told; zero is v1.0.
+	// Dialect is the wire shape of the notifications to the webhook; zero is v1.0.
 	Dialect uint8
 }
 
@@ -29,7 +29,7 @@ type PushRef struct {
 type PushList struct {
 	Target
 	TaskID a2a.TaskID
-	// PageSize is the largest number of configs to return; zero leaves it to the hub.
+	// PageSize is the largest number of configs to return; zero means the hub's default.
 	PageSize  int
 	PageToken string
 }
@@ -37,7 +37,7 @@ type PushList struct {
 // ExtendedCard is GetExtendedAgentCard.
 type ExtendedCard struct {
 	Target
-	// Always is set if the caller's dialect has the operation on every server, whether
-	// or not a card declares it. Without extended cards it gets the public one.
+	// Always is set if the caller's dialect has the operation on every server, regardless of
+	// the card. An agent without an extended card then answers with its public card.
 	Always bool
 }
