@@ -9,10 +9,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// AppendMessage appends m (specification §4.1.4). A message without an id gets a
-// new one, and one without a role is an agent's. Parts are never null. It returns
-// an error that names the field if m has a value that JSON cannot express, or a
-// part without content.
+// AppendMessage appends m (specification §4.1.4). A message without an id gets a new one, and a
+// message without a role gets the agent's. Parts are never null. It returns an error that names
+// the field if m has a value that JSON cannot express, or a part without content.
 func AppendMessage(dst []byte, m *a2a.Message) ([]byte, error) {
 	if m == nil {
 		return dst, broken("is nil")
@@ -82,12 +81,12 @@ func AppendMetadata(dst []byte, m map[string]any) ([]byte, error) {
 	return out, nil
 }
 
-// broken is an Invalid about a value that an agent made.
+// broken returns an Invalid error about a value of an agent.
 func broken(format string, args ...any) *apierror.Error {
 	return problem(a2a.ErrInvalidAgentResponse, format, args...)
 }
 
-// appender writes one object. Its first error stays.
+// appender writes one object and keeps its first error.
 type appender struct {
 	out []byte
 	err error

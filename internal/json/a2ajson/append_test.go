@@ -47,8 +47,8 @@ func TestAppendMessage(t *testing.T) {
 	}
 }
 
-// What is written reads back as what it was, for the SDK, for ProtoJSON and for
-// the canonicaliser, which changes nothing.
+// The SDK, ProtoJSON and the canonicaliser read the output back as the original, and the
+// canonicaliser changes nothing.
 func TestAppendMessageReadsBack(t *testing.T) {
 	t.Parallel()
 	out, err := a2ajson.AppendMessage(nil, fullMessage())
@@ -71,7 +71,7 @@ func TestAppendMessageReadsBack(t *testing.T) {
 	}
 }
 
-// What the SDK writes is accepted, and means the same.
+// The canonicaliser accepts the SDK's output and keeps its meaning.
 func TestSDKMessageIsAccepted(t *testing.T) {
 	t.Parallel()
 	theirs, err := json.Marshal(fullMessage())
@@ -177,8 +177,7 @@ func TestAppendRefused(t *testing.T) {
 	}
 }
 
-// Values are written as encoding/json writes them, but for characters that only
-// HTML minds.
+// Values are written as by encoding/json, except for its escapes for HTML.
 func TestAppendMetadataLikeStdlib(t *testing.T) {
 	t.Parallel()
 	type named struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// sextet says what a byte is in base64: valid, or valid in the URL-safe alphabet
-// only. Zero is neither.
+// sextet classifies a byte in base64: valid, or valid only in the URL-safe alphabet. Zero is
+// neither.
 var sextet = func() (t [256]byte) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	for _, c := range []byte(letters) {
@@ -49,8 +49,8 @@ func appendBase64(dst, v []byte) ([]byte, error) {
 	return append(dst, '"'), nil
 }
 
-// standardise changes URL-safe digits to standard ones, in place, and reports
-// whether b has nothing but digits.
+// standardise converts URL-safe digits to standard ones in place. It reports whether b has only
+// digits.
 func standardise(b []byte) bool {
 	var all byte
 	for _, c := range b {

@@ -33,8 +33,8 @@ func BenchmarkAppendMessage(b *testing.B) {
 	}
 }
 
-// A message that is canonical already costs an allocation for its id, one for its
-// metadata's name, and one for the media types.
+// A message that is canonical already costs one allocation each for its id, its metadata's
+// name, and the media types.
 func TestMessageAllocations(t *testing.T) {
 	in := []byte(typical)
 	out := make([]byte, 0, 2*len(in))

@@ -7,34 +7,33 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Limits of what is read, where Options do not say otherwise.
+// Default limits, which Options can change.
 const (
 	DefaultMaxParts = 1000
 	DefaultMaxDepth = 100
 )
 
-// Options say what the canonicalisers accept and write. The zero Options are for
-// a message of either role, complete and unchecked.
+// Options control what the canonicalisers accept and write. The zero Options are for a
+// complete, unchecked message of either role.
 type Options struct {
 	// Role is the role that a message must have. If empty, it may have either.
 	Role a2a.MessageRole
-	// Fill completes what lacks a REQUIRED id or role instead of refusing it: the id
-	// is a new one, the role is Role, or that of an agent if Role is empty.
+	// Fill completes an object that lacks a REQUIRED id or role instead of refusing it. The id
+	// is a new one; the role is Role, or the agent's if Role is empty.
 	Fill bool
-	// EmptyParts accepts a list of parts that is empty or absent.
+	// EmptyParts accepts an empty or absent list of parts.
 	EmptyParts bool
-	// OmitIDs leaves taskId and contextId of a message out of the output.
+	// OmitIDs omits taskId and contextId of a message from the output.
 	OmitIDs bool
-	// Checked says that the input is known to be valid JSON of acceptable depth.
+	// Checked is set if the input is known to be valid JSON of acceptable depth.
 	Checked bool
 	// MaxParts is the largest number of parts; zero means DefaultMaxParts.
 	MaxParts int
-	// MaxDepth is how deep arrays and objects may be nested; zero means
-	// DefaultMaxDepth.
+	// MaxDepth is the largest nesting depth of arrays and objects; zero means DefaultMaxDepth.
 	MaxDepth int
 }
 
-// Facts are what a message or an artifact says about itself.
+// Facts are the properties of a message or an artifact that callers need.
 type Facts struct {
 	// ID is the messageId or the artifactId.
 	ID string
@@ -101,13 +100,13 @@ func (c *canon) key(quoted string) {
 	c.out = append(c.out, quoted...)
 }
 
-// raw writes a member whose value is kept as it came.
+// raw writes a member with its value unchanged.
 func (c *canon) raw(f *field, v []byte) {
 	c.key(f.quoted)
 	c.out = rawjson.AppendCompact(c.out, v)
 }
 
-// unknown writes a member that the schema does not have.
+// unknown writes a member that is not in the schema.
 func (c *canon) unknown(name string, v []byte) {
 	if c.out[len(c.out)-1] != '{' {
 		c.out = append(c.out, ',')

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 )
 
-// The names of the cases begin with the rule of the specification's data model
-// that they prove; the numbers are those of the project's list of requirements.
+// The names of the cases begin with the rule of the specification's data model that they test;
+// the numbers are those of the project's list of requirements.
 
 func TestMessageCanonical(t *testing.T) {
 	t.Parallel()
@@ -283,7 +283,7 @@ func TestArtifactRefused(t *testing.T) {
 	}
 }
 
-// Rule 10: what is canonical means the same to the SDK and to ProtoJSON.
+// Rule 10: the SDK and ProtoJSON read canonical output with the same meaning.
 func TestCanonicalIsProtoJSON(t *testing.T) {
 	t.Parallel()
 	in := `{"message_id":"m","role":1,"parts":[{"raw":"-_8"},{"data":null},{"data":{"a":[1,null]}},{"url":"u","filename":"f"}],"metadata":{"k":"v"}}`

@@ -1,51 +1,47 @@
-// Package a2ajson reads and writes the v1.0 JSON of messages, parts and
-// artifacts (specification §4.1 and §5.5).
+// Package a2ajson reads and writes the v1.0 JSON of messages, parts and artifacts
+// (specification §4.1 and §5.5).
 //
-// There are two ways in. The appenders ([AppendMessage], [AppendArtifact],
-// [AppendPart], [AppendMetadata]) write the SDK's structs. The canonicalisers
-// ([Message], [Artifact]) rewrite JSON that somebody else wrote: they read
-// whatever ProtoJSON allows and write the one spelling that the specification
-// prescribes. Both give one line of valid UTF-8, which is what a task's log
-// stores.
+// It has two groups of writers. The appenders ([AppendMessage], [AppendArtifact], [AppendPart],
+// [AppendMetadata]) write the SDK's structs. The canonicalisers ([Message], [Artifact]) rewrite
+// JSON from callers and agents: they accept all spellings of ProtoJSON and write the one
+// spelling that the specification prescribes. Both write one line of valid UTF-8, the form that
+// a task's log stores.
 //
-// Further dialects read their requests with the same tools: a [Schema] walks over
-// the fields of an object, and the Read functions read one value each.
+// The other dialects read their requests with the same tools: a [Schema] iterates over the
+// fields of an object, and the Read functions read one value each.
 //
 // # Guarantees
 //
-// Reading is liberal. A field may have its camelCase or its snake_case name, an
-// enum its name or its number, an integer may stand in a string, null means that a
-// field is absent, and bytes may be standard or URL-safe base64, with or without
-// padding. The one null that counts is a part's data.
+// Reading is liberal. A field may have its camelCase or its snake_case name, an enum its name
+// or its number, an integer may be a string, null means that a field is absent, and bytes may
+// be standard or URL-safe base64, with or without padding. Only a part's data may be null as a
+// value.
 //
-// Writing is exact: camelCase names, enums by name, padded standard base64. Empty
-// strings and empty lists of optional fields are left out. Unknown fields and the
-// digits of numbers stay as they came, and so does the order of fields.
-// Canonicalising twice changes nothing.
+// Writing is exact: camelCase names, enums by name, padded standard base64. Empty strings and
+// empty lists of optional fields are omitted. Unknown fields, the digits of numbers and the
+// order of fields are unchanged. Canonicalising twice changes nothing.
 //
-// A field that is given twice is refused, also when it has another spelling the
-// second time, and so is an unknown field that differs from a known one by case
-// alone: readers would disagree about what it means. The same goes for the names
-// directly inside a metadata object.
+// A field that occurs twice is refused, even if its second spelling differs. An unknown field
+// that differs from a known one only by case is refused as well, because readers would disagree
+// about its meaning. The same applies to the names directly inside a metadata object.
 //
-// Errors of the canonicalisers are a *fault.Error that wraps
-// a2a.ErrInvalidParams and names the field as the caller wrote it, such as
-// "parts[2].raw"; [Under] puts the path of the object in front. On an error dst is
-// returned as it was.
+// Errors of the canonicalisers are an *apierror.Error that wraps a2a.ErrInvalidParams and names
+// the field as the caller spelled it, such as "parts[2].raw"; [Under] prepends the path of the
+// object. On error dst is returned unchanged.
 //
 // # What it does not promise
 //
-// Free JSON (metadata, data, unknown fields) is passed on, not understood: names
-// given twice deep inside it stay. The SDK's own decoder refuses a part whose data
-// is null, although the protocol allows it.
+// Free JSON (metadata, data, unknown fields) is passed on without interpretation: duplicate
+// names deep inside it stay. The SDK's own decoder refuses a part whose data is null, although
+// the protocol allows it.
 //
 // # Concurrency
 //
-// All functions are pure; a Schema is immutable. The appenders read the structs
-// that they are given, which must not change meanwhile.
+// All functions are pure; a Schema is immutable. The appenders read the given structs, which
+// must not change meanwhile.
 //
 // # Testing
 //
-// The canonicalisers are fuzzed: what they accept is valid, stays the same when
-// it is canonicalised again, and decodes into the SDK's types.
+// The canonicalisers are fuzzed: accepted input becomes valid output, which is unchanged by a
+// second canonicalisation and decodes into the SDK's types.
 package a2ajson

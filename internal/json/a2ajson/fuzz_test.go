@@ -21,7 +21,7 @@ var seeds = []string{
 	`{"messageId":"m","role":2,"parts":[],"metadata":{"a":1,"a":2},"referenceTaskIds":[null]}`,
 }
 
-// checkCanonical checks what every canonical object promises.
+// checkCanonical checks the guarantees of every canonical object.
 func checkCanonical(t *testing.T, out []byte, again func([]byte) ([]byte, error)) {
 	t.Helper()
 	if err := rawjson.Check(out, a2ajson.DefaultMaxDepth); err != nil {
@@ -36,8 +36,8 @@ func checkCanonical(t *testing.T, out []byte, again func([]byte) ([]byte, error)
 	}
 }
 
-// sdkRefuses reports whether out has what the SDK's decoder refuses although the
-// protocol allows it: a part whose data is null, a number beyond float64.
+// sdkRefuses reports whether the SDK's decoder refuses out although the protocol allows it: a
+// part whose data is null, or a number beyond float64.
 func sdkRefuses(out []byte, err error) bool {
 	return bytes.Contains(out, []byte(`"data":null`)) ||
 		strings.Contains(err.Error(), "cannot unmarshal number")

@@ -79,7 +79,7 @@ func (c *canon) id(f *field, v []byte) (err error) {
 	return c.text(f, v)
 }
 
-// link writes the id of the context or the task, unless they are to be left out.
+// link writes the id of the context or the task, unless OmitIDs is set.
 func (c *canon) link(f *field, v []byte, err error) error {
 	if err != nil || c.OmitIDs {
 		return err
@@ -105,7 +105,7 @@ func (c *canon) setRole(f *field, role a2a.MessageRole) {
 	c.out = rawjson.AppendString(c.out, string(role))
 }
 
-// fillMessage looks after the REQUIRED fields that have not come.
+// fillMessage fills or refuses absent REQUIRED fields.
 func (c *canon) fillMessage() error {
 	if err := c.fillID(&messageSchema.fields[messageID], a2a.NewMessageID); err != nil {
 		return err

@@ -2,20 +2,20 @@ package a2ajson
 
 import "github.com/parley-a2a/parley/internal/json/rawjson"
 
-// Others collects the members of an object that the protocol does not have, to pass them
-// on. The zero Others is empty.
+// Others collects the members of an object that the protocol does not define, to pass them on.
+// The zero Others is empty.
 //
-// Of members with one name the first counts, as it does for rawjson.Member: the object
-// that comes out has each name once.
+// Of members with the same name the first counts, as for rawjson.Member: the resulting object
+// has each name once.
 type Others struct{ all *others }
 
-// others costs nothing while there are none: nearly all objects have none.
+// others is allocated only if there are members, which is rare.
 type others struct {
 	seen names
 	b    []byte
 }
 
-// Add adds a member. The value is made compact; its digits stay.
+// Add adds a member. The value is made compact; its digits are unchanged.
 func (o *Others) Add(name string, v []byte) {
 	if o.all == nil {
 		o.all = &others{b: append(make([]byte, 0, len(name)+len(v)+8), '{')}

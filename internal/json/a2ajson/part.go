@@ -12,8 +12,8 @@ const (
 	partMediaType
 )
 
-// A part's data may be null, which is not the same as no data (specification
-// §4.1.6). Older peers call the media type mimeType.
+// A part's data may be null, which differs from absent data (specification §4.1.6). Older peers
+// call the media type mimeType.
 var partSchema = newStrict(partData,
 	"text", "raw", "url", "data", "metadata", "filename", "mediaType:mimeType")
 
@@ -48,7 +48,7 @@ func (c *canon) parts(v []byte) error {
 	return nil
 }
 
-// noParts stands for a list of parts that is absent.
+// noParts handles an absent list of parts.
 func (c *canon) noParts() error {
 	if !c.EmptyParts {
 		return Under("parts", Invalid("is required"))

@@ -74,13 +74,13 @@ func ParseInt(s string) (int, error) {
 	return 0, Invalid("must be an integer of 32 bits")
 }
 
-// plainNumber keeps out what only Go calls a number: hexadecimal digits,
-// underscores, infinities.
+// plainNumber refuses notations that only Go accepts: hexadecimal digits, underscores,
+// infinities.
 func plainNumber(s string) bool {
 	return strings.Trim(s, "0123456789+-.eE") == ""
 }
 
-// ReadObject returns an object on one line, in memory of its own.
+// ReadObject returns a copy of an object on one line.
 func ReadObject(v []byte) ([]byte, error) {
 	if err := checkMetadata(v); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func ReadObject(v []byte) ([]byte, error) {
 	return rawjson.AppendCompact(make([]byte, 0, len(v)), v), nil
 }
 
-// checkMetadata refuses what is not an object and names that are given twice.
+// checkMetadata refuses a value that is not an object, and names that occur twice.
 func checkMetadata(v []byte) error {
 	if rawjson.KindOf(v) != rawjson.Object {
 		return Invalid("must be an object")
@@ -130,8 +130,8 @@ func eachString(v []byte, visit func(s []byte)) error {
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// ReadRole reads a role by its name or its number. The names that v0.3 and others
-// have for it, "user" and "agent", are read as well.
+// ReadRole reads a role by its name or its number. It also accepts "user" and "agent", as in
+// v0.3 and other dialects.
 func ReadRole(v []byte) (a2a.MessageRole, error) {
 	switch string(v) {
 	case `"ROLE_USER"`, "1":

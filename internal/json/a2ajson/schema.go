@@ -11,29 +11,29 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// Unknown is the index of a field that a Schema does not have.
+// Unknown is the index of a field that is not in the Schema.
 const Unknown = -1
 
-// Schema is the names of an object's fields. A field is known by its camelCase
-// name and by the snake_case name of the same words.
+// Schema is the set of an object's field names. A field is matched by its camelCase name and by
+// the snake_case name of the same words.
 type Schema struct {
 	fields []field
-	// strict schemas are for objects whose unknown fields are kept: these must not
-	// be ambiguous either.
+	// strict is set for objects whose unknown fields are kept. Their names must not be
+	// ambiguous either.
 	strict bool
-	// keepNull is the index of the one field for which null is a value.
+	// keepNull is the index of the only field for which null is a value.
 	keepNull int
 }
 
 type field struct {
 	camel, snake, alias string
-	// quoted is the camelCase name as it stands in JSON, with the colon.
+	// quoted is the camelCase name in quotes, with the colon.
 	quoted string
 }
 
-// NewSchema returns the schema with the given camelCase names, at most 32. The
-// index of a field is its place among them. A name may be followed by a colon and
-// a further name under which the field is read.
+// NewSchema returns the schema with the given camelCase names, at most 32. The index of a field
+// is its position in names. A name may be followed by a colon and an additional name of the
+// field.
 func NewSchema(names ...string) *Schema {
 	s := &Schema{keepNull: Unknown}
 	for _, name := range names {
@@ -79,10 +79,9 @@ func (s *Schema) Index(name string) int {
 	return Unknown
 }
 
-// Each calls visit for the fields of obj in their order, with their index, the
-// name that they have in obj and their raw value. Known fields that are null are
-// left out. Each returns an error about the field if obj is not an object, if a
-// known field is given twice, or if visit returns an error.
+// Each calls visit for the fields of obj in their order, with their index, their name in obj
+// and their raw value. Known fields that are null are skipped. Each returns an error about the
+// field if obj is not an object, if a known field occurs twice, or if visit returns an error.
 func (s *Schema) Each(obj []byte, visit func(i int, name string, v []byte) error) error {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return Invalid("must be an object")
@@ -103,7 +102,7 @@ func (s *Schema) Each(obj []byte, visit func(i int, name string, v []byte) error
 	return nil
 }
 
-// members remembers which fields of an object have come.
+// members records which fields of an object have occurred.
 type members struct {
 	known uint32
 	other names
@@ -131,7 +130,7 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 	return nil
 }
 
-// names is a set that costs little while it is small.
+// names is a set that is cheap while it is small.
 type names struct {
 	few  [8]string
 	n    int
@@ -160,20 +159,19 @@ func (s *names) add(name string) bool {
 	return true
 }
 
-// Invalid returns an a2a.ErrInvalidParams with a problem that Under puts a field
-// to.
+// Invalid returns an a2a.ErrInvalidParams with a problem. Under adds the field.
 func Invalid(format string, args ...any) *apierror.Error {
 	return problem(a2a.ErrInvalidParams, format, args...)
 }
 
-// problem returns an error about a field that has no name yet.
+// problem returns an error about a field that Under names later.
 func problem(sentinel error, format string, args ...any) *apierror.Error {
 	text := fmt.Sprintf(format, args...)
 	return &apierror.Error{Err: sentinel, Message: text, Violations: []apierror.Violation{{Problem: text}}}
 }
 
-// Under puts field in front of the path of the field that err is about. Errors
-// that are about no field stay as they are.
+// Under prepends field to the path of the field that err is about. An error without a field is
+// returned unchanged.
 func Under(field string, err error) error {
 	e, ok := err.(*apierror.Error)
 	if !ok || len(e.Violations) != 1 {
@@ -189,5 +187,5 @@ func Under(field string, err error) error {
 	return apierror.Field(e.Err, v.Field, "%s", v.Problem)
 }
 
-// maxQuoted is how much of a text an error repeats, in bytes.
+// maxQuoted is the number of bytes of a text that an error quotes.
 const maxQuoted = 64

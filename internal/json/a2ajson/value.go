@@ -11,12 +11,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// maxValueDepth is how deep a free value may nest. Together with what stands
-// around it in a message it stays within DefaultMaxDepth.
+// maxValueDepth is the largest nesting depth of a free value. Nested in a message, it stays
+// within DefaultMaxDepth.
 const maxValueDepth = DefaultMaxDepth - 10
 
-// appendValue appends a Go value as JSON, the common types without reflection.
-// depth is how deep it may still nest, which also ends cycles.
+// appendValue appends a Go value as JSON, the common types without reflection. depth is the
+// remaining nesting depth, which also stops cycles.
 func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -90,8 +90,8 @@ func appendArray(dst []byte, list []any, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// appendFloat writes the shortest digits that give f back, in the same notation
-// as encoding/json.
+// appendFloat writes the shortest digits that parse back to f, in the notation of
+// encoding/json.
 func appendFloat(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return dst, broken("%v is not a JSON number", f)
@@ -106,8 +106,7 @@ func appendFloat(dst []byte, f float64) ([]byte, error) {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64), nil
 }
 
-// appendNumber keeps the digits. Like encoding/json, it takes the empty number
-// for zero.
+// appendNumber keeps the digits. Like encoding/json, it writes the empty number as zero.
 func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 	if n == "" {
 		return append(dst, '0'), nil
@@ -118,7 +117,7 @@ func appendNumber(dst []byte, n json.Number) ([]byte, error) {
 	return append(dst, n...), nil
 }
 
-// appendOther writes what the SDK's own encoder would write.
+// appendOther writes the same JSON as the SDK's own encoder.
 func appendOther(dst []byte, v any, depth int) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -1,18 +1,19 @@
-// Package jcs writes JSON in the one form that RFC 8785 (JSON Canonicalization Scheme)
-// allows, so that a signature over it can be verified by whoever reads the same values.
+// Package jcs writes JSON in the canonical form of RFC 8785 (JSON Canonicalization Scheme). A
+// signature over that form can be verified by every reader of the same values. It works on JSON
+// text and does not decode numbers except to format them.
 //
 // # Guarantees
 //
-// Equal values give equal bytes, however they were written: members are in the order of
-// the UTF-16 code units of their names, numbers are written as ECMAScript writes them,
-// strings have no more escapes than they need. Canonical JSON stays as it is. What has no
-// canonical form is refused: a name that occurs twice in an object, a number that no
-// double can hold, invalid UTF-8, unpaired surrogates, and more nesting than MaxDepth.
+// Equal values give equal bytes, however they were written: members are sorted by the UTF-16
+// code units of their names, numbers are written as in ECMAScript, and strings have no
+// unnecessary escapes. Canonical JSON is unchanged. Texts without a canonical form are refused:
+// a name that occurs twice in an object, a number beyond the range of doubles, invalid UTF-8,
+// unpaired surrogates, and more nesting than MaxDepth.
 //
 // # What it does not promise
 //
-// Numbers are doubles (RFC 8785 §3.2.2.3): integers beyond 2⁵³ lose their last digits, as
-// with all writers of this form.
+// Numbers are doubles (RFC 8785 §3.2.2.3): integers beyond 2⁵³ lose their last digits, as with
+// all writers of this form.
 //
 // # Concurrency
 //
@@ -36,13 +37,13 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// MaxDepth is how deep arrays and objects may nest.
+// MaxDepth is the largest nesting depth of arrays and objects.
 const MaxDepth = 128
 
-// ErrDuplicate is returned for an object that has two members of one name.
+// ErrDuplicate is returned for an object with two members of one name.
 var ErrDuplicate = errors.New("name occurs twice in an object")
 
-// ErrNumber is returned for a number that no double can hold.
+// ErrNumber is returned for a number beyond the range of doubles.
 var ErrNumber = errors.New("number is too large for a double")
 
 // Append appends the canonical form of a JSON text to dst. The error wraps
@@ -129,10 +130,10 @@ func appendNumber(dst, v []byte) ([]byte, error) {
 	return strconv.AppendFloat(dst, f, 'f', -1, 64), nil
 }
 
-// appendExponent writes f with an exponent that has no leading zero.
+// appendExponent writes f with an exponent without leading zeros.
 func appendExponent(dst []byte, f float64) []byte {
 	s := strconv.AppendFloat(nil, f, 'e', -1, 64)
-	e := bytes.IndexByte(s, 'e') + 2 // behind the sign
+	e := bytes.IndexByte(s, 'e') + 2 // after the sign
 	dst = append(dst, s[:e]...)
 	return append(dst, cmp.Or(string(bytes.TrimLeft(s[e:], "0")), "0")...)
 }

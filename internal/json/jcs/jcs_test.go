@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// TestAppend has the examples of RFC 8785 (§3.2.2, §3.2.3, appendix B) and what writers
-// get wrong.
+// TestAppend has the examples of RFC 8785 (§3.2.2, §3.2.3, appendix B) and frequent mistakes of
+// writers.
 func TestAppend(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ in, want string }{

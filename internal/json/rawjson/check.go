@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says where a text stops being acceptable JSON.
+// SyntaxError describes where and why a text is not acceptable JSON.
 type SyntaxError struct {
-	// Offset counts the bytes before the problem.
+	// Offset is the number of bytes before the problem.
 	Offset int64
-	// Problem is a phrase for a person, such as "unexpected end".
+	// Problem is a phrase for error messages, such as "unexpected end".
 	Problem string
 }
 
-// Error returns the problem and its place.
+// Error returns the problem and its offset.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON: %s at byte %d", e.Problem, e.Offset)
 }
@@ -51,8 +51,8 @@ func invalidUTF8(b []byte) int {
 	return i
 }
 
-// checker walks over b. Its methods take the index where something begins and
-// return the index behind it, or -1 after they set err.
+// checker walks over b. Its methods take the start index of a token and return the index after
+// it, or -1 after they set err.
 type checker struct {
 	b   []byte
 	err *SyntaxError
@@ -66,7 +66,7 @@ func (s *checker) fail(i int, problem string) int {
 	return -1
 }
 
-// at returns the byte at i, or zero behind the end; no JSON token contains zero.
+// at returns the byte at i, or zero past the end; no JSON token contains zero.
 func (s *checker) at(i int) byte {
 	if i < len(s.b) {
 		return s.b[i]
@@ -186,7 +186,7 @@ func (s *checker) number(i int) int {
 	return i
 }
 
-// digits wants at least one.
+// digits skips one or more digits.
 func (s *checker) digits(i int) int {
 	start := i
 	for c := s.at(i); '0' <= c && c <= '9'; c = s.at(i) {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendCompact appends valid JSON without insignificant white space. The result
-// is one line. Strings and numbers stay as they are.
+// AppendCompact appends valid JSON without insignificant white space. The result is one line.
+// Strings and numbers are unchanged.
 func AppendCompact(dst, b []byte) []byte {
 	from := 0
 	for i := 0; i < len(b); {
@@ -24,9 +24,9 @@ func AppendCompact(dst, b []byte) []byte {
 	return append(dst, b[from:]...)
 }
 
-// AppendFinite appends valid JSON in which a number that no double can hold is
-// replaced by the largest double of its sign, for decoders that know no other
-// numbers. Everything else stays as it is.
+// AppendFinite appends valid JSON in which a number beyond the range of doubles is replaced by
+// the largest double of its sign, for decoders that only support doubles. Everything else is
+// unchanged.
 func AppendFinite(dst, b []byte) []byte {
 	from := 0
 	for i := 0; i < len(b); {

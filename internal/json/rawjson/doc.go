@@ -1,25 +1,23 @@
-// Package rawjson reads and writes JSON text as bytes, without decoding it into
-// Go values.
+// Package rawjson reads and writes JSON text as bytes, without decoding it into Go values.
 //
-// Parley passes messages and artifacts on exactly as their authors wrote them:
-// unknown fields, the order of members and every digit of a number. So it checks
-// JSON once, when it comes in ([Check]), makes it compact ([AppendCompact]), and
-// from then on only finds the few members that it needs ([Fields], [Elements]).
+// Parley passes messages and artifacts on exactly as their authors wrote them, with unknown
+// fields, the order of members and every digit of a number. It checks JSON once, on arrival
+// ([Check]), and makes it compact ([AppendCompact]). After that it only looks up the few
+// members that it needs ([Fields], [Elements]).
 //
 // # Guarantees
 //
-// Check accepts what RFC 8259 calls a JSON text, and of that only valid UTF-8
-// without unpaired surrogate escapes, nested no deeper than the caller allows.
-// Whatever passed Check can be handed to any JSON parser.
+// Check accepts JSON texts of RFC 8259 that are valid UTF-8, have no unpaired surrogate
+// escapes, and are nested no deeper than the caller allows. Every JSON parser can read a text
+// that passed Check.
 //
-// Raw values that Fields and Elements yield alias their argument. Strings are
-// copies.
+// Raw values that Fields and Elements yield alias their argument. Strings are copies.
 //
 // # What it does not promise
 //
-// The functions other than Check expect valid JSON. Given something else they
-// return nonsense, but they never panic and never read outside of it. Duplicate
-// names in an object are not refused; they are yielded as they stand.
+// The functions other than Check expect valid JSON. For other input they return undefined
+// results, but they never panic and never read out of bounds. Duplicate names in an object are
+// not refused; they are yielded unchanged.
 //
 // # Concurrency
 //

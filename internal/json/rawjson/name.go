@@ -1,7 +1,6 @@
 package rawjson
 
-// nameOf unquotes a member name. The frequent names of the protocol cost no
-// allocation.
+// nameOf unquotes a member name. Frequent names of the protocol need no allocation.
 func nameOf(quoted []byte) string {
 	if len(quoted) >= 2 {
 		if s := known(quoted[1 : len(quoted)-1]); s != "" {

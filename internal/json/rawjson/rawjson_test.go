@@ -253,13 +253,13 @@ func TestCommonPathAllocatesNothing(t *testing.T) {
 		}
 		dst = rawjson.AppendString(rawjson.AppendCompact(dst[:0], in), "plain text")
 	})
-	// "other" is the one name that is not the protocol's.
+	// "other" is the only name that the protocol does not define.
 	if n > 1 {
 		t.Errorf("checking, walking and appending allocates %v times, want at most 1", n)
 	}
 }
 
-// acceptable is what Check promises, said with encoding/json.
+// acceptable is the contract of Check, implemented with encoding/json.
 func acceptable(b []byte) bool {
 	if !utf8.Valid(b) || !json.Valid(b) {
 		return false

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Repeated returns the path of a member that v has twice, such as "a.b[0].c"; "" if there is
-// none. Members of v itself are also the same if they differ in case alone, as they are to
-// those who decode them with encoding/json.
+// Repeated returns the path of a member that occurs twice in v, such as "a.b[0].c"; "" if there
+// is none. Names of v's own members that differ only in case count as equal, as they do for
+// encoding/json.
 func Repeated(v []byte) string { return repeated(v, strings.ToLower) }
 
 func repeated(v []byte, same func(string) string) string {

@@ -21,9 +21,9 @@ func skipSpace(b []byte, i int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// skipPlain returns the index of the first byte at or after i that cannot stand
-// for itself in a string (a quote, a backslash or a control character), or len(b).
-// It looks at eight bytes at a time.
+// skipPlain returns the index of the first byte at or after i that needs special treatment in a
+// string (a quote, a backslash or a control character), or len(b). It tests eight bytes at a
+// time.
 func skipPlain(b []byte, i int) int {
 	for len(b)-i >= 8 {
 		if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
@@ -46,7 +46,7 @@ func special(w uint64) uint64 {
 	return (control | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 }
 
-// skipString returns the index behind the string that begins at i.
+// skipString returns the index after the string that begins at i.
 func skipString(b []byte, i int) int {
 	i++
 	for {
@@ -64,7 +64,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns the index behind the value that begins at i.
+// skipValue returns the index after the value that begins at i.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// String returns the value of a valid JSON string, and whether b is a string at
-// all.
+// String returns the value of a valid JSON string, and whether b is a string.
 func String(b []byte) (string, bool) {
 	b = trim(b)
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
@@ -28,7 +27,7 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// unescape appends the characters that b, the inside of a string, stands for.
+// unescape appends the unescaped form of b, the inside of a string.
 func unescape(dst, b []byte) []byte {
 	for {
 		i := bytes.IndexByte(b, '\\')
@@ -42,8 +41,8 @@ func unescape(dst, b []byte) []byte {
 	}
 }
 
-// unescapeOne appends the character that b begins with, a backslash and at least
-// one more byte, and returns the length of the escape.
+// unescapeOne appends the character of the escape at the start of b, which has at least two
+// bytes, and returns the length of the escape.
 func unescapeOne(dst, b []byte) ([]byte, int) {
 	switch b[1] {
 	case 'u':
@@ -73,7 +72,7 @@ func unescapeRune(dst, b []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), 6
 }
 
-// escapedRune returns the code unit of the escape that begins at i.
+// escapedRune returns the code unit of the escape at i.
 func escapedRune(b []byte, i int) (rune, bool) {
 	if i+1 >= len(b) || b[i] != '\\' || b[i+1] != 'u' {
 		return 0, false
@@ -108,9 +107,9 @@ func isPair(high, low rune) bool {
 	return 0xD800 <= high && high < 0xDC00 && 0xDC00 <= low && low <= 0xDFFF
 }
 
-// AppendString appends s as a JSON string. It escapes what must be escaped, and
-// the line separators U+2028 and U+2029, which end a line for some readers. Bytes
-// that are not UTF-8 become U+FFFD.
+// AppendString appends s as a JSON string. It escapes the characters that JSON requires, and
+// the line separators U+2028 and U+2029, which end a line for some readers. Bytes that are not
+// UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0

@@ -5,7 +5,7 @@ import "iter"
 // Kind is the type of a JSON value.
 type Kind byte
 
-// The types of JSON values. Invalid is what cannot begin a value.
+// The types of JSON values. Invalid means that no value begins with the character.
 const (
 	Invalid Kind = iota
 	Null
@@ -17,8 +17,7 @@ const (
 	Object
 )
 
-// KindOf returns the type of the value that b begins with, from its first
-// character alone.
+// KindOf returns the type of the value at the start of b, from its first character alone.
 func KindOf(b []byte) Kind {
 	i := skipSpace(b, 0)
 	if i == len(b) {
@@ -41,9 +40,8 @@ func KindOf(b []byte) Kind {
 	return Invalid
 }
 
-// Fields returns the members of a valid JSON object in their order: the name
-// unquoted, the value raw and without white space around it. Anything that is not
-// an object has none.
+// Fields returns the members of a valid JSON object in their order: the name unquoted, the
+// value raw and without surrounding white space. A value that is not an object has none.
 func Fields(obj []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) { eachField(obj, yield) }
 }
@@ -52,7 +50,7 @@ func eachField(b []byte, yield func(string, []byte) bool) {
 	eachRawField(b, func(quoted, v []byte) bool { return yield(nameOf(quoted), v) })
 }
 
-// RawFields is Fields with the names as they are written, in quotes.
+// RawFields is Fields with the names raw, in quotes.
 func RawFields(obj []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) { eachRawField(obj, yield) }
 }
@@ -75,8 +73,8 @@ func eachRawField(b []byte, yield func(quoted, v []byte) bool) {
 	}
 }
 
-// Member returns the value of a member of an object, or nil if obj has none of that
-// name or is no object. The first one counts.
+// Member returns the value of a member of an object, or nil if obj has none of that name or is
+// not an object. Of repeated members the first one counts.
 func Member(obj []byte, name string) []byte {
 	for n, v := range Fields(obj) {
 		if n == name {
@@ -86,8 +84,8 @@ func Member(obj []byte, name string) []byte {
 	return nil
 }
 
-// Elements returns the elements of a valid JSON array in their order, raw and
-// without white space around them. Anything that is not an array has none.
+// Elements returns the elements of a valid JSON array in their order, raw and without
+// surrounding white space. A value that is not an array has none.
 func Elements(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { eachElement(arr, yield) }
 }
@@ -103,8 +101,8 @@ func eachElement(b []byte, yield func([]byte) bool) {
 	}
 }
 
-// enter returns the index of what follows the opening bracket, or len(b) if b
-// begins with something else.
+// enter returns the index after the opening bracket and white space, or len(b) if b does not
+// begin with bracket.
 func enter(b []byte, bracket byte) int {
 	i := skipSpace(b, 0)
 	if i == len(b) || b[i] != bracket {
@@ -113,8 +111,8 @@ func enter(b []byte, bracket byte) int {
 	return skipSpace(b, i+1)
 }
 
-// next returns the index of what follows the comma at or after i, or len(b) if
-// there is no comma.
+// next returns the index of the item after the comma at or after i, or len(b) if there is no
+// comma.
 func next(b []byte, i int) int {
 	i = skipSpace(b, i)
 	if i == len(b) || b[i] != ',' {

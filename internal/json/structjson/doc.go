@@ -1,6 +1,6 @@
-// Package structjson writes and reads the JSON of structs without reflection. A [Table] names
-// the members of a struct once, in the order in which they are written, with a function for
-// each that says where it is.
+// Package structjson writes and reads the JSON of structs without reflection. A [Table] lists
+// the members of a struct once, in the order of writing. Each member has a function that
+// returns a pointer to its field.
 //
 //	var letters = structjson.Of(
 //		structjson.Text("id", func(l *Letter) *string { return &l.ID }).Always(),
@@ -9,20 +9,20 @@
 //
 // # Guarantees
 //
-// What a table writes has the bytes that encoding/json writes with SetEscapeHTML(false) for
-// tags of the same names, with omitempty but for members that are [Member.Always] there. What
-// a table reads is what encoding/json reads.
+// A table writes the same bytes as encoding/json with SetEscapeHTML(false), for tags of the
+// same names with omitempty, except for members that are [Member.Always] written. A table reads
+// JSON like encoding/json.
 //
-// Both give up where something is unusual, and say so: strings that are not UTF-8, raw values
-// that are not JSON or nested deeper than MaxDepth, members that come twice, in other letters,
-// as null or as something else than they are. Their user asks encoding/json then, which alone
-// decides what becomes of it, and whose errors are those that people see. So there is one
-// meaning, and a quicker way to it.
+// Both functions return false for unusual data: strings that are not UTF-8, raw values that are
+// not JSON or nested deeper than MaxDepth, members that occur twice, with different case, as
+// null or with another type. The caller then uses encoding/json, which alone decides the result
+// and returns the errors that users see. The table is therefore only a faster path with the
+// same semantics.
 //
 // # What it does not promise
 //
-// Raw values that were read alias what they were read from, which must not change any more.
-// Read is for a struct that is zero, and for JSON that [rawjson.Check] has accepted.
+// Raw values that were read alias the input, which must not change afterwards. Read requires a
+// zero struct, and JSON that [rawjson.Check] has accepted.
 //
 // # Concurrency
 //
@@ -30,6 +30,6 @@
 //
 // # Testing
 //
-// The package is fuzzed against encoding/json, and so are those that use it with tables of
-// their own: what a table has forgotten is found there.
+// The package is fuzzed against encoding/json. So are the packages with tables of their own,
+// which finds members missing in a table.
 package structjson

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// member returns a member that is empty, written and read by what it points to.
+// member returns a member whose functions apply those of k to the field returned by at.
 func member[T, V any](name string, at func(*T) *V, k kind[V]) Member[T] {
 	return Member[T]{
 		name: name, quoted: `"` + name + `":`,
@@ -18,7 +18,7 @@ func member[T, V any](name string, at func(*T) *V, k kind[V]) Member[T] {
 	}
 }
 
-// kind is what is done with values of type V.
+// kind has the functions for values of type V.
 type kind[V any] struct {
 	empty func(*V) bool
 	write func(*writer, *V)
@@ -63,7 +63,7 @@ func Bool[T any](name string, at func(*T) *bool) Member[T] {
 	})
 }
 
-// Raw is any JSON. None is empty.
+// Raw is any JSON. An absent value is empty.
 func Raw[T any](name string, at func(*T) *json.RawMessage) Member[T] {
 	return member(name, at, kind[json.RawMessage]{
 		empty: func(r *json.RawMessage) bool { return len(*r) == 0 },
@@ -180,7 +180,7 @@ func Bytes[T any](name string, at func(*T) *[]byte) Member[T] {
 	})
 }
 
-// Struct is a struct with a table of its own. None is empty.
+// Struct is a struct with a table of its own. A nil pointer is empty.
 func Struct[T, U any](name string, of *Table[U], at func(*T) **U) Member[T] {
 	return member(name, at, kind[*U]{
 		empty: func(u **U) bool { return *u == nil },

@@ -78,7 +78,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// What is unusual is told, wherever it is.
+// Unusual values are reported at every position.
 func TestAppendGivesUp(t *testing.T) {
 	t.Parallel()
 	deep := json.RawMessage(strings.Repeat("[", structjson.MaxDepth+1) + strings.Repeat("]", structjson.MaxDepth+1))
@@ -94,7 +94,7 @@ func TestAppendGivesUp(t *testing.T) {
 	}
 }
 
-// readable are texts, and whether they need encoding/json.
+// readable maps texts to whether they require encoding/json.
 var readable = map[string]bool{
 	`{}`: true, ` { } `: true, `{"id":"a","unknown":{"id":"b"}}`: true, `{"n":-12,"yes":true,"id":"\u00e9"}`: true,
 	`{"raw": {"a" : 1} ,"raws":[ 1 , null],"texts":["a"],"map":{"a":"1","a":"2"},"bytes":"AQI=","in":{"name":"x","more":1},"inners":[{},{"size":1}]}`: true,
@@ -117,7 +117,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// read fails unless text, if it is read, is read as encoding/json does it.
+// read fails unless a text that the table reads has the same result as with encoding/json.
 func read(t *testing.T, text []byte) bool {
 	t.Helper()
 	if rawjson.Check(text, structjson.MaxDepth) != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// MaxDepth is how deep what is read may be nested, and each raw value that is written.
+// MaxDepth is the largest nesting depth of JSON to read, and of each raw value to write.
 const MaxDepth = 200
 
 // Table has the members of a struct type. Use Of.
@@ -23,11 +23,11 @@ func Of[T any](members ...Member[T]) *Table[T] {
 // Member is one member of a struct of type T.
 type Member[T any] struct {
 	name string
-	// quoted is the name as it stands in JSON, with the colon.
+	// quoted is the name in quotes, with the colon.
 	quoted string
 	always bool
-	// empty reports whether it is left out unless it is always there; write writes its
-	// value, read sets it and reports whether v is one.
+	// empty reports whether the member is omitted, unless it is always written. write appends
+	// the value. read sets the value and reports whether v is valid.
 	empty func(t *T) bool
 	write func(w *writer, t *T)
 	read  func(t *T, v []byte) bool
@@ -39,8 +39,8 @@ func (m Member[T]) Always() Member[T] {
 	return m
 }
 
-// Append appends t as a JSON object. It reports false, and returns what is of no use, if
-// something in t is unusual.
+// Append appends t as a JSON object. It returns false if t has an unusual value that
+// encoding/json must write; the bytes are then invalid.
 func (b *Table[T]) Append(dst []byte, t *T) ([]byte, bool) {
 	w := writer{out: dst}
 	b.write(&w, t)
@@ -65,9 +65,9 @@ func (b *Table[T]) write(w *writer, t *T) {
 	w.out = append(w.out, '}')
 }
 
-// Read sets the members of t, which is zero, to those of obj, and reports whether there was
-// nothing unusual. Members that the table does not have are ignored. If it reports false, t has
-// some of them.
+// Read sets the members of t, which must be zero, from obj. Members that the table does not
+// have are ignored. It returns false if obj is unusual and encoding/json must read it; t is
+// then partly set.
 func (b *Table[T]) Read(obj []byte, t *T) bool {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return false
@@ -91,9 +91,9 @@ func (b *Table[T]) Read(obj []byte, t *T) bool {
 	return true
 }
 
-// find returns the index of the member with a name in quotes, or a negative number. It begins
-// at next: members mostly come in the order of the table. A name that encoding/json takes for
-// one of the table, although it is none, is known.
+// find returns the index of the member with a name in quotes, or a negative number. The search
+// begins at next, because members usually follow the order of the table. known is also set for
+// a name that is not in the table but that encoding/json would match with one.
 func (b *Table[T]) find(quoted []byte, next int) (i int, known bool) {
 	name := quoted[1 : len(quoted)-1]
 	for n := range b.members {

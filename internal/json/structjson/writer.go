@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// writer appends JSON. It is odd once something has come that encoding/json must decide about.
+// writer appends JSON. It becomes odd when a value occurs that encoding/json must write.
 type writer struct {
 	out []byte
 	odd bool
