@@ -26,7 +26,7 @@ const (
 	bindingGRPC = "GRPC"
 )
 
-// call is one HTTP request on its way.
+// call is one HTTP request that is being served.
 type call struct {
 	server  *Server
 	w       http.ResponseWriter
@@ -39,8 +39,8 @@ type call struct {
 	record  Request
 	noted   bool
 	begun   bool
-	latency time.Duration // before the answer
-	fault   Fault         // done to the answer
+	latency time.Duration // delay before the answer
+	fault   Fault         // injected into the answer
 }
 
 // ServeHTTP implements http.Handler.
@@ -67,7 +67,7 @@ func route(c *call) {
 	name, ok := strings.CutPrefix(strings.TrimPrefix(p+"/", "/v1"), "/a2a/")
 	name = strings.Trim(name, "/")
 	if !card {
-		name = strings.TrimSuffix("/"+name, "/a2a") // PromptKit's clients add it
+		name = strings.TrimSuffix("/"+name, "/a2a") // PromptKit's clients append it
 		name = strings.TrimPrefix(name, "/")
 	}
 	if p == "/" || p == "" {
@@ -84,8 +84,8 @@ func route(c *call) {
 	c.serveRPC()
 }
 
-// begin records the request and waits as long as its answer has to. It is called
-// before every answer, and does nothing the second time.
+// begin records the request and waits for the latency of its answer. It is called before every
+// answer; a second call does nothing.
 func (c *call) begin() {
 	c.note()
 	if !c.begun {
@@ -94,7 +94,7 @@ func (c *call) begin() {
 	}
 }
 
-// note records the request, once.
+// note records the request once.
 func (c *call) note() {
 	if c.noted {
 		return
@@ -111,7 +111,7 @@ func (c *call) note() {
 	c.server.recorder.add(c.record)
 }
 
-// noteMessage records the skill, the text and the place of a message.
+// noteMessage records the skill, the text, the context and the task of a message.
 func (c *call) noteMessage(a *matchInput, in *op.Send) {
 	c.record.Skill, c.record.Text, c.record.Context, c.record.Turn = a.skill, a.text, a.context, a.turn
 	c.record.Task = string(in.Message.TaskID)
@@ -173,8 +173,8 @@ func (c *call) operate(o dialect.Operation, params []byte) {
 	}
 }
 
-// scripted answers an operation if the script prescribes an answer. A
-// fault that shapes an answer is only noted.
+// scripted answers an operation if the script has a reply for it. A fault that modifies an
+// answer is only stored.
 func (c *call) scripted(name string) bool {
 	r := c.server.takeReply(c.agent, name)
 	if r == nil {
@@ -195,7 +195,7 @@ func (s *Server) takeReply(a *agent, name string) *reply {
 	return r
 }
 
-// answerDirectly gives an answer that needs no task, and reports whether there was one.
+// answerDirectly sends an answer that needs no task. It returns false if r has none.
 func (c *call) answerDirectly(r *reply) bool {
 	switch r.fault {
 	case Hang, Reset, Garbage:
@@ -305,7 +305,7 @@ func (s *Server) snapshot(t *task, v view) object {
 	return t.taskLocked(v)
 }
 
-// subscribe streams a task that is there.
+// subscribe streams an existing task.
 func (c *call) subscribe(in *op.Subscribe) error {
 	if !c.agent.streaming {
 		return apierror.New(a2a.ErrUnsupportedOperation, "the agent does not stream")
@@ -319,7 +319,7 @@ func (c *call) subscribe(in *op.Subscribe) error {
 	return nil
 }
 
-// stream writes the events of a task, or the only message, as server-sent events.
+// stream writes the events of a task, or a bare message, as server-sent events.
 func (c *call) stream(a *answer, o dialect.Operation) {
 	c.begin()
 	if a.first == nil && a.message == nil && c.server.nothingLeft(a) {
@@ -350,7 +350,7 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 	}
 }
 
-// nothingLeft reports whether a task has ended and all its events have been seen.
+// nothingLeft reports whether a task has ended and all its events have been sent.
 func (s *Server) nothingLeft(a *answer) bool {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
@@ -432,7 +432,7 @@ func (c *call) fail(err error) {
 	}
 }
 
-// respond writes a whole answer.
+// respond writes a complete answer.
 func (c *call) respond(status int, body []byte) {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.Header().Set("Content-Length", itoa(len(body)))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// serveCard answers with the card of the agent: v1.0 keys, and the older ones if the
-// agent speaks an older version.
+// serveCard answers with the card of the agent: v1.0 keys, plus the older ones if the agent
+// supports an older version.
 func (c *call) serveCard() {
 	c.record.Operation = agentCard
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
@@ -30,7 +30,7 @@ func (c *call) serveCard() {
 	sum := sha256.Sum256(body)
 	c.begin()
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	c.w.Header().Set("Cache-Control", "max-age=0") // a script may answer otherwise next time
+	c.w.Header().Set("Cache-Control", "max-age=0") // the next answer of the script may differ
 	c.w.Header().Set("ETag", tag)
 	c.w.Header().Set("Vary", "User-Agent")
 	switch {
@@ -43,8 +43,8 @@ func (c *call) serveCard() {
 	}
 }
 
-// card makes the card of an agent. bare chooses the spelling of requirements that the
-// Go SDK reads.
+// card builds the card of an agent. bare selects the spelling of requirements that the Go SDK
+// reads.
 func (s *Server) card(a *agent, base string, bare bool) object {
 	o := object{
 		"name": a.name, "description": "A mock agent", "version": "1.0.0",
@@ -64,7 +64,7 @@ func (s *Server) card(a *agent, base string, bare bool) object {
 	return o
 }
 
-// skills completes the skills of the card; without any, those that rules name.
+// skills completes the skills of the card; if it lists none, it uses the skills named by rules.
 func (a *agent) skills(given any) []any {
 	var out []any
 	for _, v := range listOf(given) {
@@ -99,7 +99,7 @@ func text(o object, name string) string {
 	return s
 }
 
-// places adds the addresses of the agent.
+// places adds the agent's URLs and interfaces.
 func (s *Server) places(o object, a *agent, base string) {
 	rpc := base + "/a2a/" + a.name
 	list := []any{}
@@ -142,7 +142,7 @@ func (a *Auth) declare(o object, bare bool) {
 	o["securitySchemes"] = object{name: scheme}
 }
 
-// merged returns o with patch put over it, member by member; null takes a member out.
+// merged returns o with patch merged into it, member by member; null removes a member.
 func merged(o, patch object) object {
 	out := maps.Clone(o)
 	for name, v := range patch {
@@ -160,7 +160,7 @@ func merged(o, patch object) object {
 	return out
 }
 
-// placed puts the address of the server into all texts of v.
+// placed replaces {{url}} with the server's address in all texts of v.
 func placed(v any, base string) any {
 	switch v := v.(type) {
 	case string:
@@ -181,7 +181,7 @@ func placed(v any, base string) any {
 	return v
 }
 
-// Describe returns a list of the agents of a server at url for people.
+// Describe returns a readable list of the agents of a server at url.
 func (s *Server) Describe(url string) string {
 	var b strings.Builder
 	for _, a := range s.agents {

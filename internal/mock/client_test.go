@@ -51,7 +51,7 @@ a2a_agents:
       ListTasks: {times: 1, protocol_error: Unavailable}
 `
 
-// caller is what a client can do that the scenario needs.
+// caller has the client operations that the scenario needs.
 type caller struct {
 	send   func(ctx context.Context, text string, id a2a.TaskID) (a2a.SendMessageResult, error)
 	stream func(ctx context.Context, text string, id a2a.TaskID) iter.Seq2[a2a.Event, error]
@@ -66,7 +66,7 @@ func request(text string, id a2a.TaskID) *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: m}
 }
 
-// ours is a caller of package client.
+// ours returns a caller that uses package client.
 func ours(t *testing.T, s *mock.Server, b a2a.TransportProtocol) *caller {
 	t.Helper()
 	c, err := client.Dial(t.Context(), s.URL(), client.Options{Key: "secret", Bindings: []a2a.TransportProtocol{b}})
@@ -102,7 +102,7 @@ func (bearer) Before(ctx context.Context, req *a2aclient.Request) (context.Conte
 	return ctx, nil, nil
 }
 
-// official is a caller of the SDK's client, over the given binding of the card.
+// official returns a caller that uses the SDK's client over the given binding of the card.
 func official(t *testing.T, s *mock.Server, b a2a.TransportProtocol, more ...a2aclient.FactoryOption) *caller {
 	t.Helper()
 	card, err := agentcard.NewResolver(nil).Resolve(t.Context(), s.URL())
@@ -136,7 +136,7 @@ func official(t *testing.T, s *mock.Server, b a2a.TransportProtocol, more ...a2a
 	}
 }
 
-// overGRPC is a caller of the SDK's client behind the SDK's gRPC server.
+// overGRPC returns a caller that uses the SDK's client, connected to the SDK's gRPC server.
 func overGRPC(t *testing.T) (*mock.Server, *caller) {
 	t.Helper()
 	c, err := mock.Parse("mock.yaml", []byte(scenario))
@@ -170,7 +170,7 @@ func overGRPC(t *testing.T) (*mock.Server, *caller) {
 	return s, carried(a2agrpc.NewGRPCTransport(conn))
 }
 
-// carried is a caller of a transport of the SDK's client.
+// carried returns a caller that uses a transport of the SDK's client.
 func carried(transport a2aclient.Transport) *caller {
 	params := a2aclient.ServiceParams{"authorization": {"Bearer secret"}}
 	return &caller{
@@ -192,7 +192,7 @@ func carried(transport a2aclient.Transport) *caller {
 	}
 }
 
-// The same script gives the same to every client over every binding.
+// The same script gives the same results to every client over every binding.
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]a2a.TransportProtocol{"jsonrpc": a2a.TransportProtocolJSONRPC, "rest": a2a.TransportProtocolHTTPJSON} {
@@ -248,7 +248,7 @@ func testAnswers(t *testing.T, c *caller) {
 	}
 }
 
-// words is the text of all artifacts of a task.
+// words returns the text of all artifacts of a task.
 func words(task *a2a.Task) string {
 	var b strings.Builder
 	for _, a := range task.Artifacts {
@@ -348,7 +348,7 @@ func testCancel(t *testing.T, s *mock.Server, c *caller) {
 	}
 }
 
-// The credential is asked for over every binding.
+// The credential is required over every binding.
 func TestCredential(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, scenario)
@@ -377,7 +377,7 @@ func TestCredential(t *testing.T) {
 	}
 }
 
-// A client follows a stream over a fault: events go on where they were cut.
+// A client that follows a stream survives a fault: events continue where they were cut.
 func TestFollowOverAFault(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, `
@@ -421,7 +421,8 @@ a2a_agents:
 	}
 }
 
-// A card that lies misleads nobody for long: what does not stream is asked to answer.
+// A client recovers from a wrong card: an agent that does not stream is called without
+// streaming.
 func TestLyingCard(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, `

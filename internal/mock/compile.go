@@ -22,7 +22,7 @@ import (
 // object is a JSON object. Objects are not changed once another goroutine may see them.
 type object = map[string]any
 
-// agent is an agent ready to be served.
+// agent is a compiled agent.
 type agent struct {
 	name      string
 	card, lie object
@@ -34,13 +34,13 @@ type agent struct {
 	replies   map[string]*reply
 }
 
-// rule is a rule ready to be applied.
+// rule is a compiled rule.
 type rule struct {
 	number  int // from 1
 	skill   string
 	match   *matcher
 	limited bool
-	left    int // how often the rule still applies, if it is limited; guarded by state
+	left    int // remaining uses, if it is limited; guarded by state
 	latency time.Duration
 	script  []step
 	message []object // parts of a bare message
@@ -81,10 +81,10 @@ const (
 	stepFault
 )
 
-// reporter notes a problem with a key.
+// reporter records a problem with a key.
 type reporter func(key, format string, args ...any)
 
-// compile makes agents of a configuration. The caller must not use them if it reports a
+// compile compiles the agents of a configuration. The caller must not use them if it reports a
 // problem.
 func compile(c *Config, report reporter) []*agent {
 	if len(c.Agents) == 0 {
@@ -110,7 +110,7 @@ type compiler struct {
 
 var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// reserved are the words that paths need themselves.
+// reserved are path segments with a fixed meaning, which agents cannot have as names.
 var reserved = []string{"tasks", "a2a", "extendedAgentCard"}
 
 func (c *compiler) agent(in *Agent, key string) *agent {
@@ -323,7 +323,7 @@ func (c *compiler) parts(in []Part, key string) []object {
 	return out
 }
 
-// part makes v1.0 JSON of a part. A part with nothing in it is an empty text.
+// part converts a part into v1.0 JSON. An empty part becomes an empty text.
 func (c *compiler) part(in *Part, key string) object {
 	n := bit(in.Text != "") + bit(in.Data != nil) + bit(in.Raw != "") + bit(in.File != "") + bit(in.URL != "")
 	if n > 1 {
@@ -356,7 +356,7 @@ func (c *compiler) part(in *Part, key string) object {
 	return p
 }
 
-// maxPartFile bounds a file that is sent as a part.
+// maxPartFile bounds the size of a file that is sent as a part.
 const maxPartFile = 4 << 20
 
 func (c *compiler) file(p object, path, key string) {
@@ -380,7 +380,7 @@ func (c *compiler) file(p object, path, key string) {
 	}
 }
 
-// free returns m as a JSON object of its own, or nil if it is nil.
+// free returns a copy of m as a JSON object, or nil if m is nil.
 func (c *compiler) free(m map[string]any, key string) object {
 	if m == nil {
 		return nil
@@ -389,10 +389,10 @@ func (c *compiler) free(m map[string]any, key string) object {
 	return o
 }
 
-// maxDepth bounds how deep a value may be nested.
+// maxDepth is the largest nesting depth of a value.
 const maxDepth = 64
 
-// json returns v as a JSON value of its own, numbers with their digits.
+// json returns a copy of v as a JSON value, keeping the digits of numbers.
 func (c *compiler) json(v any, key string) any {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -409,7 +409,7 @@ func (c *compiler) json(v any, key string) any {
 	return got
 }
 
-// decodeJSON decodes exactly one JSON value, numbers with their digits.
+// decodeJSON decodes exactly one JSON value, keeping the digits of numbers.
 func decodeJSON(b []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

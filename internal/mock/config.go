@@ -8,11 +8,10 @@ import (
 
 // Config is a file of mock agents.
 type Config struct {
-	// Agents are the agents, at least one. The first one is also served where a path
-	// names none.
+	// Agents are the agents, at least one. Paths without a name address the first one.
 	Agents []Agent `yaml:"a2a_agents"`
 
-	dir string // the folder of the file, from which paths count
+	dir string // the folder of the file, the base of relative paths
 }
 
 // Agent is one scripted agent.
@@ -25,11 +24,11 @@ type Agent struct {
 	// Lie is merged into the finished card, null removing a key, so that the card and the
 	// wire differ. In its texts, {{url}} is the address of the server.
 	Lie map[string]any `yaml:"lie"`
-	// Serve are the wire shapes that are answered. Empty means all.
+	// Serve are the wire shapes that the agent supports. Empty means all.
 	Serve []string `yaml:"serve" each:"jsonrpc,rest,v0.3,promptkit"`
-	// Auth is the credential that callers must show. If nil, none is asked for.
+	// Auth is the credential that callers must send. If nil, none is required.
 	Auth *Auth `yaml:"auth"`
-	// Latency is how long every answer waits.
+	// Latency is the delay of every answer.
 	Latency time.Duration `yaml:"latency"`
 	// Responses are the rules. The first one that matches a message answers it.
 	Responses []Rule `yaml:"responses"`
@@ -40,8 +39,8 @@ type Agent struct {
 
 // Auth is a credential.
 type Auth struct {
-	// Scheme is how it is sent: as a bearer token, which is the default, or in the
-	// header X-API-Key.
+	// Scheme selects how the credential is sent: as a bearer token, which is the default, or in
+	// the header X-API-Key.
 	Scheme string `yaml:"scheme" enum:"bearer,api_key"`
 	// Token is the credential.
 	Token string `yaml:"token"`
@@ -50,25 +49,25 @@ type Auth struct {
 // Rule is a condition on messages and the answer to them. It has exactly one answer
 // (Artifacts and Response together count as one) or a Fault that needs none.
 type Rule struct {
-	// Skill is the skill that must be asked for. Empty matches every skill.
+	// Skill is the skill that the message must request. Empty matches every skill.
 	Skill string `yaml:"skill"`
 	// Match narrows the rule. If nil, every message matches.
 	Match *Match `yaml:"match"`
-	// Times is how many messages the rule answers before it is passed over. Zero means
-	// any number.
+	// Times is the number of messages that the rule answers; after that it no longer matches.
+	// Zero means any number.
 	Times int `yaml:"times" signed:"yes"`
-	// Latency is how long the answer waits, beside that of the agent.
+	// Latency is the delay of the answer, in addition to that of the agent.
 	Latency time.Duration `yaml:"latency"`
 
 	// Response completes the task, with these parts as an artifact.
 	Response *Content `yaml:"response"`
 	// Artifacts are further artifacts of the completed task.
 	Artifacts []Artifact `yaml:"artifacts"`
-	// Message answers with a bare message; there is no task.
+	// Message answers with a bare message, without a task.
 	Message *Content `yaml:"message"`
-	// Ask leaves the task waiting for input.
+	// Ask makes the task wait for input.
 	Ask *Content `yaml:"ask"`
-	// Authorize leaves the task waiting for authorization.
+	// Authorize makes the task wait for authorization.
 	Authorize *Content `yaml:"authorize"`
 	// Error fails the task.
 	Error *Content `yaml:"error"`
@@ -85,27 +84,27 @@ type Rule struct {
 	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
 }
 
-// Match is a condition on a message. All that is set must hold. The text of a message
-// is that of its text parts, one behind the other.
+// Match is a condition on a message. All fields that are set must match. The text of a message
+// is the concatenation of its text parts.
 type Match struct {
-	// Contains must be in the text; case does not count.
+	// Contains must occur in the text; case is ignored.
 	Contains string `yaml:"contains"`
 	// Equals must be the text.
 	Equals string `yaml:"equals"`
 	// Regex is a regular expression (RE2) that must match somewhere in the text.
 	Regex string `yaml:"regex"`
-	// Data must be in a data part: an object needs the members given here, any other
-	// value must be equal. If nil, it does not count.
+	// Data must be in a data part: an object must contain the members given here, any other
+	// value must be equal. Nil matches everything.
 	Data any `yaml:"data"`
-	// Turn is the number of the message in its context, from 1. Zero does not count.
+	// Turn is the number of the message in its context, from 1. Zero matches every turn.
 	Turn int `yaml:"turn" signed:"yes"`
 	// Context is the id of the context that the message names.
 	Context string `yaml:"context"`
 }
 
-// Content is the parts of a message or an artifact. In YAML, a text stands for one
-// text part. In texts, {{text}}, {{skill}}, {{turn}}, {{context}} and {{task}} stand
-// for those of the message that is answered.
+// Content is the parts of a message or an artifact. In YAML, a text is short for one text part.
+// In texts, the placeholders {{text}}, {{skill}}, {{turn}}, {{context}} and {{task}} are
+// replaced with the values of the message being answered.
 type Content struct {
 	Parts []Part `yaml:"parts"`
 }
@@ -120,11 +119,11 @@ type Part struct {
 	Data any `yaml:"data"`
 	// Raw is bytes as base64.
 	Raw string `yaml:"raw"`
-	// File is the path of a file that is sent as raw bytes. Relative ones count from the
+	// File is the path of a file to send as raw bytes. A relative path is relative to the
 	// folder of the script.
 	File string `yaml:"file"`
 	URL  string `yaml:"url"`
-	// Filename is the name of the file; of File, its last element if empty.
+	// Filename is the name of the file; if empty, the last element of File.
 	Filename  string         `yaml:"filename"`
 	MediaType string         `yaml:"media_type"`
 	Metadata  map[string]any `yaml:"metadata"`
@@ -145,10 +144,10 @@ type Artifact struct {
 	Every time.Duration `yaml:"every"`
 }
 
-// Step is one step of a script: exactly one of the fields but For. A script that ends
-// without a final step completes its task.
+// Step is one step of a script: exactly one of the fields, not counting For. A script without a
+// final step completes its task.
 type Step struct {
-	// Wait does nothing for a while.
+	// Wait pauses for the given time.
 	Wait time.Duration `yaml:"wait"`
 	// Say reports progress: the task is working.
 	Say *Content `yaml:"say"`
@@ -169,61 +168,61 @@ type Step struct {
 	Fault Fault `yaml:"fault" enum:"hang,reset,garbage,truncated,close"`
 }
 
-// Reply replaces the right answer to an operation: at most one of ProtocolError, HTTP
-// and Fault.
+// Reply replaces the correct answer to an operation: at most one of ProtocolError, HTTP and
+// Fault.
 type Reply struct {
-	// Latency is how long the call waits.
+	// Latency is the delay of the answer.
 	Latency time.Duration `yaml:"latency"`
-	// Times is how often; zero means always.
+	// Times is the number of calls that get the reply; zero means all.
 	Times         int            `yaml:"times" signed:"yes"`
 	ProtocolError *ProtocolError `yaml:"protocol_error"`
 	HTTP          *HTTP          `yaml:"http"`
 	Fault         Fault          `yaml:"fault" enum:"hang,reset,garbage,slow,truncated,wrong_dialect,wrong_id"`
 }
 
-// ProtocolError is an error of the protocol. In YAML, its name alone stands for it.
+// ProtocolError is an error of the protocol. In YAML, a text is short for its name.
 type ProtocolError struct {
-	// Name is the error of the specification, such as TaskNotFound; case, underscores
-	// and the ending "Error" do not count.
+	// Name is the error of the specification, such as TaskNotFound; case, underscores and the
+	// ending "Error" are ignored.
 	Name string `yaml:"name"`
-	// Code is a JSON-RPC code in place of that of the name. Zero keeps it.
+	// Code is a JSON-RPC code that replaces the code of the named error. Zero keeps it.
 	Code int `yaml:"code" signed:"yes"`
-	// Message is the text. If empty, that of the name.
+	// Message is the text; if empty, that of the named error.
 	Message string `yaml:"message"`
 	// RetryAfter is the time after which the caller should retry; zero sends none.
 	RetryAfter time.Duration `yaml:"retry_after"`
 }
 
-// HTTP is a bare HTTP response, as a proxy might give it. In YAML, its status alone
-// stands for it.
+// HTTP is a bare HTTP response, as a proxy might send it. In YAML, a number is short for its
+// status.
 type HTTP struct {
 	// Status is the status, 200 to 599.
 	Status int `yaml:"status" signed:"yes"`
-	// Header are further headers.
+	// Header are additional headers.
 	Header map[string]string `yaml:"header"`
 	Body   string            `yaml:"body"`
 }
 
-// Fault is something that goes wrong on the wire.
+// Fault is a failure on the wire.
 type Fault string
 
 // The faults.
 const (
 	// Hang sends nothing until the caller disconnects or the server ends.
 	Hang Fault = "hang"
-	// Reset tears the connection down.
+	// Reset aborts the connection.
 	Reset Fault = "reset"
-	// Garbage is bytes that are not JSON.
+	// Garbage sends bytes that are not JSON.
 	Garbage Fault = "garbage"
-	// Slow is the right answer in small pieces with pauses.
+	// Slow sends the correct answer in small pieces with pauses.
 	Slow Fault = "slow"
-	// Truncated is half of the answer, and the end of the connection.
+	// Truncated sends half of the answer and closes the connection.
 	Truncated Fault = "truncated"
-	// WrongDialect is the answer in the shape of another version.
+	// WrongDialect sends the answer in the shape of another version.
 	WrongDialect Fault = "wrong_dialect"
-	// WrongID is the answer to another JSON-RPC request.
+	// WrongID sends the answer with the id of another JSON-RPC request.
 	WrongID Fault = "wrong_id"
-	// Close ends a stream in good order although its task has not ended.
+	// Close ends a stream normally although its task has not ended.
 	Close Fault = "close"
 )
 

@@ -23,9 +23,9 @@ func Load(path string) (*Config, error) {
 	return Parse(path, src)
 }
 
-// Parse reads src, which came from the file at path. If the file is at fault, the
-// error is an [Errors] with all problems. A PromptKit configuration that has its
-// agents below "spec" is read, too; the rest of it is passed over.
+// Parse reads src, the content of the file at path. If the file is invalid, the error is an
+// [Errors] with all problems. It also reads a PromptKit configuration with its agents below
+// "spec" and ignores the rest of it.
 func Parse(path string, src []byte) (*Config, error) {
 	d := yamlfile.NewScript(path)
 	report := func(key, format string, args ...any) { d.Problem(nil, key, format, args...) }
@@ -52,7 +52,7 @@ func Parse(path string, src []byte) (*Config, error) {
 // file is a whole file.
 type file struct {
 	Config
-	read bool // there is something in the file
+	read bool // the file is not empty
 }
 
 // DecodeNode implements yamlfile.Node.
@@ -77,8 +77,8 @@ func (f *file) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 	}
 }
 
-// short decodes a single value with set, and any other one into the struct that full
-// points to, which does not decode itself.
+// short decodes a scalar with set, and any other value into the struct that full points to,
+// which must not implement yamlfile.Node.
 func short(d *yamlfile.Decoder, node ast.Node, key string, set func(text string), full any) {
 	if _, ok := node.(ast.ScalarNode); !ok {
 		d.Value(node, reflect.ValueOf(full).Elem(), key, "")

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// slowPiece and slowPause are how a slow answer is written.
+	// slowPiece and slowPause are the size and the pause of the pieces of a slow answer.
 	slowPiece = 16
 	slowPause = 10 * time.Millisecond
 )
 
-// garbage is no JSON, and does not become JSON by being cut.
+// garbage is not JSON, and no prefix of it is.
 const garbage = "<!doctype html>{\"jsonrpc\": \x00\xff]"
 
 // inject injects a fault in place of an answer.
@@ -51,20 +51,20 @@ func (c *call) injectStream(f Fault) {
 	}
 }
 
-// reset tears the connection down; over HTTP/2 it is the stream.
+// reset aborts the connection, or over HTTP/2 the stream.
 func (c *call) reset() {
 	conn, _, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // then closing it is enough of a surprise
+		_ = tcp.SetLinger(0) // closing then sends a reset
 	}
 	conn.Close()
 }
 
-// write writes bytes of an answer: at once, in pieces, or half of them. A
-// disconnected caller is noticed by the context.
+// write writes bytes of an answer: at once, in pieces, or half of them. The context ends if the
+// client disconnects.
 func (c *call) write(ctx context.Context, b []byte) {
 	rc := http.NewResponseController(c.w)
 	send := func(b []byte) {

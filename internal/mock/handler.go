@@ -16,15 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 )
 
-// RequestHandler returns an agent, the first one if there is no name, as the SDK's
-// handler of calls, so that a further binding can be put in front of it:
+// RequestHandler returns the named agent as a handler of the SDK, so that another binding can
+// serve it. An empty name selects the first agent.
 //
 //	a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(grpcServer)
 //
-// Options.Interfaces puts its address into cards. The calls are recorded with the
-// binding GRPC. A fault on the wire, or a bare HTTP response, is an error of the call
-// there; a slow or wrong answer is a right one. It returns nil if there is no such
-// agent.
+// Options.Interfaces adds its address to the cards. Calls are recorded with the binding GRPC. A
+// fault on the wire and a bare HTTP response become an error of the call; a slow or wrong
+// answer becomes a correct one. It returns nil if there is no such agent.
 func (s *Server) RequestHandler(name string) a2asrv.RequestHandler {
 	a := s.agentNamed(name)
 	if a == nil {
@@ -33,18 +32,19 @@ func (s *Server) RequestHandler(name string) a2asrv.RequestHandler {
 	return &handler{s, a}
 }
 
-// handler is one agent as the SDK calls it.
+// handler implements the SDK's handler for one agent.
 type handler struct {
 	server *Server
 	agent  *agent
 }
 
-// errFault is the error in place of a fault on the wire where there is no wire.
+// errFault is the error that replaces a fault on the wire in other bindings.
 type errFault Fault
 
 func (e errFault) Error() string { return "fault: " + string(e) }
 
-// begin makes a call of a request, and checks its credential. The caller ends it.
+// begin converts a request into a call and checks its credential. The SDK method must end the
+// call.
 func (h *handler) begin(ctx context.Context, o dialect.Operation, req any) (*call, []byte, error) {
 	params, err := json.Marshal(req)
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *handler) begin(ctx context.Context, o dialect.Operation, req any) (*cal
 	return c, params, nil
 }
 
-// refused returns the error that stands for an answer without a task.
+// refused returns the error that replaces an answer without a task.
 func (c *call) refused(r *reply) error {
 	switch {
 	case r.fault == Hang:
@@ -138,7 +138,7 @@ func (h *handler) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	return query[a2a.Task](ctx, h, dialect.CancelTask, req)
 }
 
-// receive begins or continues the task of a message.
+// receive creates or continues the task of a message.
 func (h *handler) receive(ctx context.Context, o dialect.Operation, req *a2a.SendMessageRequest) (*call, *answer, *op.Send, error) {
 	c, params, err := h.begin(ctx, o, req)
 	if err == nil && o.Streaming() && !h.agent.streaming {
@@ -218,7 +218,7 @@ func (h *handler) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 	}
 }
 
-// events yields a task and its events, or the only message.
+// events yields a task and its events, or a bare message.
 func (c *call) events(ctx context.Context, a *answer, yield func(a2a.Event, error) bool) {
 	send := func(o object) bool {
 		var r a2a.StreamResponse

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/mock"
 )
 
-// What a further binding gets where HTTP gets something that only HTTP has.
+// A further binding gets replacements for answers that only HTTP can carry.
 func TestRequestHandler(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, `
@@ -62,7 +62,7 @@ a2a_agents:
 	testSubscription(t, s, r.(*a2a.Task).ID)
 }
 
-// testSubscription cancels a task that somebody follows.
+// testSubscription cancels a task while a client follows it.
 func testSubscription(t *testing.T, s *mock.Server, id a2a.TaskID) {
 	t.Helper()
 	h := s.RequestHandler("")

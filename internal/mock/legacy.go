@@ -41,7 +41,7 @@ func listOf(v any) []any {
 	return l
 }
 
-// modern makes v1.0 params of older ones. It changes params.
+// modern converts older params into those of v1.0. It changes params.
 func modern(params object) (object, error) {
 	m, ok := params["message"].(object)
 	if !ok {
@@ -57,7 +57,7 @@ func modern(params object) (object, error) {
 	for i, p := range listOf(m["parts"]) {
 		part, ok := p.(object)
 		if !ok {
-			continue // the decoder says what is wrong
+			continue // the decoder reports the error
 		}
 		if err := modernPart(part); err != nil {
 			return nil, apierror.Field(a2a.ErrInvalidParams, "message.parts["+itoa(i)+"]", "%s", err.Error())
@@ -72,7 +72,7 @@ func modern(params object) (object, error) {
 	return params, nil
 }
 
-// modernPart makes a v1.0 part of an older one, in place.
+// modernPart converts an older part into one of v1.0, in place.
 func modernPart(p object) error {
 	kind, _ := p["kind"].(string)
 	if kind != "" && p[kind] == nil {
@@ -110,10 +110,10 @@ func write(s dialect.Shape, o object) []byte {
 	if err != nil {
 		panic("mock: " + err.Error()) // a result is JSON in every dialect
 	}
-	return marshal(v) // with the members in the order of the alphabet, as in v1.0
+	return marshal(v) // with the members in alphabetical order, as in v1.0
 }
 
-// messageTask returns a bare message as the task that PromptKit's mock makes of it.
+// messageTask wraps a bare message in a task, as PromptKit's mock does.
 func messageTask(m object) object {
 	return object{
 		"id": m["messageId"], "contextId": m["contextId"], "status": object{"state": string(completed)},

@@ -6,7 +6,7 @@ import (
 )
 
 // An older call is answered in the only older dialect that the agent serves, or else in the
-// one that the version, the method, the message or its task shows.
+// dialect that the version, the method, the message or its task indicates.
 func TestOlderDialects(t *testing.T) {
 	t.Parallel()
 	const kinds = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}]}}`
@@ -31,7 +31,7 @@ func TestOlderDialects(t *testing.T) {
 	}
 }
 
-// A task is shown in the dialect in which it began, and in each one where it is listed.
+// A task is returned in the dialect in which it began, and listed in each dialect.
 func TestOlderDialectOfATask(t *testing.T) {
 	t.Parallel()
 	s := served(t, "a2a_agents: [{name: a, responses: [{response: ok}]}, {name: old, serve: [v0.3], responses: [{response: ok}]}]")
@@ -41,7 +41,7 @@ func TestOlderDialectOfATask(t *testing.T) {
 	mustContain(t, call("/a2a", "message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}]}}`), "mock-task-1")
 	mustContain(t, call("/a2a", "tasks/get", `{"id":"mock-task-1"}`), `"kind":"task"`)
 	mustContain(t, call("/a2a", "tasks/list", "{}"), `"tasks":[{"contextId":`, `"state":"completed"`)
-	mustContain(t, call("/a2a\nA2A-Version: 0.3", "tasks/list", "{}"), `"id":"mock-task-1","status"`) // in v0.3 a kind stands between them
+	mustContain(t, call("/a2a\nA2A-Version: 0.3", "tasks/list", "{}"), `"id":"mock-task-1","status"`) // v0.3 has a kind between them
 	mustContain(t, call("/a2a/old", "message/send", `{"message":{"messageId":"m","role":"user","parts":[{"text":"x"}]}}`), "mock-task-2")
 	mustContain(t, call("/a2a/old", "tasks/list", "{}"), `"kind":"task"`, `"state":"completed"`)
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// matchInput is the part of a message that rules see.
+// matchInput holds the properties of a message that rules match.
 type matchInput struct {
 	skill   string
 	text    string
 	data    []any
-	context string // that the message names, or that of its task
+	context string // named by the message, or that of its task
 	turn    int
 }
 
@@ -34,7 +34,7 @@ func newMatchInput(m object) *matchInput {
 	return a
 }
 
-// matcher is a condition ready to be tried. A nil matcher matches everything.
+// matcher is a compiled condition. A nil matcher matches everything.
 type matcher struct {
 	contains string // in lower case
 	equals   string
@@ -85,7 +85,7 @@ func (m *matcher) matches(a *matchInput) bool {
 	return false
 }
 
-// within reports whether want is got, or an object with some of its members.
+// within reports whether got equals want, or is an object that contains want's members.
 func within(want, got any) bool {
 	w, ok := want.(object)
 	if !ok {
@@ -128,7 +128,7 @@ func same(a, b any) bool {
 	return true
 }
 
-// fill puts the message into the known places of a text.
+// fill replaces the placeholders of a text with values of the message.
 func (a *matchInput) fill(text, task string) string {
 	if !strings.Contains(text, "{{") {
 		return text

@@ -50,7 +50,7 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
-// Each name of an error has its code, and is found in every spelling.
+// Each error name has its code and is accepted in every spelling.
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

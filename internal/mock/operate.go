@@ -22,14 +22,14 @@ func operationNamed(name string) (dialect.Operation, bool) {
 
 // answer is the result of a message.
 type answer struct {
-	reply   *reply // set if a rule applied
+	reply   *reply // set if a rule matched
 	message object // a bare message
 	task    *task
-	first   object // the task as it was before its script ran
+	first   object // the task before its script ran
 	from    int    // the number of events before that
 }
 
-// receive finds the rule for a message and begins or continues its task.
+// receive finds the rule for a message and creates or continues its task.
 func (s *Server) receive(c *call, in *op.Send) (*answer, error) {
 	if in.Push != nil {
 		return nil, a2a.ErrPushNotificationNotSupported
@@ -70,7 +70,7 @@ func (s *Server) receive(c *call, in *op.Send) (*answer, error) {
 	return s.applyLocked(c, r, applied{t, m, input, in}), nil
 }
 
-// applied is a message that a rule is for.
+// applied is a message with its rule.
 type applied struct {
 	task  *task
 	body  object
@@ -105,7 +105,7 @@ func (s *Server) continueLocked(t *task, in *op.Send, r *reply) *answer {
 	return a
 }
 
-// ruleLocked returns the first rule for a message, and counts that it applied.
+// ruleLocked returns the first rule that matches a message, and counts its use.
 func (a *agent) ruleLocked(q *matchInput, fresh bool) *rule {
 	named := *q
 	if fresh {
@@ -121,14 +121,14 @@ func (a *agent) ruleLocked(q *matchInput, fresh bool) *rule {
 	return nil
 }
 
-// errNoRule is the answer to a message that no rule is for.
+// errNoRule returns the error for a message that no rule matches.
 func errNoRule(a *agent, q *matchInput) error {
 	return &coded{apierror.New(a2a.ErrServerError, "no rule of mock agent %q matches skill %q, text %q, turn %d",
 		a.name, clip(q.skill), clip(q.text), q.turn), 0}
 }
 
-// settled waits until a task rests. It calls inject for a fault on the way, and returns
-// false if there was one.
+// settled waits until a task ends or is interrupted. It calls inject if a fault occurs before
+// that, and then returns false.
 func (s *Server) settled(ctx context.Context, a *answer, inject func(Fault)) bool {
 	for e := range s.state.follow(ctx, a.task, a.from) {
 		switch {
@@ -142,9 +142,8 @@ func (s *Server) settled(ctx context.Context, a *answer, inject func(Fault)) boo
 	return false
 }
 
-// follow yields the events of a task from the given number on, until ctx ends or the
-// task has ended. A fault is yielded once, to one follower. Every event has its
-// number.
+// follow yields the numbered events of a task from the given number on, until ctx ends or the
+// task has ended. A fault is yielded once, to one follower.
 func (st *state) follow(ctx context.Context, t *task, from int) iter.Seq[numbered] {
 	return func(yield func(numbered) bool) {
 		for {
@@ -173,7 +172,7 @@ func (st *state) follow(ctx context.Context, t *task, from int) iter.Seq[numbere
 	}
 }
 
-// takeFault takes a fault. It reports whether no other follower has taken it.
+// takeFault claims a fault. It returns false if another follower has claimed it.
 func (st *state) takeFault(t *task, i int) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -263,7 +262,7 @@ func (st *state) selectLocked(a *agent, in *op.List) []*task {
 	return all
 }
 
-// subscribed is a stream of a task that is there.
+// subscribed returns a stream of an existing task.
 func (s *Server) subscribed(c *call, in *op.Subscribe) (*answer, error) {
 	st := s.state
 	st.mu.Lock()
@@ -281,7 +280,7 @@ func (s *Server) subscribed(c *call, in *op.Subscribe) (*answer, error) {
 	return &answer{reply: &reply{}, task: t, first: t.taskLocked(view{artifacts: true}), from: len(t.events)}, nil
 }
 
-// marshal encodes a value that was made of JSON values.
+// marshal encodes a value composed of JSON values.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Problems name file, line and key, and all of them are told at once.
+// Problems name file, line and key, and all of them are reported together.
 func TestParseProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ src, want string }{
@@ -94,7 +94,7 @@ func TestParseProblems(t *testing.T) {
 	}
 }
 
-// rules is a script with one agent and one rule.
+// rules returns a script with one agent and one rule.
 func rules(rule string) string { return "a2a_agents: [{name: a, responses: [" + rule + "]}]" }
 
 func TestParse(t *testing.T) {
@@ -165,7 +165,7 @@ func TestParsePromptKit(t *testing.T) {
 	}
 }
 
-// What the reader takes can be served, and is read without panic.
+// The reader does not panic, and accepted scripts can be served.
 func FuzzParse(f *testing.F) {
 	for _, src := range []string{
 		rules("{response: a}"), rules("{steps: [{ask: {parts: [{data: [1, {a: null}]}]}}, {fault: reset}]}"),
@@ -175,7 +175,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(src))
 	}
 	f.Add([]byte("\r\r\xe1"))
-	// Each of these breaks a line of YAML.
+	// Each of these is a line break in YAML.
 	breaks := func(src []byte) int { return bytes.Count(src, []byte("\n")) + bytes.Count(src, []byte("\r")) }
 	f.Fuzz(func(t *testing.T, src []byte) {
 		c, err := Parse("m.yaml", src)
@@ -220,7 +220,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// The schema and the reader agree on what a file may hold.
+// The schema and the reader accept the same files.
 func TestSchemaAgreesWithTheReader(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
@@ -301,8 +301,8 @@ type schemaNode struct {
 	AnyOf       []schemaNode          `json:"anyOf"`
 }
 
-// Every field has its property with the right type and a description, and every
-// property has its field.
+// Every field has a property with the right type and a description, and every property has a
+// field.
 func TestSchemaMatchesTheStructs(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -322,7 +322,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 		if err := json.Unmarshal(doc.Defs[typ.Name()], &n); err != nil {
 			t.Fatalf("%s: %v", typ.Name(), err)
 		}
-		if n.Properties == nil { // something short may stand for it
+		if n.Properties == nil { // a short form may replace it
 			n = n.AnyOf[len(n.AnyOf)-1]
 		}
 		compare(t, typ.Name(), n, typ)
@@ -364,7 +364,7 @@ func compare(t *testing.T, name string, n schemaNode, typ reflect.Type) {
 	}
 }
 
-// expected returns the shape that the property of a field must have.
+// expected returns the required shape of a field's property.
 func expected(f reflect.StructField) string {
 	if enum := f.Tag.Get("enum"); enum != "" {
 		return "one of " + enum
@@ -399,7 +399,7 @@ func expected(f reflect.StructField) string {
 	return f.Type.Name()
 }
 
-// shapeOfNode returns the same of a property.
+// shapeOfNode returns the shape of a property.
 func shapeOfNode(p schemaNode) string {
 	switch {
 	case p.Ref != "":

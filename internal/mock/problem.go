@@ -35,12 +35,12 @@ var sentinels = map[string]error{
 	"DeadlineExceeded":                       apierror.ErrDeadline,
 }
 
-// plainName makes spellings of an error's name comparable.
+// plainName normalises the spelling of an error's name.
 func plainName(s string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(s), "_", ""), "error")
 }
 
-// compile returns the error for callers, or the problem of p.
+// compile returns the error for callers, or a description of the problem in p.
 func (p *ProtocolError) compile() (err *coded, problem string) {
 	sentinel := a2a.ErrInternalError
 	if p.Name != "" {
@@ -66,7 +66,7 @@ func (p *ProtocolError) compile() (err *coded, problem string) {
 	return &coded{&apierror.Error{Err: sentinel, Message: message, RetryAfter: p.RetryAfter}, p.Code}, ""
 }
 
-// coded is an error with a JSON-RPC code of its own, if that is not zero.
+// coded is an error with a JSON-RPC code of its own, unless code is zero.
 type coded struct {
 	error
 	code int

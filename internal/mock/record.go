@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Request is a request that a server has got.
+// Request is a request that a server has received.
 type Request struct {
-	// Number counts the requests of the server, from 1.
+	// Number is the number of the request on the server, from 1.
 	Number int `json:"number"`
-	// At is when it came.
+	// At is the time of arrival.
 	At time.Time `json:"at"`
-	// Agent is the name of the agent that was called, or empty.
+	// Agent is the name of the called agent, or empty.
 	Agent string `json:"agent,omitempty"`
-	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and requests that are no call.
+	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and requests that are not calls.
 	Binding string `json:"binding,omitempty"`
 	// Dialect is v1.0, v0.3 or promptkit; empty if there is no binding.
 	Dialect string `json:"dialect,omitempty"`
@@ -28,23 +28,23 @@ type Request struct {
 	HTTP string `json:"http,omitempty"`
 	// Header are the headers.
 	Header http.Header `json:"header,omitempty"`
-	// Body is the body as it came.
+	// Body is the unparsed body.
 	Body []byte `json:"-"`
-	// Skill, Text, Context, Task and Turn are those of a message: its context, and the
-	// task that it names.
+	// Skill, Text, Context, Task and Turn are those of a message. Task is empty if the message
+	// names none.
 	Skill   string `json:"skill,omitempty"`
 	Text    string `json:"text,omitempty"`
 	Context string `json:"context,omitempty"`
 	Task    string `json:"task,omitempty"`
 	Turn    int    `json:"turn,omitempty"`
-	// Rule is the number of the rule that applied, from 1; 0 if none did.
+	// Rule is the number of the rule that matched, from 1; 0 if none did.
 	Rule int `json:"rule,omitempty"`
-	// Problem says why the request was refused, if it was.
+	// Problem is the reason why the request was refused; empty if it was not.
 	Problem string `json:"problem,omitempty"`
 }
 
-// MarshalJSON encodes a request for a record: the body as JSON, or as a text if it is
-// none, and headers without credentials.
+// MarshalJSON encodes a request for a record: the body as JSON, or as a text if it is not JSON,
+// and the headers without credentials.
 func (r Request) MarshalJSON() ([]byte, error) {
 	type plain Request
 	out := struct {
@@ -76,9 +76,9 @@ func redacted(h http.Header) http.Header {
 }
 
 const (
-	// maxRequests is how many requests are kept; the oldest go first.
+	// maxRequests is the largest number of requests to keep; the oldest are dropped first.
 	maxRequests = 10_000
-	// maxKept is how many bytes of bodies are kept.
+	// maxKept is the largest number of bytes of bodies to keep.
 	maxKept = 64 << 20
 )
 
@@ -136,8 +136,8 @@ func (s *Server) Calls(operation string) []Request {
 	return slices.DeleteFunc(s.Requests(), func(q Request) bool { return q.Operation != operation })
 }
 
-// Wait waits for the n-th request, from 1, and returns it. The error is that of ctx; a
-// request that has been forgotten is an empty Request with its number.
+// Wait waits for the n-th request, from 1, and returns it. The error is that of ctx. For a
+// request that was dropped it returns an empty Request with the number.
 func (s *Server) Wait(ctx context.Context, n int) (Request, error) {
 	for {
 		s.recorder.mu.Lock()

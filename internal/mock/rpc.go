@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// serves reports whether the agent answers in a shape.
+// serves reports whether the agent answers in the given shape.
 func (a *agent) serves(what string) bool { return len(a.serve) == 0 || a.serve[what] }
 
-// serveRPC answers JSON-RPC: PascalCase methods are v1.0, those with a slash are older.
+// serveRPC answers JSON-RPC: PascalCase methods are v1.0, methods with a slash are older.
 func (c *call) serveRPC() {
 	if c.r.Method != http.MethodPost {
 		c.record.Problem = "only POST is answered here"
@@ -35,7 +35,7 @@ func (c *call) serveRPC() {
 	c.operate(o, params)
 }
 
-// readRPC reads the request and makes v1.0 params of its own.
+// readRPC reads the request and converts its params to v1.0.
 func (c *call) readRPC() (dialect.Operation, []byte, error) {
 	if err := c.read(); err != nil {
 		return 0, nil, err
@@ -60,7 +60,7 @@ func (c *call) readRPC() (dialect.Operation, []byte, error) {
 	return o, q.Params, dialect.Version(c.r.Header.Values("A2A-Version"), dialect.RPC)
 }
 
-// readLegacy reads a call whose method is an older one.
+// readLegacy reads a call of an older method.
 func (c *call) readLegacy(q dialect.Call) (o dialect.Operation, v1 []byte, err error) {
 	version := c.r.Header.Get("A2A-Version")
 	if o, c.shape, err = c.recognize(q, version); err != nil {
@@ -87,7 +87,7 @@ func (c *call) readLegacy(q dialect.Call) (o dialect.Operation, v1 []byte, err e
 	return o, marshal(params), nil
 }
 
-// serveREST answers v1.0 HTTP+JSON; path is the rest behind /v1/a2a/.
+// serveREST answers v1.0 HTTP+JSON; path is the part after /v1/a2a/.
 func (c *call) serveREST(path string) {
 	c.agent = c.server.agents[0]
 	if first, rest, ok := strings.Cut(path, "/"); ok {
@@ -109,7 +109,7 @@ func (c *call) serveREST(path string) {
 	c.operate(o, params)
 }
 
-// readREST makes params of the path, the query and the body.
+// readREST builds params from the path, the query and the body.
 func (c *call) readREST(o dialect.Operation, id string) ([]byte, error) {
 	if err := c.read(); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (c *call) readREST(o dialect.Operation, id string) ([]byte, error) {
 	return marshal(params), nil
 }
 
-// restOperation returns the operation of a method and path, and the task that it names.
+// restOperation returns the operation of a method and path, and the id of the task in it.
 func restOperation(method, path string) (o dialect.Operation, id string, ok bool) {
 	switch method + " " + path {
 	case "POST message:send":
@@ -188,7 +188,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// Example returns a command that calls an agent of a server at url, for people.
+// Example returns a shell command that calls an agent of a server at url.
 func (s *Server) Example(url string) string {
 	a := s.agents[0]
 	skill, text := a.sample()
@@ -210,11 +210,11 @@ func (s *Server) Example(url string) string {
 		url, a.name, skill, kind, text)
 }
 
-// plain matches texts that JSON and a shell take between quotes without escapes.
+// plain matches texts that need no escapes between quotes in JSON and in a shell.
 var plain = regexp.MustCompile(`^[\w .,:;?!-]+$`)
 
-// sample returns metadata that ask for the skill of the first rule for which there is a
-// plain text, and that text.
+// sample returns metadata that request the skill of the first rule with a plain text, and that
+// text.
 func (a *agent) sample() (skill, text string) {
 	for _, r := range a.rules {
 		if r.skill != "" {
@@ -228,7 +228,7 @@ func (a *agent) sample() (skill, text string) {
 	return "", "hello"
 }
 
-// sample returns a text that m matches in the first turn, if one is easily found.
+// sample returns a text that m matches in the first turn; false if none is easily found.
 func (m *matcher) sample() (string, bool) {
 	texts := []string{"hello"}
 	if m != nil {

@@ -28,13 +28,13 @@ func (s *Server) runLocked(t *task) {
 	})
 }
 
-// run is a script under way.
+// run is a running script.
 type run struct {
 	state *state
 	task  *task
 }
 
-// script does the remaining steps, up to an interruption or the end.
+// script executes the remaining steps, up to an interruption or the end.
 func (r *run) script(ctx context.Context) {
 	if a, ok := r.next(); ok && a.kind != stepReject {
 		r.status(working, nil)
@@ -51,7 +51,7 @@ func (r *run) script(ctx context.Context) {
 	}
 }
 
-// next returns the next action without taking it.
+// next returns the next action without consuming it.
 func (r *run) next() (step, bool) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *run) next() (step, bool) {
 	return r.task.script[0], true
 }
 
-// finish completes a task whose script has ended without saying how.
+// finish completes a task whose script has no final step.
 func (r *run) finish() {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -80,7 +80,7 @@ var ends = map[stepKind]taskState{
 	stepAsk: inputRequired, stepAuthorize: authRequired, stepComplete: completed, stepFail: failed, stepReject: rejected,
 }
 
-// act does one step. It reports whether the script continues at once.
+// act executes one step. It reports whether the script continues immediately.
 func (r *run) act(ctx context.Context, a *step) bool {
 	switch a.kind {
 	case stepWait:
@@ -106,7 +106,7 @@ func (r *run) act(ctx context.Context, a *step) bool {
 	return true
 }
 
-// take puts the action that was done behind.
+// take removes the completed action.
 func (r *run) take() {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) halt() bool {
 	return false
 }
 
-// rest ends the task, or lets it wait for its caller, or for a while.
+// rest ends the task, or makes it wait for a message or for a time.
 func (r *run) rest(ctx context.Context, a *step) bool {
 	r.state.mu.Lock()
 	r.task.script = r.task.script[1:]
@@ -172,7 +172,7 @@ func (r *run) artifact(ctx context.Context, a *step) bool {
 	return true
 }
 
-// pause waits; it reports whether the time has passed.
+// pause sleeps for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

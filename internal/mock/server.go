@@ -14,17 +14,16 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Options say how a server serves. The zero value is ready to use.
+// Options configure a server. The zero value is ready to use.
 type Options struct {
-	// Record receives a line of JSON for each request; credentials in headers are
-	// hidden there. If nil, requests are kept in memory alone. A write error is
-	// returned by Close.
+	// Record receives a line of JSON for each request, with credentials in headers hidden. If
+	// nil, requests are only kept in memory. Close returns a write error.
 	Record io.Writer
-	// URL is the address that cards name, without a slash at the end. If empty, it is
-	// made from the Host header of each request.
+	// URL is the address in cards, without a trailing slash. If empty, it is derived from the
+	// Host header of each request.
 	URL string
-	// Interfaces are further interfaces that the card of every agent lists, such as
-	// one of gRPC that RequestHandler stands behind.
+	// Interfaces are additional interfaces in the card of every agent, such as a gRPC interface
+	// that RequestHandler serves.
 	Interfaces []*a2a.AgentInterface
 }
 
@@ -34,14 +33,14 @@ type Server struct {
 	options  Options
 	state    *state
 	recorder *recorder
-	ctx      context.Context // ends with Close
+	ctx      context.Context // canceled by Close
 	stop     context.CancelFunc
 	runs     sync.WaitGroup // scripts, and the listener of Start
 	url      string         // of Start
 }
 
-// New returns a server for the agents of c, which must not change any more. The error
-// is an [Errors] if c is at fault. The caller has to call Close.
+// New returns a server for the agents of c, which must not change afterwards. The error is an
+// [Errors] if c is invalid. The caller must call Close.
 func New(c *Config, o Options) (*Server, error) {
 	var problems Errors
 	agents := compile(c, func(key, format string, args ...any) {
@@ -54,18 +53,17 @@ func New(c *Config, o Options) (*Server, error) {
 	return &Server{agents: agents, options: o, state: newState(), recorder: newRecorder(o.Record), ctx: ctx, stop: stop}, nil
 }
 
-// Close ends all scripts and calls, and waits for the scripts. It returns the first
-// error of writing to Options.Record.
+// Close aborts all scripts and calls, and waits for the scripts. It returns the first error of
+// writing to Options.Record.
 func (s *Server) Close() error {
-	s.state.mu.Lock() // no script begins any more
+	s.state.mu.Lock() // no script begins after this
 	s.stop()
 	s.state.mu.Unlock()
 	s.runs.Wait()
 	return s.recorder.err()
 }
 
-// Serve serves on l until ctx ends or the server is closed. Calls under way are cut
-// off then.
+// Serve serves on l until ctx ends or the server is closed. It then aborts running calls.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,8 +93,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start serves the agents of a script in YAML on a free port of this machine until the
-// test has ended. A script that is at fault ends the test.
+// Start serves the agents of a script in YAML on a free local port until the test has ended. An
+// invalid script ends the test.
 func Start(t TB, script string) *Server {
 	t.Helper()
 	c, err := Parse("mock.yaml", []byte(script))
@@ -107,7 +105,7 @@ func Start(t TB, script string) *Server {
 	return StartConfig(t, c)
 }
 
-// StartConfig is Start for a Config that was made in Go or loaded from a file.
+// StartConfig is Start for a Config that was created in Go or loaded from a file.
 func StartConfig(t TB, c *Config) *Server {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -123,20 +121,20 @@ func StartConfig(t TB, c *Config) *Server {
 		return nil
 	}
 	s.url = url
-	s.runs.Go(func() { _ = s.Serve(s.ctx, l) }) // a listener that fails shows in every call
+	s.runs.Go(func() { _ = s.Serve(s.ctx, l) }) // a listener error shows in every call
 	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-// URL returns the address of a server that Start has started; it is the base URL of
-// the first agent.
+// URL returns the address of a server that Start has started, which is the base URL of the
+// first agent.
 func (s *Server) URL() string { return s.url }
 
-// AgentURL returns the base URL of the agent with the given name: its card is well
-// known below it.
+// AgentURL returns the base URL of the agent with the given name. Its card is at the well-known
+// path below it.
 func (s *Server) AgentURL(name string) string { return s.url + "/a2a/" + name }
 
-// agentNamed returns an agent, the first one if there is no name, or nil.
+// agentNamed returns the named agent, the first one if name is empty, or nil.
 func (s *Server) agentNamed(name string) *agent {
 	if name == "" {
 		return s.agents[0]
@@ -149,7 +147,7 @@ func (s *Server) agentNamed(name string) *agent {
 	return nil
 }
 
-// bound returns a context that ends with the server, too.
+// bound returns a context that also ends with the server.
 func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ctx, cancel)

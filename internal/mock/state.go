@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxTasks is how many tasks are remembered. The oldest goes first.
+	// maxTasks is the largest number of tasks to keep. The oldest is dropped first.
 	maxTasks = 1000
-	// maxContexts is how many contexts have their messages counted.
+	// maxContexts is the largest number of contexts whose messages are counted.
 	maxContexts = 1000
-	// maxMessages is how many messages a task takes.
+	// maxMessages is the largest number of messages of a task.
 	maxMessages = 100
 )
 
-// taskState is the state of a task as v1.0 writes it.
+// taskState is the v1.0 name of a task's state.
 type taskState string
 
 const (
@@ -43,7 +43,7 @@ func (s taskState) terminal() bool {
 }
 func (s taskState) interrupted() bool { return s == inputRequired || s == authRequired }
 
-// state is everything that the agents remember. One lock is enough for a mock.
+// state is the memory of all agents. One lock suffices for a mock.
 type state struct {
 	mu       sync.Mutex // guards all fields, those of tasks, and how often rules apply
 	tasks    map[string]*task
@@ -73,12 +73,12 @@ type task struct {
 	changed       chan struct{} // closed at the next event
 	script        []step        // the remaining steps
 	running       bool
-	nudge         chan struct{} // a message has come while it runs
+	nudge         chan struct{} // a message has arrived while it runs
 	stop          context.CancelFunc
 }
 
-// event is one event for the followers of a task: a frame, or a fault that is injected
-// for the first follower that gets to it.
+// event is one event for the followers of a task: a frame, or a fault that is injected for the
+// first follower that reaches it.
 type event struct {
 	frame object
 	state taskState // after a frame with a status
@@ -122,7 +122,7 @@ func (st *state) findLocked(a *agent, id a2a.TaskID) (*task, error) {
 	return t, nil
 }
 
-// continuedLocked returns the task that a message belongs to, or nil if it begins one.
+// continuedLocked returns the task that a message continues, or nil if it begins one.
 func (st *state) continuedLocked(a *agent, m *op.Message) (*task, error) {
 	if m.TaskID == "" {
 		return nil, nil
@@ -141,7 +141,7 @@ func (st *state) continuedLocked(a *agent, m *op.Message) (*task, error) {
 	return t, nil
 }
 
-// beginLocked makes a task. The oldest ones are forgotten.
+// beginLocked creates a task and drops the oldest ones.
 func (st *state) beginLocked(a *agent, contextID string) *task {
 	t := &task{
 		id: st.nameLocked("mock-task"), context: contextID, agent: a, state: submitted, at: st.now(), changed: make(chan struct{}),
@@ -160,8 +160,8 @@ func (st *state) beginLocked(a *agent, contextID string) *task {
 	return t
 }
 
-// receiveLocked adds a message to the history of a task. The message of its status
-// becomes history, too.
+// receiveLocked adds a message to the history of a task. It also moves the message of the
+// status to the history.
 func (st *state) receiveLocked(t *task, m object, a *matchInput) object {
 	m = maps.Clone(m)
 	m["taskId"], m["contextId"] = t.id, t.context
@@ -200,7 +200,7 @@ func (st *state) setStatusLocked(t *task, s taskState, parts []object) bool {
 	return true
 }
 
-// messageLocked makes a message of the agent.
+// messageLocked creates a message of the agent.
 func (st *state) messageLocked(t *task, parts []object) object {
 	return object{
 		"messageId": st.nameLocked("mock-message"), "role": "ROLE_AGENT", "taskId": t.id, "contextId": t.context,
@@ -208,7 +208,7 @@ func (st *state) messageLocked(t *task, parts []object) object {
 	}
 }
 
-// putArtifactLocked adds an artifact, or parts to one that is there.
+// putArtifactLocked adds an artifact, or parts to an existing one.
 func (st *state) putArtifactLocked(t *task, artifact object, extend, last bool) {
 	if t.state.terminal() {
 		return
@@ -242,7 +242,7 @@ func (t *task) status() object {
 	return s
 }
 
-// view is how much of a task is shown.
+// view selects the parts of a task to return.
 type view struct {
 	history   *int
 	artifacts bool
@@ -269,7 +269,7 @@ func (t *task) taskLocked(v view) object {
 	return o
 }
 
-// parts returns parts with the message put into their texts.
+// parts returns parts with the placeholders in their texts filled from the message.
 func (a *matchInput) parts(in []object, task string) []any {
 	out := make([]any, len(in))
 	for i, p := range in {

@@ -29,8 +29,8 @@ func mustContain(t *testing.T, got string, wants ...string) {
 	}
 }
 
-// A task that waits for authorization goes on by itself after a while, or at once when
-// a message comes.
+// A task that waits for authorization continues by itself after a delay, or immediately when a
+// message arrives.
 func TestAuthorizeForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAuthorizeForAWhile(t *testing.T) {
 	})
 }
 
-// Delays are what the script says.
+// Delays have the durations of the script.
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func say1(text string) string {
 	return fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":%q}]}}`, text)
 }
 
-// Cancel ends a script, and tells those who wait.
+// Cancel ends a script and notifies waiting callers.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCancel(t *testing.T) {
 		synctest.Wait()
 		mustContain(t, exchange(s, "POST /v1/a2a/message:send\n\n"+`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`),
 			"TASK_STATE_SUBMITTED")
-		synctest.Wait() // it works
+		synctest.Wait() // the script is running
 		mustContain(t, exchange(s, "POST /v1/a2a/tasks/mock-task-1:cancel\n\n"), "200\n", "TASK_STATE_CANCELED")
 		wg.Wait()
 		mustContain(t, blocked, "TASK_STATE_CANCELED")
@@ -115,7 +115,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A caller who goes away changes nothing.
+// A caller that disconnects does not change the task.
 func TestCallerGoesAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestCallerGoesAway(t *testing.T) {
 	})
 }
 
-// What a mock remembers is bounded; the oldest goes first.
+// The memory of a mock is bounded; the oldest entries are dropped first.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	s := served(t, rules("{match: {contains: ask}, ask: more}, {match: {equals: wait}, steps: [{wait: 1h}]}, {response: ok}"))
@@ -218,7 +218,7 @@ func TestRecordGoesToTheWriter(t *testing.T) {
 	}
 }
 
-// fakeTB is a test that can fail.
+// fakeTB is a TB that can fail without failing the test.
 type fakeTB struct {
 	failure  string
 	cleanups []func()
@@ -259,7 +259,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// The example for people is right in every shape.
+// The printed example works in every shape.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	for _, serve := range []string{"[rest]", "[jsonrpc]", "[v0.3]", "[promptkit]", "[v0.3, promptkit]"} {
@@ -276,7 +276,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// A card that has not changed is not sent again.
+// An unchanged card is not sent again.
 func TestConditionalCard(t *testing.T) {
 	t.Parallel()
 	s := served(t, rules("{response: ok}"))
@@ -290,7 +290,7 @@ func TestConditionalCard(t *testing.T) {
 	mustContain(t, exchange(s, "GET /.well-known/agent-card.json\nIf-None-Match: \"other\"\n\n"), "200\n")
 }
 
-// What is served is told to people.
+// Describe lists the served agents.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	s := served(t, "a2a_agents: [{name: a, responses: [{response: ok}]}, {name: b, serve: [rest]}]")

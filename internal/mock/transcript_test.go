@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
-// Each transcript begins with a script; $ID is an id that was made up.
+// Each transcript begins with a script; $ID replaces a generated id.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
@@ -25,7 +25,7 @@ func TestTranscripts(t *testing.T) {
 	}.Run(t)
 }
 
-// served returns a server for the script that has no network.
+// served returns a server for the script, without a network listener.
 func served(t *testing.T, script string) *Server {
 	t.Helper()
 	c, err := Parse("mock.yaml", []byte(script))
@@ -49,7 +49,7 @@ func exchange(s *Server, request string) string {
 	return sendTo(s, transcript.ParseRequest(request)).Text()
 }
 
-// sendTo sends one request, whose body is JSON unless its headers say otherwise.
+// sendTo sends one request. Its body is JSON unless its headers name another type.
 func sendTo(s *Server, req transcript.Request) transcript.Response {
 	r := httptest.NewRequest(req.Method, "http://mock.test"+req.Path, strings.NewReader(req.Body))
 	r.Header.Set("Content-Type", "application/json")

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/mock"
 )
 
-// post calls the first agent of a server by JSON-RPC and returns what came, however
-// much that was.
+// post calls the first agent of a server by JSON-RPC and returns the received part of the
+// answer.
 func post(ctx context.Context, t *testing.T, s *mock.Server, method, params string) (status int, body string, err error) {
 	t.Helper()
 	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":"mine","method":%q,"params":%s}`, method, params)
@@ -133,7 +133,7 @@ func TestFaultsDoneToAnAnswer(t *testing.T) {
 	}
 }
 
-// A fault among the steps strikes the one who follows, once; the task goes on.
+// A fault among the steps affects one follower, once; the task continues.
 func TestFaultsAmongTheSteps(t *testing.T) {
 	t.Parallel()
 	s := mock.Start(t, faults)
@@ -149,7 +149,7 @@ func TestFaultsAmongTheSteps(t *testing.T) {
 		{"mid close", func(b string, err error) bool { return err == nil && !strings.Contains(b, "COMPLETED") }},
 	} {
 		_, body, err := post(t.Context(), t, s, "SendStreamingMessage", say(tt.text))
-		// What was sent just before a reset may be lost.
+		// Data sent just before a reset may be lost.
 		whole := tt.text == "mid reset" || strings.Contains(body, `"text":"one"`)
 		if !tt.check(body, err) || !whole || strings.Contains(body, `"text":"two"`) {
 			t.Errorf("%s in a stream: %q, %v", tt.text, body, err)
